@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 from toolkit import errors
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.model.explanation import OutputExplanation
 from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import OutputExplanation
 from toolkit.model.job import JobRecord
 from toolkit.model.jobfields import LaunchOptions
 from toolkit.model.prediction import Mode, Verdict
@@ -82,9 +82,9 @@ def probe(
         Missing: if the machine is unreachable.
     """
     from toolkit.job.facts import gathered
-    from toolkit.probe.asking import Asked
+    from toolkit.probe.asking import NodeChoice
 
-    return gathered(_where(host, cluster, ssh_config), Asked(str(nodes), wait, partition or "")).host
+    return gathered(_where(host, cluster, ssh_config), NodeChoice(str(nodes), wait, partition or "")).host
 
 
 def load_facts(file: StrPath) -> HostFacts:

@@ -10,7 +10,7 @@ from toolkit.engine.logs.explain import explain
 from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
 from toolkit.knowledge.examples import Example, example
-from toolkit.knowledge.signatures import Signature
+from toolkit.knowledge.signatures import LogSignature
 from toolkit.model.finding import Finding, Severity
 from toolkit.report.meanings import meaning
 from toolkit.report.rules import consequence, happens, related
@@ -48,7 +48,7 @@ def pages() -> dict[str, str]:
     return {"reference/findings/index.md": _index(told, alone), **listed}
 
 
-def _index(told: list[Signature], alone: Finding) -> str:
+def _index(told: list[LogSignature], alone: Finding) -> str:
     rows = [(rule.id, rule.severity, rule.title) for rule in RULES]
     lines = [(signature.id, signature.severity, signature.title) for signature in told]
     parts = [
@@ -83,7 +83,7 @@ def _rule(rule: Rule) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _signature(signature: Signature) -> str:
+def _signature(signature: LogSignature) -> str:
     told = "It is told from the output of a job; no rule foresees it."
     parts = [
         *_head(signature.id, signature.severity, signature.title, told),
@@ -121,7 +121,7 @@ def _example(shown: Example) -> Iterator[str]:
     yield fence("\n".join(shown.evidence), "text")
 
 
-def _output(signatures: tuple[Signature, ...]) -> Iterator[str]:
+def _output(signatures: tuple[LogSignature, ...]) -> Iterator[str]:
     for _, same in groupby(signatures, attrgetter("finding")):
         yield "## In the output of a job"
         yield fence("\n".join(" ".join(s.sample.split()) for s in same), "text")

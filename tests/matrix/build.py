@@ -18,7 +18,7 @@ from toolkit.image.sifs.packing import Packing
 from toolkit.image.sifs.sif import write
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
-from toolkit.run.docker.base import Base, ensure_base
+from toolkit.run.docker.base import BaseImage, ensure_base
 from toolkit.run.docker.engine import BuildOptions, build_image, connect, find_image, forget_image, saved
 from toolkit.run.docker.surroundings import certificates, pip_settings, proxies
 
@@ -91,7 +91,7 @@ def _built(client: "DockerClient", spec: ImageSpec, files: dict[str, bytes], tel
     return build_image(client, files, spec.name, tell, options)
 
 
-def _base(client: "DockerClient", release: str, tell: Tell) -> Base:
+def _base(client: "DockerClient", release: str, tell: Tell) -> BaseImage:
     if release not in UBUNTU:
         return ensure_base(client, release, f"debian:{release}-slim", tell)
     ubuntu.ensure(client, release)

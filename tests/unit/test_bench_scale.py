@@ -4,7 +4,7 @@ from tests.benchmarks.scale import texts
 from tests.benchmarks.scale.timed import Taken, timed
 from toolkit.launch.tracking.output import first_failure
 from toolkit.launch.tracking.slurm import parse_show_job, parse_waiting
-from toolkit.probe.asking import Asked
+from toolkit.probe.asking import NodeChoice
 from toolkit.probe.bundle import read
 from toolkit.probe.hostlist import expand
 
@@ -14,7 +14,7 @@ def test_a_list_has_as_many_nodes_as_it_was_made_for():
 
 
 def test_nodes_are_told_apart_by_their_memory_alone():
-    bundle = read(texts.answers(200), "here", Asked("all", 10))
+    bundle = read(texts.answers(200), "here", NodeChoice("all", 10))
     assert [len(group.nodes) for group in bundle.groups] == [198, 2]
     assert bundle.groups[1].differs == ("shm",)
     assert bundle.silent == {}

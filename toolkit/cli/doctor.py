@@ -17,7 +17,7 @@ from toolkit.near import near
 from toolkit.report.progress import Progress
 
 if TYPE_CHECKING:
-    from toolkit.cli.doctor_advice import Asked
+    from toolkit.cli.doctor_advice import DoctorRequest
 
 _COUNT = click.IntRange(min=1)
 
@@ -117,7 +117,7 @@ def command(
     if live and image is not None:
         from toolkit.cli import doctor_live
         from toolkit.image.startable import check_startable
-        from toolkit.job.live import Asked as Trial
+        from toolkit.job.live import TrialRequest as Trial
 
         check_startable(Path(image), "IMAGE")
         queue = (partition, account, verify_key, no_verify)
@@ -150,10 +150,10 @@ def command(
             as_json=as_json,
         )
         return
-    from toolkit.cli.doctor_advice import Asked
+    from toolkit.cli.doctor_advice import DoctorRequest
 
     looked = ("--facts", str(facts)) if facts else tuple(place)
-    asked = Asked(found.host, found.image, job.request, tuple(place), looked, job.site, job.words)
+    asked = DoctorRequest(found.host, found.image, job.request, tuple(place), looked, job.site, job.words)
     _show(asked, found.verdict, as_json=as_json)
     ctx.exit(0 if found.verdict.chosen else 1)
 
@@ -218,7 +218,7 @@ def _host_alone(facts: Path | None, where: Where, partition: str | None, *, as_j
     return 1 if any(f.severity == "error" for f in found) else 0
 
 
-def _show(asked: "Asked", verdict: Verdict, *, as_json: bool) -> None:
+def _show(asked: "DoctorRequest", verdict: Verdict, *, as_json: bool) -> None:
     if as_json:
         from toolkit.report.doctor_json import verdict_json
 

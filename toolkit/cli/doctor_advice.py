@@ -19,7 +19,7 @@ from toolkit.report.ways import shape
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DoctorRequest:
     """What the doctor was asked about, and the words that lead to the place again.
 
     ``place`` are options for a command that goes there, ``looked`` those that the doctor was given: facts of
@@ -37,52 +37,52 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class NextStep:
     """A sentence for a person, empty where nothing has to be mended; and the command to type next, if any."""
 
     text: str = ""
     command: str = ""
 
 
-def advise(asked: Asked, verdict: Verdict) -> Advice:
+def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
     """Say what to do: never what the same verdict says fails."""
     mode = asked.request.mode
     if verdict.chosen is not None:
-        return Advice(command=_launch(asked, asked.request, mode))
+        return NextStep(command=_launch(asked, asked.request, mode))
     works = working(verdict.predictions)
     missing = _missing(verdict, mode)
     if works:
-        return Advice(_other_mode(works[0], mode, missing), _launch(asked, asked.request, _named(works[0])))
+        return NextStep(_other_mode(works[0], mode, missing), _launch(asked, asked.request, _named(works[0])))
     if missing:
         text = f"These facts decide, and are not known: {', '.join(missing)}. Probe the cluster's login node."
-        return Advice(text, shlex.join(["toolkit", "probe", *asked.place, "-o", "facts.json"]))
+        return NextStep(text, shlex.join(["toolkit", "probe", *asked.place, "-o", "facts.json"]))
     return _mending(asked, verdict)
 
 
-def _mending(asked: Asked, verdict: Verdict) -> Advice:
+def _mending(asked: DoctorRequest, verdict: Verdict) -> NextStep:
     """Say what would mend it where no way works: what fails them all, options, one node, another image."""
     request = asked.request
     found = hindrance(verdict, request.mode)
     of_all = found is not None and concerns_all(found, verdict)
     if mend(asked.host, asked.image, request, asked.site) is not None:
         text = "Options that --fix writes are predicted to make it work."
-        return Advice(f"{_sentence(found.fix)} {text}" if found and of_all else text, _fix_command(asked))
+        return NextStep(f"{_sentence(found.fix)} {text}" if found and of_all else text, _fix_command(asked))
     if not of_all and (one := _on_one_node(asked)) is not None:
         ranks = "both" if one.ranks_per_node == 2 else f"all {one.ranks_per_node}"
         text = f"With {ranks} ranks on one node it is predicted to work."
-        return Advice(_or_another_image(asked, text), _launch(asked, one, one.mode))
+        return NextStep(_or_another_image(asked, text), _launch(asked, one, one.mode))
     text = _sentence(found.fix) if found else ""
     with_image = _or_another_image(asked, text)
-    return Advice(with_image, "" if with_image == text else _fix_command(asked))
+    return NextStep(with_image, "" if with_image == text else _fix_command(asked))
 
 
-def _or_another_image(asked: Asked, text: str) -> str:
+def _or_another_image(asked: DoctorRequest, text: str) -> str:
     if matched(asked.host, asked.image, asked.request) is None:
         return text
     return f"{text} Or let --fix write the recipe of an image that is predicted to work.".strip()
 
 
-def _on_one_node(asked: Asked) -> Request | None:
+def _on_one_node(asked: DoctorRequest) -> Request | None:
     """Return the same ranks on one node, if they work there, in the mode that was asked for or in another."""
     request = asked.request
     if request.nodes == 1:
@@ -107,7 +107,7 @@ def _named(mode: Mode) -> Mode | None:
     return mode if mode == "gloo" else None
 
 
-def _launch(asked: Asked, request: Request, mode: Mode | None) -> str:
+def _launch(asked: DoctorRequest, request: Request, mode: Mode | None) -> str:
     image = asked.image
     if image.format not in STARTABLE:
         return shlex.join(["apptainer", "build", *for_apptainer(image)])
@@ -121,7 +121,7 @@ def _launch(asked: Asked, request: Request, mode: Mode | None) -> str:
     return shlex.join([*words, *asked.place, *asked.job]) + ("" if what else " -- COMMAND")
 
 
-def _fix_command(asked: Asked) -> str:
+def _fix_command(asked: DoctorRequest) -> str:
     mode = ["--mode", asked.request.mode] if asked.request.mode else []
     words = ["toolkit", "doctor", asked.image.path, *shape(asked.request), *mode]
     return shlex.join([*words, *asked.looked, *asked.job, "--fix"])

@@ -2,13 +2,13 @@
 
 from toolkit.cli.frame.say import say_json, say_text
 from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
-from toolkit.job.live import Asked, try_modes
+from toolkit.job.live import TrialRequest, try_modes
 from toolkit.job.places import Where
 from toolkit.report.live import live_page
 from toolkit.report.progress import Progress
 
 
-def command(asked: Asked, where: Where, tell: Progress, *, as_json: bool) -> int:
+def command(asked: TrialRequest, where: Where, tell: Progress, *, as_json: bool) -> int:
     """Try the modes and print the result; return the exit status.
 
     Raises:

@@ -9,7 +9,7 @@ from toolkit.cli.frame.say import say, say_json
 from toolkit.errors import BadInput, CheckFailed
 
 if TYPE_CHECKING:
-    from toolkit.model.explanation import OutputExplanation
+    from toolkit.model.finding import OutputExplanation
 
 
 @click.command("explain")

@@ -92,14 +92,14 @@ def command(
 
 def _asked(runner: "Runner", partition: str, wait: int) -> "Bundle":
     """Ask; where Slurm has no default partition no node is told, and one of the first partition is asked."""
-    from toolkit.probe.asking import Asked, Words
+    from toolkit.probe.asking import NodeChoice, SiteWords
     from toolkit.probe.probe import gather
 
-    bundle = gather(runner, Asked("1", wait, partition, site=Words()))
+    bundle = gather(runner, NodeChoice("1", wait, partition, site=SiteWords()))
     parts = [part for part in bundle.site.partitions or () if part.up]
     if partition or bundle.groups or not parts or any(part.default for part in parts):
         return bundle
-    return gather(runner, Asked("1", wait, parts[0].name, site=Words()))
+    return gather(runner, NodeChoice("1", wait, parts[0].name, site=SiteWords()))
 
 
 def _today() -> str:

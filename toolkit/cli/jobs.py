@@ -156,10 +156,10 @@ def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) 
 @_json_option("Print the record, of several a list")
 def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
     """End every JOB (the last one by default)."""
-    from toolkit.job.running.cancel import Tried, end_all, failure
+    from toolkit.job.running.cancel import CancelResult, end_all, failure
     from toolkit.job.running.reach import find_all
 
-    def tell(one: Tried) -> None:
+    def tell(one: CancelResult) -> None:
         if not as_json:
             say(f"job {one.record.id or one.record.key} {one.said}")
 

@@ -16,7 +16,7 @@ from toolkit.cli.frame.streams import prepare, written
 from toolkit.errors import Interrupted, ToolkitError
 
 
-class Program(LazyGroup):
+class MainGroup(LazyGroup):
     """The whole program: a reader of its output that goes away is no fault."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:  # noqa: ANN401 - click's signature
@@ -29,7 +29,7 @@ class Program(LazyGroup):
 
 
 @click.group(
-    cls=Program,
+    cls=MainGroup,
     table=COMMANDS,
     params=flags(),
     # The door drops colours where nobody sees them; click would drop codes of others without a word.

@@ -63,7 +63,7 @@ def command(
       toolkit notebook --host login --image my.sif --time 4:00:00
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
-    from toolkit.cli.notebook_tunnel import Session, attached, started
+    from toolkit.cli.notebook_tunnel import TunnelSession, attached, started
     from toolkit.cli.options.joboptions import environment
     from toolkit.job.notebook import prepared, unseen_script, wanted
     from toolkit.job.places import Where
@@ -75,7 +75,7 @@ def command(
         raise BadInput(
             "--json prints the URL of a notebook, and --dry-run starts none; leave one of them out"
         )
-    session = Session(port=port, keep=keep, as_json=as_json)
+    session = TunnelSession(port=port, keep=keep, as_json=as_json)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
         if attach is not None:
             attached(attach, session, tell)

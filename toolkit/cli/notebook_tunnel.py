@@ -28,7 +28,7 @@ _END_SECONDS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class TunnelSession:
     """How the tunnel is opened here; ``keep`` leaves the job when it is closed."""
 
     port: int
@@ -36,7 +36,7 @@ class Session:
     as_json: bool
 
 
-def started(runner: Runner, job: Prepared, session: Session, tell: Tell) -> None:
+def started(runner: Runner, job: Prepared, session: TunnelSession, tell: Tell) -> None:
     """Submit the job and serve it until Ctrl-C or its end.
 
     Raises:
@@ -52,7 +52,7 @@ def started(runner: Runner, job: Prepared, session: Session, tell: Tell) -> None
         _use(runner, record, token, tunnel, session, tell)
 
 
-def attached(wanted: str, session: Session, tell: Tell) -> None:
+def attached(wanted: str, session: TunnelSession, tell: Tell) -> None:
     """Open the tunnel to a notebook that was started before; ``wanted`` is its key or Slurm's number.
 
     Raises:
@@ -74,7 +74,9 @@ def attached(wanted: str, session: Session, tell: Tell) -> None:
         runner.close()
 
 
-def _use(runner: Runner, record: JobRecord, token: str, tunnel: Tunnel, session: Session, tell: Tell) -> None:
+def _use(
+    runner: Runner, record: JobRecord, token: str, tunnel: Tunnel, session: TunnelSession, tell: Tell
+) -> None:
     """See a notebook to its end, or to the end of the person's patience."""
 
     def lost(why: str) -> None:
@@ -102,7 +104,11 @@ def _use(runner: Runner, record: JobRecord, token: str, tunnel: Tunnel, session:
 
 
 def _carried(
-    runner: Runner, record: JobRecord, place: notebook.Place, tunnel: Tunnel, on_ready: Callable[[], None]
+    runner: Runner,
+    record: JobRecord,
+    place: notebook.NotebookAddress,
+    tunnel: Tunnel,
+    on_ready: Callable[[], None],
 ) -> JobRecord:
     """Carry connections until the job has ended; a far end that is lost before is started again.
 
@@ -135,7 +141,9 @@ def _nothing() -> None:
     """Say nothing: the address was told, and it stays."""
 
 
-def _show(record: JobRecord, place: notebook.Place, url: str, session: Session, tell: Tell) -> None:
+def _show(
+    record: JobRecord, place: notebook.NotebookAddress, url: str, session: TunnelSession, tell: Tell
+) -> None:
     if session.as_json:
         told = {"schema": SCHEMA, "url": url, "job": record.id, "key": record.key, "host": place.host}
         say_json(told)
@@ -145,7 +153,7 @@ def _show(record: JobRecord, place: notebook.Place, url: str, session: Session, 
     say(url)
 
 
-def _closed(runner: Runner, record: JobRecord, session: Session) -> Interrupted:
+def _closed(runner: Runner, record: JobRecord, session: TunnelSession) -> Interrupted:
     """End what a person has ended, and say what is left of it."""
     if session.keep:
         return Interrupted(
@@ -187,7 +195,7 @@ def _teller(record: JobRecord, tell: Tell) -> Callable[[JobStatus], None]:
 
 
 @contextlib.contextmanager
-def _listening(session: Session) -> Iterator[Tunnel]:
+def _listening(session: TunnelSession) -> Iterator[Tunnel]:
     """Listen before anything is begun, as the port may be taken."""
     tunnel = Tunnel(session.port)
     try:

@@ -61,13 +61,13 @@ def command(
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.job.facts import gathered
     from toolkit.job.places import Where
-    from toolkit.probe.probe import Asked, encode
+    from toolkit.probe.probe import NodeChoice, encode
     from toolkit.report.doctor import side_by_side
     from toolkit.report.nodes import machines
 
     if output:
         check_facts_output(output)
-    bundle = gathered(Where(host, cluster, ssh_config), Asked(nodes, wait, partition))
+    bundle = gathered(Where(host, cluster, ssh_config), NodeChoice(nodes, wait, partition))
     if output:
         write_whole(output, encode(bundle))
     if as_json:

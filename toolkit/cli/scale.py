@@ -99,7 +99,7 @@ def command(
       toolkit scale --ranks 1,2 --pattern 'Total img/sec.*: ([0-9.]+)' -- python bench.py
     """
     from toolkit.cli.scale_run import Sweep, run
-    from toolkit.cli.scale_study import Wanted, print_runs, secrets_of, study_of
+    from toolkit.cli.scale_study import StudyOptions, print_runs, secrets_of, study_of
     from toolkit.job.request.flags import Flags
     from toolkit.run.folders import check_folder
 
@@ -109,7 +109,7 @@ def command(
     rest = {name: value for name, value in without_options(given).items() if name != "trainer"}
     keep = {name: rest.pop(name) for name in ("study", "retry", "at_once", "dry_run")}
     flags = Flags(**{name: rest.pop(name) for name in ("force", "verify_key", "no_verify")})
-    wanted = Wanted(
+    wanted = StudyOptions(
         said=said, words=ctx.meta.get(REST, ()), host=host, cluster=cluster, ssh_config=ssh_config, **rest
     )
     told = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])

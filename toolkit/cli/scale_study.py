@@ -38,7 +38,7 @@ _LOCAL = {"image": Path.is_file, "data": Path.is_dir, "trainer": Path.is_file, "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class StudyOptions:
     """The options of ``toolkit scale`` that say what a study is; ``over`` are numbers of nodes."""
 
     said: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Wanted:
     ssh_config: Path | None
 
 
-def study_of(wanted: Wanted, flags: Flags, tell: Tell) -> Study:
+def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
     """Return the study, after looking at every run that it has.
 
     Raises:
@@ -213,7 +213,7 @@ def print_runs(where: Path, study: Study) -> None:
     say("", f"{len(rows)} runs, {study.scaling} scaling; the study is kept in {where}")
 
 
-def _proved(wanted: Wanted) -> dict[str, dict[str, str]]:
+def _proved(wanted: StudyOptions) -> dict[str, dict[str, str]]:
     """Return the series that tell whether what a timeline suggests is of use; none where nobody asks.
 
     Raises:

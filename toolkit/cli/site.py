@@ -134,7 +134,7 @@ def _asked(
     from msgspec.structs import replace
 
     from toolkit.launch.sites.sitecheck import words
-    from toolkit.probe.probe import Asked, gather, load_bundle
+    from toolkit.probe.probe import NodeChoice, gather, load_bundle
 
     if facts is not None:
         if host is not None or cluster is not None:
@@ -146,7 +146,7 @@ def _asked(
         )
     runner = open_runner(host or (site.host or None if cluster is None else None), cluster, ssh_config)
     try:
-        return gather(runner, Asked("1", wait, site.defaults.partition, site=words(site)))
+        return gather(runner, NodeChoice("1", wait, site.defaults.partition, site=words(site)))
     finally:
         runner.close()
 

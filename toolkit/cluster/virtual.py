@@ -36,7 +36,7 @@ from toolkit.model.progress import Silent, Tell
 from toolkit.run import clone
 from toolkit.run.command import Command
 from toolkit.run.docker.engine import machine
-from toolkit.run.docker.nodes import Found, Nodes, opened
+from toolkit.run.docker.nodes import NodeContainer, Nodes, opened
 from toolkit.run.folders import writable
 from toolkit.run.turns import take_turn
 
@@ -158,7 +158,7 @@ def _remove(engine: Nodes, name: str) -> bool:
     return Access(name).forget() or removed > 0
 
 
-def _cluster(layout: Layout, found: dict[str, Found]) -> Cluster:
+def _cluster(layout: Layout, found: dict[str, NodeContainer]) -> Cluster:
     access = Access(layout.name)
     port = found[layout.container("login")].ports[SSH_PORT]
     access.point_at(port, layout.nodes, layout.address)
@@ -175,7 +175,7 @@ def _layout(
     engine: Nodes,
     name: str,
     nodes: int | None,
-    found: dict[str, Found],
+    found: dict[str, NodeContainer],
     flavour: str | None = None,
     listen: str | None = None,
 ) -> Layout:
@@ -195,7 +195,7 @@ def _layout(
     return Layout(name, count, cpus, memory, kind, address, clone.labels())
 
 
-def _check_owner(name: str, found: dict[str, Found]) -> None:
+def _check_owner(name: str, found: dict[str, NodeContainer]) -> None:
     """Refuse, in a command that ``make`` runs, a cluster that the ``make`` of this clone did not make.
 
     Raises:
@@ -243,7 +243,9 @@ def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) 
         engine.run(name, make).require(f"making users on {host} of the cluster {layout.name}")
 
 
-def _complete(engine: Nodes, layout: Layout, secrets: Secrets, found: dict[str, Found], tell: Tell) -> None:
+def _complete(
+    engine: Nodes, layout: Layout, secrets: Secrets, found: dict[str, NodeContainer], tell: Tell
+) -> None:
     """Make what is missing and start what is stopped; the login node first, as the others look for it."""
     missing = any(_state(found, layout, host) == "missing" for host in layout.hosts)
     image = ensure_image(engine.client, layout.flavour, tell) if missing else ""
@@ -281,24 +283,24 @@ def _refresh_code(engine: Nodes, layout: Layout) -> None:
     engine.run(login, Command.of("sh", "-c", f"({compiling}) > /dev/null 2>&1 &", timeout=10))
 
 
-def _is_complete(layout: Layout, found: dict[str, Found]) -> bool:
+def _is_complete(layout: Layout, found: dict[str, NodeContainer]) -> bool:
     return all(_state(found, layout, host) == "running" for host in layout.hosts)
 
 
-def _state(found: dict[str, Found], layout: Layout, host: str) -> str:
+def _state(found: dict[str, NodeContainer], layout: Layout, host: str) -> str:
     container = found.get(layout.container(host))
     return container.state if container else "missing"
 
 
-def _count(found: dict[str, Found]) -> int:
+def _count(found: dict[str, NodeContainer]) -> int:
     return int(next(iter(found.values())).labels[COUNT])
 
 
-def _listen(found: dict[str, Found]) -> str:
+def _listen(found: dict[str, NodeContainer]) -> str:
     return next(iter(found.values())).labels.get(LISTEN, "")
 
 
-def _flavour(found: dict[str, Found]) -> str | None:
+def _flavour(found: dict[str, NodeContainer]) -> str | None:
     """Return the flavour of a cluster that is there; one that an earlier toolkit made has the default."""
     return next(iter(found.values())).labels.get(FLAVOUR, default_flavour()) if found else None
 

@@ -24,7 +24,7 @@ _MOST = 1 << 24
 _BYTE = (255).__and__
 
 
-class Records(io.RawIOBase):
+class RecordFile(io.RawIOBase):
     """The records as a file that is read from its beginning to its end."""
 
     def __init__(self, image: IO[bytes], classes: bytes, place: str) -> None:

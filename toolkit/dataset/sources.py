@@ -15,7 +15,7 @@ from typing import IO, cast
 from toolkit.dataset.archives import UNREADABLE, Archive, deb, tar
 from toolkit.dataset.catalogue import ArchiveSource, DataFile, DebSource, HttpSource, NpmSource, Source
 from toolkit.dataset.download import downloaded
-from toolkit.dataset.rows import Records
+from toolkit.dataset.rows import RecordFile
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Runner
@@ -107,7 +107,7 @@ def _from_package(
 @contextlib.contextmanager
 def _made(archive: Archive, pixels: str, classes: bytes) -> Iterator[IO[bytes]]:
     with archive.member(pixels) as stream:
-        yield cast("IO[bytes]", io.BufferedReader(Records(stream, classes, archive.place)))
+        yield cast("IO[bytes]", io.BufferedReader(RecordFile(stream, classes, archive.place)))
 
 
 def _classes(archive: Archive, name: str) -> bytes:

@@ -8,13 +8,13 @@ from toolkit.engine.basis import basis
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Moot, Undecided
 from toolkit.engine.praise import praise
-from toolkit.engine.rule import TRY_IT, Hit, Rule, Stage
+from toolkit.engine.rule import TRY_IT, Hit, LaunchStage, Rule
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Outcome, Prediction
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RuleAnswer:
     """What one rule said of one case: it fired, or it lacks facts."""
 
     rule: Rule
@@ -27,7 +27,7 @@ class Judged:
     """One launch, what the rules said of it, and what becomes of it."""
 
     case: Case
-    answers: tuple[Answer, ...]
+    answers: tuple[RuleAnswer, ...]
     prediction: Prediction
 
     def findings(self, works: tuple[Mode, ...] = ()) -> tuple[Finding, ...]:
@@ -50,7 +50,7 @@ def weigh(case: Case, rules: tuple[Rule, ...]) -> Judged:
     return Judged(case, answers, msgspec.structs.replace(said, basis=rests, beyond=outside))
 
 
-def _outcome(case: Case, answers: tuple[Answer, ...]) -> Prediction:
+def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
     """Return what becomes of a launch, by answers in the order of the rules.
 
     A failure that is certain counts even where other facts are missing, unless the rule that
@@ -76,26 +76,26 @@ def _outcome(case: Case, answers: tuple[Answer, ...]) -> Prediction:
     )
 
 
-def _ask(case: Case, rule: Rule) -> Answer | None:
+def _ask(case: Case, rule: Rule) -> RuleAnswer | None:
     try:
         said = rule.check(case)
     except Moot:
         return None
     except Undecided as undecided:
-        return Answer(rule, missing=undecided.names)
+        return RuleAnswer(rule, missing=undecided.names)
     if said and said.outcome == "singletons" and case.request.alone:
         said = replace(said, outcome=None, severity="info")  # a world of one is what was asked for
-    return Answer(rule, said) if said else None
+    return RuleAnswer(rule, said) if said else None
 
 
-def _stage(answer: Answer) -> Stage:
-    return answer.hit.shows if answer.hit else Stage.UNKNOWN
+def _stage(answer: RuleAnswer) -> LaunchStage:
+    return answer.hit.shows if answer.hit else LaunchStage.UNKNOWN
 
 
 def _failed(
     case: Case,
-    first: Answer,
-    earlier: list[Answer],
+    first: RuleAnswer,
+    earlier: list[RuleAnswer],
     ids: tuple[str, ...],
     missing: tuple[str, ...],
 ) -> Prediction:
@@ -121,13 +121,13 @@ def _failed(
     )
 
 
-def _doubts(case: Case, answer: Answer) -> tuple[str, ...]:
+def _doubts(case: Case, answer: RuleAnswer) -> tuple[str, ...]:
     if answer.hit:
         return (answer.hit.because or answer.hit.title or answer.rule.title,)
     return tuple(case.why_unknown(name) for name in answer.missing)
 
 
-def _finding(case: Case, answer: Answer, works: tuple[Mode, ...]) -> Finding:
+def _finding(case: Case, answer: RuleAnswer, works: tuple[Mode, ...]) -> Finding:
     rule, hit = answer.rule, answer.hit
     if hit is None:
         return Finding(

@@ -15,7 +15,7 @@ TRY_IT = "try it: toolkit doctor IMAGE --live --mode MODE"
 """What to do about a launch of which nobody knows what becomes of it."""
 
 
-class Stage(IntEnum):
+class LaunchStage(IntEnum):
     """The stages of a launch, in order. The first failure is the outcome.
 
     Among failures of one stage the order of the rules in :mod:`toolkit.engine.registry` decides.
@@ -33,12 +33,12 @@ class Stage(IntEnum):
     UNKNOWN = 7
 
 
-_STAGES: dict[Outcome, Stage] = {
-    "unavailable": Stage.SUBMIT,
-    "loader-failure": Stage.START,
-    **dict.fromkeys(("init-failure", "singletons", "wrong-size"), Stage.INIT),
-    **dict.fromkeys(("hang", "crash", "comm-failure"), Stage.RUN),
-    **dict.fromkeys(("unknown", "ok"), Stage.UNKNOWN),
+_STAGES: dict[Outcome, LaunchStage] = {
+    "unavailable": LaunchStage.SUBMIT,
+    "loader-failure": LaunchStage.START,
+    **dict.fromkeys(("init-failure", "singletons", "wrong-size"), LaunchStage.INIT),
+    **dict.fromkeys(("hang", "crash", "comm-failure"), LaunchStage.RUN),
+    **dict.fromkeys(("unknown", "ok"), LaunchStage.UNKNOWN),
 }
 
 
@@ -62,11 +62,11 @@ class Hit:
     source: str = ""
     severity: Severity | None = None
     instead: tuple[Mode, ...] | None = None
-    stage: Stage | None = None
+    stage: LaunchStage | None = None
     by_chance: tuple[Outcome, ...] = ()
 
     @property
-    def shows(self) -> Stage:
+    def shows(self) -> LaunchStage:
         """The stage of the launch in which the failure shows."""
         return self.stage or _STAGES[self.outcome or "ok"]
 

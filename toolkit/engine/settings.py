@@ -10,7 +10,7 @@ from toolkit.engine import paths
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided, attempt
 from toolkit.engine.inherited import name_inside, obeyed, set_by_slurm, steers_mpi
-from toolkit.engine.rule import Stage
+from toolkit.engine.rule import LaunchStage
 from toolkit.engine.traits import HYDRA, bind_target
 from toolkit.engine.wireup import Offer, cleaned, leaves_out_home, offer
 from toolkit.folders import is_below
@@ -45,7 +45,7 @@ class Effect:
     outcome: Outcome
     because: str = ""
     source: str = ""
-    stage: Stage | None = None
+    stage: LaunchStage | None = None
     first: bool = False
 
     @property
@@ -227,7 +227,7 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
 def _blamed(ok: Effect, row: Setting | Component) -> Effect:
     because = f"{ok.name}={ok.value}: {row.because}"
     first = isinstance(row, Setting) and row.first
-    stage = Stage.START if first else None
+    stage = LaunchStage.START if first else None
     return replace(ok, outcome=row.outcome, because=because, source=row.source, stage=stage, first=first)
 
 
@@ -311,7 +311,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 def _in_init(found: Effect) -> Effect:
     """Components are opened in MPI_Init, by a rank that is alone too; whom they reach is nothing to it."""
-    return replace(found, stage=Stage.START if found.outcome == "init-failure" else None)
+    return replace(found, stage=LaunchStage.START if found.outcome == "init-failure" else None)
 
 
 def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:

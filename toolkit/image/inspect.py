@@ -11,7 +11,7 @@ import msgspec
 from toolkit.errors import BadInput, Damaged
 from toolkit.files import open_given
 from toolkit.image.files import dockersave, oci
-from toolkit.image.files.assemble import HASHED_UNASKED, Chosen, assemble
+from toolkit.image.files.assemble import HASHED_UNASKED, StoredImage, assemble
 from toolkit.image.files.blobs import ArchiveBlobs, Blobs, FolderBlobs
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.config import ImageConfig, architecture
@@ -156,7 +156,7 @@ def _archive(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _
     return _layered(blobs, oci.choose(blobs, ref.tag, platform), "oci-archive", budget)
 
 
-def _layered(blobs: Blobs, chosen: Chosen, form: str, budget: Budget) -> _Opened:
+def _layered(blobs: Blobs, chosen: StoredImage, form: str, budget: Budget) -> _Opened:
     tree = assemble(blobs, chosen, budget)
     return _Opened(tree, form, chosen.digest, config=chosen.config)
 

@@ -12,7 +12,7 @@ from toolkit.job.sight import view, view_of
 from toolkit.launch.loaded import with_runtime
 from toolkit.launch.request import layers
 from toolkit.launch.request.layers import OPTION
-from toolkit.launch.request.specify import Places, name_of, request_of, specify
+from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
 from toolkit.launch.unseen import folder_of
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request, Verdict
@@ -25,7 +25,7 @@ NODES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LaunchRequest:
     """What a launch asks of the engine, and the site that it is for.
 
     ``words`` are the options that lead to it again, ``view`` is what its ranks see of the image.
@@ -50,7 +50,7 @@ class Diagnosis:
 
     host: HostFacts
     image: ImageFacts
-    wanted: Wanted
+    wanted: LaunchRequest
     verdict: Verdict
 
 
@@ -65,7 +65,7 @@ def wanted(
     tell: Tell,
     command: tuple[str, ...] = (),
     runtime: str | None = None,
-) -> Wanted:
+) -> LaunchRequest:
     """Return the launch to judge; options win over the job file, ``command`` over its program.
 
     The cluster is not asked where its folders are; the folder of the run has its default name.
@@ -77,7 +77,7 @@ def wanted(
     if not site and not job_file:
         request = Request(nodes=nodes or NODES, ranks_per_node=ranks_per_node or 1, mode=mode)
         words = _runtime_words(runtime)
-        return Wanted(request, words=words, view=view(command), runtime=runtime or "")
+        return LaunchRequest(request, words=words, view=view(command), runtime=runtime or "")
     said = {"image": image, "site": site, "partition": partition, "ranks_per_node": ranks_per_node}
     said |= {"mode": mode, "runtime": runtime, "nodes": nodes or (None if job_file else NODES)}
     given = {name: value for name, value in said.items() if value is not None}
@@ -87,11 +87,11 @@ def wanted(
         made = asked(given, ("COMMAND",), job_file)
     announce(made, tell=tell)
     folder = posixpath.join(folder_of(made.job, made.site), "runs", name_of(made.job))
-    spec = specify(made.job, Places(folder, image))
+    spec = specify(made.job, JobPaths(folder, image))
     words = (*(("--site", site) if site else ()), *(("--job", job_file) if job_file else ()))
     words += _runtime_words(runtime)
     request = request_of(spec, made.job.env or {}, made.job.mode, made.site)
-    return Wanted(request, made.site, spec.modules, words, seen, spec.runtime)
+    return LaunchRequest(request, made.site, spec.modules, words, seen, spec.runtime)
 
 
 def _runtime_words(runtime: str | None) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ def _runtime_words(runtime: str | None) -> tuple[str, ...]:
 def diagnose(
     image: str | ImageFacts,
     place: HostFacts | Path | None,
-    wanted: Wanted,
+    wanted: LaunchRequest,
     where: Where,
     partition: str | None,
     tell: Tell,

@@ -6,7 +6,7 @@ from typing import BinaryIO
 from toolkit.engine.logs.explain import explanation, suspected
 from toolkit.engine.logs.joblines import Output
 from toolkit.files import open_given
-from toolkit.model.explanation import OutputExplanation
+from toolkit.model.finding import OutputExplanation
 
 _MOST = 64 << 20
 """Bytes of output that are kept; causes are near the beginning or the end, so the middle is skipped."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from toolkit.errors import BadInput
 from toolkit.job.places import Where
 from toolkit.model.facts import HostFacts
-from toolkit.probe.asking import Asked, of_job
+from toolkit.probe.asking import NodeChoice, of_job
 from toolkit.probe.bundle import Bundle
 from toolkit.probe.probe import gather, load
 
@@ -13,7 +13,7 @@ MOST_SECONDS = 600
 """How long compute nodes may stay in the queue of a probe."""
 
 
-def gathered(where: Where, asked: Asked) -> Bundle:
+def gathered(where: Where, asked: NodeChoice) -> Bundle:
     """Return the facts of a place and of its compute nodes, with the answers that they were read from.
 
     Raises:

@@ -12,8 +12,8 @@ from toolkit.errors import BadInput
 from toolkit.job.places import Where
 from toolkit.job.prepare import directory, image_there, to_record
 from toolkit.job.request.gate import Cleared, clear, demand_of
-from toolkit.job.request.inputs import Found, look
-from toolkit.job.request.keys import Demand
+from toolkit.job.request.inputs import StartableImage, look
+from toolkit.job.request.keys import KeyDemand
 from toolkit.job.request.layering import asked as settings
 from toolkit.job.running.follow import watch_job
 from toolkit.launch import live, trial
@@ -37,7 +37,7 @@ _MINUTES = "4"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TrialRequest:
     """What to try."""
 
     image: Path
@@ -58,19 +58,19 @@ class Asked:
 class _Bench:
     """What all trials of a call share."""
 
-    asked: Asked
+    asked: TrialRequest
     where: Where
     runner: Runner
     host: HostFacts
     image: ImageFacts
-    programs: tuple[trial.Program, ...]
+    programs: tuple[trial.TrialProgram, ...]
     base: str
     there: str
     cleared: Cleared
     tell: Tell
 
 
-def try_modes(asked: Asked, where: Where, tell: Tell) -> tuple[Live, HostFacts]:
+def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, HostFacts]:
     """Try each mode that was named, else the mode that the engine chooses; also return the host's facts.
 
     Raises:
@@ -102,7 +102,7 @@ def try_modes(asked: Asked, where: Where, tell: Tell) -> tuple[Live, HostFacts]:
     return result, host
 
 
-def _check(asked: Asked) -> None:
+def _check(asked: TrialRequest) -> None:
     if "gloo" in asked.modes:
         raise BadInput("--live --mode gloo: it runs no MPI, which is what is tried here")
     if not asked.image.is_file():
@@ -111,7 +111,7 @@ def _check(asked: Asked) -> None:
     script.check_names(partition=asked.partition, account=asked.account)
 
 
-def _modes(asked: Asked, verdict: Verdict) -> list[Mode]:
+def _modes(asked: TrialRequest, verdict: Verdict) -> list[Mode]:
     """Return the modes to try: those that were named, else the engine's choice, else the first possible."""
     if asked.modes:
         return list(dict.fromkeys(asked.modes))
@@ -121,7 +121,13 @@ def _modes(asked: Asked, verdict: Verdict) -> list[Mode]:
 
 
 def _bench(
-    asked: Asked, where: Where, runner: Runner, host: HostFacts, found: Found, demand: Demand, tell: Tell
+    asked: TrialRequest,
+    where: Where,
+    runner: Runner,
+    host: HostFacts,
+    found: StartableImage,
+    demand: KeyDemand,
+    tell: Tell,
 ) -> _Bench:
     image = found.facts
     if image.format != "sif":

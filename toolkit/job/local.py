@@ -12,7 +12,7 @@ from toolkit.job.project.code import placed
 from toolkit.job.project.ranks import copied
 from toolkit.job.request.gate import clear, demand_of
 from toolkit.job.request.inputs import look, startable
-from toolkit.job.request.layering import Asked
+from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import directory
 from toolkit.job.sight import view_of
 from toolkit.job.submit import Call, Opener
@@ -20,19 +20,19 @@ from toolkit.launch import loaded
 from toolkit.launch.jobscript import plan
 from toolkit.launch.jobscript.localscript import choose_here, local_script, without_queue
 from toolkit.launch.jobscript.preflight import has_check
-from toolkit.launch.request.specify import Places, name_of, request_of, specify
+from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
 from toolkit.launch.request.trainers import check_carried
 from toolkit.launch.tracking import records
 from toolkit.launch.tracking.alone import run_local
 from toolkit.model.hidden import hidden
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
-from toolkit.probe.asking import Asked as Question
+from toolkit.probe.asking import NodeChoice as Question
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
 
 
-def launch_here(call: Call, asked: Asked, tell: Tell, opener: Opener) -> JobRecord:
+def launch_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> JobRecord:
     """Run a job on this machine until it ends, and return its record; ``tell`` takes the output.
 
     Raises:
@@ -43,7 +43,7 @@ def launch_here(call: Call, asked: Asked, tell: Tell, opener: Opener) -> JobReco
     return run_local(runner, job.record, job.script, tell.output, job.secrets)
 
 
-def prepare_here(call: Call, asked: Asked, tell: Tell, opener: Opener) -> tuple[Runner, Prepared]:
+def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> tuple[Runner, Prepared]:
     """Return what runs commands on this machine, and the job.
 
     Raises:
@@ -68,7 +68,7 @@ def prepare_here(call: Call, asked: Asked, tell: Tell, opener: Opener) -> tuple[
     host = loaded.with_runtime(probe(runner, Question(nodes="0")), None, (), job.runtime or "")
     base = directory(runner, job.directory, remote=False)
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
-    places = Places(folder, image.there, str(sources.data or ""), str(sources.program or ""))
+    places = JobPaths(folder, image.there, str(sources.data or ""), str(sources.program or ""))
     spec = specify(job, placed(places, sources.code, job, None, remote=False))
     spec = msgspec.structs.replace(
         spec, preflight=bool(job.preflight) and has_check(facts, trainer=bool(job.trainer))

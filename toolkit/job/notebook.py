@@ -14,13 +14,13 @@ from toolkit.job.prepare import Prepared, target_of
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.gate import demand_of
 from toolkit.job.request.inputs import image_of
-from toolkit.job.request.layering import Asked, announce, asked
+from toolkit.job.request.layering import JobRequest, announce, asked
 from toolkit.job.request.locations import check_directory, login_variable
 from toolkit.launch import notebook, unseen
-from toolkit.launch.jobscript.choose import Choice
+from toolkit.launch.jobscript.choose import ModeChoice
 from toolkit.launch.request.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.request.layers import DEFAULTS
-from toolkit.launch.request.specify import Places, request_of, specify
+from toolkit.launch.request.specify import JobPaths, request_of, specify
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Request
@@ -35,19 +35,19 @@ _FIELDS = {"cpus": "cpus_per_rank", "gpus": "gpus_per_node", "bind": "binds"}
 _WHY = "one task, which speaks no MPI"
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is asked for: the job, and two folders of the cluster that are empty where none is named.
 
     ``flags`` hold what is demanded of the image.
     """
 
-    job: Asked
+    job: JobRequest
     flags: Flags
     folder: str
     packages: str
 
 
-def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags, tell: Tell) -> Wanted:
+def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags, tell: Tell) -> NotebookRequest:
     """Join the options of the command with site and settings, as for other jobs.
 
     Raises:
@@ -67,10 +67,10 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags, t
         apptainer.bind(path)
     check_directory(made.job.directory or "")
     demand_of(made, flags.verify_key, flags.no_verify)  # refused before anybody is asked
-    return Wanted(job=made, flags=flags, folder=folder, packages=packages)
+    return NotebookRequest(job=made, flags=flags, folder=folder, packages=packages)
 
 
-def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Prepared:
+def prepared(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: bool) -> Prepared:
     """Return the job; ``remote`` says that the image has to be copied to the runner's place.
 
     Raises:
@@ -82,12 +82,12 @@ def prepared(runner: Runner, asking: Wanted, tell: Tell, *, remote: bool) -> Pre
     target = target_of(runner, asking.job, asking.flags, image, tell, remote=remote)
     facts = target.image.facts
     folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or target.base
-    spec = _spec(specify(job, Places(target.run(notebook.NAME), target.there)), asking, folder, facts)
+    spec = _spec(specify(job, JobPaths(target.run(notebook.NAME), target.there)), asking, folder, facts)
     choice = _launch(target.host, facts, request_of(spec, job.env or {}, notebook.MODE, site), site)
     return prepare.prepared(target, asking.job, spec, choice, _WHY, asking.job.notes())
 
 
-def unseen_script(asking: Wanted, site: Site, tell: Tell) -> str:
+def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
     """Return the script of a notebook for a site that is not asked anything.
 
     Raises:
@@ -107,13 +107,13 @@ def unseen_script(asking: Wanted, site: Site, tell: Tell) -> str:
     return unseen.script_of(spec, job, site, image, notebook.MODE, why, asking.job.notes())[1]
 
 
-def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> Choice:
+def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> ModeChoice:
     """Return the launch of one task, which speaks no MPI: nothing that is judged of an MPI stops it."""
     made = plan_launch(host, image, request, notebook.MODE, site)
-    return Choice(foresee(host, image, request, made), made, forced=False)
+    return ModeChoice(foresee(host, image, request, made), made, forced=False)
 
 
-def _spec(spec: JobSpec, asking: Wanted, folder: str, image: ImageFacts) -> JobSpec:
+def _spec(spec: JobSpec, asking: NotebookRequest, folder: str, image: ImageFacts) -> JobSpec:
     """Return the specification as that of one task which is neither stopped in time nor started again."""
     packages = [apptainer.bind(asking.packages, read_only=True)] if asking.packages else []
     return msgspec.structs.replace(

@@ -11,7 +11,7 @@ from toolkit.job.project.code import code_of
 from toolkit.job.project.ranks import check_ranks
 from toolkit.job.request.flags import Flags, check_words, tell_fix
 from toolkit.job.request.keys import demanded
-from toolkit.job.request.layering import Asked
+from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import ON_CLUSTER, data_folder, image_here, is_path, program_file
 from toolkit.job.sight import view_of
 from toolkit.knowledge.strict import tables, text_of
@@ -29,7 +29,7 @@ from toolkit.near import near
 _RECIPES = "recipes"
 
 
-def script_for(asked: Asked, site: Site, flags: Flags, tell: Tell) -> str:
+def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
     """Return the script of a job for a site that is not asked anything.
 
     Raises:
@@ -77,7 +77,7 @@ def check_not_there(job: JobFile) -> None:
             )
 
 
-def image_facts(asked: Asked, flags: Flags, tell: Tell) -> ImageFacts:
+def image_facts(asked: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
     """Return what is known of a job's image by the file if there is one, else by its name.
 
     Raises:
@@ -91,9 +91,9 @@ def image_facts(asked: Asked, flags: Flags, tell: Tell) -> ImageFacts:
     if here or demand.required:
         # Reading an image takes its time, and is for those alone who have one.
         from toolkit.job.request.gate import clear
-        from toolkit.job.request.inputs import Found, startable
+        from toolkit.job.request.inputs import StartableImage, startable
 
-        clear(startable(Found(Path(facts.path).name, facts, "", here, given)), demand, tell)
+        clear(startable(StartableImage(Path(facts.path).name, facts, "", here, given)), demand, tell)
     return facts
 
 

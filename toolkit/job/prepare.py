@@ -16,8 +16,8 @@ from toolkit.job.project.ranks import check_ranks, copied
 from toolkit.job.request.flags import Flags, check_words, tell_fix
 from toolkit.job.request.gate import Cleared, clear, demand_of
 from toolkit.job.request.inputs import (
-    Found,
     OnCluster,
+    StartableImage,
     data_of,
     data_there,
     folder_there,
@@ -25,16 +25,16 @@ from toolkit.job.request.inputs import (
     look,
     startable,
 )
-from toolkit.job.request.layering import Asked
+from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import directory, find_image, image_there, login_variable, program_file
 from toolkit.job.sight import view_of
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import choose, script
-from toolkit.launch.jobscript.choose import Choice
+from toolkit.launch.jobscript.choose import ModeChoice
 from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
 from toolkit.launch.request.gpus import tell_idle
-from toolkit.launch.request.specify import Places, name_of, request_of, specify
+from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
 from toolkit.launch.tracking import records
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
@@ -80,7 +80,7 @@ class Target:
     """
 
     runner: Runner
-    image: Found
+    image: StartableImage
     cleared: Cleared
     host: HostFacts
     base: str
@@ -104,7 +104,7 @@ class Prepared:
     secrets: Mapping[str, Hidden] = field(default_factory=dict)
 
 
-def check(asked: Asked, flags: Flags) -> Sources:
+def check(asked: JobRequest, flags: Flags) -> Sources:
     """Check all that can be checked before toolkit reads a large file or connects to a place.
 
     Raises:
@@ -123,7 +123,7 @@ def check(asked: Asked, flags: Flags) -> Sources:
 
 
 def target_of(
-    runner: Runner, asked: Asked, flags: Flags, image: Path | OnCluster, tell: Tell, *, remote: bool
+    runner: Runner, asked: JobRequest, flags: Flags, image: Path | OnCluster, tell: Tell, *, remote: bool
 ) -> Target:
     """Read the image, check its signatures, and probe the place.
 
@@ -149,7 +149,7 @@ def target_of(
 
 
 def prepare(
-    runner: Runner, asked: Asked, flags: Flags, sources: Sources, tell: Tell, *, remote: bool
+    runner: Runner, asked: JobRequest, flags: Flags, sources: Sources, tell: Tell, *, remote: bool
 ) -> Prepared:
     """Do everything up to the last call: facts, specification, verdict, script; nothing is changed there."""
     job, site = asked.job, asked.site
@@ -162,7 +162,7 @@ def prepare(
     folder, data = _data(target.runner, asked, sources.data, target.base, remote=remote)
     program = _program(sources.program, target.base)
     project = brought(sources.code, flags, target.base, tell) if remote else None
-    places = Places(target.run(name_of(job)), target.there, folder, program[0].target if program else "")
+    places = JobPaths(target.run(name_of(job)), target.there, folder, program[0].target if program else "")
     places = placed(places, sources.code, job, project, remote=remote)
     spec = specify(with_project(job, project), places)
     spec = msgspec.structs.replace(
@@ -181,7 +181,12 @@ def prepare(
 
 
 def prepared(
-    target: Target, asked: Asked, spec: JobSpec, choice: Choice, because: str, notes: Sequence[str] = ()
+    target: Target,
+    asked: JobRequest,
+    spec: JobSpec,
+    choice: ModeChoice,
+    because: str,
+    notes: Sequence[str] = (),
 ) -> Prepared:
     """Return the job with its script; ``because`` and ``notes`` are comments in it."""
     site = asked.site
@@ -192,7 +197,7 @@ def prepared(
     return Prepared(record, text, target.copied, runtime, hidden(asked.job.env or {}))
 
 
-def to_be_copied(image: Found, base: str) -> tuple[str, tuple[Parcel, ...]]:
+def to_be_copied(image: StartableImage, base: str) -> tuple[str, tuple[Parcel, ...]]:
     """Return where a job finds an image, and the copy that it takes to the folder ``base`` there."""
     if image.there or image.here is None:
         return image.there, ()
@@ -200,7 +205,7 @@ def to_be_copied(image: Found, base: str) -> tuple[str, tuple[Parcel, ...]]:
     return there, (Parcel(image.here, there, image.digest),)
 
 
-def to_record(place: str, spec: JobSpec, choice: Choice, cleared: Cleared) -> JobRecord:
+def to_record(place: str, spec: JobSpec, choice: ModeChoice, cleared: Cleared) -> JobRecord:
     """Return the record of a job that is about to be submitted; it has no secret value.
 
     ``cleared`` comes from the gate.
@@ -222,14 +227,14 @@ def to_record(place: str, spec: JobSpec, choice: Choice, cleared: Cleared) -> Jo
 
 
 def _chosen(
-    asked: Asked,
+    asked: JobRequest,
     flags: Flags,
     fix: Fix | None,
     host: HostFacts,
     facts: ImageFacts,
     request: Request,
     tell: Tell,
-) -> Choice:
+) -> ModeChoice:
     """Return the launch: in the mode that is asked for, the engine's, or the site's."""
     mode = request.mode
     if fix:
@@ -241,13 +246,13 @@ def _chosen(
     return choose.choose(verdict, mode, force=flags.force, others=trainers.other_modes(asked.job))
 
 
-def _of_site(asked: Asked) -> bool:
+def _of_site(asked: JobRequest) -> bool:
     """Tell whether the folder on the cluster is the one that the site profile names."""
     return asked.site is not None and asked.origins.get("directory", "").startswith("site ")
 
 
 def _data(
-    runner: Runner, asked: Asked, local: Path | OnCluster | None, base: str, *, remote: bool
+    runner: Runner, asked: JobRequest, local: Path | OnCluster | None, base: str, *, remote: bool
 ) -> tuple[str, list[Parcel]]:
     """Return the folder of the data there, and the files that have to be copied into it.
 

@@ -17,7 +17,7 @@ from toolkit.job.submit import Call
 from toolkit.knowledge import sites
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import script
-from toolkit.launch.jobscript.choose import Choice, choose
+from toolkit.launch.jobscript.choose import ModeChoice, choose
 from toolkit.launch.request import trainers
 from toolkit.launch.request.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.request.layers import DEFAULTS, OPTION, checked
@@ -87,7 +87,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     return Prepared(made, text, (), runtime, secrets)
 
 
-def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site | None) -> Choice:
+def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site | None) -> ModeChoice:
     """Return the launch of a record, with the folder, the binds and the variables of the new run."""
     image = ImageFacts(path=record.spec.image, format="sif")
     made = msgspec.structs.replace(
@@ -97,7 +97,7 @@ def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site 
     )
     because = f"'{record.predicted}' was predicted of it"
     outcome = cast("Outcome", record.predicted)
-    return Choice(
+    return ModeChoice(
         Prediction(mode=record.mode, outcome=outcome, because=because, plan=made), made, record.forced
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import BadInput, Missing
 from toolkit.job.places import Where, where_of
 from toolkit.job.request.flags import Flags
-from toolkit.job.request.layering import Asked, announce, asked
+from toolkit.job.request.layering import JobRequest, announce, asked
 
 if TYPE_CHECKING:
     from toolkit.job.prepare import Prepared
@@ -135,12 +135,12 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
         return _started(ready, tell, follow=follow)
 
 
-def is_far_away(where: Where, made: Asked) -> bool:
+def is_far_away(where: Where, made: JobRequest) -> bool:
     """Tell whether a job is for a site that is neither this machine nor named as a host."""
     return made.site is not None and not where.remote and not shutil.which("sbatch")
 
 
-def place_of(where: Where, made: Asked) -> Where:
+def place_of(where: Where, made: JobRequest) -> Where:
     """Return where to go: what was named, this machine if it has Slurm, else the host of the site."""
     if where.remote or made.site is None or shutil.which("sbatch"):
         return where
@@ -171,14 +171,14 @@ def at(job: "Prepared", where: Where) -> "Prepared":
     return replace(job, record=record)
 
 
-def _asked(call: Call, tell: "Tell") -> Asked:
+def _asked(call: Call, tell: "Tell") -> JobRequest:
     made = asked(call.said, call.words, call.job_file, here=call.local)
     announce(made, tell=tell)
     return made
 
 
 @contextlib.contextmanager
-def _prepared(call: Call, made: Asked, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
+def _prepared(call: Call, made: JobRequest, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
     from toolkit.job.prepare import check, prepare
 
     sources = check(made, call.flags)

@@ -8,7 +8,7 @@ from toolkit.knowledge.reading import Row, read
 from toolkit.model.finding import Severity
 
 
-class Signature(Row, frozen=True, kw_only=True):
+class LogSignature(Row, frozen=True, kw_only=True):
     """A line of job output that tells a cause; ``sample`` is a real line that the pattern must find.
 
     ``then`` are patterns of lines that must follow soon, where one line does not tell enough. ``overcome`` is
@@ -34,10 +34,10 @@ class Signature(Row, frozen=True, kw_only=True):
 class SignatureKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``signatures.toml``, in the order of a launch: causes stand before their consequences."""
 
-    signature: tuple[Signature, ...]
+    signature: tuple[LogSignature, ...]
 
 
 @cache
-def signatures() -> tuple[Signature, ...]:
+def signatures() -> tuple[LogSignature, ...]:
     """Return the catalogue of job output."""
     return read("signatures", SignatureKnowledge).signature

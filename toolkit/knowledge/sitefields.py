@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from toolkit.knowledge import sbatch
-from toolkit.knowledge.strict import Objection
+from toolkit.knowledge.strict import FieldFault
 from toolkit.model.site import Partition, Site
 from toolkit.near import near
 
@@ -29,17 +29,17 @@ _CONSTRAINT = re.compile(r"[\w][\w.+&|*()\[\],:-]*", re.ASCII)
 _LARGEST = 1_000_000_000
 
 
-def objections(site: Site) -> Iterator[Objection]:
+def objections(site: Site) -> Iterator[FieldFault]:
     """Yield why this is no profile, in the order of its fields."""
     yield from _of_texts(site)
     yield from _of_lists(site)
     if site.scheduler != "slurm" and site.launch.launcher == "srun":
-        yield Objection("launch.launcher", "srun belongs to Slurm", ("pals",))
+        yield FieldFault("launch.launcher", "srun belongs to Slurm", ("pals",))
     for name, value in site.env.items():
         if not _VARIABLE.fullmatch(name):
-            yield Objection("env", f"{name!r} is no name for a variable; use letters, digits and _")
+            yield FieldFault("env", f"{name!r} is no name for a variable; use letters, digits and _")
         if not _line(value):
-            yield Objection(f"env.{name}", "a value is one line of text")
+            yield FieldFault(f"env.{name}", "a value is one line of text")
     yield from _of_partitions(site)
 
 
@@ -47,15 +47,15 @@ def _line(text: str) -> bool:
     return text.isprintable()
 
 
-def _of_texts(site: Site) -> Iterator[Objection]:
+def _of_texts(site: Site) -> Iterator[FieldFault]:
     """Yield what is wrong with fields that hold one word or line."""
     for path, line in (("title", site.title), ("centre", site.centre), ("fabric", site.fabric)):
         if not _line(line):
-            yield Objection(path, "this is not one line of text")
+            yield FieldFault(path, "this is not one line of text")
     if not _line(site.image.verify_key):
-        yield Objection("image.verify_key", "this is not the path of a file")
+        yield FieldFault("image.verify_key", "this is not the path of a file")
     if not site.title.strip():
-        yield Objection("title", "a profile says what it is of")
+        yield FieldFault("title", "a profile says what it is of")
     here = site.defaults
     for path, word, pattern, like in (
         ("architecture", site.architecture, WORD, "x86_64, as 'uname -m' says it"),
@@ -76,11 +76,11 @@ def _of_texts(site: Site) -> Iterator[Objection]:
         ("defaults.licenses", here.licenses, _CONSTRAINT, "SCRATCH"),
     ):
         if word and not pattern.fullmatch(word):
-            yield Objection(path, f"{word!r} will not do; write something like {like}")
+            yield FieldFault(path, f"{word!r} will not do; write something like {like}")
     yield from _counted("defaults.cpus_per_rank", here.cpus_per_rank, least=1)
 
 
-def _of_lists(site: Site) -> Iterator[Objection]:
+def _of_lists(site: Site) -> Iterator[FieldFault]:
     for path, words, pattern, like in (
         ("modules", site.modules, MODULE, "gcc/12.3.0"),
         ("keep", site.keep, _PATTERN, "PSP_*"),
@@ -91,51 +91,51 @@ def _of_lists(site: Site) -> Iterator[Objection]:
     ):
         for number, word in enumerate(words):
             if not pattern.fullmatch(word):
-                yield Objection(f"{path}[{number}]", f"{word!r} will not do; write something like {like}")
+                yield FieldFault(f"{path}[{number}]", f"{word!r} will not do; write something like {like}")
     for number, line in enumerate(site.sources):
         if not line.strip() or not _line(line):
-            yield Objection(f"sources[{number}]", "this is not one line of text")
+            yield FieldFault(f"sources[{number}]", "this is not one line of text")
     for number, option in enumerate(site.defaults.sbatch):
         if not sbatch.is_one_option(option):
-            yield Objection(f"defaults.sbatch[{number}]", "sbatch reads this as more than one option")
+            yield FieldFault(f"defaults.sbatch[{number}]", "sbatch reads this as more than one option")
         elif sbatch.reserved(option, _FIXED):
             name = option.partition("=")[0].partition(" ")[0]
-            yield Objection(f"defaults.sbatch[{number}]", f"{name} is written by toolkit itself")
+            yield FieldFault(f"defaults.sbatch[{number}]", f"{name} is written by toolkit itself")
 
 
 _FIXED = ("output", "o", "error", "e", "chdir", "D", "workdir", "array", "a", "wrap")
 """Options of sbatch on which following and finding a job rest."""
 
 
-def _of_partitions(site: Site) -> Iterator[Objection]:
+def _of_partitions(site: Site) -> Iterator[FieldFault]:
     names = [part.name for part in site.partitions]
     for number, part in enumerate(site.partitions):
         path = f"partitions[{number}]"
         if part.name in names[:number]:
-            yield Objection(f"{path}.name", f"{part.name!r} is there twice")
+            yield FieldFault(f"{path}.name", f"{part.name!r} is there twice")
         yield from _of_partition(path, part)
     if names and (wanted := site.defaults.partition) and wanted not in names:
         what = f"there is no partition {wanted!r}{near(wanted, names)}"
-        yield Objection("defaults.partition", what, tuple(names))
+        yield FieldFault("defaults.partition", what, tuple(names))
     if sum(part.default for part in site.partitions) > 1:
         last = max(n for n, part in enumerate(site.partitions) if part.default)
-        yield Objection(f"partitions[{last}].default", "one partition is the default, not two")
+        yield FieldFault(f"partitions[{last}].default", "one partition is the default, not two")
 
 
-def _of_partition(path: str, part: Partition) -> Iterator[Objection]:
+def _of_partition(path: str, part: Partition) -> Iterator[FieldFault]:
     if not WORD.fullmatch(part.name):
-        yield Objection(f"{path}.name", f"{part.name!r} is no name of a partition")
+        yield FieldFault(f"{path}.name", f"{part.name!r} is no name of a partition")
     if part.max_time and not _TIME.fullmatch(part.max_time):
-        yield Objection(f"{path}.max_time", f"{part.max_time!r} is no time of Slurm's, like 1-00:00:00")
+        yield FieldFault(f"{path}.max_time", f"{part.max_time!r} is no time of Slurm's, like 1-00:00:00")
     if part.gpu and not WORD.fullmatch(part.gpu):
-        yield Objection(f"{path}.gpu", f"{part.gpu!r} is no type of GRES, like v100")
+        yield FieldFault(f"{path}.gpu", f"{part.gpu!r} is no type of GRES, like v100")
     for number, feature in enumerate(part.features):
         if not WORD.fullmatch(feature):
-            yield Objection(f"{path}.features[{number}]", f"{feature!r} is no feature of a node, like knl")
+            yield FieldFault(f"{path}.features[{number}]", f"{feature!r} is no feature of a node, like knl")
     for name in ("max_nodes", "nodes", "cores", "threads", "memory_mb", "gpus"):
         yield from _counted(f"{path}.{name}", getattr(part, name), least=0 if name == "gpus" else 1)
 
 
-def _counted(path: str, number: int | None, *, least: int) -> Iterator[Objection]:
+def _counted(path: str, number: int | None, *, least: int) -> Iterator[FieldFault]:
     if number is not None and not least <= number <= _LARGEST:
-        yield Objection(path, f"a number from {least} to {_LARGEST}")
+        yield FieldFault(path, f"a number from {least} to {_LARGEST}")

@@ -43,13 +43,13 @@ class Reasons(Row, frozen=True, kw_only=True):
     like: tuple[Like, ...]
 
 
-class Words(Row, frozen=True, kw_only=True):
+class Synonyms(Row, frozen=True, kw_only=True):
     """Words that mean one and the same."""
 
     words: tuple[str, ...]
 
 
-class Line(Row, frozen=True, kw_only=True):
+class PrintedLine(Row, frozen=True, kw_only=True):
     """A line that a program of Slurm prints; ``sample`` is one that the pattern finds."""
 
     pattern: str
@@ -61,10 +61,10 @@ class SlurmKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     states: States
     reasons: Reasons
-    nothing: Words
-    forgotten: Line
-    failed: Line
-    unanswered: Line
+    nothing: Synonyms
+    forgotten: PrintedLine
+    failed: PrintedLine
+    unanswered: PrintedLine
 
 
 @cache

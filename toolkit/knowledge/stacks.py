@@ -20,7 +20,7 @@ class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     run: tuple[str, ...] = ()
 
 
-class Archive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SourceArchive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A source archive: where it is to be had, as a lock says it; the hash says whether it is the one."""
 
     file: str
@@ -86,7 +86,7 @@ class Version(Row, frozen=True, kw_only=True):
     debian: Packages = Packages()
     wheels: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
-    archive: Archive | None = None
+    archive: SourceArchive | None = None
     configure: tuple[str, ...] = ()
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     speaks: Speech | None = None

@@ -23,7 +23,7 @@ LONGEST = 1 << 20
 _WIDEST = 200
 
 
-class Objection(NamedTuple):
+class FieldFault(NamedTuple):
     """Why a field will not do; the path is dotted."""
 
     path: str
@@ -71,23 +71,23 @@ def tables(text: str, file: str) -> dict[str, Any]:
         raise BadInput(f"{file}: this is not TOML that a person wrote: {str(error)[:80]}") from error
 
 
-def shape(message: str, kind: type) -> Objection:
+def shape(message: str, kind: type) -> FieldFault:
     """Understand what msgspec says is wrong with a value of the struct ``kind``."""
     found = _AT.match(message)
     what, path = (found["what"], found["path"] or "") if found else (message, "")
     if unknown := _UNKNOWN.search(what):
         choices = _fields(kind, path)
         full = f"{path}.{unknown['field']}".lstrip(".")
-        return Objection(full, f"there is no such field{near(unknown['field'], choices)}", choices)
+        return FieldFault(full, f"there is no such field{near(unknown['field'], choices)}", choices)
     if missing := _MISSING.search(what):
-        return Objection(f"{path}.{missing['field']}".lstrip("."), "this field is required")
+        return FieldFault(f"{path}.{missing['field']}".lstrip("."), "this field is required")
     if what.startswith("Invalid enum value"):
         value = what.removeprefix("Invalid enum value").strip()
-        return Objection(path, f"{value} is none of the values that it may have", _literals(kind, path))
-    return Objection(path, what[0].lower() + what[1:].replace("`", "'"))
+        return FieldFault(path, f"{value} is none of the values that it may have", _literals(kind, path))
+    return FieldFault(path, what[0].lower() + what[1:].replace("`", "'"))
 
 
-def refused(objection: Objection, text: str, file: str) -> BadInput:
+def refused(objection: FieldFault, text: str, file: str) -> BadInput:
     """Return the error for a field of a file; the line is looked up in its text."""
     told = f"; choices: {', '.join(objection.choices)}" if objection.choices else ""
     field = f"{_shown(objection.path)}: " if objection.path else ""

@@ -37,7 +37,7 @@ MODE: Mode = "srun-none"
 """One task, which speaks no MPI."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class NotebookAddress(msgspec.Struct, frozen=True):
     """Where a notebook listens, on that host's loopback."""
 
     host: str
@@ -92,7 +92,7 @@ def token_of(runner: Runner, record: JobRecord) -> str:
 
 def wait_until_ready(
     runner: Runner, record: JobRecord, on_state: Callable[[JobStatus], None]
-) -> tuple[JobRecord, Place | None]:
+) -> tuple[JobRecord, NotebookAddress | None]:
     """Wait until Jupyter listens; return where, or nothing where the job has ended before.
 
     Raises:
@@ -116,7 +116,7 @@ def wait_until_ready(
             runner.read(posixpath.join(record.spec.directory, _PLACE)) if status.state == "running" else b""
         )
         if told:
-            return record, msgspec.json.decode(told, type=Place)
+            return record, msgspec.json.decode(told, type=NotebookAddress)
         if status.state == "running":
             running_since = running_since or time.monotonic()
             if time.monotonic() - running_since > _START_SECONDS:
@@ -129,7 +129,7 @@ def wait_until_ready(
         time.sleep(_POLLS[0] if status.state == "running" else pause)
 
 
-def relay_command(record: JobRecord, place: Place) -> Command:
+def relay_command(record: JobRecord, place: NotebookAddress) -> Command:
     """Return what starts the tunnel's far end on the job's node, as one more step of the job."""
     srun = ("srun", f"--jobid={record.id}", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "--quiet")
     return Command((*srun, "sh", posixpath.join(record.spec.directory, _FAR), str(place.port)))

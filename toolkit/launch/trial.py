@@ -22,7 +22,7 @@ _ASK_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class TrialProgram:
     """A file to be put beside the job."""
 
     name: str
@@ -35,21 +35,21 @@ def command(folder: str, library: str, ranks: int) -> tuple[str, ...]:
     return ("sh", posixpath.join(folder, _STARTER), library, str(ranks), str(SECONDS))
 
 
-def programs(image: ImageFacts, runner: Runner) -> tuple[Program, ...]:
+def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
     """Return the files of the trial: the Python one, the C one where something compiles it, and what chooses.
 
     Raises:
         Missing: if the image has no Python, and no glibc for the compiled one, or nothing compiles it.
     """
     folder = shipped("containers") / "live"
-    starter = Program(_STARTER, (folder / _STARTER).read_bytes())
-    python = Program("trial.py", (folder / "trial.py").read_bytes())
+    starter = TrialProgram(_STARTER, (folder / _STARTER).read_bytes())
+    python = TrialProgram("trial.py", (folder / "trial.py").read_bytes())
     if image.glibc is None and image.python is None:
         why = image.absent.get("glibc") or image.unknown.get("glibc", "not known which it has")
         raise Missing(f"--live: the image has no Python, and the C program needs glibc: {why}")
     made = _compiled((folder / "trial.c").read_bytes(), image.architecture, runner) if image.glibc else b""
     if made:
-        return (starter, python, Program("trial", made, 0o755))
+        return (starter, python, TrialProgram("trial", made, 0o755))
     if image.python is None:
         raise Missing(
             "--live: the image has no Python, and no C compiler for it was found",

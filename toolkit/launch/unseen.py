@@ -11,8 +11,8 @@ from toolkit.engine.plan import plan
 from toolkit.launch.jobscript import script
 from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
-from toolkit.launch.request.specify import Places, name_of, request_of, specify
-from toolkit.launch.request.trainers import Trainer
+from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
+from toolkit.launch.request.trainers import TrainerProgram
 from toolkit.launch.tracking import records
 from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts
 from toolkit.model.fix import Fix
@@ -104,10 +104,10 @@ def _host(site: Site, command: str) -> HostFacts:
 
 def places(
     base: str, name: str, image: ImageFacts, key: str | None = None, *, data: str = "", program: str = ""
-) -> Places:
+) -> JobPaths:
     """Return where a job will find what it needs below the folder ``base`` of a site."""
     run = posixpath.join(base, "runs", key or records.new_key(name))
-    return Places(run, posixpath.join(base, "images", posixpath.basename(image.path)), data, program)
+    return JobPaths(run, posixpath.join(base, "images", posixpath.basename(image.path)), data, program)
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
@@ -116,7 +116,7 @@ def with_folder(job: JobFile, site: Site) -> Site:
     return msgspec.structs.replace(site, directory=base) if "$" in base else site
 
 
-def _data(job: JobFile, known: Trainer | None, base: str) -> str:
+def _data(job: JobFile, known: TrainerProgram | None, base: str) -> str:
     """Return where the data will be: a set by its name, other data by that of their folder."""
     if known is None or not (known.dataset or job.data):
         return ""

@@ -9,11 +9,11 @@ from toolkit.model.prediction import Mode
 SCHEMA: Literal["toolkit.fix/1"] = "toolkit.fix/1"
 
 
-class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _FixSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass
 
 
-class LaunchFix(_Section, frozen=True, kw_only=True):
+class LaunchFix(_FixSection, frozen=True, kw_only=True):
     """What a launch takes over: words as in :class:`toolkit.model.prediction.Plan`."""
 
     mode: Mode
@@ -28,7 +28,7 @@ class LaunchFix(_Section, frozen=True, kw_only=True):
     """More binds, ``SRC[:DST[:OPTS]]``."""
 
 
-class Fix(_Section, frozen=True, kw_only=True):
+class Fix(_FixSection, frozen=True, kw_only=True):
     """A whole file; ``because`` holds a line for each finding that it answers."""
 
     schema: Literal["toolkit.fix/1"]

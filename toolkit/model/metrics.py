@@ -22,7 +22,7 @@ Path = Annotated[str, msgspec.Meta(max_length=4096)]
 """A path; Linux takes none that is longer (PATH_MAX)."""
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field="record"):
+class MetricsHeader(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field="record"):
     """First line of the metrics; see ``docs/metrics.md``. Fields of a later release are passed over."""
 
     schema: Name
@@ -85,7 +85,7 @@ class Training(msgspec.Struct, frozen=True):
     ``header`` holds what was so in the end, ``resumed`` how often it went on from a checkpoint.
     """
 
-    header: Header
+    header: MetricsHeader
     epochs: tuple[Epoch, ...]
     complete: bool
     resumed: int = 0
@@ -100,7 +100,7 @@ def parse_metrics(text: bytes, name: str = METRICS) -> Training:
     whole, _, _ = text.rpartition(b"\n")
     read = (_line(line, f"{name}:{number}") for number, line in enumerate(whole.splitlines(), 1))
     lines = [line for line in read if line is not None]
-    if not lines or not isinstance(lines[0], Header):
+    if not lines or not isinstance(lines[0], MetricsHeader):
         raise BadInput(f"{name}: does not begin with a header of {_SCHEMA}")
     header = lines[0]
     if header.schema != _SCHEMA:
@@ -120,11 +120,11 @@ class _Any(msgspec.Struct):
 _KINDS = {"header", "resumed", "epoch", "result"}
 
 
-def _line(line: bytes, where: str) -> Header | Resumed | Epoch | End | None:
+def _line(line: bytes, where: str) -> MetricsHeader | Resumed | Epoch | End | None:
     try:
         if msgspec.json.decode(line, type=_Any).record not in _KINDS:
             return None
-        return msgspec.json.decode(line, type=Header | Resumed | Epoch | End)
+        return msgspec.json.decode(line, type=MetricsHeader | Resumed | Epoch | End)
     except UNDECODABLE as error:
         raise BadInput(f"{where}: {error}") from error
 

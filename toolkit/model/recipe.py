@@ -17,25 +17,25 @@ Operation = Literal["mpi", "gloo", "nccl"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
 
-class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _RecipeSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass
 
 
-class HorovodWish(_Section, frozen=True, kw_only=True):
+class HorovodWish(_RecipeSection, frozen=True, kw_only=True):
     """The ways in which Horovod moves tensors."""
 
     operations: tuple[Operation, ...] = ("mpi", "gloo")
     """Those that are built into it; ``nccl`` needs a recipe with CUDA."""
 
 
-class MpiWish(_Section, frozen=True, kw_only=True):
+class MpiWish(_RecipeSection, frozen=True, kw_only=True):
     """Where the MPI comes from: the distribution's packages, a wheel, or a source archive; any by default."""
 
     provider: Literal["", "debian", "pypi", "source"] = ""
     """The distribution, PyPI, or a source archive with the flags that a Slurm site needs."""
 
 
-class Recipe(_Section, frozen=True, kw_only=True):
+class Recipe(_RecipeSection, frozen=True, kw_only=True):
     """One recipe: constraints, which the solver turns into versions.
 
     A wish is ``*``, ``2.15.*``, ``>=4.1,<5``, one version, or ``match-host``.

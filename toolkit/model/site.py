@@ -10,11 +10,11 @@ Tested = Literal["run", "rendered"]
 """``run``: jobs of toolkit's ran there. ``rendered``: from what is published; scripts were only looked at."""
 
 
-class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _SiteSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass
 
 
-class Partition(_Section, frozen=True, kw_only=True):
+class Partition(_SiteSection, frozen=True, kw_only=True):
     """One partition (queue). A limit that is not known is ``None`` or empty.
 
     ``max_time`` is in Slurm's form, ``memory_mb`` what a node has for jobs, ``cores`` are physical ones,
@@ -35,7 +35,7 @@ class Partition(_Section, frozen=True, kw_only=True):
     features: tuple[str, ...] = ()
 
 
-class Container(_Section, frozen=True, kw_only=True):
+class Container(_SiteSection, frozen=True, kw_only=True):
     """How containers are started: ``command`` after loading ``modules``; ``binds`` are ``SRC[:DST[:ro]]``."""
 
     command: str = "singularity"
@@ -43,7 +43,7 @@ class Container(_Section, frozen=True, kw_only=True):
     binds: tuple[str, ...] = ()
 
 
-class SiteImage(_Section, frozen=True, kw_only=True):
+class SiteImage(_SiteSection, frozen=True, kw_only=True):
     """What an image needs to start here.
 
     ``verify_key`` is a file of public keys on the machine that launches, relative to the profile: only an
@@ -55,7 +55,7 @@ class SiteImage(_Section, frozen=True, kw_only=True):
     override: bool = False
 
 
-class Launch(_Section, frozen=True, kw_only=True):
+class Launch(_SiteSection, frozen=True, kw_only=True):
     """How ranks are started.
 
     ``mode`` is the one that is known to work, used where there are no facts to predict from; ``mpi`` is for
@@ -69,14 +69,14 @@ class Launch(_Section, frozen=True, kw_only=True):
     srun: tuple[str, ...] = ()
 
 
-class Gpus(_Section, frozen=True, kw_only=True):
+class Gpus(_SiteSection, frozen=True, kw_only=True):
     """How GPUs are asked for; ``gres`` is the name before the count, as in ``gpu`` or ``gpu:tesla``."""
 
     ask: Literal["gres", "gpus-per-node", "partition", "constraint"] = "gres"
     gres: str = "gpu"
 
 
-class Defaults(_Section, frozen=True, kw_only=True):
+class Defaults(_SiteSection, frozen=True, kw_only=True):
     """What a job here has unless it says otherwise; names are those of the job specification."""
 
     partition: str = ""
@@ -91,7 +91,7 @@ class Defaults(_Section, frozen=True, kw_only=True):
     sbatch: tuple[str, ...] = ()
 
 
-class Site(_Section, frozen=True, kw_only=True):
+class Site(_SiteSection, frozen=True, kw_only=True):
     """One cluster.
 
     ``modules`` are loaded in the job, after ``module purge`` where ``purge`` says so; ``swap A B`` swaps one,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from toolkit.probe.asking import Asked
+from toolkit.probe.asking import NodeChoice
 from toolkit.probe.evidence import VERSION
 from toolkit.probe.hostlist import expand, fold
 
@@ -32,7 +32,7 @@ class Answers:
     ended: bool = True
 
 
-def separate(text: str, asked: Asked) -> Answers:
+def separate(text: str, asked: NodeChoice) -> Answers:
     """Separate the text of ``containers/nodes.sh``; that of ``probe.sh`` alone has no nodes."""
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
@@ -67,7 +67,7 @@ def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
         yield name, "\n".join(body) + "\n"
 
 
-def _unheard(lines: list[str], asked: Asked) -> Iterator[tuple[str, str]]:
+def _unheard(lines: list[str], asked: NodeChoice) -> Iterator[tuple[str, str]]:
     """Yield nodes that were meant and said nothing, with Slurm's word for their state."""
     states: dict[str, str] = {}
     for line in lines:
@@ -86,7 +86,7 @@ def _here(partition: str, wanted: str) -> bool:
     return partition.rstrip("*") in wanted.split(",") if wanted else partition.endswith("*")
 
 
-def _trouble(status: int, errors: list[str], asked: Asked, *, cut: str) -> str:
+def _trouble(status: int, errors: list[str], asked: NodeChoice, *, cut: str) -> str:
     if errors:
         said = f"srun: {errors[0]}"
         return f"none answered within {asked.wait} s: {said}" if "busy" in said else said

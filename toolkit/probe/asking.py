@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class SiteWords:
     """What a site profile names and is looked for: modules, in the order of loading, programs, folders.
 
     They are words that :mod:`toolkit.knowledge.sitefields` let pass; a folder may begin with a variable.
@@ -29,7 +29,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class NodeChoice:
     """Which compute nodes are asked beside the place itself.
 
     ``nodes`` is a number (``0`` for none), ``all``, or names as Slurm writes them; ``wait`` is how many
@@ -40,7 +40,7 @@ class Asked:
     nodes: str = "1"
     wait: int = 5
     partition: str = ""
-    site: Words | None = None
+    site: SiteWords | None = None
 
     def __post_init__(self) -> None:
         if what := _wrong(self.nodes):
@@ -68,12 +68,12 @@ def _wrong(nodes: str) -> str:
     return "give a number, all, or names like node[1-4]" if why == nodelist.RULE else why
 
 
-def of_job(partition: str | None) -> Asked:
+def of_job(partition: str | None) -> NodeChoice:
     """Return the question to one compute node of the partition that a job goes to; of several, the first."""
-    return Asked(partition=(partition or "").partition(",")[0])
+    return NodeChoice(partition=(partition or "").partition(",")[0])
 
 
-def command(asked: Asked) -> Command:
+def command(asked: NodeChoice) -> Command:
     """Return what is run at the place: the probe alone, or the probe there and on its compute nodes."""
     folder = shipped("containers")
     script = (folder / "probe.sh").read_bytes()
@@ -87,7 +87,7 @@ def command(asked: Asked) -> Command:
     return Command.of(*words, stdin=told + before + b"\n" + script + after, timeout=asked.seconds)
 
 
-def _told(site: Words | None) -> bytes:
+def _told(site: SiteWords | None) -> bytes:
     """Return the lines that have the questions for a site profile asked."""
     if site is None:
         return b""

@@ -3,7 +3,7 @@
 from toolkit.probe.evidence import Section
 
 
-class Book:
+class HostEvidence:
     """Lines of evidence, and the reasons for what is missing, by the dotted name of a fact."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from toolkit.knowledge.strict import plain_text, shape
 from toolkit.model.facts import HostFacts
 from toolkit.model.sitefacts import SiteFacts
 from toolkit.probe.answers import separate
-from toolkit.probe.asking import Asked
+from toolkit.probe.asking import NodeChoice
 from toolkit.probe.evidence import VERSION, parse
 from toolkit.probe.facts import host_facts
 from toolkit.probe.group import Group, grouped
@@ -49,7 +49,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     raw: str
 
 
-def read(raw: str, place: str, asked: Asked, *, cut: bool = False) -> Bundle:
+def read(raw: str, place: str, asked: NodeChoice, *, cut: bool = False) -> Bundle:
     """Read the answer of a place; ``place`` is what its facts are called.
 
     Raises:
@@ -117,7 +117,7 @@ def load_bundle(path: Path) -> Bundle:
 
 def _from_raw(path: Path, content: bytes) -> Bundle:
     try:
-        return read(content.decode("utf-8", "replace"), str(path), Asked())
+        return read(content.decode("utf-8", "replace"), str(path), NodeChoice())
     except CheckFailed as error:
         if VERSION.encode() in content:
             raise BadInput(error.message, fix=_FIX) from error

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, SlurmFacts
-from toolkit.probe.book import Book
+from toolkit.probe.book import HostEvidence
 from toolkit.probe.evidence import TIMED_OUT, Section, Sections
 from toolkit.probe.machine import MachineFacts
 from toolkit.probe.read import launcher, pmix, runtime, slurm, system
@@ -16,7 +16,7 @@ _Ask = Callable[[str], Section]
 
 def host_facts(place: str, sections: Sections) -> HostFacts:
     """Read the sections of one machine's answer."""
-    book = Book()
+    book = HostEvidence()
 
     def section(name: str) -> Section:
         return sections.get(name, Section(name, (), TIMED_OUT))
@@ -71,7 +71,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
     )
 
 
-def _line(name: str, section: Section, command: str, book: Book) -> str | None:
+def _line(name: str, section: Section, command: str, book: HostEvidence) -> str | None:
     value = system.first_line(section)
     if value is None:
         book.lacks(name, section, command)
@@ -80,7 +80,7 @@ def _line(name: str, section: Section, command: str, book: Book) -> str | None:
     return value
 
 
-def _distribution(section: Section, book: Book) -> str | None:
+def _distribution(section: Section, book: HostEvidence) -> str | None:
     value = system.distribution(section.lines) if section.ok else None
     if value is None:
         book.unknown["distribution"] = f"/etc/os-release: {section.trouble or 'says nothing'}"
@@ -89,7 +89,7 @@ def _distribution(section: Section, book: Book) -> str | None:
     return value
 
 
-def _glibc(section: Section, book: Book) -> str | None:
+def _glibc(section: Section, book: HostEvidence) -> str | None:
     value = system.glibc(section)
     if value is None:
         book.unknown["glibc"] = f"getconf GNU_LIBC_VERSION: {section.trouble or 'not understood'}"
@@ -98,7 +98,7 @@ def _glibc(section: Section, book: Book) -> str | None:
     return value
 
 
-def _slurm(section: _Ask, sections: Sections, book: Book) -> SlurmFacts | None:
+def _slurm(section: _Ask, sections: Sections, book: HostEvidence) -> SlurmFacts | None:
     found = slurm.slurm(sections)
     if found is None:
         book.lacks("slurm", section("slurm"), "sinfo, srun")
@@ -119,13 +119,13 @@ def _slurm(section: _Ask, sections: Sections, book: Book) -> SlurmFacts | None:
     return found
 
 
-def _environment(section: Section, book: Book) -> dict[str, str]:
+def _environment(section: Section, book: HostEvidence) -> dict[str, str]:
     if not section.ok:
         book.unread("environment", section, "env")
     return public(launcher.variables(section))
 
 
-def _pmix(section: Section, found: SlurmFacts | None, book: Book) -> str | None:
+def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str | None:
     types = (found.mpi_types if found else None) or ()
     plugins = [t for t in types if is_plugin(t)]
     if found and found.mpi_types is not None and not plugins:
@@ -149,7 +149,7 @@ def _pmix(section: Section, found: SlurmFacts | None, book: Book) -> str | None:
     return None
 
 
-def _folder_mpis(section: _Ask, book: Book) -> tuple[HostMpi, ...] | None:
+def _folder_mpis(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
     libraries = section("mpi-libraries")
     if "launcher -" not in libraries.lines:
         book.unknown["folder_mpis"] = libraries.trouble or "an earlier probe did not look into folders"
@@ -160,7 +160,7 @@ def _folder_mpis(section: _Ask, book: Book) -> tuple[HostMpi, ...] | None:
     return found
 
 
-def _launchers(section: _Ask, book: Book) -> tuple[HostMpi, ...] | None:
+def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
     asked = section("launchers")
     if not asked.ok and not asked.missing:
         book.lacks("mpis", asked, "mpirun --version")
@@ -193,7 +193,7 @@ def _launchers(section: _Ask, book: Book) -> tuple[HostMpi, ...] | None:
     return found
 
 
-def _runtimes(section: _Ask, book: Book) -> tuple[ContainerRuntime, ...]:
+def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]:
     """Return the container runtimes of a machine, the preferred one first."""
     found = tuple(one for kind in RUNTIMES if (one := kind.read(section(kind.SECTION))))
     if not found:
@@ -208,7 +208,7 @@ def _runtimes(section: _Ask, book: Book) -> tuple[ContainerRuntime, ...]:
     return found
 
 
-def _note_runtime(found: ContainerRuntime, book: Book) -> None:
+def _note_runtime(found: ContainerRuntime, book: HostEvidence) -> None:
     how = {True: "setuid", False: "unprivileged", None: "installation not examined"}[found.setuid]
     book.note("runtime", f"{found.path} --version: {found.name} {found.version or '?'}, {how}")
     if not found.version:
@@ -219,7 +219,7 @@ def _note_runtime(found: ContainerRuntime, book: Book) -> None:
         book.unknown["runtime.setuid"] = f"{found.name} buildcfg does not say where its starter is"
 
 
-def _user_namespaces(section: Section, book: Book) -> bool | None:
+def _user_namespaces(section: Section, book: HostEvidence) -> bool | None:
     found = runtime.user_namespaces(section)
     if found is None:
         book.unknown["user_namespaces"] = (
@@ -248,7 +248,7 @@ def _refusal(section: Section) -> str:
     return said or ("there is no unshare" if section.status == 127 else section.trouble)
 
 
-def _squashfuse(section: _Ask, book: Book) -> str | None:
+def _squashfuse(section: _Ask, book: HostEvidence) -> str | None:
     asked = section("squashfuse")
     path = next(iter(section("runtime").values("squashfuse")), None) or system.first_line(asked)
     if path is not None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from toolkit.probe.book import Book
+from toolkit.probe.book import HostEvidence
 from toolkit.probe.evidence import Section
 from toolkit.probe.read import machine, system
 from toolkit.probe.read.withheld import public
@@ -19,7 +19,7 @@ class MachineFacts:
     """Reads one fact after the other, and writes down in ``book`` why each is so."""
 
     ask: Callable[[str], Section]
-    book: Book
+    book: HostEvidence
 
     def gpu_driver(self) -> str | None:
         section = self.ask("gpu")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from toolkit import knowledge
 from toolkit.engine.rule import Rule
 from toolkit.knowledge.examples import Example, example
-from toolkit.knowledge.signatures import Signature
+from toolkit.knowledge.signatures import LogSignature
 from toolkit.model.prediction import MODES
 from toolkit.report.meanings import meaning
 
@@ -26,7 +26,7 @@ def happens(rule: Rule) -> tuple[str, ...]:
     return tuple(" ".join(paragraph.replace("``", "").split()) for paragraph in paragraphs)
 
 
-def related(rule: Rule) -> tuple[Signature, ...]:
+def related(rule: Rule) -> tuple[LogSignature, ...]:
     """Return the lines of job output that tell of what the rule foresees."""
     return tuple(s for s in knowledge.signatures() if s.finding == rule.id)
 
@@ -112,7 +112,7 @@ def _section(rule: Rule) -> Iterator[str]:
     yield f"- source: {rule.source}"
 
 
-def _sample(signature: Signature) -> str:
+def _sample(signature: LogSignature) -> str:
     """Return a line of output as it is, cut where it is wider than the page."""
     line = f"{_INDENT}| {' '.join(signature.sample.split())}"
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from toolkit.launch.sites.sitecheck import Point, State
+from toolkit.launch.sites.sitecheck import ProfileCheck, State
 from toolkit.model.site import Partition, Site
 from toolkit.report.lines import hung, wrapped
 from toolkit.report.table import table
@@ -154,7 +154,7 @@ def _known(number: int | None) -> str:
     return "?" if number is None else str(number)
 
 
-def checked(name: str, place: str, points: Sequence[Point]) -> Iterator[str]:
+def checked(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterator[str]:
     """Yield a line for each point that differs or is undecided, and one on all of them."""
     for point in points:
         if point.state != "holds":
@@ -168,7 +168,7 @@ def checked(name: str, place: str, points: Sequence[Point]) -> Iterator[str]:
 _WORDS: dict[State, str] = {"differs": "differ", "undecided": "undecided"}
 
 
-def checked_json(name: str, place: str, points: Sequence[Point]) -> dict[str, Any]:
+def checked_json(name: str, place: str, points: Sequence[ProfileCheck]) -> dict[str, Any]:
     """Return the same for programs, with the points that hold."""
     return {
         "schema": "toolkit.site-check/1",

@@ -26,7 +26,7 @@ class Outcome:
     said: str
 
 
-class Runtime(Protocol):
+class InstalledRuntime(Protocol):
     """Whatever can look into a SIF and start commands in it."""
 
     @property

@@ -7,7 +7,7 @@ from statistics import median
 
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.knowledge.trainers import trainers
-from toolkit.model.metrics import Epoch, Header, parse_metrics
+from toolkit.model.metrics import Epoch, MetricsHeader, parse_metrics
 from toolkit.model.study import EpochFigure, Figures
 
 UNITS = 1000
@@ -58,7 +58,7 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
     )
 
 
-def _check_size(header: Header, ranks: int) -> None:
+def _check_size(header: MetricsHeader, ranks: int) -> None:
     """Refuse figures of a world that is not the one that was asked for, as where every rank trained alone."""
     if header.strategy in trainers().strategies.apart or header.world_size == ranks:
         return

@@ -13,7 +13,7 @@ from statistics import median
 
 from toolkit.model.study import Scaling
 from toolkit.study.model import Vector, seconds, solutions
-from toolkit.study.statistics import Curve, Measured, Spread
+from toolkit.study.statistics import Curve, Measured, MedianSpread
 
 _DRAWS = 200
 _LEAST_ERROR = 0.01
@@ -38,7 +38,7 @@ class Fit:
     draws: tuple[tuple[float, Vector], ...]
     base_ranks: int
 
-    def seconds(self, ranks: float) -> Spread:
+    def seconds(self, ranks: float) -> MedianSpread:
         """Return the time of an epoch that would be measured on so many ranks."""
         noise = random.Random(_SEED + round(ranks * 1000))  # noqa: S311 - not for secrets
         told = sorted(
@@ -47,29 +47,29 @@ class Fit:
         )
         value = seconds(self.scaling, self.weights, ranks)
         low, high = _between(told)
-        return Spread(value, min(low, value), max(high, value))
+        return MedianSpread(value, min(low, value), max(high, value))
 
-    def speedup(self, ranks: float) -> Spread:
+    def speedup(self, ranks: float) -> MedianSpread:
         """Return how many times as fast as on one rank, or what the smallest size counts for."""
         base = seconds(self.scaling, self.weights, self.base_ranks) * self.base_ranks
         time = self.seconds(ranks)
-        return Spread(base / time.value, base / time.high, base / time.low)
+        return MedianSpread(base / time.value, base / time.high, base / time.low)
 
     @property
-    def serial(self) -> Spread:
+    def serial(self) -> MedianSpread:
         """Return the part of one rank's epoch that no further rank makes shorter."""
         parts = sorted(_serial(weights) for _, weights in self.draws)
         low, high = _between(parts)
         value = _serial(self.weights)
-        return Spread(value, min(low, value), max(high, value))
+        return MedianSpread(value, min(low, value), max(high, value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class FitCheck:
     """A fit without the largest size, compared with what was measured there."""
 
     ranks: int
-    predicted: Spread
+    predicted: MedianSpread
     measured: float
 
     @property
@@ -82,7 +82,7 @@ def fit(curve: Curve) -> Fit | None:
     return _fit(curve.scaling, curve.points)
 
 
-def check(curve: Curve) -> Check | None:
+def check(curve: Curve) -> FitCheck | None:
     """Predict the largest size from the others; ``None`` for less than three sizes."""
     if len(curve.points) < 3:
         return None
@@ -90,7 +90,9 @@ def check(curve: Curve) -> Check | None:
     made = _fit(curve.scaling, others)
     if made is None:
         return None
-    return Check(ranks=largest.ranks, predicted=made.seconds(largest.ranks), measured=largest.seconds.value)
+    return FitCheck(
+        ranks=largest.ranks, predicted=made.seconds(largest.ranks), measured=largest.seconds.value
+    )
 
 
 def further(curve: Curve) -> tuple[int, ...]:

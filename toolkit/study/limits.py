@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from toolkit.model.study import Shares
-from toolkit.study.fit import Check, Fit, bandwidth, latency
-from toolkit.study.statistics import Curve, Measured, Spread
+from toolkit.study.fit import Fit, FitCheck, bandwidth, latency
+from toolkit.study.statistics import Curve, Measured, MedianSpread
 
 _WELL = 0.9
 """Parallel efficiency from which nothing need be done."""
@@ -30,7 +30,7 @@ _LESS = "a larger batch needs fewer of them, a faster network makes them shorter
 
 
 def sentences(
-    curve: Curve, made: Fit | None, check: Check | None, takes: str = "an epoch takes"
+    curve: Curve, made: Fit | None, check: FitCheck | None, takes: str = "an epoch takes"
 ) -> list[str]:
     """Return what there is to say of a curve, a sentence each; ``takes`` says of what its times are."""
     largest = curve.points[-1]
@@ -135,7 +135,7 @@ def _model(curve: Curve, made: Fit | None) -> Iterator[str]:
         yield f"By the model, one exchange of a ring takes about {each * 1e6:.2g} µs."
 
 
-def _checked(check: Check | None) -> Iterator[str]:
+def _checked(check: FitCheck | None) -> Iterator[str]:
     if check:
         said = f"{duration(check.predicted.low)} to {duration(check.predicted.high)}"
         verdict = "within" if check.holds else "outside: the model does not describe this machine well"
@@ -147,7 +147,7 @@ def _checked(check: Check | None) -> Iterator[str]:
         )
 
 
-def _between(part: Spread) -> str:
+def _between(part: MedianSpread) -> str:
     low, high = percent(part.low), percent(part.high)
     if part.low == 0:
         return f"at most {high}"

@@ -8,21 +8,21 @@ from toolkit.errors import CheckFailed
 from toolkit.model.study import Point, Study
 from toolkit.study import folder, limits, proof
 from toolkit.study.collect import UNITS
-from toolkit.study.fit import Check, Fit
+from toolkit.study.fit import Fit, FitCheck
 from toolkit.study.fit import check as checked
 from toolkit.study.fit import fit as fitted
 from toolkit.study.statistics import Curve, curves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ReportCurve:
     """One curve of a report, under a name that no other one has; ``series`` is that without the nodes."""
 
     label: str
     series: str
     curve: Curve
     fit: Fit | None
-    check: Check | None
+    check: FitCheck | None
     unit: str
     proof: bool = False
     """Whether it stands beside others of one size, which is all there is to say of it."""
@@ -46,7 +46,7 @@ class Report:
     """Everything that a page, a table or a terminal shows."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[ReportCurve, ...]
     studies: tuple[tuple[str, Study], ...]
     environment: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     left_out: tuple[str, ...]
@@ -73,7 +73,7 @@ def read(folders: Sequence[Path]) -> Report:
         CheckFailed: if not one run of a study is measured.
     """
     names = _names(folders)
-    lines: list[Line] = []
+    lines: list[ReportCurve] = []
     studies, environment, left_out, missing = [], [], [], []
     verdicts: list[str] = []
     for name, where in zip(names, folders, strict=True):
@@ -109,9 +109,9 @@ def _names(folders: Sequence[Path]) -> list[str]:
     return short if len(set(short)) == len(short) else [str(where) for where in folders]
 
 
-def _line(name: str, study: Study, curve: Curve, *, several: bool) -> Line:
+def _line(name: str, study: Study, curve: Curve, *, several: bool) -> ReportCurve:
     series = ", ".join(filter(None, (name if several else "", _series(study, curve.series))))
-    return Line(
+    return ReportCurve(
         label=", ".join(filter(None, (series, curve.on))) or name,
         series=series,
         curve=curve,

@@ -8,10 +8,10 @@ from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.files import is_there, read_given
 from toolkit.model.job import JobRecord
-from toolkit.model.metrics import METRICS, End, Epoch, Header, Resumed, Training, parse_metrics
+from toolkit.model.metrics import METRICS, End, Epoch, MetricsHeader, Resumed, Training, parse_metrics
 
 __all__ = [
-    "METRICS", "RECORD", "End", "Epoch", "Header", "Result", "Resumed", "Training",
+    "METRICS", "RECORD", "End", "Epoch", "MetricsHeader", "Result", "Resumed", "Training",
     "parse_metrics", "read_record", "read_training", "summarise",
 ]  # fmt: skip
 

@@ -13,7 +13,7 @@ from toolkit.model.study import EpochFigure, Figures, Point, Scaling, Shares, St
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class MedianSpread:
     """A median and how far single runs were from it."""
 
     value: float
@@ -21,7 +21,7 @@ class Spread:
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
+    def of(cls, values: Sequence[float]) -> "MedianSpread":
         return cls(median(values), min(values), max(values))
 
 
@@ -37,10 +37,10 @@ class Measured:
     ranks: int
     nodes: int
     runs: tuple[float, ...]
-    seconds: Spread
-    rate: Spread | None
-    speedup: Spread
-    efficiency: Spread
+    seconds: MedianSpread
+    rate: MedianSpread | None
+    speedup: MedianSpread
+    efficiency: MedianSpread
     shares: Shares | None
     epochs: tuple[EpochFigure, ...]
     figures: Figures
@@ -115,16 +115,16 @@ def _curve(series: str, on: str, scaling: Scaling, points: Sequence[Point]) -> C
         return None
     shares = {(p.ranks, p.nodes): p.shares for p in points if p.shares}
     first = next(iter(groups))
-    base = Spread.of(_seconds(groups[first]))
+    base = MedianSpread.of(_seconds(groups[first]))
     measured = tuple(_measured(group, first[0], base, shares.get(size)) for size, group in groups.items())
     return Curve(series=series, on=on, scaling=scaling, points=measured)
 
 
-def _measured(group: Sequence[Point], base_ranks: int, base: Spread, shares: Shares | None) -> Measured:
+def _measured(group: Sequence[Point], base_ranks: int, base: MedianSpread, shares: Shares | None) -> Measured:
     one, runs = group[0], _seconds(group)
     figures = [point.figures for point in group if point.figures]
     waiting = [one.waiting for one in figures if one.waiting is not None]
-    seconds = Spread.of(runs)
+    seconds = MedianSpread.of(runs)
     rates = [median(one.rates) for one in figures if one.rates]
     speedup = _speedup(seconds, base, base_ranks, same=one.ranks == base_ranks)
     part = 1 / one.ranks
@@ -133,9 +133,9 @@ def _measured(group: Sequence[Point], base_ranks: int, base: Spread, shares: Sha
         nodes=one.nodes,
         runs=tuple(runs),
         seconds=seconds,
-        rate=Spread.of(rates) if rates else None,
+        rate=MedianSpread.of(rates) if rates else None,
         speedup=speedup,
-        efficiency=Spread(speedup.value * part, speedup.low * part, speedup.high * part),
+        efficiency=MedianSpread(speedup.value * part, speedup.low * part, speedup.high * part),
         shares=shares,
         epochs=_typical(figures).epochs,
         figures=figures[0],
@@ -143,14 +143,14 @@ def _measured(group: Sequence[Point], base_ranks: int, base: Spread, shares: Sha
     )
 
 
-def _speedup(now: Spread, base: Spread, ranks: int, *, same: bool) -> Spread:
+def _speedup(now: MedianSpread, base: MedianSpread, ranks: int, *, same: bool) -> MedianSpread:
     """Divide two times; their spreads are taken for independent of each other."""
     if same and now == base:
-        return Spread(ranks, ranks, ranks)
+        return MedianSpread(ranks, ranks, ranks)
     value = ranks * base.value / now.value
     down = math.hypot(now.high / now.value - 1, 1 - base.low / base.value)
     up = math.hypot(1 - now.low / now.value, base.high / base.value - 1)
-    return Spread(value, value / (1 + down), value * (1 + up))
+    return MedianSpread(value, value / (1 + down), value * (1 + up))
 
 
 def _seconds(group: Iterable[Point]) -> list[float]:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from toolkit.trainers.checks.node import DEVICES, openable
 from toolkit.trainers.learning.refusals import refused
 from toolkit.trainers.ranks.devices import prepare_devices
-from toolkit.trainers.ranks.spread import Spread
+from toolkit.trainers.ranks.spread import RankSpread
 from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
 from toolkit.trainers.ranks.world import STRATEGIES, World, complain_once, open_world
 from toolkit.trainers.strategies.horovod import separated
@@ -127,13 +127,13 @@ def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
         help="a line in the log after each epoch, and in a long one so often",
     )
     add("--tensorboard", action="store_true", help="write the metrics for TensorBoard, too")
-    Spread.add_options(parser)
+    RankSpread.add_options(parser)
     Tuning.add_options(parser)
     trainer.learning.add_options(parser)
     trainer.add_options(parser)
     values = parser.parse_args(words)
     chosen = vars(values)
-    learning, spread, tuning = trainer.learning.taken(chosen), Spread.taken(chosen), Tuning.taken(chosen)
+    learning, spread, tuning = trainer.learning.taken(chosen), RankSpread.taken(chosen), Tuning.taken(chosen)
     if trainer.configured:
         try:
             trainer = trainer.configured(trainer, values)

@@ -33,8 +33,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.trainers.rendezvous import (
     NODE_NAME,
+    RendezvousFault,
     Task,
-    Trouble,
     addresses_of,
     first_node,
     interface_of,
@@ -67,7 +67,7 @@ def main(words: Sequence[str]) -> int:
         return _say("usage: python -m toolkit.trainers.gloo -- COMMAND", 2)
     try:
         os.environ.update(wired(read_task(os.environ), os.environ))
-    except Trouble as trouble:
+    except RendezvousFault as trouble:
         if os.environ.get("SLURM_PROCID", "0") != "0":
             time.sleep(_TIME_TO_SPEAK)
         return _say(str(trouble), 1)
@@ -103,7 +103,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
     """Return what Slurm says of this task; ``Trouble`` if it says nothing, or what cannot be."""
     rank, size = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
     if rank >= size:
-        raise Trouble(f"SLURM_PROCID is {rank} in a step of {size} tasks")
+        raise RendezvousFault(f"SLURM_PROCID is {rank} in a step of {size} tasks")
     job, step = _number(environment, "SLURM_JOB_ID"), _number(environment, "SLURM_STEP_ID")
     cluster, again = (environment.get(f"SLURM_{name}", "") for name in ("CLUSTER_NAME", "RESTART_COUNT"))
     first, host = (
@@ -111,9 +111,9 @@ def read_task(environment: Mapping[str, str]) -> Task:
         environment.get("SLURMD_NODENAME", ""),
     )
     if not NODE_NAME.fullmatch(host):
-        raise Trouble(f"SLURMD_NODENAME {host!r} names no node")
+        raise RendezvousFault(f"SLURMD_NODENAME {host!r} names no node")
     if rank == 0 and host != first:
-        raise Trouble(f"task 0 is on {host} and not on {first}, where the others look for it")
+        raise RendezvousFault(f"task 0 is on {host} and not on {first}, where the others look for it")
     run = f"{cluster}/{job}.{step}/{again}"
     return Task(run, rank, size, _number(environment, "SLURM_LOCALID"), host, first)
 
@@ -266,7 +266,7 @@ def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "
             return Store(task, port, secret, address)
         except OSError as error:
             why = error.strerror or str(error)
-    raise Trouble(f"none of these ports can be opened on {task.host}: {ports} ({why})")
+    raise RendezvousFault(f"none of these ports can be opened on {task.host}: {ports} ({why})")
 
 
 def serve_beside(store: Store) -> None:
@@ -300,7 +300,7 @@ def join(
         for place in [store] if store else [(host, port) for port in ports for host in hosts]:
             answer, own = _hello(place, task, secret)
             if "trouble" in answer:
-                raise Trouble(answer["trouble"])
+                raise RendezvousFault(answer["trouble"])
             if "place" in answer:
                 reached = answer["reached"] if task.host == task.first else ""
                 return answer["place"], reached or own, place
@@ -309,11 +309,11 @@ def join(
                 break
         now = time.monotonic()
         if store and now - heard > _GONE_SECONDS:
-            raise Trouble(f"rank 0 on {task.first} has gone while others were waited for")
+            raise RendezvousFault(f"rank 0 on {task.first} has gone while others were waited for")
         if now - begun > limit:
             late = f"rank {absent} did not reach rank 0 on {task.first} within {seconds:g} s"
             lost = f"rank {task.rank} on {task.host} did not find rank 0 within {seconds:g} s: {why}"
-            raise Trouble(late if absent else lost)
+            raise RendezvousFault(late if absent else lost)
         time.sleep(pause)
         pause = min(pause * 1.5, 0.5 + task.size / 2000)
 
@@ -354,7 +354,9 @@ def _number(environment: Mapping[str, str], name: str, default: str = "") -> int
     value = environment.get(name) or default
     if not re.fullmatch(r"[0-9]{1,10}", value):
         what = f"is {value!r}" if value else "is not set"
-        raise Trouble(f"{name} {what}: ranks are started by srun --mpi=none, and keep their environment")
+        raise RendezvousFault(
+            f"{name} {what}: ranks are started by srun --mpi=none, and keep their environment"
+        )
     return int(value)
 
 

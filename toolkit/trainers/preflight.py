@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NoReturn
 from toolkit.trainers.checks import ring
 from toolkit.trainers.checks.links import over_mpi
 from toolkit.trainers.checks.node import look
-from toolkit.trainers.checks.verdict import Verdict, judge
-from toolkit.trainers.checks.wanted import Wanted, parse
+from toolkit.trainers.checks.verdict import PreflightVerdict, judge
+from toolkit.trainers.checks.wanted import Requirements, parse
 from toolkit.trainers.ranks.launcher import started_rank
 
 if TYPE_CHECKING:
@@ -52,12 +52,14 @@ def main(words: list[str] | None = None) -> int:
     watch.daemon = True
     watch.start()
     problem = check_messages(world)
-    verdict = Verdict((problem,)) if problem else check_nodes(world, MPI.Get_processor_name(), wanted)
+    verdict = (
+        PreflightVerdict((problem,)) if problem else check_nodes(world, MPI.Get_processor_name(), wanted)
+    )
     watch.cancel()
     return _tell(verdict, wanted, library_name(MPI.Get_library_version()), begun)
 
 
-def check_nodes(world: "Comm", host: str, wanted: Wanted) -> Verdict:
+def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerdict:
     """Look at all nodes and the network between them; return what rank 0 makes of it."""
     rank, hosts = world.Get_rank(), world.allgather(host)
     first = hosts.index(host) == rank
@@ -71,11 +73,11 @@ def check_nodes(world: "Comm", host: str, wanted: Wanted) -> Verdict:
     now = time.time()
     facts = replace(facts, ahead=now - world.bcast(now))
     found = world.gather(facts)
-    verdict: Verdict = world.bcast(judge(found, wanted) if found else None)
+    verdict: PreflightVerdict = world.bcast(judge(found, wanted) if found else None)
     return verdict
 
 
-def _tell(verdict: Verdict, wanted: Wanted, library: str, begun: float) -> int:
+def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: float) -> int:
     """Let the first process say what was found, and return the exit code."""
     if started_rank(os.environ) == 0:
         for warning in verdict.warnings[:_LINES]:

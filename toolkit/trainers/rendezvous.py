@@ -34,7 +34,7 @@ _SIOCGIFCONF, _ENTRY = 0x8912, 40  # netdevice(7), and the size of its struct if
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 
 
-class Trouble(Exception):
+class RendezvousFault(Exception):
     """One sentence for a person."""
 
 
@@ -60,7 +60,7 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
     """
     folder = environment.get(JOB_DIR, "")
     if not folder and not alone:
-        raise Trouble(
+        raise RendezvousFault(
             "the ranks are on several nodes and share no secret; "
             f"set {JOB_DIR} to a folder of yours that all nodes have"
         )
@@ -74,7 +74,7 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
     deadline = time.monotonic() + _WAIT_SECONDS
     while not os.path.lexists(made):
         if time.monotonic() > deadline:
-            raise Trouble(
+            raise RendezvousFault(
                 f"rank 0 did not write {made} within {_WAIT_SECONDS:g} s; is the folder on all nodes?"
             )
         time.sleep(0.05)
@@ -143,9 +143,11 @@ def _read_secret(path: str) -> bytes:
             found = os.fstat(number)
             secret = file.read(1024).strip()
     except OSError as error:
-        raise Trouble(f"{path}: {error.strerror or error}") from None
+        raise RendezvousFault(f"{path}: {error.strerror or error}") from None
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077 or len(secret) < _LEAST:
-        raise Trouble(f"{path}: other users own, may read or may change this file, or it is too short")
+        raise RendezvousFault(
+            f"{path}: other users own, may read or may change this file, or it is too short"
+        )
     return secret
 
 
@@ -157,7 +159,7 @@ def _make_secret(path: str) -> None:
             file.write(os.urandom(_LEAST).hex().encode())
         os.rename(part, path)  # noqa: PTH104 - pathlib is read for this alone
     except OSError as error:
-        raise Trouble(f"{path}: {error.strerror or error}") from None
+        raise RendezvousFault(f"{path}: {error.strerror or error}") from None
 
 
 def first_node(nodes: str) -> str:
@@ -169,7 +171,7 @@ def first_node(nodes: str) -> str:
     found = re.match(r"(?:[^,\[\]]|\[[^\[\]]*\])+(?=,|\Z)", nodes)
     name = re.sub(r"\[(\w+)[^\]]*\]", r"\1", found[0]) if found else ""
     if not NODE_NAME.fullmatch(name):
-        raise Trouble(f"SLURM_STEP_NODELIST {nodes!r} names no node")
+        raise RendezvousFault(f"SLURM_STEP_NODELIST {nodes!r} names no node")
     return name
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from toolkit.trainers.data.sources import Data
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
 from toolkit.trainers.training.loop import Augment
 
@@ -80,7 +80,7 @@ class Options:
     batch_size: int
     learning: Learning
     seed: int
-    spread: Spread = PLAIN
+    spread: RankSpread = PLAIN
     fresh: bool = False
     keep: int = 3
     checkpoint_seconds: float = 600.0

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from toolkit.trainers import mnist
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.loop import Loop
 from toolkit.trainers.training.trial import Alone
 
@@ -40,7 +40,7 @@ def trained(recipe, data, test, seed):
     loop = Loop(mnist.TRAINER.model, data, Alone(), learning, batch=batch, epochs=epochs, seed=seed)
     steps = max(1, len(data) // batch // POINTS)
     loop._pace = steps
-    curve, tests, before = [], [], Part()
+    curve, tests, before = [], [], EpochPart()
 
     def pause(part, _):
         nonlocal before
@@ -51,8 +51,8 @@ def trained(recipe, data, test, seed):
 
     try:
         for number in range(epochs):
-            before = Part()
-            loop.epoch(number, 1, Part(), pause)
+            before = EpochPart()
+            loop.epoch(number, 1, EpochPart(), pause)
             tests.append(loop.evaluate(test).accuracy)
     except Exception as error:  # noqa: BLE001 - a training that diverges is a result
         return {"curve": curve, "tests": tests, "error": str(error)}

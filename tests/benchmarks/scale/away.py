@@ -11,7 +11,7 @@ from toolkit.launch.tracking.output import first_failure, shown
 from toolkit.launch.tracking.slurm import parse_show_job, parse_waiting
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
-from toolkit.probe.asking import Asked
+from toolkit.probe.asking import NodeChoice
 from toolkit.probe.bundle import Bundle, encode, read
 from toolkit.probe.hostlist import expand, fold
 
@@ -24,7 +24,7 @@ def measured(nodes: int) -> list[Taken]:
     listed, ranks = texts.host_list(2 * nodes), 4 * nodes
     names = expand(listed)
     said = texts.answers(nodes)
-    bundle = read(said, "here", Asked("all", 10))
+    bundle = read(said, "here", NodeChoice("all", 10))
     output = texts.output(ranks, _LINES)
     lines = output.splitlines()
     few = len(_script(2))
@@ -37,7 +37,7 @@ def measured(nodes: int) -> list[Taken]:
         timed(f"list of {len(names):,} nodes: fold", lambda: fold(names), lambda text: f"{text[:20]}…"),
         timed(
             f"answers of {nodes:,} nodes: read and group",
-            lambda: read(said, "here", Asked("all", 10)),
+            lambda: read(said, "here", NodeChoice("all", 10)),
             lambda got: f"{len(said) / 1e6:.1f} MB; groups of {_sizes(got)}",
             rounds=3,
         ),

@@ -15,7 +15,7 @@ from tests import mounting
 from tests.services.program import toolkit
 from toolkit.data import shipped
 from toolkit.probe.answers import separate
-from toolkit.probe.asking import Asked, command
+from toolkit.probe.asking import NodeChoice, command
 from toolkit.probe.bundle import load, read
 from toolkit.probe.evidence import parse
 from toolkit.probe.probe import gather
@@ -24,7 +24,7 @@ from toolkit.run.local import LocalRunner
 
 PROBE = (shipped("containers") / "probe.sh").read_bytes()
 SHELLS = [("dash",), ("bash", "--posix"), ("bash",), ("busybox", "sh")]
-ASKED = Asked("all", 2)
+ASKED = NodeChoice("all", 2)
 TEXT = command(ASKED).stdin or b""
 
 
@@ -44,8 +44,8 @@ def test_every_question_is_answered_in_every_shell(shell):
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_all_shells_read_the_same_facts(shell):
-    expected = read(run(("dash",)).text, "here", Asked("0")).host
-    assert read(run(shell).text, "here", Asked("0")).host == expected
+    expected = read(run(("dash",)).text, "here", NodeChoice("0")).host
+    assert read(run(shell).text, "here", NodeChoice("0")).host == expected
 
 
 def _commands(folder, **texts):
@@ -58,8 +58,8 @@ def _commands(folder, **texts):
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_a_file_to_preload_that_is_not_there_changes_no_fact(shell):
-    expected = read(run(("dash",)).text, "here", Asked("0")).host
-    told = read(run(shell, LD_PRELOAD="/nonexistent/libxalt_init.so").text, "here", Asked("0")).host
+    expected = read(run(("dash",)).text, "here", NodeChoice("0")).host
+    told = read(run(shell, LD_PRELOAD="/nonexistent/libxalt_init.so").text, "here", NodeChoice("0")).host
     assert told.environment == {**expected.environment, "LD_PRELOAD": ""}
     assert msgspec.structs.replace(told, environment=expected.environment) == expected
 
@@ -82,7 +82,7 @@ def test_a_controller_that_does_not_answer_is_asked_once(tmp_path):
         tmp_path, scontrol=told, sinfo=f"case $1 in --version) echo slurm 23.02.7 ;; *) {told} ;; esac"
     )
     begun = time.monotonic()
-    host = read(run(("dash",), PATH=path, TOOLKIT_SITE="yes").text, "here", Asked("0")).host
+    host = read(run(("dash",), PATH=path, TOOLKIT_SITE="yes").text, "here", NodeChoice("0")).host
     assert time.monotonic() - begun < 12
     assert (tmp_path / "told").read_text() == "asked\n"
     assert "no answer in time" in host.unknown["slurm.nodes"]
@@ -120,7 +120,7 @@ def test_the_settings_of_a_runtime_are_read_as_it_reads_them_itself(shell, tmp_p
     )
     asked = f"case $1 in buildcfg) echo SYSCONFDIR={tmp_path}/etc ;; *) echo apptainer version 1.4.5 ;; esac"
     path = _commands(tmp_path, apptainer=asked)
-    found = read(run(shell, PATH=path).text, "here", Asked("0")).host.runtime
+    found = read(run(shell, PATH=path).text, "here", NodeChoice("0")).host.runtime
     assert found.settings == {"mount tmp": "no", "oci mode": "yes"}
     assert found.unbound == ("/nowhere:/x", "/gone")
 
@@ -148,9 +148,9 @@ def test_colours_that_grep_is_told_to_print_are_in_no_answer(tmp_path):
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_a_function_of_the_shell_that_was_cut_changes_no_fact(shell):
-    expected = read(run(("dash",)).text, "here", Asked("0")).host
+    expected = read(run(("dash",)).text, "here", NodeChoice("0")).host
     cut = {"BASH_FUNC_module%%": "() {  eval `/usr/bin/modulecmd bash $*"}
-    assert read(run(shell, **cut).text, "here", Asked("0")).host == expected
+    assert read(run(shell, **cut).text, "here", NodeChoice("0")).host == expected
 
 
 SRUN = """#!/bin/sh
@@ -199,7 +199,7 @@ def test_nodes_that_hang_are_given_up_and_leave_nothing_behind(shell, slurm):
     path = slurm("1", ending="trap '' TERM; exec sleep 61.5")
     text = TEXT.replace(b"wait_s + 20", b"wait_s + 2")
     begun = time.monotonic()
-    bundle = read(run(shell, text, ("1", "1"), PATH=path).text, "here", Asked("1", 1))
+    bundle = read(run(shell, text, ("1", "1"), PATH=path).text, "here", NodeChoice("1", 1))
     assert time.monotonic() - begun < 20
     assert bundle.host.compute_nodes == ("node1",)
     assert not [c for c in _running() if "61.5" in c]
@@ -209,7 +209,7 @@ def test_nodes_that_hang_are_given_up_and_leave_nothing_behind(shell, slurm):
 def test_a_controller_that_hangs_does_not_keep_the_place_from_answering(shell, slurm):
     text = TEXT.replace(b"wait_s + 20", b"wait_s + 2")
     done = run(shell, text, ("1", "1"), PATH=slurm("1", scontrol="exec sleep 63.5"))
-    bundle = read(done.text, "here", Asked("1", 1))
+    bundle = read(done.text, "here", NodeChoice("1", 1))
     assert bundle.host.kernel is not None
     assert bundle.host.compute_nodes is None
     assert not [c for c in _running() if "63.5" in c]
@@ -217,7 +217,7 @@ def test_a_controller_that_hangs_does_not_keep_the_place_from_answering(shell, s
 
 def test_a_controller_that_refuses_is_told(slurm):
     done = run(("dash",), TEXT, ("1", "1"), PATH=slurm("1", scontrol="exit 1"))
-    assert separate(done.text, Asked()).trouble == "srun: Slurm's controller does not answer"
+    assert separate(done.text, NodeChoice()).trouble == "srun: Slurm's controller does not answer"
 
 
 def test_nodes_that_answer_in_part_are_told(slurm):
@@ -231,12 +231,12 @@ def test_an_error_of_srun_names_neither_person_nor_address(slurm):
     person = LocalRunner().run(Command.of("id", "-un")).text.strip()
     wrong = f"echo 'srun: error: {person} at 10.1.2.3:6817: Invalid account' >&2; exit 1"
     done = run(("dash",), TEXT, ("1", "2"), PATH=slurm("", ending=wrong))
-    assert separate(done.text, Asked()).trouble == "srun: - at ADDRESS: Invalid account"
+    assert separate(done.text, NodeChoice()).trouble == "srun: - at ADDRESS: Invalid account"
 
 
 def test_without_slurm_the_place_answers_alone():
     done = run(("dash",), TEXT, ("1", "2"))
-    bundle = read(done.text, "here", Asked())
+    bundle = read(done.text, "here", NodeChoice())
     assert bundle.host.kernel is not None
     assert "compute_nodes" in bundle.host.absent
 
@@ -341,7 +341,7 @@ def _shm(bundle) -> list[int | None]:
 
 
 def test_the_nodes_of_a_cluster_are_one_group_until_one_differs(cluster, login, tmp_path):
-    alike = gather(login, Asked("all", 30))
+    alike = gather(login, NodeChoice("all", 30))
     assert [group.nodes for group in alike.groups] == [("node1", "node2")]
     assert alike.host.differs == {}
     before = alike.host.shm
@@ -370,7 +370,7 @@ def test_the_nodes_of_a_cluster_are_one_group_until_one_differs(cluster, login, 
 
 def test_one_compute_node_is_asked_by_default_and_none_if_not_wanted(login):
     assert gather(login).host.compute_nodes in {("node1",), ("node2",)}
-    alone = gather(login, Asked("0"))
+    alone = gather(login, NodeChoice("0"))
     assert alone.host.compute_nodes is None
     assert alone.host.unknown["compute_nodes"] == "compute nodes: they were not asked"
 
@@ -383,7 +383,7 @@ def test_a_queue_that_is_full_is_told_and_no_job_stays_in_it(login):
                 break
             time.sleep(0.2)
         begun = time.monotonic()
-        host = gather(login, Asked("1", 2)).host
+        host = gather(login, NodeChoice("1", 2)).host
         assert time.monotonic() - begun < 15
         assert "none answered within 2 s" in host.unknown["compute_nodes"]
         assert host.glibc is not None
@@ -393,19 +393,19 @@ def test_a_queue_that_is_full_is_told_and_no_job_stays_in_it(login):
 
 
 def test_a_node_that_there_is_not_is_told(login):
-    bundle = gather(login, Asked("nosuch", 2))
+    bundle = gather(login, NodeChoice("nosuch", 2))
     assert "Invalid node name" in bundle.host.unknown["compute_nodes"]
     assert bundle.silent == {"nosuch": "did not answer"}
 
 
 def test_a_step_of_an_allocation_that_we_are_in_is_not_queued(login):
-    both = command(Asked("node[1-2]", 5))
+    both = command(NodeChoice("node[1-2]", 5))
     login.write("/work/ada/probe/both.sh", both.stdin or b"")
     inside = (
         "cd /work/ada/probe && salloc -Q -N2 sh -c 'srun -N2 sleep 20 & sh -s node[1-2] 5 <both.sh; kill $!'"
     )
     done = login.run(Command.of("sh", "-c", inside, timeout=60))
-    assert read(done.text, "here", Asked("node[1-2]")).host.compute_nodes == ("node1", "node2")
+    assert read(done.text, "here", NodeChoice("node[1-2]")).host.compute_nodes == ("node1", "node2")
 
 
 def test_busybox_is_there_to_be_tested():

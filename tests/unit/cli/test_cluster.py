@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from toolkit.cli.main import cli
 from toolkit.cluster import virtual
 from toolkit.errors import BadInput
-from toolkit.run.docker.nodes import Found
+from toolkit.run.docker.nodes import NodeContainer
 
 
 def test_every_command_shows_an_example():
@@ -31,7 +31,7 @@ def test_a_cluster_that_other_machines_reach_is_warned_of(monkeypatch, address, 
 
 
 def test_make_leaves_a_cluster_alone_that_it_did_not_make(monkeypatch):
-    made = Found(name="toolkit-demo-login", state="running", labels={}, ports={})
+    made = NodeContainer(name="toolkit-demo-login", state="running", labels={}, ports={})
     engine = SimpleNamespace(found=lambda _: {made.name: made}, remove=pytest.fail)
 
     @contextlib.contextmanager

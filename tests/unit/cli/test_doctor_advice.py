@@ -14,12 +14,12 @@ from tests.unit.engine.test_fixes import named, outcomes
 from tests.unit.tables import every_row
 from tests.unit.thorough import share
 from toolkit.cli import doctor_advice
-from toolkit.cli.doctor_advice import Advice, Asked, advise
+from toolkit.cli.doctor_advice import DoctorRequest, NextStep, advise
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.image.locks.matched import matched
 from toolkit.image.startable import STARTABLE
-from toolkit.job.request.inputs import Found, startable
+from toolkit.job.request.inputs import StartableImage, startable
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MODES, Mode, Request, Verdict
 
@@ -31,9 +31,9 @@ def truth() -> Truth:
     return load()
 
 
-def advice(host: HostFacts, image: ImageFacts, **request) -> Advice:
+def advice(host: HostFacts, image: ImageFacts, **request) -> NextStep:
     asked = Request(**request)
-    return advise(Asked(host, image, asked, PLACE, FACTS), predict(host, image, asked))
+    return advise(DoctorRequest(host, image, asked, PLACE, FACTS), predict(host, image, asked))
 
 
 @pytest.mark.parametrize("place", sorted(load().hosts))
@@ -45,7 +45,7 @@ def test_nothing_is_advised_that_the_verdict_says_fails(place: str, name: str, m
     monkeypatch.setattr(doctor_advice, "matched", lambda *_: another())
     for mode in share((None, *MODES), sorted(truth().images).index(name), 4):
         judged = _in(mode, verdict)
-        said = advise(Asked(host, image, Request(mode=mode), PLACE, FACTS), judged)
+        said = advise(DoctorRequest(host, image, Request(mode=mode), PLACE, FACTS), judged)
         assert bool(said.text) == (judged.chosen is None), mode
         becomes = outcomes(judged)
         wrong = {m for m in named(said.text) if becomes[m] != "ok" and m != mode}
@@ -131,7 +131,7 @@ def test_facts_that_are_missing_are_asked_for_first():
 def test_what_is_advised_to_be_launched_is_taken_by_launch(form):
     facts = with_(IMAGE, format=form, path="./box")
     launched = advice(HOST, facts).command.startswith("toolkit launch ")
-    found = Found("box", facts, "", None, "./box")
+    found = StartableImage("box", facts, "", None, "./box")
     if launched:
         assert startable(found) is found
     else:
@@ -141,7 +141,7 @@ def test_what_is_advised_to_be_launched_is_taken_by_launch(form):
 
 def test_layers_are_made_a_sif_first():
     said = advice(HOST, with_(IMAGE, format="docker-archive", path="train.tar"))
-    assert said == Advice(command="apptainer build train.sif docker-archive:train.tar")
+    assert said == NextStep(command="apptainer build train.sif docker-archive:train.tar")
 
 
 def test_gpus_are_asked_for_where_the_image_computes_on_them():

@@ -9,10 +9,10 @@ from toolkit.cli.doctor import command as doctor
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.job import live as doctor_live
-from toolkit.job.live import Asked
+from toolkit.job.live import TrialRequest
 from toolkit.job.places import Where
 from toolkit.job.request.gate import Cleared
-from toolkit.launch.trial import Program
+from toolkit.launch.trial import TrialProgram
 from toolkit.model.job import ImageCheck
 from toolkit.model.prediction import Request
 from toolkit.report.progress import Progress
@@ -34,7 +34,7 @@ def run(*words):
 
 
 def asked(image, *modes):
-    return Asked(image, 2, 1, modes, None, None)
+    return TrialRequest(image, 2, 1, modes, None, None)
 
 
 def test_a_mode_without_mpi_is_not_tried(image):
@@ -77,7 +77,7 @@ def test_the_modes_that_are_tried(image):
 
 
 def bench(image, facts=IMAGE):
-    files = (Program("trial.sh", b"x"),)
+    files = (TrialProgram("trial.sh", b"x"),)
     tell = Progress(quiet=True)
     return doctor_live._Bench(
         asked(image), HERE, LocalRunner(), HOST, facts, files, "/base", "/there.sif", CLEARED, tell

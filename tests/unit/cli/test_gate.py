@@ -30,7 +30,7 @@ from toolkit.model.progress import Silent
 from toolkit.run.local import LocalRunner
 
 OTHER = "other@example.org"
-_PACKAGE = Path(gate.__file__).parents[1]
+_PACKAGE = Path(gate.__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -294,7 +294,7 @@ def test_an_image_that_changes_while_it_is_read_does_not_start(signed: Path, pla
     newer.write_bytes(signed.read_bytes())
     newer.replace(signed)
     with pytest.raises(CheckFailed, match="changed while it was read"):
-        gate.clear(found, gate.Demand(), Silent())
+        gate.clear(found, gate.KeyDemand(), Silent())
 
 
 def test_a_record_from_before_images_were_checked_is_not_submitted(place: Path):

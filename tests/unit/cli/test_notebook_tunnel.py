@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit.launch.examples import RECORD
 from toolkit.cli import notebook_tunnel
-from toolkit.cli.notebook_tunnel import Session, _carried, _closed, _ended_early
+from toolkit.cli.notebook_tunnel import TunnelSession, _carried, _closed, _ended_early
 from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.launch import notebook
 from toolkit.launch.tracking import jobs
@@ -13,7 +13,7 @@ from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 from toolkit.run.tunnel import Tunnel
 
-PLACE = notebook.Place("node1", 40017)
+PLACE = notebook.NotebookAddress("node1", 40017)
 SPEAKS = "echo '@ 0 h '; exit"
 FAILS = "echo 'srun: error: no such job' >&2; exit 1"
 
@@ -78,7 +78,7 @@ def test_a_far_end_that_goes_with_its_job_is_no_fault(tunnel, slurm):
 
 def test_a_kept_job_is_left_alone_and_the_way_back_is_told(monkeypatch):
     monkeypatch.setattr(jobs, "cancel", lambda *_: pytest.fail("it was cancelled"))
-    said = _closed(LocalRunner(), RECORD, Session(port=0, keep=True, as_json=False))
+    said = _closed(LocalRunner(), RECORD, TunnelSession(port=0, keep=True, as_json=False))
     assert isinstance(said, Interrupted)
     assert "goes on" in said.message
     assert f"toolkit notebook --attach {RECORD.key}" in said.fix
@@ -89,7 +89,7 @@ def test_a_job_that_could_not_be_ended_is_told(monkeypatch):
         raise CheckFailed("scancel timed out")
 
     monkeypatch.setattr(jobs, "cancel", cancel)
-    said = _closed(LocalRunner(), RECORD, Session(port=0, keep=False, as_json=False))
+    said = _closed(LocalRunner(), RECORD, TunnelSession(port=0, keep=False, as_json=False))
     assert "may go on: scancel timed out" in said.message
     assert said.fix == f"toolkit jobs cancel {RECORD.key}"
 

@@ -9,7 +9,7 @@ from toolkit.cluster.files import settings
 from toolkit.cluster.plan import FLAVOUR, Layout
 from toolkit.cluster.virtual import _flavour
 from toolkit.errors import BadInput
-from toolkit.run.docker.nodes import Found
+from toolkit.run.docker.nodes import NodeContainer
 
 GIB = 1 << 30
 SECRETS = new_secrets()
@@ -78,7 +78,7 @@ def test_a_damaged_file_says_so(monkeypatch, tmp_path):
 
 def test_a_cluster_remembers_its_flavour_and_an_earlier_one_has_the_default():
     def found(labels):
-        return {"x": Found(name="x", state="running", labels=labels, ports={})}
+        return {"x": NodeContainer(name="x", state="running", labels=labels, ports={})}
 
     assert Layout("demo", 1, 1, GIB, "bare").labels[FLAVOUR] == "bare"
     assert _flavour(found({FLAVOUR: "bare"})) == "bare"

@@ -6,7 +6,7 @@ from toolkit.cluster.access import Access, new_secrets, with_accounts
 from toolkit.cluster.plan import LISTEN
 from toolkit.cluster.virtual import _listen, _secrets
 from toolkit.errors import BadInput, Missing
-from toolkit.run.docker.nodes import Found
+from toolkit.run.docker.nodes import NodeContainer
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def test_a_cluster_of_somebody_else_gets_no_users(access):
 
 def test_where_a_cluster_listens_is_read_from_its_labels():
     def found(labels):
-        return {"x": Found(name="x", state="running", labels=labels, ports={})}
+        return {"x": NodeContainer(name="x", state="running", labels=labels, ports={})}
 
     assert _listen(found({LISTEN: "192.168.1.10:2222"})) == "192.168.1.10:2222"
     assert _listen(found({})) == ""

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.tables import every_row
-from toolkit.dataset.rows import Records
+from toolkit.dataset.rows import RecordFile
 from toolkit.errors import Missing
 
 np = pytest.importorskip("numpy")
@@ -57,7 +57,7 @@ def encoded(pixels, filters):
 
 
 def records(image, classes=bytes(range(ROWS))):
-    return io.BufferedReader(Records(io.BytesIO(image), classes, "here")).read()
+    return io.BufferedReader(RecordFile(io.BytesIO(image), classes, "here")).read()
 
 
 def expected(pixels):
@@ -111,7 +111,7 @@ def test_more_rows_than_classes_are_told():
 
 
 def test_it_is_read_in_pieces_of_any_size():
-    file = io.BufferedReader(Records(io.BytesIO(IMAGE), bytes(ROWS), "here"), 64)
+    file = io.BufferedReader(RecordFile(io.BytesIO(IMAGE), bytes(ROWS), "here"), 64)
     read = b"".join(iter(lambda: file.read(7), b""))
     assert len(read) == ROWS * (1 + 3 * WIDTH)
 

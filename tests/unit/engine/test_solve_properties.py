@@ -14,7 +14,7 @@ from tests.unit.engine.examples import HOST, with_
 from tests.unit.tables import every_row
 from toolkit.engine.solver.asks import asked_for, asks_of, demand_of
 from toolkit.engine.solver.foreseen import ways
-from toolkit.engine.solver.search import Problem, first, ordered
+from toolkit.engine.solver.search import SearchProblem, first, ordered
 from toolkit.engine.solver.solve import Conflict, solve
 from toolkit.image.locks.recipe import names, objections
 from toolkit.image.locks.solved import pinned
@@ -174,7 +174,7 @@ def test_nothing_that_is_preferred_was_passed_over(table, recipe, seed):
         ]
         for architecture in table.architectures
     }
-    found = first(Problem(ordered(table), demand_of(asks), asked, works))
+    found = first(SearchProblem(ordered(table), demand_of(asks), asked, works))
     assert (found is not None) == any(everything.values())
     if found is None:
         return
@@ -277,5 +277,5 @@ def test_every_recipe_is_answered_within_a_second_of_processor_time(name, cluste
 
 def test_what_is_seen_on_the_way_does_not_change_the_answer():
     recipe = Recipe(schema="toolkit.recipe/2", title="t", want={"openmpi": "*", "tensorflow": "2.15.*"})
-    problem = Problem(ordered(stacks()), demand_of(asks_of(recipe, None)), asked_for(recipe))
+    problem = SearchProblem(ordered(stacks()), demand_of(asks_of(recipe, None)), asked_for(recipe))
     assert first(problem) == first(replace(problem, seen={}))

@@ -14,9 +14,9 @@ from toolkit.image.files.sif.sifobjects import (
     LABELS,
     PARTITION,
     SIGNATURE,
-    Entry,
-    Header,
     Object,
+    SifDescriptor,
+    SifHeader,
     add,
     read_table,
 )
@@ -35,7 +35,7 @@ d3Fftd/UnViJzFY68qzSJZEwYyJNjWGMFnqWe/gF
 """A key for tests that sign nothing."""
 
 _SLOTS = 8
-_UNUSED = Entry(0, False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, bytes(128), bytes(384))
+_UNUSED = SifDescriptor(0, False, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, bytes(128), bytes(384))
 _ROOT = b"\1\0\0\0\2\0\0\0" + b"02\0"
 """A squashfs, the primary partition, for x86_64."""
 
@@ -49,7 +49,7 @@ OBJECTS = (
 def write_sif(path: Path, *objects: Object, slots: int = _SLOTS) -> Path:
     """Write a SIF of some objects."""
     table, data = 4096, 32768
-    header = Header(
+    header = SifHeader(
         b"#!/usr/bin/env run-singularity\n".ljust(32, b"\0"),
         *(b"SIF_MAGIC\0", b"01\0", b"02\0", bytes(range(16)), 1_700_000_000, 1_700_000_000),
         *(slots, slots, table, slots * 585, data, 0),

@@ -14,7 +14,7 @@ from tests.unit.image.sifs import elf
 from toolkit.data import shipped
 from toolkit.errors import CheckFailed
 from toolkit.image.files.folder import FolderTree
-from toolkit.image.software.manifest import MANIFEST_PATH, Manifest, read_manifest
+from toolkit.image.software.manifest import MANIFEST_PATH, FileHashes, read_manifest
 from toolkit.image.trust import audit
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.lock import Lock, Stage
@@ -71,7 +71,7 @@ def lock() -> Lock:
     )
 
 
-def manifest(root: Path) -> Manifest:
+def manifest(root: Path) -> FileHashes:
     found = read_manifest(FolderTree(root))
     assert found is not None
     return found

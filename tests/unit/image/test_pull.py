@@ -18,7 +18,7 @@ from toolkit.run.registry.manifest import (
     OCI_LAYER,
     SIF_LAYER,
     Descriptor,
-    Manifest,
+    ImageManifest,
     Platform,
     digest_of,
     for_image,
@@ -33,7 +33,7 @@ def entry(os="linux", architecture="amd64", variant="", number=0):
 
 
 def index(*entries):
-    return Manifest(2, "", manifests=tuple(entries))
+    return ImageManifest(2, "", manifests=tuple(entries))
 
 
 def test_the_image_for_the_platform_is_taken(monkeypatch):
@@ -135,7 +135,7 @@ def test_behind_a_link_the_file_itself_is_fetched(tmp_path, monkeypatch):
     layer = Descriptor(SIF_LAYER, digest_of(content), len(content))
     monkeypatch.setattr("toolkit.image.transfer.pull.opened", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(
-        "toolkit.image.transfer.pull.fetch_manifest", lambda *_: (b"", Manifest(2, "", layers=(layer,)))
+        "toolkit.image.transfer.pull.fetch_manifest", lambda *_: (b"", ImageManifest(2, "", layers=(layer,)))
     )
     monkeypatch.setattr(
         "toolkit.image.transfer.pull.fetch_blob", lambda _s, _n, _blob, part, _got: part.write_bytes(content)

@@ -10,7 +10,7 @@ from toolkit.job.project.code import brought, code_of, placed, start_here
 from toolkit.job.project.ranks import check_ranks, copied
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.layering import asked
-from toolkit.launch.request.specify import Places, specify
+from toolkit.launch.request.specify import JobPaths, specify
 from toolkit.model.progress import Silent
 from toolkit.program.command import read_command
 
@@ -58,7 +58,7 @@ def test_an_option_of_trainers_is_refused_with_a_plain_script(option):
 
 def test_a_job_of_this_machine_starts_in_the_current_folder(folder):
     job = job_of("python", "alone.py")
-    places = placed(Places("/run/x", "/i.sif"), code_of(job, Flags()), job, None, remote=False)
+    places = placed(JobPaths("/run/x", "/i.sif"), code_of(job, Flags()), job, None, remote=False)
     spec = specify(job, places)
     assert spec.workdir == str(folder)
     assert spec.binds == ("/run/x", str(folder))
@@ -73,7 +73,7 @@ def test_a_folder_that_an_image_has_too_is_not_mounted_over_it(monkeypatch):
 
 def test_workdir_of_the_user_wins(folder):
     job = job_of("python", "alone.py", workdir="/there")
-    places = placed(Places("/run/x", "/i.sif"), code_of(job, Flags()), job, None, remote=False)
+    places = placed(JobPaths("/run/x", "/i.sif"), code_of(job, Flags()), job, None, remote=False)
     assert specify(job, places).workdir == "/there"
 
 
@@ -129,7 +129,7 @@ def test_a_file_that_stays_and_is_named_is_an_error(folder):
 
 def test_data_of_a_command_are_mounted_and_named_by_a_variable():
     job = job_of("python", "alone.py")
-    spec = specify(job, Places("/run/x", "/i.sif", data="/big/data/mnist"))
+    spec = specify(job, JobPaths("/run/x", "/i.sif", data="/big/data/mnist"))
     assert spec.binds == ("/run/x", "/big/data/mnist:/big/data/mnist:ro")
     assert spec.env == {"TOOLKIT_DATA": "/big/data/mnist"}
     assert spec.command == ("python", "alone.py")
@@ -171,7 +171,7 @@ def test_copies_have_a_number_and_a_folder_each(folder, tmp_path):
     (folder / "net.py").write_text("x = 7\n")
     job = job_of("python3", "who.py", ranks_per_node=2)
     code = code_of(job, Flags())
-    spec = specify(job, placed(Places("/run/x", "/i.sif"), code, job, None, remote=False))
+    spec = specify(job, placed(JobPaths("/run/x", "/i.sif"), code, job, None, remote=False))
     words = copied(spec, code).command
     env = {"PATH": os.environ["PATH"], "TOOLKIT_JOB_DIR": str(tmp_path), "SLURM_PROCID": "1"}
     done = subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, check=True)

@@ -11,7 +11,7 @@ from toolkit.knowledge import sites
 from toolkit.launch import unseen
 from toolkit.launch.request import layers
 from toolkit.launch.request.complete import completed
-from toolkit.launch.request.layers import Layer
+from toolkit.launch.request.layers import JobLayer
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.jobfile import JobFile
 
@@ -44,8 +44,8 @@ def names() -> list[str]:
 def made(name: str) -> str:
     site = sites.site(str(shipped("slurm") / "sites" / f"{name}.toml"))
     base = JobFile(trainer="mnist", nodes=2, site=name)
-    below = [Layer("default", layers.DEFAULTS), layers.of_site(name, site)]
-    said = [Layer(layers.OPTION, one) for one in (base, JOBS.get(name, JobFile()))]
+    below = [JobLayer("default", layers.DEFAULTS), layers.of_site(name, site)]
+    said = [JobLayer(layers.OPTION, one) for one in (base, JOBS.get(name, JobFile()))]
     job = completed(layers.merge([*below, *said]), site).job
     return unseen.write(job, site, IMAGE, key="mnist-1").script.replace(f"toolkit {__version__}.", "toolkit.")
 

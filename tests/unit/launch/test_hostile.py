@@ -20,7 +20,7 @@ from toolkit.cli import launch
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.launch.request import layers
 from toolkit.launch.request.jobyaml import read
-from toolkit.launch.request.specify import Places, specify
+from toolkit.launch.request.specify import JobPaths, specify
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Site
 from toolkit.scheduler.slurm import header as sbatch_lines
@@ -150,7 +150,9 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
     directory, image = f"{base}/runs/1", f"/images/{image}"
     try:
         layer = layers.checked(values, "job.yaml", {}, strict=True)
-        spec = specify(layers.merge([layers.Layer("", layers.DEFAULTS), layer]).job, Places(directory, image))
+        spec = specify(
+            layers.merge([layers.JobLayer("", layers.DEFAULTS), layer]).job, JobPaths(directory, image)
+        )
         script = job_script(spec, plan, why, "singularity", SITE if site else None)
     except BadInput as refusal:
         assert "\n" not in refusal.message

@@ -26,7 +26,7 @@ from toolkit.run.local import LocalRunner
 from toolkit.run.remote.ssh import shell_line
 
 OURS = msgspec.structs.replace(IMAGE, stack={"python": "3.11"})
-PLACE = notebook.Place("node1", 40017)
+PLACE = notebook.NotebookAddress("node1", 40017)
 
 hostile = st.text(
     st.characters(exclude_characters="\0/,:\n", exclude_categories=("Cs",)), min_size=1, max_size=20

@@ -14,7 +14,7 @@ from toolkit.data import shipped
 from toolkit.errors import BadInput
 from toolkit.knowledge import sites
 from toolkit.launch.request.complete import completed
-from toolkit.launch.request.layers import DEFAULTS, OPTION, Layer, merge, of_site
+from toolkit.launch.request.layers import DEFAULTS, OPTION, JobLayer, merge, of_site
 from toolkit.model.jobfile import JobFile
 
 FILES = {file.stem: file for file in sorted((shipped("slurm") / "sites").glob("*.toml"))}
@@ -126,10 +126,10 @@ def check_refusal(error: BadInput, asked: dict, profile: dict) -> None:
 def test_a_job_fits_its_partition_or_is_refused_with_those_that_fit(name):
     profile = tomllib.loads(FILES[name].read_text())
     site = sites.site(str(FILES[name]))
-    below = [Layer("default", DEFAULTS), of_site(name, site)]
+    below = [JobLayer("default", DEFAULTS), of_site(name, site)]
     count = 0
     for asked in requests(profile):
-        option = Layer(OPTION, JobFile(**asked, site=name, command=("true",)))
+        option = JobLayer(OPTION, JobFile(**asked, site=name, command=("true",)))
         try:
             job = completed(merge([*below, option]), site).job
         except BadInput as error:

@@ -66,7 +66,7 @@ OPEN_MPI = (
 HOLDS = f"{OPEN_MPI}\nnames libmpi.so.40\nholds ompi_mpi_comm_world\nfollowed yes"
 
 
-def of(text: str, implementation: str = "openmpi") -> mpi_library.Library:
+def of(text: str, implementation: str = "openmpi") -> mpi_library.MpiLibrary:
     found = mpi_library.of_launcher("/usr/bin/mpirun", implementation, said(text))
     assert found is not None
     return found
@@ -182,7 +182,7 @@ component mca_btl_vader.so
 """
 
 
-def centre(text: str = CENTRE) -> mpi_library.Library:
+def centre(text: str = CENTRE) -> mpi_library.MpiLibrary:
     found = mpi_library.of_launcher("/opt/centre/openmpi/bin/mpirun", "openmpi", said(text))
     assert found is not None
     return found

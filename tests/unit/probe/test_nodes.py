@@ -12,7 +12,7 @@ from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.facts import ContainerRuntime, HostFacts, SlurmFacts
 from toolkit.probe.answers import separate
-from toolkit.probe.asking import Asked, command, of_job
+from toolkit.probe.asking import NodeChoice, command, of_job
 from toolkit.probe.bundle import Bundle, encode, load, read
 from toolkit.probe.evidence import parse
 from toolkit.probe.facts import host_facts
@@ -32,7 +32,7 @@ def answer(rest: str) -> str:
 
 
 def test_a_recorded_answer_of_a_login_host_and_two_nodes_of_which_one_has_little_shared_memory():
-    bundle = read(RECORDED, "here", Asked("all", 10))
+    bundle = read(RECORDED, "here", NodeChoice("all", 10))
     assert [group.nodes for group in bundle.groups] == [("node1",), ("node2",)]
     assert bundle.groups[1].differs == ("shm",)
     assert bundle.silent == {}
@@ -53,7 +53,7 @@ def test_a_recorded_answer_of_a_login_host_and_two_nodes_of_which_one_has_little
 
 
 def test_a_queue_that_is_full_is_told_and_the_login_host_is_seen():
-    bundle = read((EVIDENCE / "queue-is-full.txt").read_text(), "here", Asked("1", 3))
+    bundle = read((EVIDENCE / "queue-is-full.txt").read_text(), "here", NodeChoice("1", 3))
     assert bundle.groups == ()
     assert bundle.host.compute_nodes is None
     why = "none answered within 3 s: srun: Unable to allocate resources: Requested nodes are busy"
@@ -66,7 +66,7 @@ def test_nodes_that_do_not_end_are_told_apart_from_those_that_say_nothing():
     known = (
         "|node1|idle|debug*\n|node2|mixed|debug*\n|node3|idle|debug*\n|node4|down*|debug*\n|far|idle|other\n"
     )
-    answers = separate(answer(f"{known}{NODE}{cut}@srun 124\n@nodesend\n"), Asked("all"))
+    answers = separate(answer(f"{known}{NODE}{cut}@srun 124\n@nodesend\n"), NodeChoice("all"))
     assert set(answers.nodes) == {"node1"}
     assert answers.silent == {
         "node2": "its answer was cut short",
@@ -88,17 +88,17 @@ def test_nodes_that_do_not_end_are_told_apart_from_those_that_say_nothing():
     ],
 )
 def test_why_no_node_answered(rest, nodes, why):
-    assert why in separate(answer(rest), Asked(nodes)).trouble
+    assert why in separate(answer(rest), NodeChoice(nodes)).trouble
 
 
 def test_names_that_were_asked_and_say_nothing():
-    answers = separate(answer(f"{NODE}@srun 0\n@nodesend\n"), Asked("node[1-3]"))
+    answers = separate(answer(f"{NODE}@srun 0\n@nodesend\n"), NodeChoice("node[1-3]"))
     assert answers.silent == {"node2": "did not answer", "node3": "did not answer"}
 
 
 def test_nodes_of_another_partition_are_not_meant():
     known = "|a1|idle|debug*\n|b1|idle|gpu\n"
-    assert set(separate(answer(f"{known}@srun 1\n"), Asked("all", partition="gpu")).silent) == {"b1"}
+    assert set(separate(answer(f"{known}@srun 1\n"), NodeChoice("all", partition="gpu")).silent) == {"b1"}
 
 
 def test_lines_of_nodes_may_come_in_any_order_and_labels_may_be_padded():
@@ -108,21 +108,21 @@ def test_lines_of_nodes_may_come_in_any_order_and_labels_may_be_padded():
         for pair in zip(NODE.replace("0: ", " 0: ").splitlines(), ten.splitlines(), strict=True)
         for line in pair
     ]
-    answers = separate(answer("\n".join(mixed) + "\n@srun 0\n@nodesend\n"), Asked("2"))
+    answers = separate(answer("\n".join(mixed) + "\n@srun 0\n@nodesend\n"), NodeChoice("2"))
     assert set(answers.nodes) == {"node1", "node11"}
     assert "|6.2" in answers.nodes["node11"]
 
 
 def test_what_a_node_prints_before_its_answer_is_dropped():
     noisy = NODE.replace("0: toolkit", "0: Welcome\n0: @end\n0: toolkit")
-    assert parse(separate(answer(noisy), Asked()).nodes["node1"], "node1")["kernel"].ok
+    assert parse(separate(answer(noisy), NodeChoice()).nodes["node1"], "node1")["kernel"].ok
 
 
 def test_an_answer_that_we_ended_ourselves_keeps_what_the_place_said():
-    bundle = read("toolkit-probe/1\n@ kernel\n|6.1\n@rc 0\n@ slurm\n|sl", "here", Asked(), cut=True)
+    bundle = read("toolkit-probe/1\n@ kernel\n|6.1\n@rc 0\n@ slurm\n|sl", "here", NodeChoice(), cut=True)
     assert bundle.host.kernel == "6.1"
     with pytest.raises(CheckFailed, match="was cut after"):
-        read("toolkit-probe/1\n@ kernel\n|6.1\n", "here", Asked())
+        read("toolkit-probe/1\n@ kernel\n|6.1\n", "here", NodeChoice())
 
 
 def host(**changes) -> HostFacts:
@@ -214,13 +214,13 @@ def test_without_nodes_the_view_is_the_login_host_and_says_why():
 
 
 def test_one_command_asks_the_place_and_its_nodes():
-    both = command(Asked("node[1-2]", 7, "gpu"))
+    both = command(NodeChoice("node[1-2]", 7, "gpu"))
     assert both.words == ("sh", "-s", "node[1-2]", "7", "gpu")
     text = (both.stdin or b"").decode()
     assert "\n@probe@\n" not in text
     assert "\nask kernel" in text
-    assert command(Asked("0")).words == ("sh", "-s")
-    assert command(Asked("007")).words[2] == "7"
+    assert command(NodeChoice("0")).words == ("sh", "-s")
+    assert command(NodeChoice("007")).words[2] == "7"
 
 
 def one_question(text: bytes) -> bytes:
@@ -254,16 +254,16 @@ def slurm(tmp_path):
 
 @pytest.mark.parametrize("nodes", ["0", "1"])
 def test_what_a_login_shell_prints_without_a_line_break_hides_nothing(slurm, nodes):
-    text = slurm(Asked(nodes, 1), before="Welcome!")
+    text = slurm(NodeChoice(nodes, 1), before="Welcome!")
     assert text.startswith("Welcome!")
-    assert read(text, "here", Asked(nodes, 1)).host.architecture
+    assert read(text, "here", NodeChoice(nodes, 1)).host.architecture
 
 
 def test_an_answer_that_ends_without_a_line_break_hides_no_node(slurm):
     def unended(text):
         return text.replace(b"printf '@end\\n'", b"printf '@end\\nbye'")
 
-    answers = separate(slurm(Asked("1", 1), edit=unended), Asked("1", 1))
+    answers = separate(slurm(NodeChoice("1", 1), edit=unended), NodeChoice("1", 1))
     assert answers.ended
     assert answers.place.rstrip().endswith("bye")
 
@@ -272,13 +272,13 @@ def test_an_answer_that_ends_without_a_line_break_hides_no_node(slurm):
     ("partition", "nodes"), [("a,b", "node1,node2"), ("b", "node1,node2"), ("c,x", "node3"), ("", "node1")]
 )
 def test_all_nodes_of_several_partitions_are_asked(slurm, tmp_path, partition, nodes):
-    slurm(Asked("all", 1, partition))
+    slurm(NodeChoice("all", 1, partition))
     assert f"--nodelist={nodes}" in (tmp_path / "srun.words").read_text().splitlines()
 
 
 @every_row(("partition", "asked"), [(None, ""), ("gpu", "gpu"), ("a+b@c,gpu", "a+b@c"), ("", "")])
 def test_a_job_has_a_node_of_its_partition_asked(partition, asked):
-    assert of_job(partition) == Asked(partition=asked)
+    assert of_job(partition) == NodeChoice(partition=asked)
 
 
 @every_row(
@@ -295,20 +295,20 @@ def test_a_job_has_a_node_of_its_partition_asked(partition, asked):
 )
 def test_what_is_no_list_of_nodes_is_refused_as_that_of_a_job_is(nodes, why):
     with pytest.raises(BadInput, match="--nodes") as caught:
-        Asked(nodes)
+        NodeChoice(nodes)
     assert why in caught.value.message
 
 
 @every_row("wrong", ["", "-1", "a b", "$(id)", "node1;id", "*"])
 def test_what_is_no_list_of_nodes_is_refused(wrong):
     with pytest.raises(BadInput, match="--nodes"):
-        Asked(wrong)
+        NodeChoice(wrong)
     with pytest.raises(BadInput, match="--partition"):
-        Asked(partition=wrong or "a b")
+        NodeChoice(partition=wrong or "a b")
 
 
 def test_a_facts_file_of_several_machines_is_read_back(tmp_path):
-    bundle = read(RECORDED, "here", Asked("all", 10))
+    bundle = read(RECORDED, "here", NodeChoice("all", 10))
     file = tmp_path / "facts.json"
     file.write_bytes(encode(bundle))
     assert load(file) == bundle.host
@@ -341,7 +341,7 @@ LINES = st.lists(
 @given(LINES, st.sampled_from(["1", "all", "node[1-9]", "0"]))
 @example(["0: @node n1", "0: toolkit-probe/1", "0: @end"], "1")  # the node answers, and knows nothing
 def test_any_answer_of_nodes_is_taken_apart(lines, nodes):
-    bundle = read(answer("\n".join(lines)), "here", Asked(nodes))
+    bundle = read(answer("\n".join(lines)), "here", NodeChoice(nodes))
     assert bundle.login.kernel == "6.1"
     assert bundle.host.kernel is not None or "kernel" in bundle.host.unknown
     assert bundle.host.compute_nodes or {"compute_nodes"} & {*bundle.host.unknown, *bundle.host.absent}

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.model.sitefacts import Association, Folder, PartitionFacts, SiteFacts
-from toolkit.probe.asking import Asked, Words, command
+from toolkit.probe.asking import NodeChoice, SiteWords, command
 from toolkit.probe.bundle import load_bundle, read
 from toolkit.probe.evidence import Section, parse
 from toolkit.probe.read.site import partitions, site_facts
@@ -21,7 +21,7 @@ def said(**sections: str) -> dict[str, Section]:
 
 
 def test_the_virtual_cluster_is_read_as_it_answered():
-    facts = read(CLUSTER, "here", Asked("1", site=Words())).site
+    facts = read(CLUSTER, "here", NodeChoice("1", site=SiteWords())).site
     part = PartitionFacts(
         name="debug", default=True, nodes=2, cpus=2, memory_mb=8783, gpus=0, max_time="UNLIMITED", cores=2,
         threads=1, features=(),
@@ -46,7 +46,7 @@ def test_the_virtual_cluster_is_read_as_it_answered():
 
 
 def test_a_plain_probe_tells_partitions_and_nothing_that_was_not_asked():
-    facts = read((EVIDENCE / "virtual-cluster-nodes.txt").read_text(), "here", Asked("all")).site
+    facts = read((EVIDENCE / "virtual-cluster-nodes.txt").read_text(), "here", NodeChoice("all")).site
     assert facts.partitions is not None
     assert facts.partitions[0].memory_mb == 8783
     assert (facts.partitions[0].max_time, facts.partitions[0].cores) == ("", None)
@@ -175,8 +175,8 @@ def test_what_a_profile_prints_is_no_answer():
 
 
 def test_words_of_a_profile_reach_the_place_quoted_and_in_order():
-    words = Words(modules=("gcc/8", "swap a b"), commands=("singularity",), folders=("$WORK/x", "/opt"))
-    sent = command(Asked("0", site=words)).stdin
+    words = SiteWords(modules=("gcc/8", "swap a b"), commands=("singularity",), folders=("$WORK/x", "/opt"))
+    sent = command(NodeChoice("0", site=words)).stdin
     assert sent is not None
     before, told, after = sent.partition(b"export TOOLKIT_SITE")
     assert before.startswith(b"# Where Slurm is not on PATH")
@@ -184,7 +184,7 @@ def test_words_of_a_profile_reach_the_place_quoted_and_in_order():
         b"export TOOLKIT_SITE=yes\nexport TOOLKIT_MODULES='gcc/8 swap,a,b'\n"
         b"export TOOLKIT_COMMANDS=singularity\nexport TOOLKIT_FOLDERS='$WORK/x /opt'\n#!/bin/sh\n"
     )
-    plain = command(Asked("0")).stdin
+    plain = command(NodeChoice("0")).stdin
     assert plain is not None
     assert plain.startswith(before)
     assert plain.removeprefix(before).startswith(b"#!/bin/sh\n")
@@ -201,4 +201,4 @@ def test_a_facts_file_brings_the_site_along_and_a_host_alone_does_not(tmp_path):
 
 def test_no_answer_at_all_is_no_site():
     with pytest.raises(CheckFailed):
-        read("banner\n", "here", Asked("0", site=Words()))
+        read("banner\n", "here", NodeChoice("0", site=SiteWords()))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.probe.asking import Asked
+from toolkit.probe.asking import NodeChoice
 from toolkit.probe.bundle import Bundle, read
 from toolkit.report.doctor import side_by_side, unstyled
 from toolkit.report.nodes import machines
@@ -17,7 +17,7 @@ def page(bundle: Bundle, width: int = 100) -> str:
 
 
 def recorded(name: str, nodes: str) -> Bundle:
-    return read((EVIDENCE / name).read_text(), "here", Asked(nodes, 3))
+    return read((EVIDENCE / name).read_text(), "here", NodeChoice(nodes, 3))
 
 
 def test_groups_and_the_login_host_are_told_by_what_differs():
@@ -40,7 +40,7 @@ def test_a_login_host_alone_says_why():
 
 
 def test_a_machine_without_slurm_has_no_table():
-    assert page(read((EVIDENCE / "no-slurm.txt").read_text(), "here", Asked("0"))) == ""
+    assert page(read((EVIDENCE / "no-slurm.txt").read_text(), "here", NodeChoice("0"))) == ""
 
 
 def test_what_looks_alike_and_is_not_is_said():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolkit.probe.asking import Asked, command
+from toolkit.probe.asking import NodeChoice, command
 from toolkit.probe.probe import read
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
@@ -102,17 +102,17 @@ def test_one_that_is_nowhere_is_looked_for_once(home):
 
 
 def test_the_probe_finds_slurm_as_a_login_shell_does(home):
-    done = Far(home).run(command(Asked("0")))
-    host = read(done.text, "far", Asked("0")).host
+    done = Far(home).run(command(NodeChoice("0")))
+    host = read(done.text, "far", NodeChoice("0")).host
     assert host.slurm is not None
     assert host.slurm.version == "24.11.5"
 
 
 def test_a_profile_that_never_ends_leaves_the_probe_without(home):
     (home / ".profile").write_text("read line; sleep 60\n")
-    probe = command(Asked("0"))
+    probe = command(NodeChoice("0"))
     assert probe.stdin.count(b"timeout 5\n") == 1
     hurried = Command(probe.words, stdin=probe.stdin.replace(b"timeout 5\n", b"timeout 0.5\n"), timeout=60)
     done = Far(home).run(hurried)
     assert done.ok
-    assert read(done.text, "far", Asked("0")).host.slurm is None
+    assert read(done.text, "far", NodeChoice("0")).host.slurm is None

@@ -8,7 +8,7 @@ from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee, predict
 from toolkit.engine.wireup import hides
 from toolkit.errors import BadInput
-from toolkit.job.request.inputs import Found, startable
+from toolkit.job.request.inputs import StartableImage, startable
 from toolkit.launch.loaded import command_of, with_runtime
 from toolkit.model.facts import ContainerRuntime
 from toolkit.model.job import JobSpec
@@ -114,7 +114,7 @@ def test_the_command_is_what_was_asked_for_then_the_sites_then_the_hosts():
     ],
 )
 def test_a_runtime_refuses_the_images_of_another(form: str, command: str, said: str):
-    image = Found("a", msgspec.structs.replace(IMAGE, path="a", format=form), "0", None, "/a")
+    image = StartableImage("a", msgspec.structs.replace(IMAGE, path="a", format=form), "0", None, "/a")
     with pytest.raises(BadInput, match=said):
         startable(image, command)
     assert startable(image) is image

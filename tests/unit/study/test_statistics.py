@@ -1,15 +1,15 @@
 import pytest
 
 from tests.unit.study.studies import SHARES, point, study
-from toolkit.study.statistics import Spread, curves
+from toolkit.study.statistics import MedianSpread, curves
 
 
 def test_a_size_is_the_median_of_its_runs_with_their_spread():
     runs = [point(1, seconds, number=n) for n, seconds in ((1, 9.0), (2, 10.0), (3, 12.0))]
     (curve,) = curves(study([(1, 1), (2, 1)]), [*runs, point(2, 5.0)])
     one, two = curve.points
-    assert one.seconds == Spread(10.0, 9.0, 12.0)
-    assert one.speedup == Spread(1, 1, 1)
+    assert one.seconds == MedianSpread(10.0, 9.0, 12.0)
+    assert one.speedup == MedianSpread(1, 1, 1)
     assert two.speedup.value == 2.0
     # The smallest size's own spread counts, too.
     assert two.speedup.low == pytest.approx(2 / 1.1)

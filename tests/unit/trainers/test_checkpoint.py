@@ -11,7 +11,13 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.trainers.training import checkpoint
-from toolkit.trainers.training.checkpoint import MANIFEST, STATE, Damaged, Part, Progress
+from toolkit.trainers.training.checkpoint import (
+    MANIFEST,
+    STATE,
+    CheckpointDamage,
+    EpochPart,
+    TrainingProgress,
+)
 from toolkit.trainers.trouble import Trouble
 
 ARRAYS = [np.arange(6, dtype=np.float32).reshape(2, 3), np.int64(7) * np.ones((), np.int64), np.zeros((0, 3))]
@@ -19,8 +25,10 @@ RECORDS = [{"record": "header", "seed": 1}]
 
 
 def progress(epochs=0, images=64):
-    part = Part(images=images, loss=0.1 + 0.2, right=3, seconds=1.5)
-    return Progress(epochs, part, passes=2, settings={"seed": 1, "learning_rate": 0.1}, records=RECORDS)
+    part = EpochPart(images=images, loss=0.1 + 0.2, right=3, seconds=1.5)
+    return TrainingProgress(
+        epochs, part, passes=2, settings={"seed": 1, "learning_rate": 0.1}, records=RECORDS
+    )
 
 
 def listed(folder):
@@ -87,7 +95,7 @@ def test_a_number_changed_in_the_manifest_is_noticed(tmp_path):
     changed = text.replace('"images": 64', '"images": 65')
     assert changed != text
     (path / MANIFEST).write_text(changed)
-    with pytest.raises(Damaged, match="not what was written"):
+    with pytest.raises(CheckpointDamage, match="not what was written"):
         checkpoint.read(path)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from toolkit.trainers.ranks import aggregate, courier
-from toolkit.trainers.ranks.courier import Parcel, Team
+from toolkit.trainers.ranks.courier import GradientBuffer, Team
 from toolkit.trainers.trouble import Trouble
 
 
@@ -45,7 +45,7 @@ def _carried(monkeypatch):
         comm.mean_of(self.buffer)
         self._there.set()
 
-    monkeypatch.setattr(Parcel, "carry", carry)
+    monkeypatch.setattr(GradientBuffer, "carry", carry)
 
 
 def run(ksteps, max_steps, values, freq=0):
@@ -91,7 +91,7 @@ def test_timing_is_told_every_so_many_steps_by_one_rank(capsys):
 
 
 def test_an_error_on_the_way_is_raised_where_it_is_waited_for():
-    parcel = Parcel(np.zeros(1))
+    parcel = GradientBuffer(np.zeros(1))
     parcel._error = OSError("the network is gone")
     parcel._there.set()
     with pytest.raises(OSError, match="the network is gone"):

@@ -9,12 +9,12 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import checkpoint
-from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.course import Course, totals
 from toolkit.trainers.training.keeper import Keeper, Start
 from toolkit.trainers.training.loop import Score, Trained, paced
 from toolkit.trainers.training.metrics import FILE, Metrics
-from toolkit.trainers.training.watch import Seen
+from toolkit.trainers.training.watch import NextSteps
 from toolkit.trainers.trouble import Stopped, Trouble
 
 SETTINGS = {"trainer": "mnist", "seed": 1}
@@ -32,7 +32,7 @@ class Instant:
     def epoch(self, number, passes, part, pause):
         self.parts.append((number, part))
         if not part.images:
-            assert pause(Part(8, 4.0, 2, 0.0), 5) == 7
+            assert pause(EpochPart(8, 4.0, 2, 0.0), 5) == 7
         return Trained(Score(0.5, 0.9), 0.0, self.waited)
 
     def evaluate(self, samples):
@@ -50,7 +50,7 @@ class Wishes:
 
     def look(self, steps):
         stop, save = self._seen.pop(0) if self._seen else (False, False)
-        return Seen(stop, save, 7)
+        return NextSteps(stop, save, 7)
 
     def saved(self):
         self.saved_times += 1
@@ -109,7 +109,7 @@ def test_who_is_asked_to_stop_within_an_epoch_saves_how_far_it_is(run, tmp_path)
     with pytest.raises(Stopped, match="000000-000000000008, and the same command goes on from there"):
         run(Wishes((True, False)))
     progress, _ = checkpoint.newest(tmp_path / checkpoint.FOLDER)
-    assert (progress.epochs, progress.part) == (0, Part(8, 4.0, 2, 0.0))
+    assert (progress.epochs, progress.part) == (0, EpochPart(8, 4.0, 2, 0.0))
     assert kinds(tmp_path) == ["header"]
 
 
@@ -117,7 +117,7 @@ def test_a_run_goes_on_there_and_no_epoch_comes_twice(run, tmp_path):
     with pytest.raises(Stopped):
         run(Wishes((False, False), (False, False), (True, False)))
     loop = run(Wishes())
-    assert loop.parts == [(1, Part(8, 4.0, 2, 0.0))]
+    assert loop.parts == [(1, EpochPart(8, 4.0, 2, 0.0))]
     assert kinds(tmp_path) == ["header", "epoch", "resumed", "epoch"]
     assert [line["epoch"] for line in run.records if line["record"] == "epoch"] == [1, 2]
 
@@ -169,7 +169,7 @@ def test_a_training_that_diverges_within_an_epoch_keeps_the_checkpoints_before(r
     before = checkpoint.names(folder)
 
     def epoch(self, number, passes, part, pause):
-        pause(Part(8, math.nan, 2, 0.0), 5)
+        pause(EpochPart(8, math.nan, 2, 0.0), 5)
 
     monkeypatch.setattr(Instant, "epoch", epoch)
     for wish in ((False, True), (True, False)):

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.unit.tables import every_row
 from toolkit.launch.jobscript.wrapper import gloo_program
 from toolkit.trainers import gloo, rendezvous
-from toolkit.trainers.gloo import Store, Task, Trouble
+from toolkit.trainers.gloo import RendezvousFault, Store, Task
 from toolkit.trainers.rendezvous import proof
 
 SECRET = b"s" * 64
@@ -95,13 +95,13 @@ def test_the_first_node_of_a_list_is_found(nodes, first):
 
 @every_row("nodes", ["", ",", "[", "[]", "n[", "-x", "a b", "$(id)", "n[1-2]\n", "ü", "/etc"])
 def test_what_names_no_node_is_told(nodes):
-    with pytest.raises(Trouble, match="SLURM_STEP_NODELIST"):
+    with pytest.raises(RendezvousFault, match="SLURM_STEP_NODELIST"):
         gloo.first_node(nodes)
 
 
 @given(st.text(max_size=40))
 def test_any_list_of_nodes_gives_a_name_or_a_sentence(nodes):
-    with contextlib.suppress(Trouble):
+    with contextlib.suppress(RendezvousFault):
         assert rendezvous.NODE_NAME.fullmatch(gloo.first_node(nodes))
 
 
@@ -116,29 +116,29 @@ def test_a_task_is_read_from_what_slurm_sets():
 def test_each_variable_that_is_missing_is_named(name):
     given = environment()
     del given[name]
-    with pytest.raises(Trouble, match=name):
+    with pytest.raises(RendezvousFault, match=name):
         gloo.read_task(given)
 
 
 @every_row("value", ["-1", "x", "", "1.0", "1 ", "\uff11", "9" * 30, "0x1"])
 def test_what_is_no_number_is_told(value):
-    with pytest.raises(Trouble, match=r"SLURM_PROCID .*srun --mpi=none"):
+    with pytest.raises(RendezvousFault, match=r"SLURM_PROCID .*srun --mpi=none"):
         gloo.read_task(environment(SLURM_PROCID=value))
 
 
 @every_row("name", ["", "a b", "../x", "n\n", "-n"])
 def test_a_node_without_a_proper_name_is_told(name):
-    with pytest.raises(Trouble, match="SLURMD_NODENAME"):
+    with pytest.raises(RendezvousFault, match="SLURMD_NODENAME"):
         gloo.read_task(environment(host=name))
 
 
 def test_a_rank_beyond_the_size_is_told():
-    with pytest.raises(Trouble, match="SLURM_PROCID is 2 in a step of 2 tasks"):
+    with pytest.raises(RendezvousFault, match="SLURM_PROCID is 2 in a step of 2 tasks"):
         gloo.read_task(environment(rank=2))
 
 
 def test_ranks_that_were_dealt_out_from_another_node_are_told():
-    with pytest.raises(Trouble, match="task 0 is on other and not on localhost"):
+    with pytest.raises(RendezvousFault, match="task 0 is on other and not on localhost"):
         gloo.read_task(environment(host="other"))
 
 
@@ -364,7 +364,9 @@ def test_a_port_that_is_taken_is_passed_over():
 def test_that_all_ports_are_taken_is_told():
     with socket.create_server(("", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(Trouble, match=rf"none of these ports .* on localhost: \[{port}\] \(.*in use"):
+        with pytest.raises(
+            RendezvousFault, match=rf"none of these ports .* on localhost: \[{port}\] \(.*in use"
+        ):
             gloo.open_store(task(), [port], SECRET)
 
 
@@ -417,7 +419,7 @@ def test_that_the_store_is_not_found_is_told(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as door:
         port = door.getsockname()[1]
     with pytest.raises(
-        Trouble, match=r"rank 1 on other did not find rank 0 within 0 s: nothing at 127.* firewall"
+        RendezvousFault, match=r"rank 1 on other did not find rank 0 within 0 s: nothing at 127.* firewall"
     ):
         gloo.join(task(1, host="other"), [port], "", 0, SECRET)
 
@@ -425,7 +427,7 @@ def test_that_the_store_is_not_found_is_told(monkeypatch):
 def test_a_name_that_is_not_known_is_told(monkeypatch):
     monkeypatch.setattr(gloo, "_TIME_TO_SPEAK", 0.0)
     lost = task(1, host="other", first="no-such-node.invalid")
-    with pytest.raises(Trouble, match=r"the name no-such-node.invalid has no IPv4 address here"):
+    with pytest.raises(RendezvousFault, match=r"the name no-such-node.invalid has no IPv4 address here"):
         gloo.join(lost, [1], "", 0, SECRET)
 
 
@@ -446,7 +448,7 @@ def test_only_an_ipv4_address_of_the_caller_is_taken(caller):
 def test_who_did_not_come_is_told():
     with served(task(size=3)) as store:
         store.greet(task(1, 3, "other"), "10.0.0.1")
-        with pytest.raises(Trouble, match=r"^rank 2 did not reach rank 0 on localhost within 0 s$"):
+        with pytest.raises(RendezvousFault, match=r"^rank 2 did not reach rank 0 on localhost within 0 s$"):
             gloo.join(task(size=3), [store.server_address[1]], "", 0, SECRET)
 
 
@@ -455,14 +457,14 @@ def test_that_rank_0_has_gone_is_told(monkeypatch):
     with served(task(size=3)) as store:
         port = store.server_address[1]
         threading.Timer(0.3, lambda: (store.shutdown(), store.socket.close())).start()
-        with pytest.raises(Trouble, match="rank 0 on localhost has gone"):
+        with pytest.raises(RendezvousFault, match="rank 0 on localhost has gone"):
             gloo.join(task(1, 3, "other"), [port], "", 20, SECRET)
 
 
 def test_what_contradicts_another_rank_is_told():
     with served(task()) as store:
         store.greet(task(1, host="third"), "127.0.0.1")
-        with pytest.raises(Trouble, match="cannot both be true"):
+        with pytest.raises(RendezvousFault, match="cannot both be true"):
             gloo.join(task(1, host="other"), [store.server_address[1]], "", 5, SECRET)
 
 
@@ -502,7 +504,7 @@ def test_what_a_person_sets_counts(monkeypatch, job):
     assert "HOROVOD_GLOO_IFACE" not in gloo.wired(task(1), job)
     given = {**job, "HOROVOD_GLOO_IFACE": "hsn0", "HOROVOD_GLOO_TIMEOUT_SECONDS": "7"}
     assert {*given.items()} - {*job.items()} <= {*gloo.wired(task(1), given).items()}
-    with pytest.raises(Trouble, match="HOROVOD_START_TIMEOUT"):
+    with pytest.raises(RendezvousFault, match="HOROVOD_START_TIMEOUT"):
         gloo.wired(task(1), {"HOROVOD_START_TIMEOUT": "soon"})
 
 
@@ -626,7 +628,7 @@ def test_ranks_of_an_old_script_meet_by_a_secret_that_rank_0_makes(tmp_path):
 
 
 def test_several_nodes_without_a_folder_of_the_job_are_refused():
-    with pytest.raises(Trouble, match="share no secret; set TOOLKIT_JOB_DIR"):
+    with pytest.raises(RendezvousFault, match="share no secret; set TOOLKIT_JOB_DIR"):
         rendezvous.secret_of({}, "run", first=True, alone=False)
 
 
@@ -634,19 +636,19 @@ def test_several_nodes_without_a_folder_of_the_job_are_refused():
 def test_a_secret_that_others_may_read_is_refused(tmp_path, mode):
     (tmp_path / ".secret").write_bytes(SECRET)
     (tmp_path / ".secret").chmod(mode)
-    with pytest.raises(Trouble, match="other users own, may read or may change this file"):
+    with pytest.raises(RendezvousFault, match="other users own, may read or may change this file"):
         rendezvous.secret_of({"TOOLKIT_JOB_DIR": str(tmp_path)}, "run", first=True, alone=False)
 
 
 def test_a_secret_behind_a_link_or_too_short_is_refused(tmp_path):
     (tmp_path / "elsewhere").write_bytes(SECRET)
     (tmp_path / ".secret").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(Trouble, match=r"\.secret: "):
+    with pytest.raises(RendezvousFault, match=r"\.secret: "):
         rendezvous.secret_of({"TOOLKIT_JOB_DIR": str(tmp_path)}, "run", first=True, alone=False)
     (tmp_path / ".secret").unlink()
     (tmp_path / ".secret").write_bytes(b"short")
     (tmp_path / ".secret").chmod(0o600)
-    with pytest.raises(Trouble, match="too short"):
+    with pytest.raises(RendezvousFault, match="too short"):
         rendezvous.secret_of({"TOOLKIT_JOB_DIR": str(tmp_path)}, "run", first=True, alone=False)
 
 

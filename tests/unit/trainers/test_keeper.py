@@ -8,7 +8,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import keeper as keeper_module
-from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.keeper import Keeper, Start
 from toolkit.trainers.trouble import Trouble
 
@@ -38,7 +38,7 @@ def test_without_checkpoints_each_rank_makes_a_pass_of_an_epoch(tmp_path):
 
 def test_what_one_saved_is_where_the_next_begins(tmp_path):
     keeper = Keeper(tmp_path, Single(), keep=3)
-    part = Part(64, 1.5, 60, 0.25, 0.125)
+    part = EpochPart(64, 1.5, 60, 0.25, 0.125)
     assert keeper.save(Variables(), 2, 1, part, SETTINGS, [{"record": "header"}]) == "000001-000000000064"
     start = keeper.find()
     assert (start.name, start.epochs, start.part, start.passes) == ("000001-000000000064", 1, part, 2)
@@ -47,15 +47,15 @@ def test_what_one_saved_is_where_the_next_begins(tmp_path):
 
 
 def test_the_sums_so_far_are_counted_by_rank_0_only(tmp_path):
-    told = ("000001-000000000064", 1, Part(64, 1.5, 60, 0.25, 0.125), 2, SETTINGS)
+    told = ("000001-000000000064", 1, EpochPart(64, 1.5, 60, 0.25, 0.125), 2, SETTINGS)
     start = Keeper(tmp_path, Second(True, told), keep=3).find()
-    assert start.part == Part(64, 0.0, 0, 0.25)
+    assert start.part == EpochPart(64, 0.0, 0, 0.25)
     assert start.arrays is None
 
 
 def test_other_ranks_write_nothing(tmp_path):
     keeper = Keeper(tmp_path, Second("name"), keep=3)
-    assert keeper.save(Variables(), 2, 1, Part(), SETTINGS, []) == "name"
+    assert keeper.save(Variables(), 2, 1, EpochPart(), SETTINGS, []) == "name"
     keeper.clear()
     assert not list(tmp_path.iterdir())
 
@@ -96,7 +96,7 @@ def test_it_is_said_where_a_training_goes_on():
         2,
         "000001-000000000064",
         1,
-        Part(64),
+        EpochPart(64),
         records=[{"record": "header", "world_size": 4}, {"record": "resumed", "world_size": 1, "devices": 2}],
     )
     assert at.sentence(1000, 2) == (
@@ -143,7 +143,7 @@ class Sums(Single):
 def test_all_ranks_end_where_the_loss_of_any_is_no_number(tmp_path, rank, loss):
     world = Sums(rank, loss, 60, 0.0)
     with pytest.raises(Trouble, match="the training diverged in epoch 3: the loss is no number"):
-        Keeper(tmp_path, world, keep=3).save(Variables(), 1, 2, Part(64, 1.0, 30), SETTINGS, [])
+        Keeper(tmp_path, world, keep=3).save(Variables(), 1, 2, EpochPart(64, 1.0, 30), SETTINGS, [])
     assert len(world.agreed) == 1
     assert not list(tmp_path.iterdir())
 
@@ -155,6 +155,6 @@ def test_weights_that_are_no_numbers_are_not_written_though_the_loss_has_not_see
     lost = Variables()
     lost.state = lambda: [np.arange(3), np.array([1.0, math.nan], np.float32)]
     with pytest.raises(Trouble, match=f"diverged in epoch {epoch}: a weight is no number") as told:
-        Keeper(tmp_path, Single(), keep=3).save(lost, 1, 2, Part(images), SETTINGS, [])
+        Keeper(tmp_path, Single(), keep=3).save(lost, 1, 2, EpochPart(images), SETTINGS, [])
     assert told.value.code == 1
     assert not list(tmp_path.iterdir())

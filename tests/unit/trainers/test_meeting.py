@@ -14,14 +14,14 @@ import pytest
 
 from toolkit.trainers.ranks import meeting
 from toolkit.trainers.ranks.meeting import Meeting
-from toolkit.trainers.ranks.peers import Place
+from toolkit.trainers.ranks.peers import RankPlace
 from toolkit.trainers.strategies.met import loaded, packed, unpacked
-from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.trouble import Trouble
 
 
 def place(name, rank, size, secret=b"s" * 64):
-    return Place(name, rank, size, f"node{rank // 2}", ("127.0.0.1",), secret)
+    return RankPlace(name, rank, size, f"node{rank // 2}", ("127.0.0.1",), secret)
 
 
 def met(name, size, order=None):
@@ -57,7 +57,7 @@ def test_two_jobs_whose_ports_are_the_same_do_not_mix(monkeypatch):
     for _ in range(2):
         with socket.create_server(("", 0)) as free:
             ports.append(free.getsockname()[1])
-    monkeypatch.setattr(Place, "ports", property(lambda _: ports))
+    monkeypatch.setattr(RankPlace, "ports", property(lambda _: ports))
     with ThreadPoolExecutor(2) as pool:
         one, other = pool.map(lambda name: met(name, 2), ["one", "other"])
     assert everywhere(one, lambda m: m.gather(b"1")) == [[b"1", b"1"]] * 2
@@ -200,7 +200,7 @@ def test_a_rank_that_fails_ends_all_with_its_code_and_nobody_else_speaks(failing
 
 
 def test_what_ranks_tell_each_other_is_values_and_data_classes_and_no_functions():
-    part = Part(images=7, loss=0.5)
+    part = EpochPart(images=7, loss=0.5)
     assert loaded(pickle.dumps({"a": (1, 2.5, None, [part])})) == {"a": (1, 2.5, None, [part])}
     for bad in (print, time.sleep, meeting.Meeting, np.float64(1)):
         with pytest.raises(pickle.UnpicklingError, match="is nothing that ranks tell each other"):

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.trainers.checks import node
 from toolkit.trainers.checks.node import Facts
-from toolkit.trainers.checks.wanted import Wanted
+from toolkit.trainers.checks.wanted import Requirements
 
 
 def test_gpus_that_may_be_opened_are_counted_and_nothing_else(tmp_path):
@@ -64,7 +64,7 @@ def test_an_image_that_is_not_there_has_a_reason(tmp_path):
 def test_only_the_first_rank_of_a_node_looks_at_what_is_the_same_for_all(tmp_path):
     (tmp_path / "nvidia0").touch()
     (tmp_path / "a.sif").write_bytes(b"SIF")
-    wanted = Wanted(tasks=2, gpus_per_node=1, output=tmp_path, image=tmp_path / "a.sif")
+    wanted = Requirements(tasks=2, gpus_per_node=1, output=tmp_path, image=tmp_path / "a.sif")
     first = node.look(wanted, 0, "n1", first=True, devices=tmp_path)
     second = node.look(wanted, 1, "n1", first=False, devices=tmp_path)
     assert second == Facts(1, "n1", gpus=(0,))

@@ -2,8 +2,8 @@ import pytest
 
 from toolkit.trainers import preflight
 from toolkit.trainers.checks.node import Facts
-from toolkit.trainers.checks.verdict import Verdict
-from toolkit.trainers.checks.wanted import Wanted
+from toolkit.trainers.checks.verdict import PreflightVerdict
+from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.preflight import library_name
 
 
@@ -75,12 +75,12 @@ def test_only_the_first_process_speaks(monkeypatch, capsys):
 
 
 def told(capsys, verdict):
-    code = preflight._tell(verdict, Wanted(tasks=4), "Open MPI 4.1.4", 0.0)
+    code = preflight._tell(verdict, Requirements(tasks=4), "Open MPI 4.1.4", 0.0)
     return code, *capsys.readouterr()
 
 
 def test_what_is_well_is_one_line_with_the_slowest_speed(capsys):
-    code, out, err = told(capsys, Verdict(nodes=2, slowest=9.41))
+    code, out, err = told(capsys, PreflightVerdict(nodes=2, slowest=9.41))
     assert (code, err) == (0, "")
     assert out.startswith(
         "preflight: 4 ranks on 2 nodes, Open MPI 4.1.4; messages arrive, 9.4 Gbit/s from node to node ("
@@ -88,13 +88,15 @@ def test_what_is_well_is_one_line_with_the_slowest_speed(capsys):
 
 
 def test_a_warning_is_told_and_ends_nothing(capsys):
-    code, out, err = told(capsys, Verdict(warnings=("rank 2 on n2: slow",), nodes=2))
+    code, out, err = told(capsys, PreflightVerdict(warnings=("rank 2 on n2: slow",), nodes=2))
     assert (code, err) == (0, "preflight: warning: rank 2 on n2: slow.\n")
     assert "4 ranks on 2 nodes" in out
 
 
 def test_of_many_failures_the_first_are_told_and_the_rest_counted(capsys):
-    code, out, err = told(capsys, Verdict(tuple(f"rank {n} on n{n}: no" for n in range(2000)), nodes=2000))
+    code, out, err = told(
+        capsys, PreflightVerdict(tuple(f"rank {n} on n{n}: no" for n in range(2000)), nodes=2000)
+    )
     assert (code, out) == (1, "")
     assert err.splitlines()[0] == "preflight: rank 0 on n0: no."
     assert err.splitlines()[5] == "preflight: and 1995 more."
@@ -138,7 +140,7 @@ def test_the_first_rank_of_each_node_looks_at_it_and_rank_0_judges(tmp_path):
     gib = 2**30
     there = Facts(2, "n2", first=True, output=gib, tmp=gib, ahead=-120.0)
     ranks = Ranks([Facts(1, "n1"), there])
-    verdict = preflight.check_nodes(ranks, "n1", Wanted(tasks=3, nodes=2, output=tmp_path, min_free=1))
+    verdict = preflight.check_nodes(ranks, "n1", Requirements(tasks=3, nodes=2, output=tmp_path, min_free=1))
     assert ranks.split == (0, 0)
     assert verdict.nodes == 2
     assert verdict.failures == ("rank 2 on n2: the clock is 120.0 s behind that of n1",)

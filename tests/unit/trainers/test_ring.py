@@ -10,7 +10,7 @@ from tests.unit.tables import every_row
 from tests.unit.trainers.test_gloo import served, task
 from toolkit.trainers import preflight
 from toolkit.trainers.checks import ring
-from toolkit.trainers.checks.wanted import Wanted
+from toolkit.trainers.checks.wanted import Requirements
 
 
 def variables(store, rank, size, host="here"):
@@ -27,7 +27,7 @@ def variables(store, rank, size, host="here"):
 
 def check(given, tasks, seconds):
     """Return the first failure, the number of nodes, and the interface."""
-    verdict, interface = ring.check_ring(given, Wanted(tasks=tasks, seconds=seconds))
+    verdict, interface = ring.check_ring(given, Requirements(tasks=tasks, seconds=seconds))
     return next(iter(verdict.failures), ""), verdict.nodes, interface
 
 

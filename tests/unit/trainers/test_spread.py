@@ -5,18 +5,18 @@ import argparse
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.trainers.ranks.spread import Spread
+from toolkit.trainers.ranks.spread import RankSpread
 
 
 def spread(*words):
     parser = argparse.ArgumentParser(exit_on_error=False)
-    Spread.add_options(parser)
-    return Spread.taken(vars(parser.parse_args(words)))
+    RankSpread.add_options(parser)
+    return RankSpread.taken(vars(parser.parse_args(words)))
 
 
 def test_nothing_said_is_for_all_strategies():
-    assert spread() == Spread()
-    assert all(not Spread().misplaced(name) for name in ("single", "horovod", "ps"))
+    assert spread() == RankSpread()
+    assert all(not RankSpread().misplaced(name) for name in ("single", "horovod", "ps"))
 
 
 @every_row(
@@ -38,8 +38,8 @@ def test_what_another_strategy_takes_is_told(words, strategy, said):
 
 def test_a_strategy_takes_its_own():
     assert spread("--devices", "3").misplaced("mirrored") == ""
-    assert spread("--sync", "--servers", "2") == Spread(servers=2, sync=True)
-    assert spread("--ksteps", "4") == Spread(ksteps=4)
+    assert spread("--sync", "--servers", "2") == RankSpread(servers=2, sync=True)
+    assert spread("--ksteps", "4") == RankSpread(ksteps=4)
 
 
 @pytest.mark.parametrize("words", [("--ksteps", "-1"), ("--devices", "0"), ("--servers", "x")])

@@ -11,7 +11,7 @@ from toolkit.trainers.mnist import TRAINER
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.trainer import Options
 from toolkit.trainers.training import benchmark, trial
-from toolkit.trainers.training.trial import Tried, fastest, largest, with_batch
+from toolkit.trainers.training.trial import BatchSpeed, fastest, largest, with_batch
 from toolkit.trainers.words import count_or_auto
 
 OPTIONS = Options(
@@ -26,7 +26,13 @@ OPTIONS = Options(
 
 
 def test_the_smallest_of_those_that_are_as_fast_as_any():
-    tried = [Tried(16, 100.0), Tried(32, 190.0), Tried(64, 198.0), Tried(128, 199.0), Tried(256, 150.0)]
+    tried = [
+        BatchSpeed(16, 100.0),
+        BatchSpeed(32, 190.0),
+        BatchSpeed(64, 198.0),
+        BatchSpeed(128, 199.0),
+        BatchSpeed(256, 150.0),
+    ]
     assert fastest(tried) == 64
     assert fastest(tried[:1]) == 16
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from tests.unit.tables import every_row
 from toolkit.trainers.checks.node import Facts
 from toolkit.trainers.checks.verdict import judge
-from toolkit.trainers.checks.wanted import Wanted
+from toolkit.trainers.checks.wanted import Requirements
 
 GIB = 2**30
-WANTED = Wanted(
+WANTED = Requirements(
     tasks=4, nodes=2, gpus_per_node=2, fabric_gbit=100.0, output=Path("/out"), image=Path("/i.sif")
 )
 
@@ -33,7 +33,7 @@ def test_all_that_is_well_is_counted_and_nothing_is_said():
 
 def test_what_is_not_asked_for_is_not_judged():
     strange = ranks(gpus=(), output="gone", gbit=0.001, image="cd")
-    verdict = judge(strange, Wanted(tasks=4, image=None))
+    verdict = judge(strange, Requirements(tasks=4, image=None))
     assert [line for line in verdict.failures if "GPU" in line or "/out" in line] == []
     assert verdict.warnings == ()
 

@@ -3,12 +3,12 @@ from pathlib import Path
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.trainers.checks.wanted import Wanted, parse
+from toolkit.trainers.checks.wanted import Requirements, parse
 from toolkit.trainers.words import size, written
 
 
 def test_only_the_number_of_tasks_is_needed():
-    assert parse(["--tasks", "2"]) == Wanted(tasks=2)
+    assert parse(["--tasks", "2"]) == Requirements(tasks=2)
 
 
 def test_all_that_a_job_script_may_say_is_read():
@@ -16,7 +16,7 @@ def test_all_that_a_job_script_may_say_is_read():
         "--tasks 8 --seconds 30 --nodes 2 --gpus-per-node 4 --fabric-gbit 100 --output /out --min-free 2G "
         "--min-free-tmp 1M --image /images/a.sif --max-skew 5"
     )
-    assert parse(words.split()) == Wanted(
+    assert parse(words.split()) == Requirements(
         tasks=8,
         seconds=30.0,
         nodes=2,

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import watch
-from toolkit.trainers.training.watch import STOP, Seen, Watch, restarted, stop_file
+from toolkit.trainers.training.watch import STOP, NextSteps, Watch, restarted, stop_file
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def asked(tmp_path):
 
 def test_undisturbed_it_goes_on_with_as_many_steps_as_it_would(asked):
     with Watch(Single(), 600, asked) as one:
-        assert one.look(40) == Seen(stop=False, save=False, steps=40)
+        assert one.look(40) == NextSteps(stop=False, save=False, steps=40)
 
 
 def test_a_file_asks_to_stop(asked):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.trainers.ranks import world
-from toolkit.trainers.ranks.spread import Spread
+from toolkit.trainers.ranks.spread import RankSpread
 from toolkit.trainers.strategies.horovod import separated
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.trouble import Trouble
@@ -143,7 +143,7 @@ def test_every_strategy_is_a_world_that_needs_no_tensorflow_to_be_looked_at(name
 def test_an_option_of_another_strategy_is_refused(monkeypatch):
     monkeypatch.delenv("SLURM_PROCID", raising=False)
     with pytest.raises(Trouble, match="--sync is for --strategy ps, and not for single"):
-        world.open_world("single", Spread(sync=True))
+        world.open_world("single", RankSpread(sync=True))
 
 
 @pytest.mark.parametrize("count", ["2", "4"])
@@ -157,7 +157,7 @@ def test_mirrored_trains_in_one_process(monkeypatch, count):
 def test_a_world_of_several_devices_is_as_wide_as_all_of_them(monkeypatch):
     for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "HOROVOD_SIZE"):
         monkeypatch.delenv(name, raising=False)
-    one = world.open_world("mirrored", Spread(devices=3))
+    one = world.open_world("mirrored", RankSpread(devices=3))
     assert (one.wanted, one.alone) == (3, True)
     one.devices = 3
     assert (one.width, one.averaged) == (3, 3)

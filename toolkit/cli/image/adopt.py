@@ -24,7 +24,7 @@ from toolkit.report.progress import Progress
 from toolkit.report.toml import toml
 from toolkit.run.folders import in_cache, would_take, writable
 from toolkit.run.registry.name import is_registry_name, parse_name
-from toolkit.run.registry.session import Access
+from toolkit.run.registry.session import RegistryAccess
 
 _ENGINE = "docker-daemon:"
 _FACTS = "adopted.json"
@@ -121,7 +121,7 @@ def short_name(image: str) -> str:
 
 
 @contextmanager
-def _here(image: str, how: Access, platform: str, tell: Tell) -> Iterator[str]:
+def _here(image: str, how: RegistryAccess, platform: str, tell: Tell) -> Iterator[str]:
     """Lend an image under a name that can be read; one of a registry is fetched, and gone afterwards."""
     if not is_registry_name(image):
         yield image

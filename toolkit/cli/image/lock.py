@@ -8,7 +8,7 @@ import msgspec
 from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON, cluster_options
 from toolkit.errors import BadInput
-from toolkit.image.locks.lock import Moved, lock_path, lock_to_replace, moved, own_path, save_lock, stale
+from toolkit.image.locks.lock import LockChange, lock_path, lock_to_replace, moved, own_path, save_lock, stale
 from toolkit.image.locks.locking import lock_of
 from toolkit.image.locks.recipe import load
 from toolkit.knowledge.stacks import stacks
@@ -72,7 +72,7 @@ def _own(recipe: str) -> Path:
     return own_path(recipe)
 
 
-def _told(lock: Lock, file: Path, changes: tuple[Moved, ...], *, as_json: bool, kept: bool) -> None:
+def _told(lock: Lock, file: Path, changes: tuple[LockChange, ...], *, as_json: bool, kept: bool) -> None:
     sets = (lock.base.packages, lock.run.debian, lock.run.wheels, lock.build.debian, lock.build.wheels)
     files = {f.sha256: f.size for group in (*sets, lock.build.sources) for f in group}
     if as_json:

@@ -9,7 +9,7 @@ import click
 from toolkit.files import check_given
 
 if TYPE_CHECKING:
-    from toolkit.run.registry.session import Access
+    from toolkit.run.registry.session import RegistryAccess
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -32,14 +32,14 @@ def registry_options(function: _F) -> _F:
     return function
 
 
-def access(ca: Path | None, *, plain_http: bool) -> "Access":
+def access(ca: Path | None, *, plain_http: bool) -> "RegistryAccess":
     """Return how the registry is reached.
 
     Raises:
         BadInput: if the file of certificates cannot be read.
     """
-    from toolkit.run.registry.session import Access
+    from toolkit.run.registry.session import RegistryAccess
 
     if ca is not None:
         check_given(ca, label="--ca")
-    return Access(ca, plain_http)
+    return RegistryAccess(ca, plain_http)

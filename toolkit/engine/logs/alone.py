@@ -3,7 +3,7 @@
 import re
 
 from toolkit.engine.logs.joblines import Line, Output
-from toolkit.engine.logs.logsearch import Found
+from toolkit.engine.logs.logsearch import PatternLines
 from toolkit.model.finding import Finding
 
 _RANK_OF = re.compile(
@@ -44,7 +44,7 @@ _FIX = (
 )
 
 
-def alone(output: Output, found: Found) -> Finding | None:
+def alone(output: Output, found: PatternLines) -> Finding | None:
     """Return the finding if more than one rank says that it is alone, and none says otherwise."""
     claims = [(line, size) for line in _claiming(output, found) if (size := _claimed(line.text)) is not None]
     if len(claims) < 2 or any(size != 1 for _, size in claims):
@@ -70,7 +70,7 @@ def alone(output: Output, found: Found) -> Finding | None:
     )
 
 
-def _claiming(output: Output, found: Found) -> list[Line]:
+def _claiming(output: Output, found: PatternLines) -> list[Line]:
     """Return the lines in which a size may be told."""
     positions = sorted({position for pattern in _SIZES for position in found.positions[pattern]})
     return [output.line(position) for position in positions[:_MOST_CLAIMS]]

@@ -9,8 +9,8 @@ from itertools import islice
 from toolkit import knowledge
 from toolkit.engine.logs.alone import CLAIMS, alone
 from toolkit.engine.logs.joblines import Output
-from toolkit.engine.logs.logsearch import Found, last_lines, search
-from toolkit.knowledge.signatures import Signature
+from toolkit.engine.logs.logsearch import PatternLines, last_lines, search
+from toolkit.knowledge.signatures import LogSignature
 from toolkit.model.finding import Finding
 
 _SHOWN = 3
@@ -78,7 +78,7 @@ def suspected(output: Output) -> tuple[str, ...]:
     return tuple(dict.fromkeys(output.line(position).cited for position in found))
 
 
-def _evidence(signature: Signature, output: Output, found: Found) -> tuple[str, ...]:
+def _evidence(signature: LogSignature, output: Output, found: PatternLines) -> tuple[str, ...]:
     shown: dict[str, None] = {}
     overcome, ending = _overcome(signature, found), _ending(signature, found)
     likely = (p for p in found.positions[_compiled(signature.pattern)] if overcome <= p < ending)
@@ -92,19 +92,19 @@ def _evidence(signature: Signature, output: Output, found: Found) -> tuple[str, 
     return tuple(shown)[: _SHOWN + len(signature.then)]
 
 
-def _overcome(signature: Signature, found: Found) -> int:
+def _overcome(signature: LogSignature, found: PatternLines) -> int:
     """Return the position of the last line that shows that the ranks came through; 0 where there is none."""
     lines = found.positions[_compiled(signature.overcome)] if signature.overcome else ()
     return max(lines, default=0)
 
 
-def _ending(signature: Signature, found: Found) -> float:
+def _ending(signature: LogSignature, found: PatternLines) -> float:
     """Return the position of the line from which on a signature tells nothing."""
     lines = found.positions[_compiled(ENDING)] if signature.alive else ()
     return min(lines, default=math.inf)
 
 
-def _after(signature: Signature, output: Output, position: int) -> tuple[str, ...] | None:
+def _after(signature: LogSignature, output: Output, position: int) -> tuple[str, ...] | None:
     """Return the lines that must follow, or ``None`` where one of them does not."""
     near = list(output.following(position, _NEAR)) if signature.then else []
     found = [
@@ -113,7 +113,7 @@ def _after(signature: Signature, output: Output, position: int) -> tuple[str, ..
     return tuple(line.cited for line in found if line) if None not in found else None
 
 
-def _finding(signature: Signature, evidence: tuple[str, ...]) -> Finding:
+def _finding(signature: LogSignature, evidence: tuple[str, ...]) -> Finding:
     return Finding(
         id=signature.finding or signature.id,
         severity=signature.severity,

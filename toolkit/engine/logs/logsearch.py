@@ -22,7 +22,7 @@ _KEPT = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PatternLines:
     """Pattern → positions of the lines in which it is found, in order; and the numbers of lines not read."""
 
     positions: dict[re.Pattern[str], "array[int]"]
@@ -66,7 +66,7 @@ class _View:
         return found if len(found) <= 2 * _KEPT else found[:_KEPT] + found[-_KEPT:]
 
 
-def search(output: Output, patterns: tuple[re.Pattern[str], ...], seconds: float) -> Found:
+def search(output: Output, patterns: tuple[re.Pattern[str], ...], seconds: float) -> PatternLines:
     """Search from both ends to the middle, as causes stand at the beginning or the end.
 
     Args:
@@ -84,7 +84,7 @@ def search(output: Output, patterns: tuple[re.Pattern[str], ...], seconds: float
     ordered = {pattern: array("q", sorted(positions)) for pattern, positions in found.items()}
     gaps = [(page.first, page.last) for page in left] + ([output.missing] if output.missing else [])
     unread = (min(first for first, _ in gaps), max(last for _, last in gaps)) if gaps else None
-    return Found(ordered, unread)
+    return PatternLines(ordered, unread)
 
 
 def last_lines(output: Output, pattern: re.Pattern[str], most: int, seconds: float) -> tuple[int, ...]:

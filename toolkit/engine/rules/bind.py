@@ -13,7 +13,7 @@ from toolkit.engine.bound import (
 )
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided, attempt, settle
-from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
+from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.traits import MPICH_ABI, brings_orte, is_masked, mounted_folders
 from toolkit.engine.wireup import offer
 from toolkit.engine.words import mpi_name, plain
@@ -87,7 +87,7 @@ def bind_has_no_effect(case: Case) -> Hit | None:
     hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))
     if hides and mpi.implementation == "openmpi" and mpi.plugins:
         because = f"{because}, and {', '.join(hides)} hides its components"
-        return Hit(evidence, "init-failure", because, because, severity="error", stage=Stage.START)
+        return Hit(evidence, "init-failure", because, because, severity="error", stage=LaunchStage.START)
     return Hit(evidence, because=because, title=because)
 
 

@@ -2,7 +2,7 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
-from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
+from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.rules.wireup import mismatch
 from toolkit.engine.traits import brings_orte, brings_prrte, host_launcher, private_tmp
 from toolkit.engine.wireup import cleaned, hides, offer
@@ -107,7 +107,7 @@ def tmp_not_mounted(case: Case) -> Hit | None:
     # ORTE makes it for a rank that is alone as well (tests/matrix/truth: Open MPI 1.10.2);
     # 5.0.10 then needs none.
     chance = _by_its_daemon(case, mpi)
-    stage = Stage.START if brings_orte(mpi) else None
+    stage = LaunchStage.START if brings_orte(mpi) else None
     return Hit(tuple(said), "init-failure", because, stage=stage, by_chance=chance)
 
 

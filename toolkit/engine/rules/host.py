@@ -1,7 +1,7 @@
 """Rules about the place: what has to be there before any rank can start."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
+from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.traits import host_launcher, pmix_type
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.prediction import Mode
@@ -200,7 +200,7 @@ def host_launcher_broken(case: Case) -> Hit | None:
     if host is None or not host.lacks:
         return None
     because = f"{host.launcher} needs {', '.join(host.lacks)}, which the loader of the host does not find"
-    return Hit(case.cite("host.mpis"), "loader-failure", because, stage=Stage.START)
+    return Hit(case.cite("host.mpis"), "loader-failure", because, stage=LaunchStage.START)
 
 
 @rule(

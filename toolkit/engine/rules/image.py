@@ -6,7 +6,7 @@ import re
 from toolkit import knowledge
 from toolkit.engine.bound import mounted_first
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Stage, rule
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.traits import OPAL_FOLDERS, bind_target, host_launcher
 from toolkit.engine.wireup import cleaned, offer, served, waits_for_the_dead
@@ -68,7 +68,11 @@ def mpi_moved(case: Case) -> Hit | None:
     words = " ".join(f"--env {name}={value}" for name, value in mpi.led_by.items())
     fix = f"name where they lie, as toolkit launch does: {words}"
     return Hit(
-        case.cite("image.mpi", "image.mpi.built_for"), "init-failure", because, fix=fix, stage=Stage.START
+        case.cite("image.mpi", "image.mpi.built_for"),
+        "init-failure",
+        because,
+        fix=fix,
+        stage=LaunchStage.START,
     )
 
 
@@ -125,7 +129,7 @@ def libfabric_missing(case: Case) -> Hit | None:
             outcome: Outcome = "hang" if waits else row.outcome
             because = f"{because}, and Intel's Hydra goes on waiting for it" if waits else because
             chance = _ended_sooner(case) if outcome == "crash" else ()
-            stage = Stage.START if row.alone else None
+            stage = LaunchStage.START if row.alone else None
             return Hit(evidence, outcome, because, source=row.source, stage=stage, by_chance=chance)
     return None
 

@@ -1,7 +1,7 @@
 """Rules about what a rank shares with its node: the network, the user number, open files."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.rule import Hit, Stage, rule
+from toolkit.engine.rule import Hit, LaunchStage, rule
 from toolkit.engine.wireup import cleaned, hides, offer, served
 from toolkit.model.prediction import Mode
 
@@ -29,7 +29,7 @@ def network_apart(case: Case) -> Hit | None:
     evidence = tuple(dict.fromkeys(found.values()))
     if runtime.settings.get("private network") == "no":
         because = f"{runtime.name} makes a network for each container, and no program for that is installed"
-        return Hit(evidence, "init-failure", because, stage=Stage.START)
+        return Hit(evidence, "init-failure", because, stage=LaunchStage.START)
     if case.mode in {"mpirun-container", "srun-none"}:
         return None
     return Hit(evidence, "unknown", "what ranks do in separate networks was not measured")

@@ -6,7 +6,7 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.proposal import AGENT, ISOLATED
-from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
+from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.rules.wireup import ALONE, of_its_daemons, unanswered, unfound
 from toolkit.engine.settings import effect
 from toolkit.engine.traits import HYDRA, PROCESSOR, amd_unthreaded, brings_orte, host_launcher, launcher_pair
@@ -51,11 +51,11 @@ def host_launcher_leaks(case: Case) -> Hit | None:
         because = (
             f"{', '.join(hiding)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
         )
-        return Hit(evidence, "init-failure", because, stage=Stage.START)
+        return Hit(evidence, "init-failure", because, stage=LaunchStage.START)
     for told in (effect(case, name, "", "host") for name in left if name in variables.hide_pmix_plugins):
         if told.outcome != "ok":
             because = f"{told.name} of the host's mpirun hides the components of the image's PMIx"
-            return Hit(evidence, told.outcome, because, stage=Stage.START)
+            return Hit(evidence, told.outcome, because, stage=LaunchStage.START)
     return None
 
 
@@ -124,7 +124,9 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         return None
     if not row.found:  # its MPI goes on without
         return unfound(case, mpi, row, "host.mpis", "image.pmix")
-    return Hit(evidence, row.outcome, row.because, source=row.source, stage=Stage.END if row.late else None)
+    return Hit(
+        evidence, row.outcome, row.because, source=row.source, stage=LaunchStage.END if row.late else None
+    )
 
 
 def _same_release(host: HostMpi, mpi: ImageMpi, client: str) -> bool:
@@ -196,7 +198,7 @@ def container_launcher_fails(case: Case) -> Hit | None:
         fix = "add openssh-client to the image" if row.ssh is False and case.request.nodes == 1 else ""
         # Hydra loads nothing of the MPI whose ranks it starts; Open MPI's launchers need its libraries too.
         apart = starter.implementation in HYDRA
-        stage = Stage.LAUNCHER if apart else Stage.START
+        stage = LaunchStage.LAUNCHER if apart else LaunchStage.START
         return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, stage=stage)
     # A launcher of another MPI in the image, or Hydra with an MPICH that was built for PMIx alone.
     orte = starter.implementation == "openmpi"

@@ -1,7 +1,7 @@
 """Rules about the PMI library that Slurm brings, where an MPI in an image was built on it."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Stage, rule
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
 from toolkit.engine.traits import bind_target
 from toolkit.engine.wireup import allocation_seen
 from toolkit.engine.words import mpi_name
@@ -42,7 +42,7 @@ def slurm_pmi_unreachable(case: Case) -> Hit | None:
         because = f"whether {mpi_name(mpi)} reaches the cluster's Slurm with its settings was not measured"
         return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or build it with its own PMI")
     because = f"{mpi_name(mpi)} speaks by Slurm's libpmi, which finds no slurm.conf in the container"
-    return Hit(evidence, "init-failure", because, stage=Stage.START)
+    return Hit(evidence, "init-failure", because, stage=LaunchStage.START)
 
 
 def _on_slurms_library(mpi: ImageMpi) -> bool:

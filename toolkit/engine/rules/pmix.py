@@ -3,7 +3,7 @@
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.proposal import PLAIN_PMIX
-from toolkit.engine.rule import MPI_MODES, Hit, Stage, rule
+from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.rules.wireup import ALONE, unfound
 from toolkit.engine.traits import host_launcher, insists
 from toolkit.engine.wireup import offer, waits_for_the_dead
@@ -99,7 +99,7 @@ def pmix_components_named(case: Case) -> Hit | None:
     outcome: Outcome = "hang" if waits else "init-failure"
     because = f"{because}; Intel's Hydra goes on waiting for it" if waits else because
     chance: tuple[Outcome, ...] = ("init-failure",) if waits else ()
-    stage = Stage.START if found.shared else None
+    stage = LaunchStage.START if found.shared else None
     return Hit(case.cite("host.pmix", fact), outcome, because, stage=stage, by_chance=chance)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
-from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, Stage, rule
+from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
 from toolkit.engine.settings import ends_first
 from toolkit.engine.traits import (
     HYDRA,
@@ -95,7 +95,7 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
                 row.outcome,
                 row.because,
                 source=row.source,
-                stage=Stage.START if row.first else None,
+                stage=LaunchStage.START if row.first else None,
                 by_chance=row.by_chance,
             )
     because = f"what {mpi_name(mpi)} does without a launcher that it understands has not been measured"
@@ -324,7 +324,7 @@ def _shared(case: Case, mpi: ImageMpi) -> Hit:
     if row is None:
         return Hit(evidence, "unknown", f"{why}, which all ranks of a node share; how it fails is not known")
     because = f"{why}, which all ranks of a node share"
-    stage = Stage.END if row.late else None
+    stage = LaunchStage.END if row.late else None
     return Hit(evidence, row.outcome, because, source=row.source, stage=stage, by_chance=row.by_chance)
 
 
@@ -359,7 +359,7 @@ def pmix_refused(case: Case) -> Hit | None:
     because = f"{row.because}; Intel's Hydra goes on waiting for it" if waits else row.because
     evidence = case.cite("host.slurm.mpi_default", "image.mpi")
     chance: tuple[Outcome, ...] = (row.outcome,) if waits else ()
-    stage = Stage.START if waits else None
+    stage = LaunchStage.START if waits else None
     return Hit(evidence, outcome, because, source=row.source, stage=stage, by_chance=chance)
 
 
@@ -395,7 +395,7 @@ def rank_outside_step(case: Case) -> Hit | None:
     outcome: Outcome = "singletons" if all_outside or (refused and insists(case.image)) else "hang"
     # A client that ends for want of a component ends at once; another that PRRTE does not serve waits for
     # ever (measured: PMIx 3.2.3 of tests/matrix/truth against 3.2.5 of Open MPI 4.1.8, under Open MPI 5.0.9).
-    stage = Stage.START if refused and outcome == "hang" else None
+    stage = LaunchStage.START if refused and outcome == "hang" else None
     return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, stage=stage)
 
 

@@ -29,7 +29,7 @@ Works = Callable[[str, Taken], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class RowOrder:
     """A table made ready to be searched: rows in order of preference, and which were found not to fit."""
 
     table: Stacks
@@ -38,14 +38,14 @@ class Book:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SearchProblem:
     """What is searched, and what was seen on the way to a dead end.
 
     ``asked`` are the components whose rows that wait to be asked for may be taken. ``spared`` are pairs of
     components that need not fit each other. ``seen`` maps a fact to the pair that it speaks of.
     """
 
-    book: Book
+    book: RowOrder
     demand: Demand
     asked: frozenset[Component]
     works: Works | None = None
@@ -53,7 +53,7 @@ class Problem:
     seen: dict[Fact, Pair] = field(default_factory=dict)
 
 
-def first(problem: Problem) -> tuple[str, Taken] | None:
+def first(problem: SearchProblem) -> tuple[str, Taken] | None:
     """Return the preferred stack and its architecture; ``None`` where there is none."""
     for architecture in problem.book.table.architectures:
         if all(architecture == wanted for wanted in problem.demand.architecture):
@@ -62,15 +62,15 @@ def first(problem: Problem) -> tuple[str, Taken] | None:
     return None
 
 
-def ordered(table: Stacks) -> Book:
+def ordered(table: Stacks) -> RowOrder:
     """Return the rows of a table, those of each component best first: the distribution's own, then wheels,
     then what has to be compiled; of each the newest. Bases are in the order of the table.
     """
     rows = {component: _best_first(component, table.rows(component)) for component in solving_order()}
-    return Book(table, rows)
+    return RowOrder(table, rows)
 
 
-def wanted(problem: Problem, component: Component, row: Version) -> bool:
+def wanted(problem: SearchProblem, component: Component, row: Version) -> bool:
     """Tell whether a row is within what is asked for of its component itself."""
     demand = problem.demand
     if row.asked and component not in problem.asked:
@@ -81,7 +81,7 @@ def wanted(problem: Problem, component: Component, row: Version) -> bool:
     return all(fits(component, row, wish) for wish in wishes)
 
 
-def _stacks(problem: Problem, architecture: str, taken: Taken) -> Iterator[Taken]:
+def _stacks(problem: SearchProblem, architecture: str, taken: Taken) -> Iterator[Taken]:
     needed = _needed(problem.demand, taken)
     component = next((c for c in solving_order() if c in needed and c not in taken), None)
     if component is None:
@@ -99,7 +99,7 @@ def _needed(demand: Demand, taken: Taken) -> set[Component]:
     return {*demand.has, *_ALWAYS, *(c for row in taken.values() for c in row.requires)}
 
 
-def _candidates(problem: Problem, architecture: str, component: Component) -> Iterator[Version]:
+def _candidates(problem: SearchProblem, architecture: str, component: Component) -> Iterator[Version]:
     for row in problem.book.rows[component]:
         if not wanted(problem, component, row):
             continue
@@ -109,7 +109,7 @@ def _candidates(problem: Problem, architecture: str, component: Component) -> It
         yield row
 
 
-def _goes(problem: Problem, component: Component, row: Version, taken: Taken) -> bool:
+def _goes(problem: SearchProblem, component: Component, row: Version, taken: Taken) -> bool:
     for other, its in taken.items():
         pair = frozenset({component, other})
         if pair not in problem.spared and (said := _quarrel(problem.book, component, row, other, its)):
@@ -118,7 +118,9 @@ def _goes(problem: Problem, component: Component, row: Version, taken: Taken) ->
     return True
 
 
-def _quarrel(book: Book, component: Component, row: Version, other: Component, its: Version) -> Fact | None:
+def _quarrel(
+    book: RowOrder, component: Component, row: Version, other: Component, its: Version
+) -> Fact | None:
     key = (id(row), id(its))
     if key not in book.quarrels:
         said = objection(component, row, other, its)
@@ -133,7 +135,7 @@ def _best_first(component: Component, rows: tuple[Version, ...]) -> tuple[Versio
     return tuple(sorted(newest, key=lambda row: _LATER.get(row.provider, 0)))
 
 
-def _starts(problem: Problem, architecture: str, taken: Taken) -> bool:
+def _starts(problem: SearchProblem, architecture: str, taken: Taken) -> bool:
     """Ask the cluster, once everything is decided that it looks at."""
     if not (problem.demand.cluster and problem.works) or "base" not in taken:
         return True
@@ -141,7 +143,7 @@ def _starts(problem: Problem, architecture: str, taken: Taken) -> bool:
     return not looked_at <= set(taken) or problem.works(architecture, taken)
 
 
-def _absent(problem: Problem, taken: Taken, needed: set[Component]) -> bool:
+def _absent(problem: SearchProblem, taken: Taken, needed: set[Component]) -> bool:
     for component, row in taken.items():
         for other in row.without:
             pair = frozenset({component, other})

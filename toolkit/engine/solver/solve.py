@@ -14,7 +14,7 @@ from toolkit.engine.predict import RANKING
 from toolkit.engine.solver.asks import Ask, asked_for, asks_of, demand_of, without
 from toolkit.engine.solver.fitting import told
 from toolkit.engine.solver.foreseen import Ways, ways
-from toolkit.engine.solver.search import Pair, Problem, Taken, Works, first, ordered
+from toolkit.engine.solver.search import Pair, SearchProblem, Taken, Works, first, ordered
 from toolkit.engine.solver.why import why
 from toolkit.knowledge.components import components, launch_components
 from toolkit.knowledge.stacks import Stacks
@@ -104,8 +104,8 @@ class _Solver:
                 return self.solution(found, mode), found[1]
         return None
 
-    def problem(self, asks: tuple[Ask, ...], works: Works | None = None) -> Problem:
-        return Problem(self.book, demand_of(asks), self.asked, works or self.works)
+    def problem(self, asks: tuple[Ask, ...], works: Works | None = None) -> SearchProblem:
+        return SearchProblem(self.book, demand_of(asks), self.asked, works or self.works)
 
     def ways(self, architecture: str, taken: Taken) -> Ways:
         """Return what the cluster would do with a stack; nothing is known of one without an MPI."""

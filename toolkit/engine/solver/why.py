@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from toolkit.engine.solver.fitting import objection, only_for, spoken
-from toolkit.engine.solver.search import Problem, Taken, first, wanted
+from toolkit.engine.solver.search import SearchProblem, Taken, first, wanted
 from toolkit.knowledge.components import solving_order
 from toolkit.knowledge.stacks import Version
 from toolkit.model.prediction import Mode
@@ -13,7 +13,7 @@ from toolkit.model.solution import Component
 
 def why(
     component: Component,
-    problem: Problem,
+    problem: SearchProblem,
     architecture: str,
     taken: Taken,
     recipe: Recipe,
@@ -42,7 +42,7 @@ def _asked(component: Component, taken: Taken, recipe: Recipe, mode: Mode | None
 
 
 def _kept_out(
-    component: Component, problem: Problem, architecture: str, taken: Taken, mode: Mode | None
+    component: Component, problem: SearchProblem, architecture: str, taken: Taken, mode: Mode | None
 ) -> str:
     """Return what kept the row out that would have been taken first; empty text if it was taken."""
     rows, row = problem.book.rows[component], taken[component]
@@ -60,7 +60,7 @@ def _kept_out(
 def _reason(
     component: Component,
     row: Version,
-    problem: Problem,
+    problem: SearchProblem,
     architecture: str,
     taken: Taken,
     mode: Mode | None,
@@ -78,7 +78,9 @@ def _reason(
     return "what stands before it in importance would be older then"
 
 
-def _only_the_cluster_forbids(component: Component, row: Version, problem: Problem, taken: Taken) -> bool:
+def _only_the_cluster_forbids(
+    component: Component, row: Version, problem: SearchProblem, taken: Taken
+) -> bool:
     """Tell whether a row would have been taken, with all that was decided before it, but for the cluster."""
     order = solving_order()
     before = {c: taken[c] for c in order[: order.index(component)] if c in taken}
@@ -87,7 +89,7 @@ def _only_the_cluster_forbids(component: Component, row: Version, problem: Probl
     return first(tried) is None and first(elsewhere) is not None
 
 
-def _with(component: Component, row: Version, problem: Problem, before: Taken) -> Problem:
+def _with(component: Component, row: Version, problem: SearchProblem, before: Taken) -> SearchProblem:
     """Return a problem in which rows are given."""
     given = {**before, component: row}
     bounds = [(c, f"{r.provider} {r.version}") for c, r in given.items() if c != "base"]

@@ -8,14 +8,14 @@ from toolkit.image.files.bounded import Budget
 from toolkit.image.files.config import ImageConfig
 from toolkit.image.files.inflate import inflated
 from toolkit.image.files.layers import LayeredTree
-from toolkit.image.files.source import Hashed, Part
+from toolkit.image.files.source import Hashed, SourceRange
 
 HASHED_UNASKED = 1 << 30
 """Bytes that are read for their digest alone; about a second's work."""
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ImageLayer:
     """``digest`` is that of the file at ``path``, ``inner`` that of the tar which it unpacks to."""
 
     path: str
@@ -25,15 +25,15 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class StoredImage:
     """An image among those that are kept together: its configuration, its layers, and what names it."""
 
     config: ImageConfig
-    layers: tuple[Layer, ...]
+    layers: tuple[ImageLayer, ...]
     digest: str
 
 
-def assemble(blobs: Blobs, chosen: Chosen, budget: Budget) -> LayeredTree:
+def assemble(blobs: Blobs, chosen: StoredImage, budget: Budget) -> LayeredTree:
     """Return the files of an image.
 
     Raises:
@@ -49,7 +49,9 @@ def assemble(blobs: Blobs, chosen: Chosen, budget: Budget) -> LayeredTree:
     return tree
 
 
-def _add(tree: LayeredTree, layer: Layer, part: Part, name: str, budget: Budget, *, unasked: bool) -> None:
+def _add(
+    tree: LayeredTree, layer: ImageLayer, part: SourceRange, name: str, budget: Budget, *, unasked: bool
+) -> None:
     stored = Hashed(part, layer.digest, name) if layer.digest else part
     unpacked = inflated(stored, name, budget)
     if unpacked is not None:
@@ -62,7 +64,7 @@ def _add(tree: LayeredTree, layer: Layer, part: Part, name: str, budget: Budget,
         stored.check()
 
 
-def _part(blobs: Blobs, layer: Layer) -> Part:
+def _part(blobs: Blobs, layer: ImageLayer) -> SourceRange:
     part = blobs.part(layer.path)
     if part is None:
         raise Damaged(

@@ -13,7 +13,7 @@ from toolkit.errors import CheckFailed, Damaged
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.inflate import inflated
 from toolkit.image.files.layers import LayeredTree
-from toolkit.image.files.source import FileSource, Part, Source
+from toolkit.image.files.source import ByteSource, FileSource, SourceRange
 from toolkit.image.files.tree import resolve
 
 _MOST = 4 << 20
@@ -28,7 +28,7 @@ class Blobs(Protocol):
     name: str
     packed: bool
 
-    def part(self, path: str) -> Part | None:
+    def part(self, path: str) -> SourceRange | None:
         """Return a file; ``None`` if there is none."""
 
 
@@ -39,9 +39,9 @@ class FolderBlobs:
 
     def __init__(self, root: Path, name: str, budget: Budget, opened: ExitStack) -> None:
         self._root, self.name, self._budget, self._opened = root, name, budget, opened
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, SourceRange] = {}
 
-    def part(self, path: str) -> Part | None:
+    def part(self, path: str) -> SourceRange | None:
         if path not in self._parts:
             try:
                 # A pipe would keep us waiting for who writes into it.
@@ -53,14 +53,14 @@ class FolderBlobs:
             if not stat.S_ISREG(found.st_mode):
                 return None
             self._budget.stored(found.st_size)
-            self._parts[path] = Part(FileSource(file), 0, found.st_size)
+            self._parts[path] = SourceRange(FileSource(file), 0, found.st_size)
         return self._parts[path]
 
 
 class ArchiveBlobs:
     """Files of a tar, which may be compressed as a whole; links in it are followed within it."""
 
-    def __init__(self, source: Source, size: int, name: str, budget: Budget) -> None:
+    def __init__(self, source: ByteSource, size: int, name: str, budget: Budget) -> None:
         self.name = name
         budget.stored(size)
         unpacked = inflated(source, name, budget)
@@ -68,7 +68,7 @@ class ArchiveBlobs:
         self._tree = LayeredTree(name, budget)
         self._tree.add(unpacked or source, name)
 
-    def part(self, path: str) -> Part | None:
+    def part(self, path: str) -> SourceRange | None:
         real = resolve(self._tree, f"/{path}")
         return self._tree.part(real) if real else None
 

@@ -43,7 +43,7 @@ class _RootFs(msgspec.Struct, frozen=True):
     diff_ids: list[str] | None = None
 
 
-class _Config(msgspec.Struct, frozen=True):
+class _StoredConfig(msgspec.Struct, frozen=True):
     architecture: str = ""
     os: str = "linux"
     config: _Process | None = None
@@ -58,7 +58,7 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
         BadInput: if the image is not for Linux.
     """
     try:
-        said = msgspec.json.decode(content, type=_Config)
+        said = msgspec.json.decode(content, type=_StoredConfig)
     except UNDECODABLE as error:
         raise Damaged(
             f"{name}: the configuration of the image cannot be read: {error}", fix="copy or save it again"

@@ -6,7 +6,7 @@ import re
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed, Damaged
-from toolkit.image.files.assemble import Chosen, Layer
+from toolkit.image.files.assemble import ImageLayer, StoredImage
 from toolkit.image.files.blobs import Blobs, content, decoded
 from toolkit.image.files.config import read_config
 
@@ -22,7 +22,7 @@ class _Image(msgspec.Struct, frozen=True):
     RepoTags: list[str] | None = None
 
 
-def choose(blobs: Blobs, tag: str) -> Chosen:
+def choose(blobs: Blobs, tag: str) -> StoredImage:
     """Return the image that ``tag`` names, or the only one.
 
     Its digest is that of its configuration, whichever engine saved it. ``docker images`` calls it the id,
@@ -48,12 +48,14 @@ def choose(blobs: Blobs, tag: str) -> Chosen:
         raise CheckFailed(f"{blobs.name}: the image has {len(paths)} layers, more than any engine takes")
     if len(inner) != len(paths):
         raise _broken(blobs.name, f"it has {len(paths)} layers, and its configuration names {len(inner)}")
-    return Chosen(settings, tuple(map(_layer, paths, inner)), f"sha256:{found}")
+    return StoredImage(settings, tuple(map(_layer, paths, inner)), f"sha256:{found}")
 
 
-def _layer(path: str, inner: str) -> Layer:
+def _layer(path: str, inner: str) -> ImageLayer:
     named = _NAMED_BY_DIGEST.fullmatch(path)
-    return Layer(path, f"sha256:{named[1]}" if named else None, inner if _INNER.fullmatch(inner) else None)
+    return ImageLayer(
+        path, f"sha256:{named[1]}" if named else None, inner if _INNER.fullmatch(inner) else None
+    )
 
 
 def _one(name: str, images: list[_Image], tag: str) -> _Image:

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, cast
 from toolkit.errors import BadInput, Damaged
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.marks import Mark, Unpacker
-from toolkit.image.files.source import Source
+from toolkit.image.files.source import ByteSource
 
 if TYPE_CHECKING:
     from zstandard import ZstdDecompressionReader
@@ -36,7 +36,7 @@ def _is_zstd(head: bytes) -> bool:
     return head.startswith(_ZSTD) or (head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50)
 
 
-def inflated(source: Source, name: str, budget: Budget) -> Source | None:
+def inflated(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
     """Return what a compressed source unpacks to; ``None`` if it is not compressed.
 
     Raises:
@@ -58,7 +58,7 @@ def inflated(source: Source, name: str, budget: Budget) -> Source | None:
 class _Unpacked:
     """What is unpacked chunk by chunk, in order; ``_at`` is where the chunk ends that is held."""
 
-    def __init__(self, source: Source, name: str, budget: Budget) -> None:
+    def __init__(self, source: ByteSource, name: str, budget: Budget) -> None:
         self._source, self._name, self._budget = source, name, budget
         self._chunk, self._at = b"", 0
 
@@ -91,7 +91,7 @@ class _Unpacked:
 class GzipSource(_Unpacked):
     """What gzip packed, in one member or in several."""
 
-    def __init__(self, source: Source, name: str, budget: Budget) -> None:
+    def __init__(self, source: ByteSource, name: str, budget: Budget) -> None:
         super().__init__(source, name, budget)
         self._unpacker: Unpacker = zlib.decompressobj(31)
         self._marks = budget.marks.begin(Mark(0, 0, self._unpacker.copy()))
@@ -155,7 +155,7 @@ class GzipSource(_Unpacked):
 class _Feed(io.RawIOBase):
     """A source as zstandard wants it."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ByteSource) -> None:
         self._source, self._at = source, 0
 
     def read(self, size: int = -1) -> bytes:
@@ -172,7 +172,7 @@ class ZstdSource(_Unpacked):
 
     slow = True
 
-    def __init__(self, source: Source, name: str, budget: Budget) -> None:
+    def __init__(self, source: ByteSource, name: str, budget: Budget) -> None:
         super().__init__(source, name, budget)
         self._reader: ZstdDecompressionReader | None = None
 

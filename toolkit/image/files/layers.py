@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from toolkit.errors import CheckFailed, Damaged
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.inflate import ZstdSource
-from toolkit.image.files.source import Part, Source
-from toolkit.image.files.tar import Entry, entries
+from toolkit.image.files.source import ByteSource, SourceRange
+from toolkit.image.files.tar import TarMember, entries
 from toolkit.image.files.tree import MAX_READ, Kind
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ class LayeredTree:
     def __init__(self, name: str, budget: Budget) -> None:
         self._name, self._budget = name, budget
         self._root = _Folder(0)
-        self._sources: list[Source] = []
-        self._open: Source | None = None
+        self._sources: list[ByteSource] = []
+        self._open: ByteSource | None = None
         self._last: tuple[str, _Folder] | None = None
         self._left = _KEPT
         self._recent: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._held = 0
 
-    def add(self, source: Source, name: str) -> None:
+    def add(self, source: ByteSource, name: str) -> None:
         """Put a layer on, a tar that is not compressed or seen through what unpacks it.
 
         Raises:
@@ -119,12 +119,12 @@ class LayeredTree:
             wanted = min(_PIECE, found.size - at)
             yield self._checked(source.read_at(found.offset + at, wanted), wanted)
 
-    def part(self, path: str) -> Part | None:
+    def part(self, path: str) -> SourceRange | None:
         """Return a file as a source of its own; ``None`` if there is none that could be read so."""
         found = self._find(path)
         if not isinstance(found, _Leaf) or found.kind != "file" or found.why:
             return None
-        return Part(self._sources[found.source], found.offset, found.size)
+        return SourceRange(self._sources[found.source], found.offset, found.size)
 
     def _read(self, leaf: _Leaf, wanted: int) -> bytes:
         key = leaf.source, leaf.offset
@@ -143,7 +143,7 @@ class LayeredTree:
             raise Damaged(f"{self._name}: the image is damaged: it is cut short", fix="copy or save it again")
         return data
 
-    def _lent(self, number: int) -> Source:
+    def _lent(self, number: int) -> ByteSource:
         """Return a layer to read from. One at a time is unpacked: each unpacker holds a window of its own."""
         source = self._sources[number]
         if self._open is not source:
@@ -163,7 +163,7 @@ class LayeredTree:
             here = below
         return here
 
-    def _put(self, entry: Entry, layer: int) -> None:
+    def _put(self, entry: TarMember, layer: int) -> None:
         above, name = posixpath.split(self._clean(entry.name))
         if not name:
             return  # the root itself
@@ -182,7 +182,7 @@ class LayeredTree:
             self._last = None
         folder.children[name] = _Folder(layer) if entry.kind == "folder" else self._leaf(entry, layer)
 
-    def _leaf(self, entry: Entry, layer: int) -> _Leaf:
+    def _leaf(self, entry: TarMember, layer: int) -> _Leaf:
         if entry.hard:
             return self._other_name(entry, layer)
         why = "it is stored as a sparse file" if entry.sparse else ""
@@ -192,7 +192,7 @@ class LayeredTree:
             leaf.kept = self._keep(entry, self._sources[layer])
         return leaf
 
-    def _other_name(self, entry: Entry, layer: int) -> _Leaf:
+    def _other_name(self, entry: TarMember, layer: int) -> _Leaf:
         above, name = posixpath.split(self._clean(entry.target))
         there = self._folder(above, layer).children.get(name)
         if not isinstance(there, _Leaf):
@@ -201,7 +201,7 @@ class LayeredTree:
             there.kind, layer, there.source, there.offset, there.size, there.target, there.why, there.kept
         )
 
-    def _keep(self, entry: Entry, source: Source) -> bytes | None:
+    def _keep(self, entry: TarMember, source: ByteSource) -> bytes | None:
         """Return a file packed again if it may be asked for and going back for it would take long."""
         if self._left <= 0 or entry.size > _KEPT_LIBRARY or entry.name.endswith(_SOURCES):
             return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed, Damaged
-from toolkit.image.files.assemble import Chosen, Layer
+from toolkit.image.files.assemble import ImageLayer, StoredImage
 from toolkit.image.files.blobs import Blobs, content, decoded
 from toolkit.image.files.config import read_config
 
@@ -57,7 +57,7 @@ class _Candidate:
     platform: _Platform | None
 
 
-def choose(blobs: Blobs, tag: str, wanted: str) -> Chosen:
+def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
     """Return the image that ``tag`` names, of the platform ``wanted`` (``linux/arm64``) or of this machine.
 
     An image that is the only one is taken whatever its platform is, unless another is asked for.
@@ -82,8 +82,8 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> Chosen:
         if "encrypted" in layer.mediaType:
             raise BadInput(f"{blobs.name}: its layers are encrypted", fix="save it without encryption")
     settings, _ = read_config(_blob(blobs, config), blobs.name)
-    return Chosen(
-        settings, tuple(Layer(_path(blobs, d), d.digest, None, d.size) for d in layers), one.found.digest
+    return StoredImage(
+        settings, tuple(ImageLayer(_path(blobs, d), d.digest, None, d.size) for d in layers), one.found.digest
     )
 
 

@@ -9,7 +9,7 @@ from toolkit.errors import CheckFailed
 _STEP = 1 << 20
 
 
-class Source(Protocol):
+class ByteSource(Protocol):
     """Where bytes come from. ``slow`` says that going back means to begin again."""
 
     @property
@@ -31,10 +31,10 @@ class FileSource:
         return os.pread(self._file.fileno(), count, offset)
 
 
-class Part:
+class SourceRange:
     """A stretch of another source, such as a file in an archive that is not compressed."""
 
-    def __init__(self, source: Source, start: int, size: int) -> None:
+    def __init__(self, source: ByteSource, start: int, size: int) -> None:
         self._source, self._start, self.size = source, start, size
 
     @property
@@ -49,7 +49,7 @@ class Part:
 class Hashed:
     """Another source that is held against its digest; what is read in order need not be read twice."""
 
-    def __init__(self, source: Source, digest: str, name: str) -> None:
+    def __init__(self, source: ByteSource, digest: str, name: str) -> None:
         algorithm, _, self._wanted = digest.partition(":")
         self._source, self._name, self._read = source, name, 0
         self._hash = hashlib.new(algorithm)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from toolkit.errors import Damaged
 from toolkit.image.files.bounded import Budget
-from toolkit.image.files.source import Source
+from toolkit.image.files.source import ByteSource
 from toolkit.image.files.tree import Kind
 
 _BLOCK = 512
@@ -30,7 +30,7 @@ _RECORD = re.compile(rb"(\d{1,7}) ([^=]{1,256})=")
 _ENDS = bytes(_BLOCK)
 
 
-class Entry(NamedTuple):
+class TarMember(NamedTuple):
     """A member. ``target`` is where a link points, or the member that a ``hard`` link is another name of."""
 
     name: str
@@ -53,7 +53,7 @@ def is_tar(head: bytes) -> bool:
         return False
 
 
-def entries(source: Source, name: str, budget: Budget) -> Iterator[Entry]:
+def entries(source: ByteSource, name: str, budget: Budget) -> Iterator[TarMember]:
     """Yield the members in the order in which they stand.
 
     Raises:
@@ -78,7 +78,7 @@ def entries(source: Source, name: str, budget: Budget) -> Iterator[Entry]:
             raise _broken(name, "a member of impossible size")
 
 
-def _header(source: Source, at: int, name: str) -> bytes | None:
+def _header(source: ByteSource, at: int, name: str) -> bytes | None:
     """Return the header at ``at``; ``None`` at the end."""
     block = source.read_at(at, _BLOCK)
     if block == _ENDS:
@@ -91,7 +91,7 @@ def _header(source: Source, at: int, name: str) -> bytes | None:
     return None
 
 
-def _extension(source: Source, kind: bytes, at: int, size: int, name: str) -> dict[str, str]:
+def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -> dict[str, str]:
     """Return what a header says of the one that follows."""
     if size > _EXTENDED:
         raise _broken(name, f"an extended header of {size} bytes")
@@ -108,13 +108,13 @@ def _extension(source: Source, kind: bytes, at: int, size: int, name: str) -> di
             return {}  # what holds for all members is no name
 
 
-def _entry(block: bytes, kind: bytes, said: dict[str, str], at: int, size: int) -> Entry:
+def _entry(block: bytes, kind: bytes, said: dict[str, str], at: int, size: int) -> TarMember:
     path = said.get("GNU.sparse.name") or said.get("path") or _name(block)
     target = (said.get("linkpath") or _text(block[157:257])) if kind in b"12" else ""
     sparse = kind == b"S" or (bool(said) and any(key.startswith("GNU.sparse.") for key in said))
     # Old tars mark a folder by the last letter of its name.
     shown = "folder" if kind in (b"0", b"\0") and path.endswith("/") else _KINDS.get(kind, "other")
-    return Entry(path, shown, at, size, target, kind == b"1", sparse)
+    return TarMember(path, shown, at, size, target, kind == b"1", sparse)
 
 
 def _checked(block: bytes, name: str) -> tuple[bytes, int]:
@@ -179,7 +179,7 @@ def _records(raw: bytes, name: str) -> dict[str, str]:
     return found
 
 
-def _after_map(source: Source, block: bytes, at: int, budget: Budget) -> int:
+def _after_map(source: ByteSource, block: bytes, at: int, budget: Budget) -> int:
     """Return where the data of an old sparse file begin: the map of its gaps may go on behind the header."""
     more = block[482]
     while more:

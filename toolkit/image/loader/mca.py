@@ -25,7 +25,7 @@ _LARGEST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class McaComponent:
     """``release`` is the version of its project as the structure has it: no ``rc`` and the like."""
 
     project: str
@@ -34,9 +34,9 @@ class Component:
     name: str
 
 
-def components(content: bytes) -> tuple[Component, ...]:
+def components(content: bytes) -> tuple[McaComponent, ...]:
     """Return the components that a binary describes, each once, in the order of its data."""
-    found: dict[Component, None] = {}
+    found: dict[McaComponent, None] = {}
     for number, start in enumerate(_START.finditer(content)):
         if number >= _MOST:
             break
@@ -46,13 +46,13 @@ def components(content: bytes) -> tuple[Component, ...]:
     return tuple(found)
 
 
-def release(found: tuple[Component, ...], *projects: str) -> str | None:
+def release(found: tuple[McaComponent, ...], *projects: str) -> str | None:
     """Return the version of a project that most of its components name."""
     named = Counter(c.release for c in found if c.project in projects)
     return named.most_common(1)[0][0] if named else None
 
 
-def by_framework(found: tuple[Component, ...], *frameworks: str) -> dict[str, tuple[str, ...]]:
+def by_framework(found: tuple[McaComponent, ...], *frameworks: str) -> dict[str, tuple[str, ...]]:
     """Return framework → sorted names; ``base`` is a place holder and no component."""
     return {
         framework: names
@@ -61,14 +61,14 @@ def by_framework(found: tuple[Component, ...], *frameworks: str) -> dict[str, tu
     }
 
 
-def _read(content: bytes, at: int) -> Component | None:
+def _read(content: bytes, at: int) -> McaComponent | None:
     project = content[at : at + _PROJECT].rstrip(b"\0").decode()
     numbers = struct.unpack_from("<3i", content, at + _PROJECT)
     framework = _word(content, at + _PROJECT + _NUMBERS, _FRAMEWORK)
     name = _word(content, at + _PROJECT + _NUMBERS + _FRAMEWORK + _NUMBERS, _NAME)
     if not framework or not name or not all(0 <= n < _LARGEST for n in numbers):
         return None
-    return Component(project, ".".join(map(str, numbers)), framework, name)
+    return McaComponent(project, ".".join(map(str, numbers)), framework, name)
 
 
 def _word(content: bytes, at: int, size: int) -> str:

@@ -72,7 +72,7 @@ _MOST_LISTED = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SearchFolders:
     """Folders of libraries, of programs and of Python packages; ``loose`` are files beside such folders.
 
     ``whole`` is false where there was more than could be walked.
@@ -175,7 +175,7 @@ class _Walk:
                 self.sites.append(site)
 
 
-def places(tree: FileTree, environment: dict[str, str]) -> Places:
+def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
     """Walk an image. Of Python's folders those that PATH leads to come first, the system's own last."""
     own = [f"/{n}" for n in files.names(tree, "/") if n not in _SYSTEM and not n.startswith(".")]
     walk = _Walk(tree)
@@ -191,7 +191,7 @@ def places(tree: FileTree, environment: dict[str, str]) -> Places:
         by_name = next((n for n, prefix in enumerate(named) if site.startswith(f"{prefix}/")), None)
         return by_name if by_name is not None else len(named) + site.startswith("/usr/")
 
-    return Places(
+    return SearchFolders(
         libraries=tuple(walk.libraries),
         programs=tuple(walk.programs),
         sites=tuple(sorted(walk.sites, key=rank)),

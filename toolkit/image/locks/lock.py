@@ -39,7 +39,7 @@ class _Head(msgspec.Struct):
     schema: str = ""
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class LockChange(msgspec.Struct, frozen=True, kw_only=True):
     """One file, step or variable that differs between two locks.
 
     ``old`` and ``new`` are versions, words or values; empty text if a lock has none.
@@ -178,7 +178,7 @@ def save_lock(lock: Lock, file: Path) -> None:
         ) from error
 
 
-def moved(old: Lock, new: Lock) -> tuple[Moved, ...]:
+def moved(old: Lock, new: Lock) -> tuple[LockChange, ...]:
     """Return what differs between two locks of a recipe, stage by stage and by name."""
     files = (found for where, before, after in _stages(old, new) for found in _moved(where, before, after))
     return (
@@ -192,11 +192,11 @@ def _words(lock: Lock) -> dict[str, str]:
     return {step.component: " ".join(step.words) for step in lock.steps}
 
 
-def _changed(where: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Moved]:
+def _changed(where: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[LockChange]:
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name, ""), new.get(name, "")
         if before != after:
-            yield Moved(where=where, name=name, old=before, new=after)
+            yield LockChange(where=where, name=name, old=before, new=after)
 
 
 def _shape(error: Exception) -> str:
@@ -215,11 +215,11 @@ def _stages(old: Lock, new: Lock) -> Iterator[tuple[str, tuple[LockedFile, ...],
             yield f"{where} {kind}", getattr(before, kind), getattr(after, kind)
 
 
-def _moved(where: str, old: tuple[LockedFile, ...], new: tuple[LockedFile, ...]) -> Iterator[Moved]:
+def _moved(where: str, old: tuple[LockedFile, ...], new: tuple[LockedFile, ...]) -> Iterator[LockChange]:
     before, after = ({file.name: file for file in files} for files in (old, new))
     for name in sorted(before.keys() | after.keys()):
         one, other = before.get(name), after.get(name)
         if one and other and one.sha256 == other.sha256:
             continue
         versions = (one.version if one else "", other.version if other else "")
-        yield Moved(where=where, name=name, old=versions[0], new=versions[1])
+        yield LockChange(where=where, name=name, old=versions[0], new=versions[1])

@@ -12,7 +12,7 @@ from toolkit import data
 from toolkit.errors import BadInput
 from toolkit.knowledge.components import wantable
 from toolkit.knowledge.stacks import Stacks
-from toolkit.knowledge.strict import Objection, refused, shape, tables, text_of
+from toolkit.knowledge.strict import FieldFault, refused, shape, tables, text_of
 from toolkit.model.recipe import LONGEST_LINE, MATCH_HOST, MPIS, OPERATIONS, Recipe
 from toolkit.near import near
 from toolkit.versions import is_wish
@@ -75,7 +75,7 @@ def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
     """
     raw = tables(text, file)
     if raw.get("schema") == _EARLIER:
-        raise refused(Objection("schema", f"{_EARLIER} is no longer read", (_PRESENT,)), text, file)
+        raise refused(FieldFault("schema", f"{_EARLIER} is no longer read", (_PRESENT,)), text, file)
     if number := _no_text(raw.get("want")):
         raise refused(number, text, file)
     try:
@@ -97,53 +97,53 @@ def recipe_sha256(recipe: Recipe) -> str:
     return hashlib.sha256(msgspec.json.encode(kept)).hexdigest()
 
 
-def objections(recipe: Recipe, table: Stacks | None) -> Iterator[Objection]:
+def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
     """Yield why this is no recipe, the most basic reason first; whether a stack fits it is for the solver."""
     for field, text in (("title", recipe.title), ("unbuildable", recipe.unbuildable)):
         if not text.isprintable() or len(text) > LONGEST_LINE:
-            yield Objection(field, f"expected one line of printable text, at most {LONGEST_LINE} characters")
+            yield FieldFault(field, f"expected one line of printable text, at most {LONGEST_LINE} characters")
     for name, wish in recipe.want.items():
         yield from _of_wish(name, wish)
     yield from _of_mpi(recipe)
     if "horovod" in recipe.want and not recipe.horovod.operations:
-        yield Objection("horovod.operations", "Horovod needs a way to move tensors", OPERATIONS)
+        yield FieldFault("horovod.operations", "Horovod needs a way to move tensors", OPERATIONS)
     yield from _of_base(recipe, table) if table else ()
     for index in recipe.indexes:
         if not _INDEX.fullmatch(index):
             shown = index.rpartition("@")[2]
-            yield Objection("indexes", f"{shown!r} is not an https address without a login")
+            yield FieldFault("indexes", f"{shown!r} is not an https address without a login")
     for package in recipe.packages:
         if not _PINNED.fullmatch(package):
-            yield Objection("packages", f"{package!r} is not pinned; write NAME==VERSION")
+            yield FieldFault("packages", f"{package!r} is not pinned; write NAME==VERSION")
 
 
-def _no_text(want: object) -> Objection | None:
+def _no_text(want: object) -> FieldFault | None:
     """Return the first wish that is no text: msgspec does not tell which of a table it was."""
     for name, wish in want.items() if isinstance(want, dict) else ():
         if not isinstance(wish, str):
-            return Objection(f"want.{name}", f"expected 'str', got '{type(wish).__name__}'")
+            return FieldFault(f"want.{name}", f"expected 'str', got '{type(wish).__name__}'")
     return None
 
 
-def _of_wish(name: str, wish: str) -> Iterator[Objection]:
+def _of_wish(name: str, wish: str) -> Iterator[FieldFault]:
     if name not in wantable():
-        yield Objection(f"want.{name}", f"there is no such component{near(name, wantable())}", wantable())
+        yield FieldFault(f"want.{name}", f"there is no such component{near(name, wantable())}", wantable())
     elif wish == MATCH_HOST:
         if name not in _MATCHED:
             what = "only what a cluster decides can match the host"
-            yield Objection(f"want.{name}", what, _MATCHED)
+            yield FieldFault(f"want.{name}", what, _MATCHED)
     elif not is_wish(wish):
         what = f"{wish!r} is no constraint; write '*', '2.15.*', '>=4.1,<5' or a version"
-        yield Objection(f"want.{name}", what)
+        yield FieldFault(f"want.{name}", what)
 
 
-def _of_base(recipe: Recipe, table: Stacks) -> Iterator[Objection]:
+def _of_base(recipe: Recipe, table: Stacks) -> Iterator[FieldFault]:
     bases = tuple(row.name for row in table.base)
     if recipe.base and not any(fnmatchcase(name, recipe.base) for name in bases):
-        yield Objection("base", f"no base is called {recipe.base!r}", bases)
+        yield FieldFault("base", f"no base is called {recipe.base!r}", bases)
     if recipe.architecture not in table.architectures:
         what = f"no base is known for {recipe.architecture!r}"
-        yield Objection("architecture", what, table.architectures)
+        yield FieldFault("architecture", what, table.architectures)
 
 
 def _user_of_mpi(recipe: Recipe) -> str:
@@ -153,9 +153,9 @@ def _user_of_mpi(recipe: Recipe) -> str:
     return "Horovod over MPI" if "mpi" in recipe.operations else ""
 
 
-def _of_mpi(recipe: Recipe) -> Iterator[Objection]:
+def _of_mpi(recipe: Recipe) -> Iterator[FieldFault]:
     wanted = [name for name in MPIS if name in recipe.want]
     if not wanted and (user := _user_of_mpi(recipe)):
-        yield Objection("want", f"{user} needs an MPI", MPIS)
+        yield FieldFault("want", f"{user} needs an MPI", MPIS)
     elif len(wanted) > 1:
-        yield Objection(f"want.{wanted[1]}", "an image has one MPI", MPIS)
+        yield FieldFault(f"want.{wanted[1]}", "an image has one MPI", MPIS)

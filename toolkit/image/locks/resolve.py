@@ -27,7 +27,7 @@ from toolkit.model.solution import Component, Solution
 from toolkit.run.docker.base import ensure_base
 from toolkit.run.docker.mirrors import Mirrors, of_image
 from toolkit.run.packages import wheels
-from toolkit.run.packages.apt import ESSENTIAL, Answer, files_of
+from toolkit.run.packages.apt import ESSENTIAL, PackageFiles, files_of
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -87,7 +87,7 @@ def resolve(
 
 def _debian(
     client: "DockerClient", needs: Ingredients, tell: Tell, *, newer_base: bool
-) -> tuple[LockedBase, Answer]:
+) -> tuple[LockedBase, PackageFiles]:
     row = needs.base
     base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
     tell.step(f"Asking the package manager of {row.name} for the packages")

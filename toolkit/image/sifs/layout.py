@@ -74,7 +74,7 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
 def _unpack(chunks: Iterable[bytes], blobs: Path, tell: Tell) -> Iterator[tuple[str, _Blob]]:
     """Write each file under the name of its content."""
     done = 0
-    with tarfile.open(fileobj=io.BufferedReader(_Stream(chunks), _CHUNK), mode="r|") as archive:
+    with tarfile.open(fileobj=io.BufferedReader(_ChunkReader(chunks), _CHUNK), mode="r|") as archive:
         for member in archive:
             source = archive.extractfile(member) if member.isfile() else None
             if source is not None:
@@ -141,7 +141,7 @@ def _described(kind: str, blob: _Blob) -> dict[str, object]:
     return {"mediaType": kind, "digest": f"sha256:{blob.digest}", "size": blob.size}
 
 
-class _Stream(io.RawIOBase):
+class _ChunkReader(io.RawIOBase):
     """A file to read from, over chunks of any size."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:

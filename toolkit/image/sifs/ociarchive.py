@@ -6,14 +6,14 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.run.registry.manifest import OCI_MANIFEST, Manifest, digest_of
+from toolkit.run.registry.manifest import OCI_MANIFEST, ImageManifest, digest_of
 
 _NAME = "org.opencontainers.image.ref.name"
 _FULL_NAME = "io.containerd.image.name"
 """Where containerd's image store looks for the name; of the tag alone it makes an image that nobody finds."""
 
 
-def write_archive(target: Path, text: bytes, manifest: Manifest, blobs: Path, name: str) -> None:
+def write_archive(target: Path, text: bytes, manifest: ImageManifest, blobs: Path, name: str) -> None:
     """Write ``target`` from a manifest and the files of ``blobs``, which have their hashes for names."""
     kind = manifest.media_type or OCI_MANIFEST
     described = {"mediaType": kind, "digest": digest_of(text), "size": len(text)}

@@ -34,7 +34,7 @@ from toolkit.run.docker.builder import contained
 from toolkit.run.docker.engine import build_memory, find_image
 from toolkit.run.docker.engine_images import size_of
 from toolkit.run.folders import check_file, writable
-from toolkit.run.singularity import Runtime, find
+from toolkit.run.singularity import InstalledRuntime, find
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -103,7 +103,7 @@ def convert(
     with workspace.beside(real) as part, full_disks(real.parent):
         write(client, image, source, part, tell, packing=packing)
         tell.step("Checking the SIF: its table, its labels, a command inside")
-        runtime: Runtime = find() or contained(client, tell)
+        runtime: InstalledRuntime = find() or contained(client, tell)
         untried = verify(part, runtime, config.Labels)
         digest = sha256(part)
         part.chmod(0o755)
@@ -161,7 +161,7 @@ def write(
     papers.attach(part)
 
 
-def verify(sif: Path, runtime: Runtime, labels: Mapping[str, str]) -> str:
+def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> str:
     """Check a SIF of an image with these labels; return why it could not be started here, else empty text.
 
     Raises:

@@ -17,9 +17,9 @@ from toolkit.image.files.sif.sifobjects import (
     PARTITION,
     PRIMARY,
     SQUASHFS,
-    Entry,
-    Header,
     Object,
+    SifDescriptor,
+    SifHeader,
 )
 
 _LAUNCH = b"#!/usr/bin/env run-singularity\n"
@@ -72,7 +72,7 @@ def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: 
     code = _ARCHITECTURES[architecture]
     start, size = partition_offset(objects), path.stat().st_size
     system = Object(PARTITION, b"", extra=struct.pack("<ii3s", SQUASHFS, PRIMARY, code))
-    entries: list[Entry] = []
+    entries: list[SifDescriptor] = []
     at = _TABLE + _SLOTS * _SLOT_SIZE
     for thing in objects:
         entries.append(_entry(thing, len(entries) + 1, at, len(thing.content), len(thing.content), epoch))
@@ -85,7 +85,7 @@ def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: 
         file.seek(start)
         while chunk := file.read(_CHUNK):
             whole.update(chunk)
-        header = Header(
+        header = SifHeader(
             launch=_LAUNCH.ljust(32, b"\0"),
             magic=MAGIC,
             version=_VERSION,
@@ -104,8 +104,8 @@ def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: 
         file.write(header.pack().ljust(_TABLE, b"\0") + body)
 
 
-def _entry(thing: Object, number: int, offset: int, size: int, padded: int, epoch: int) -> Entry:
-    return Entry(
+def _entry(thing: Object, number: int, offset: int, size: int, padded: int, epoch: int) -> SifDescriptor:
+    return SifDescriptor(
         kind=thing.kind,
         used=True,
         number=number,

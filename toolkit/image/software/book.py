@@ -3,21 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from toolkit.image.software.packages import Found, Untold
+from toolkit.image.software.packages import PackageVersion, Untold
 
 _SURELY = {"digest"}
 """Absent for a reason that no file can change."""
 
 
 @dataclass
-class Book:
+class ImageEvidence:
     """A fact that was read is in ``evidence``; one that was not is in one of the others, with the reason."""
 
     evidence: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
 
-    def take(self, name: str, found: Found | Untold | None, looked_for: str) -> str | None:
+    def take(self, name: str, found: PackageVersion | Untold | None, looked_for: str) -> str | None:
         """Keep a fact's evidence, or that it is not there or not told, and return its value."""
         if isinstance(found, Untold):
             self.unknown[name] = found.reason

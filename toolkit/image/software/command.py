@@ -26,7 +26,7 @@ _MPI_MODULES = frozenset(("mpi4py", "horovod"))
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class StartedProgram:
     """The program that a command finally starts.
 
     ``path`` is the file in the image, ``modules`` the modules that its script imports if it is a Python and
@@ -42,9 +42,9 @@ class Program:
     why: str = ""
 
 
-def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None = None) -> Program:
+def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None = None) -> StartedProgram:
     """Return the program that ``command`` starts; ``script`` is the text of a user's Python script."""
-    words, found = list(command), Program(environment=dict(loader.environment))
+    words, found = list(command), StartedProgram(environment=dict(loader.environment))
     for _ in range(_MOST_STEPS):
         words, found = _without_env(words, found)
         path = _find(loader, words[0], found) if words else None
@@ -58,7 +58,7 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
             words = [*starter, path, *words[1:]]
         elif _SHELL.match(name):
             said = _of_shell(loader, [name, path, *words[1:]] if starter else words, found)
-            if isinstance(said, Program):
+            if isinstance(said, StartedProgram):
                 return said
             words, found = said
         elif starter:
@@ -68,7 +68,7 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
     return replace(found, why=f"{command[0]}: starts more than {_MOST_STEPS} programs in a row")
 
 
-def _without_env(words: list[str], found: Program) -> tuple[list[str], Program]:
+def _without_env(words: list[str], found: StartedProgram) -> tuple[list[str], StartedProgram]:
     """Take ``env NAME=VALUE`` off the front of a command."""
     if not words or posixpath.basename(words[0]) != "env":
         return words, found
@@ -80,7 +80,7 @@ def _without_env(words: list[str], found: Program) -> tuple[list[str], Program]:
     return rest, replace(found, environment=given)
 
 
-def _find(loader: Loader, word: str, found: Program) -> str | None:
+def _find(loader: Loader, word: str, found: StartedProgram) -> str | None:
     """Return the path of a program in the image."""
     if "/" in word:
         return word if word.startswith("/") and files.is_file(loader.tree, word) else None
@@ -93,7 +93,7 @@ def _first_line(head: bytes) -> list[str] | None:
     return head[2:].partition(b"\n")[0].decode("utf-8", "replace").split() or None
 
 
-def _of_binary(loader: Loader, words: list[str], found: Program, script: str | None) -> Program:
+def _of_binary(loader: Loader, words: list[str], found: StartedProgram, script: str | None) -> StartedProgram:
     """Return a compiled program, or a Python with the modules that its script imports."""
     if not _PYTHON.match(posixpath.basename(words[0])):
         return found
@@ -126,7 +126,9 @@ def _imported(text: str | None) -> frozenset[str] | None:
     return frozenset(name.partition(".")[0] for name in names)
 
 
-def _of_shell(loader: Loader, words: list[str], found: Program) -> Program | tuple[list[str], Program]:
+def _of_shell(
+    loader: Loader, words: list[str], found: StartedProgram
+) -> StartedProgram | tuple[list[str], StartedProgram]:
     """Return the command that a shell starts, and what it sets before.
 
     ``words`` begin with the shell: ``sh script.sh x``, ``sh -c 'a; b'``.
@@ -148,7 +150,7 @@ def _joined(before: Mapping[str, str], said: Environment) -> dict[str, str]:
     return {**before, **{name: value for name, value in said.values.items() if name not in said.untold}}
 
 
-def sites_of(loader: Loader, program: Program, sites: tuple[str, ...]) -> tuple[str, ...]:
+def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) -> tuple[str, ...]:
     """Return the folders of packages that a Python of the image searches, its own first."""
     prefix = posixpath.dirname(posixpath.dirname(program.path))
     own = [site for site in sites if site.startswith(f"{prefix}/lib")]
@@ -165,6 +167,6 @@ def _base_sites(loader: Loader, prefix: str, sites: tuple[str, ...]) -> Iterator
     yield from (site for site in sites if base and site.startswith(f"{base}/lib"))
 
 
-def needs_mpi_module(program: Program, module: str) -> bool:
+def needs_mpi_module(program: StartedProgram, module: str) -> bool:
     """Return whether a Python program may import ``module``."""
     return program.modules is None or module in program.modules

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from toolkit.image.files import tree as files
 from toolkit.image.software.libraries import Finder
-from toolkit.image.software.packages import Found, Untold, python_package
+from toolkit.image.software.packages import PackageVersion, Untold, python_package
 
 _MOST = 1 << 17
 _TOOLKITS = (
@@ -27,7 +27,7 @@ _ENTRY = re.compile(r"""["'](\w+)["']\s*[,:]\s*["']?([\w.]+)""")
 _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
 
 
-def library(finder: Finder, name: str) -> Found | None:
+def library(finder: Finder, name: str) -> PackageVersion | None:
     """Return the version of a library of CUDA, by its file name or the wheel that it came in.
 
     First what lies beside the Python packages, as they load that first, then what the loader finds.
@@ -50,7 +50,7 @@ def library(finder: Finder, name: str) -> Found | None:
     return None
 
 
-def compat(finder: Finder) -> tuple[Found | None, tuple[str, ...]]:
+def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
     """Return the driver version of the forward-compatibility package, and every name of its folder.
 
     The version is that of its libcuda's name. First comes what /usr/local/cuda leads to.
@@ -65,16 +65,16 @@ def compat(finder: Finder) -> tuple[Found | None, tuple[str, ...]]:
     first, version = next(iter(named.items()))
     real = files.resolve(tree, first)
     same = (path for path in named if files.resolve(tree, path) == real)
-    return Found(version, first), tuple(posixpath.dirname(path) for path in same)
+    return PackageVersion(version, first), tuple(posixpath.dirname(path) for path in same)
 
 
-def tensorflow(finder: Finder) -> Found | None:
+def tensorflow(finder: Finder) -> PackageVersion | None:
     """Find TensorFlow, whichever of its packages it came in."""
     names = ("tensorflow", "tensorflow_cpu", "tensorflow_gpu", "intel_tensorflow", "tensorflow_rocm")
     return python_package(finder.loader.tree, finder.places.sites, *names)
 
 
-def tensorflow_built(finder: Finder, name: str) -> Found | Untold | None:
+def tensorflow_built(finder: Finder, name: str) -> PackageVersion | Untold | None:
     """Return ``cuda_version`` or ``cudnn_version`` of TensorFlow's build; ``None`` for one without CUDA."""
     for site in finder.places.sites:
         path = f"{site}/tensorflow/python/platform/build_info.py"
@@ -84,30 +84,30 @@ def tensorflow_built(finder: Finder, name: str) -> Found | Untold | None:
         said = dict(_ENTRY.findall(content))
         version = said.get(name, "")
         if _RELEASE.match(version):
-            return Found(version, f"{path}: {name} {version}")
+            return PackageVersion(version, f"{path}: {name} {version}")
         if said.get("is_cuda_build") == "False":
             return None
         return Untold(f"{path} does not tell {name}")
     return Untold("tensorflow/python/platform/build_info.py: not in the image")
 
 
-def pytorch(finder: Finder) -> Found | None:
+def pytorch(finder: Finder) -> PackageVersion | None:
     """Find PyTorch."""
     found = python_package(finder.loader.tree, finder.places.sites, "torch")
     if found is None:
         path, content = _torch(finder)
         said = re.search(r"^__version__ *= *['\"]([\w.+]+)['\"]", content, re.MULTILINE)
-        return Found(said[1], path) if said else None
+        return PackageVersion(said[1], path) if said else None
     return found
 
 
-def pytorch_cuda(finder: Finder) -> Found | Untold | None:
+def pytorch_cuda(finder: Finder) -> PackageVersion | Untold | None:
     """Return the CUDA that PyTorch was built for; ``None`` where it was built without."""
     path, content = _torch(finder)
     said = re.search(r"^cuda(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)['\"])", content, re.MULTILINE)
     if said is None:
         return Untold(f"{path or 'torch/version.py'} does not tell its CUDA")
-    return Found(said[2], f"{path}: cuda = {said[2]}") if said[2] else None
+    return PackageVersion(said[2], f"{path}: cuda = {said[2]}") if said[2] else None
 
 
 def _torch(finder: Finder) -> tuple[str, str]:
@@ -133,7 +133,7 @@ def _newest(finder: Finder, folder: str, name: str) -> str | None:
     return posixpath.join(folder, max(named, key=len)) if named else None
 
 
-def _by_name(finder: Finder, path: str) -> Found | None:
+def _by_name(finder: Finder, path: str) -> PackageVersion | None:
     real = files.resolve(finder.loader.tree, path) or path
     said = re.search(r"\.so\.(\d{1,3}(?:\.\d{1,4}){0,3})\Z", real)
-    return Found(said[1], real) if said else None
+    return PackageVersion(said[1], real) if said else None

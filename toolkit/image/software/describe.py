@@ -15,10 +15,10 @@ from toolkit.image.loader.scripts import environment
 from toolkit.image.loader.search import places as walk
 from toolkit.image.software import cuda, fabric, horovod, needs, wireup
 from toolkit.image.software.agent import remote_agent
-from toolkit.image.software.book import Book
+from toolkit.image.software.book import ImageEvidence
 from toolkit.image.software.libraries import Finder, glibc
 from toolkit.image.software.mpi import MpiFound, find_mpis
-from toolkit.image.software.packages import Found, Untold, debian, python_package
+from toolkit.image.software.packages import PackageVersion, Untold, debian, python_package
 from toolkit.image.software.programs import of_system, otherwise, static
 from toolkit.image.software.python import python
 from toolkit.image.software.running import running
@@ -67,7 +67,7 @@ def describe(
         CheckFailed: if the image is made so that its reading would not end.
     """
     tree = BoundedTree(opened, budget, view.hidden)
-    book = Book()
+    book = ImageEvidence()
     # The image's own PATH is put in later, where Apptainer's one stands in the scripts.
     said = environment(tree, {k: v for k, v in (config.env if config else {}).items() if k != "PATH"})
     given = settings(config, said.values)
@@ -145,7 +145,7 @@ def describe(
     )
 
 
-def _environment(given: dict[str, str], untold: dict[str, str], book: Book) -> dict[str, str]:
+def _environment(given: dict[str, str], untold: dict[str, str], book: ImageEvidence) -> dict[str, str]:
     """Return the variables of interest; one that is known in part would mislead whoever sets it."""
     kept = {name for name in given.keys() | untold.keys() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
     for name in sorted(kept & untold.keys()):
@@ -153,7 +153,7 @@ def _environment(given: dict[str, str], untold: dict[str, str], book: Book) -> d
     return {name: value for name, value in given.items() if name in kept - untold.keys()}
 
 
-def _fabric(facts: ImageFacts, finder: Finder, book: Book) -> ImageFacts:
+def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFacts:
     """Add what carries messages between nodes."""
     mpi = facts.mpi
     path = fabric.libfabric(finder, mpi.prefix if mpi else None)
@@ -183,7 +183,9 @@ def _fabric(facts: ImageFacts, finder: Finder, book: Book) -> ImageFacts:
     )
 
 
-def _learning(facts: ImageFacts, finder: Finder, hvd: horovod.Horovod, book: Book) -> ImageFacts:
+def _learning(
+    facts: ImageFacts, finder: Finder, hvd: horovod.HorovodPackage, book: ImageEvidence
+) -> ImageFacts:
     """Add what trains networks, and what of CUDA is there."""
     nothing = "no Python package of that name"
     tensorflow, pytorch = cuda.tensorflow(finder), cuda.pytorch(finder)
@@ -221,7 +223,7 @@ def _learning(facts: ImageFacts, finder: Finder, hvd: horovod.Horovod, book: Boo
     )
 
 
-def _also(finder: Finder, facts: ImageFacts, hvd: horovod.Horovod) -> Also:
+def _also(finder: Finder, facts: ImageFacts, hvd: horovod.HorovodPackage) -> Also:
     numpy = python_package(finder.loader.tree, finder.places.sites, "numpy")
     whole = "hwloc" in facts.absent or facts.hwloc
     return Also(
@@ -231,7 +233,7 @@ def _also(finder: Finder, facts: ImageFacts, hvd: horovod.Horovod) -> Also:
     )
 
 
-def _digest(digest: str | None, form: str, book: Book) -> str | None:
+def _digest(digest: str | None, form: str, book: ImageEvidence) -> str | None:
     if digest is None and form == "sandbox":
         book.absent["digest"] = "a sandbox is a folder, of which there is no digest"
     elif digest is None:
@@ -251,17 +253,19 @@ def _libc(loader: Loader, first: MpiFound | None) -> str | None:
     return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 
 
-def _path(name: str, path: str | None, looked_for: str, book: Book) -> str | None:
-    book.take(name, Found(path, path) if path else None, f"{looked_for}: not in the image")
+def _path(name: str, path: str | None, looked_for: str, book: ImageEvidence) -> str | None:
+    book.take(name, PackageVersion(path, path) if path else None, f"{looked_for}: not in the image")
     return path
 
 
-def _package(tree: FileTree, places: tuple[str, ...], name: str, book: Book, *others: str) -> str | None:
+def _package(
+    tree: FileTree, places: tuple[str, ...], name: str, book: ImageEvidence, *others: str
+) -> str | None:
     found = python_package(tree, places, name, *others)
     return book.take(name, found, f"{name}: no Python package of that name")
 
 
-def _entrypoint(tree: FileTree, config: ImageConfig | None, book: Book) -> tuple[str, ...] | None:
+def _entrypoint(tree: FileTree, config: ImageConfig | None, book: ImageEvidence) -> tuple[str, ...] | None:
     found, where = started(tree, config)
     if found:
         book.evidence["entrypoint"] = where
@@ -271,7 +275,11 @@ def _entrypoint(tree: FileTree, config: ImageConfig | None, book: Book) -> tuple
 
 
 def _architecture(
-    loader: Loader, stated: str | None, config: ImageConfig | None, first: MpiFound | None, book: Book
+    loader: Loader,
+    stated: str | None,
+    config: ImageConfig | None,
+    first: MpiFound | None,
+    book: ImageEvidence,
 ) -> str | None:
     if stated:
         book.evidence["architecture"] = f"the SIF's header: {stated}"
@@ -291,7 +299,7 @@ def _architecture(
     return None
 
 
-def _distribution(tree: FileTree) -> Found | Untold | None:
+def _distribution(tree: FileTree) -> PackageVersion | Untold | None:
     content = files.text(tree, "/etc/os-release", _MOST) or files.text(tree, "/usr/lib/os-release", _MOST)
     if content is None:
         return None
@@ -299,10 +307,12 @@ def _distribution(tree: FileTree) -> Found | Untold | None:
     shown = " ".join(w for w in (values.get("ID"), values.get("VERSION_ID")) if w)
     if code := values.get("VERSION_CODENAME"):
         shown += f" ({code})"
-    return Found(shown, f"/etc/os-release: {shown}") if shown else Untold("/etc/os-release has no ID")
+    return (
+        PackageVersion(shown, f"/etc/os-release: {shown}") if shown else Untold("/etc/os-release has no ID")
+    )
 
 
-def _stack(tree: FileTree, book: Book) -> dict[str, object] | None:
+def _stack(tree: FileTree, book: ImageEvidence) -> dict[str, object] | None:
     found, why = stack(tree)
     if found is not None:
         book.evidence["stack"] = f"{STACK_PATH}: {len(found)} entries"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from toolkit.image.files import tree as files
 from toolkit.image.software.libraries import Finder
-from toolkit.image.software.packages import Found, Untold
+from toolkit.image.software.packages import PackageVersion, Untold
 from toolkit.model.facts import ImageMpi
 from toolkit.sonames import plain
 
@@ -57,7 +57,7 @@ class Parts:
     told: bool = True
 
 
-def ucx(finder: Finder) -> Found | Untold | None:
+def ucx(finder: Finder) -> PackageVersion | Untold | None:
     """Find UCX by its main library, libucp."""
     path = finder.anywhere("libucp.so.0")
     return finder.version(path, ("libucx0", "libucx0t64"), rb"1\.\d{1,3}\.\d{1,3}")
@@ -94,7 +94,7 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
     return next((path for path in own if files.is_file(tree, path)), None)
 
 
-def libfabric_version(finder: Finder, path: str | None) -> Found | Untold | None:
+def libfabric_version(finder: Finder, path: str | None) -> PackageVersion | Untold | None:
     """Tell the version of libfabric."""
     return finder.version(path, ("libfabric1",) if path else (), rb"[12]\.\d{1,3}\.\d{1,3}")
 
@@ -151,7 +151,7 @@ def verbs(finder: Finder) -> Parts:
     return Parts(tuple(sorted(good)), f"{line}{_lacking(broken)}")
 
 
-def nccl_ofi(finder: Finder) -> Found | None:
+def nccl_ofi(finder: Finder) -> PackageVersion | None:
     """Find the plugin by which NCCL sends through libfabric (aws-ofi-nccl), wherever it lies.
 
     Plugins for other networks have the same names: HPC-X's for InfiniBand is a libnccl-net.so too.
@@ -164,18 +164,20 @@ def nccl_ofi(finder: Finder) -> Found | None:
                 continue
             elf = loader.elf(path)
             if (elf and "libfabric.so.1" in elf.needed) or b"NET/OFI" in loader.texts(path):
-                return Found(path, f"{path}: it sends through libfabric")
+                return PackageVersion(path, f"{path}: it sends through libfabric")
     return None
 
 
-def hwloc(finder: Finder, built_in: tuple[str, ...]) -> Found | Untold | None:
+def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | Untold | None:
     """Find the hwloc that programs load, or the one that Open MPI carries (component ``hwloc201``)."""
     path = finder.reachable("libhwloc.so.15") or finder.reachable("libhwloc.so.5")
     found = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")
     if found is None:
         for name in built_in:
             if number := re.fullmatch(r"hwloc(\d)(\d{1,2}?)(\d)", name):
-                return Found(".".join(number.groups()), f"Open MPI carries it as its component {name}")
+                return PackageVersion(
+                    ".".join(number.groups()), f"Open MPI carries it as its component {name}"
+                )
     return found
 
 

@@ -8,7 +8,7 @@ import msgspec
 from toolkit.decoding import UNDECODABLE
 from toolkit.image.files import tree as files
 from toolkit.image.loader.loader import Loader
-from toolkit.image.software.packages import Found, Untold
+from toolkit.image.software.packages import PackageVersion, Untold
 
 _FRAMEWORKS = ("tensorflow", "torch", "mxnet")
 _METADATA = 1 << 16
@@ -25,7 +25,7 @@ of the functions that it calls (horovod/horovod:horovod/common/ops)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Horovod:
+class HorovodPackage:
     """``libraries`` are its extensions by framework."""
 
     libraries: dict[str, str]
@@ -33,7 +33,7 @@ class Horovod:
     operations: frozenset[str] | None
 
 
-def read(loader: Loader, places: tuple[str, ...]) -> Horovod:
+def read(loader: Loader, places: tuple[str, ...]) -> HorovodPackage:
     """Read the extensions of the first Horovod that has any."""
     for site in places:
         libraries = {
@@ -44,11 +44,13 @@ def read(loader: Loader, places: tuple[str, ...]) -> Horovod:
         if libraries:
             built = {name for path in libraries.values() for name in _built(loader, path)}
             classes = {"mpi", "gloo", "nccl"} & {n for p in libraries.values() for n in _classes(loader, p)}
-            return Horovod(libraries, tuple(n for n in _BUILT if n in built), frozenset(classes) or None)
-    return Horovod({}, (), None)
+            return HorovodPackage(
+                libraries, tuple(n for n in _BUILT if n in built), frozenset(classes) or None
+            )
+    return HorovodPackage({}, (), None)
 
 
-def built_for(loader: Loader, found: Horovod, framework: str) -> Found | Untold | None:
+def built_for(loader: Loader, found: HorovodPackage, framework: str) -> PackageVersion | Untold | None:
     """Return the release of a framework that Horovod was built with, which its build writes down.
 
     (horovod/horovod:horovod/tensorflow/CMakeLists.txt appends it to metadata.json, which is compared when
@@ -67,7 +69,7 @@ def built_for(loader: Loader, found: Horovod, framework: str) -> Found | Untold 
         return Untold(f"{path}: no JSON: {error}")
     version = said.get(framework) if isinstance(said, dict) else None
     if isinstance(version, str) and re.fullmatch(r"\d{1,4}\.[\w.+-]{1,40}", version):
-        return Found(version, f"{path}: {framework} {version}")
+        return PackageVersion(version, f"{path}: {framework} {version}")
     return Untold(f"{path} does not name {framework}")
 
 

@@ -8,8 +8,8 @@ from itertools import chain
 from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.loader import Loader
-from toolkit.image.loader.search import Places
-from toolkit.image.software.packages import Found, Untold
+from toolkit.image.loader.search import SearchFolders
+from toolkit.image.software.packages import PackageVersion, Untold
 
 _LIBC = (
     "/lib/*-linux-gnu*/libc.so.6",
@@ -26,7 +26,7 @@ class Finder:
     """``loads`` are the libraries that the MPI or its plugins load: soname → path."""
 
     loader: Loader
-    places: Places
+    places: SearchFolders
     packages: dict[str, str]
     loads: dict[str, str]
 
@@ -39,18 +39,20 @@ class Finder:
         lying = (f"{folder}/{soname}" for folder in self.places.libraries)
         return self.reachable(soname) or next((p for p in lying if files.is_file(self.loader.tree, p)), None)
 
-    def version(self, path: str | None, names: tuple[str, ...], form: bytes) -> Found | Untold | None:
+    def version(
+        self, path: str | None, names: tuple[str, ...], form: bytes
+    ) -> PackageVersion | Untold | None:
         """Tell a library's version by its package, else by the only number in it that can be it."""
         package = next((name for name in names if name in self.packages), None)
         if package and (path is None or _of_system(self.loader, path)):
-            return Found(self.packages[package], f"dpkg: {package} {self.packages[package]}")
+            return PackageVersion(self.packages[package], f"dpkg: {package} {self.packages[package]}")
         if path is None:
             return None
         # Best it stands alone; but the compiler may put what is no text right before it.
         for before in (rb"\0", rb"(?<![\d.])"):
             said = set(re.findall(before + rb"(" + form + rb")(?=\0)", self.loader.texts(path)))
             if len(said) == 1:
-                return Found(version := said.pop().decode(), f"{path} says {version}")
+                return PackageVersion(version := said.pop().decode(), f"{path} says {version}")
         return Untold(f"{path} does not tell its version")
 
     def folder(self, path: str) -> str:
@@ -77,7 +79,7 @@ class Finder:
         return good, {name: why for name, why in bad.items() if name not in good}
 
 
-def glibc(tree: FileTree, loaded: str | None) -> Found | Untold | None:
+def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | Untold | None:
     """Read the release from the text of the system's C library, else of the one that is ``loaded``.
 
     Nix and Guix have none where a system has it.
@@ -87,7 +89,7 @@ def glibc(tree: FileTree, loaded: str | None) -> Found | Untold | None:
     for path in chain(lying, filter(None, (loaded,))):
         seen = path
         if said := re.search(rb"stable release version (\d{1,3}\.\d{1,3})", files.read(tree, path) or b""):
-            return Found(said[1].decode(), f"{path}: release version {said[1].decode()}")
+            return PackageVersion(said[1].decode(), f"{path}: release version {said[1].decode()}")
     return Untold(f"{seen} does not tell its release") if seen else None
 
 

@@ -11,7 +11,7 @@ MANIFEST_PATH = "/opt/toolkit/manifest.json"
 _MOST = 48 << 20
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class FileHashes(msgspec.Struct, frozen=True):
     """Path → SHA-256 of every file under /opt and of every program and library.
 
     ``changed`` are files of wheels that the build changed (it strips libraries), ``gone`` says how many of
@@ -24,7 +24,7 @@ class Manifest(msgspec.Struct, frozen=True):
     gone: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-def read_manifest(tree: FileTree) -> Manifest | None:
+def read_manifest(tree: FileTree) -> FileHashes | None:
     """Return the manifest of an image, ``None`` if it has none.
 
     Raises:
@@ -34,6 +34,6 @@ def read_manifest(tree: FileTree) -> Manifest | None:
     if content is None:
         return None
     try:
-        return msgspec.json.decode(content, type=Manifest)
+        return msgspec.json.decode(content, type=FileHashes)
     except UNDECODABLE as error:
         raise CheckFailed(f"{MANIFEST_PATH} in the image cannot be read: {error}") from error

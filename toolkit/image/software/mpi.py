@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from toolkit import knowledge
 from toolkit.image.files import tree as files
 from toolkit.image.loader.loader import Loader
-from toolkit.image.loader.search import Places
+from toolkit.image.loader.search import SearchFolders
 from toolkit.image.software import mpich, openmpi
 from toolkit.image.software import pmix as client
 from toolkit.image.software.mpirun import launcher
@@ -72,7 +72,7 @@ class MpiFound:
 
 
 def find_mpis(
-    loader: Loader, packages: dict[str, str], places: Places, programs: dict[str, str]
+    loader: Loader, packages: dict[str, str], places: SearchFolders, programs: dict[str, str]
 ) -> tuple[MpiFound, ...]:
     """Return the MPIs of an image, the one that programs load first."""
     found: dict[str, MpiFound] = {}
@@ -84,7 +84,7 @@ def find_mpis(
     return tuple(found.values())
 
 
-def _libraries(loader: Loader, places: Places, programs: dict[str, str]) -> list[tuple[str, str]]:
+def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) -> list[tuple[str, str]]:
     """List (path, how it is found): by what programs load, by the loader's folders, by searching."""
     listed: list[tuple[str, str]] = []
     loaded = favourite(programs)
@@ -115,7 +115,13 @@ def _chosen(loader: Loader, path: str) -> bool:
 
 
 def _describe(
-    loader: Loader, path: str, real: str, why: str, packages: dict[str, str], places: Places, user: str | None
+    loader: Loader,
+    path: str,
+    real: str,
+    why: str,
+    packages: dict[str, str],
+    places: SearchFolders,
+    user: str | None,
 ) -> MpiFound:
     content = loader.texts(path)
     needed, whole = loader.closure(path, user) if user else loader.closure(path)
@@ -250,7 +256,7 @@ def _version(
     implementation: str,
     told: mpich.Told,
     packages: dict[str, str],
-    places: Places,
+    places: SearchFolders,
 ) -> tuple[str | None, str]:
     """Return the version and how it was told: its own words, file name, dist-info, package, a lone number."""
     if told.version:

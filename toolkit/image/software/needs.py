@@ -3,7 +3,7 @@
 import re
 
 from toolkit.image.loader.elf import Elf
-from toolkit.image.software.packages import Found
+from toolkit.image.software.packages import PackageVersion
 
 _C_LIBRARY = re.compile(
     r".*/(ld-linux[\w.-]*|ld-[\d.]+|lib(c|m|mvec|dl|rt|pthread|util|resolv|anl|nsl|nss_\w+|thread_db))[.-]"
@@ -11,7 +11,7 @@ _C_LIBRARY = re.compile(
 _GLIBC = re.compile(r"GLIBC_(\d{1,3})\.(\d{1,3})(?:\.\d+)?\Z")
 
 
-def glibc_needed(looked_at: dict[str, Elf]) -> Found | None:
+def glibc_needed(looked_at: dict[str, Elf]) -> PackageVersion | None:
     """Return the newest version of the C library that any of them needs."""
     newest, which = (0, 0), ""
     for path, elf in looked_at.items():
@@ -21,13 +21,13 @@ def glibc_needed(looked_at: dict[str, Elf]) -> Found | None:
             if (said := _GLIBC.match(name)) and (int(said[1]), int(said[2])) > newest:
                 newest, which = (int(said[1]), int(said[2])), path
     version = f"{newest[0]}.{newest[1]}"
-    return Found(version, f"{which} needs GLIBC_{version}") if which else None
+    return PackageVersion(version, f"{which} needs GLIBC_{version}") if which else None
 
 
-def cpu_level(looked_at: dict[str, Elf]) -> Found | None:
+def cpu_level(looked_at: dict[str, Elf]) -> PackageVersion | None:
     """Return the newest level of x86-64 that any of them asks for."""
     asking = [(elf.level, path) for path, elf in looked_at.items() if elf.level]
     if not asking:
         return None
     level, path = max(asking)
-    return Found(f"x86-64-v{level}", f"{path} asks for x86-64-v{level} (.note.gnu.property)")
+    return PackageVersion(f"x86-64-v{level}", f"{path} asks for x86-64-v{level} (.note.gnu.property)")

@@ -32,7 +32,7 @@ class OpenMpi:
     files: dict[tuple[str, str], str]
     broken: dict[str, str]
     pmix: str | None
-    pmix_components: tuple[mca.Component, ...]
+    pmix_components: tuple[mca.McaComponent, ...]
     text: str | None
 
 
@@ -99,7 +99,7 @@ _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class OpenMpiFolder:
     """``built_for`` is the folder in which ``library`` says that its plugins are, and ``led_by`` what names
     the one in which they lie.
     """
@@ -109,7 +109,7 @@ class Moved:
     led_by: dict[str, str]
 
 
-def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> Moved | None:
+def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
     """Tell of an Open MPI that looks for its plugins where none is; nor does the image name another folder.
 
     (open-mpi/ompi:opal/mca/installdirs.) HPC-X is built for a folder that is nowhere, and a conda package
@@ -131,7 +131,7 @@ def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> Move
     if any(loader.real(built + one) == (loader.real(folder) or folder) for one in inner):
         return None
     root = next((folder.removesuffix(one) for one in inner if folder.endswith(one)), None)
-    return Moved(pal, built + inner[0], {"OPAL_PREFIX": root} if root else {"OPAL_PKGLIBDIR": folder})
+    return OpenMpiFolder(pal, built + inner[0], {"OPAL_PREFIX": root} if root else {"OPAL_PKGLIBDIR": folder})
 
 
 _LEADING = ("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR", "OMPI_MCA_mca_base_component_path")
@@ -146,7 +146,7 @@ _PLUGINS = re.compile(rb"\0\$\{libdir\}(/openmpi[^\0/]{0,20})\0")
 _LONGEST = 2048
 
 
-def _client(loader: Loader, plugins: dict[tuple[str, str], str]) -> tuple[mca.Component, ...]:
+def _client(loader: Loader, plugins: dict[tuple[str, str], str]) -> tuple[mca.McaComponent, ...]:
     """Return the components of the PMIx that is part of a plugin, as ``mca_pmix_pmix3x.so`` has one."""
     own = (
         path for (framework, name), path in plugins.items() if framework == "pmix" and _OWN_PMIX.match(name)

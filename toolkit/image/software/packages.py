@@ -16,7 +16,7 @@ _LONGEST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PackageVersion:
     """A version and where it was read."""
 
     version: str
@@ -52,7 +52,7 @@ def _blocks(content: bytes) -> Iterator[str]:
         at = end + 2
 
 
-def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Found | None:
+def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> PackageVersion | None:
     """Find the version of the first of ``names`` that is installed."""
     for folder in folders:
         listed = files.names(tree, folder)
@@ -62,5 +62,5 @@ def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Fou
             )
             for entry in listed:
                 if found := pattern.match(entry):
-                    return Found(found[1], posixpath.join(folder, entry))
+                    return PackageVersion(found[1], posixpath.join(folder, entry))
     return None

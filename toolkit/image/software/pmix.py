@@ -8,7 +8,7 @@ from toolkit import knowledge
 from toolkit.image.files import tree as files
 from toolkit.image.loader import mca
 from toolkit.image.loader.loader import Loader
-from toolkit.image.software.packages import Found
+from toolkit.image.software.packages import PackageVersion
 
 _FRAMEWORKS = ("psec", "gds", "ptl", "pcompress", "bfrops")
 """Security, storage and transport of data: those on which client and server have to agree."""
@@ -28,7 +28,7 @@ class Pmix:
     ``plugins`` tells whether it has components as files that it cannot do without.
     """
 
-    found: Found | None
+    found: PackageVersion | None
     library: str
     components: dict[str, tuple[str, ...]]
     plugins: bool
@@ -44,7 +44,7 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
 
 
 def built_in(
-    loader: Loader, mpi: str, where: str, release: str | None, found: tuple[mca.Component, ...]
+    loader: Loader, mpi: str, where: str, release: str | None, found: tuple[mca.McaComponent, ...]
 ) -> Pmix:
     """Describe the PMIx that an Open MPI carries inside itself; its plugins lie in ``lib/pmix``.
 
@@ -52,16 +52,18 @@ def built_in(
     """
     real = files.resolve(loader.tree, where) or where
     if release := release or _of_plugins(loader, real):
-        said: Found | None = Found(release, f"{where}: PMIx {release} is built in, by its components")
+        said: PackageVersion | None = PackageVersion(
+            release, f"{where}: PMIx {release} is built in, by its components"
+        )
     elif bundled := knowledge.bundled_pmix(_NUMBER.sub(r"\1", mpi)):
-        said = Found(bundled, f"{where}: Open MPI {mpi} carries PMIx {bundled} in itself")
+        said = PackageVersion(bundled, f"{where}: Open MPI {mpi} carries PMIx {bundled} in itself")
     else:
         said = None
     components = _components(loader, real, found)
     return Pmix(said, "", components, _plugged(components, found))
 
 
-def _plugged(components: dict[str, tuple[str, ...]], built_in: tuple[mca.Component, ...]) -> bool:
+def _plugged(components: dict[str, tuple[str, ...]], built_in: tuple[mca.McaComponent, ...]) -> bool:
     inside = mca.by_framework(built_in, *_VITAL)
     return any(framework not in inside for framework in components if framework in _VITAL)
 
@@ -77,24 +79,24 @@ def _plugins(loader: Loader, real: str) -> list[str]:
 
 
 def _version(
-    real: str, content: bytes, found: tuple[mca.Component, ...], packages: dict[str, str]
-) -> Found | None:
+    real: str, content: bytes, found: tuple[mca.McaComponent, ...], packages: dict[str, str]
+) -> PackageVersion | None:
     said = re.search(rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", content)
-    by_itself = Found(said[1].decode(), f"{real} says OpenPMIx {said[1].decode()}") if said else None
+    by_itself = PackageVersion(said[1].decode(), f"{real} says OpenPMIx {said[1].decode()}") if said else None
     # A distribution's libpmix may still call itself a release candidate, and be patched to the release.
     if by_itself and not real.startswith("/usr/lib/"):
         return by_itself
     if by_name := knowledge.pmix_of_file(real):
-        return Found(by_name, f"{real} is PMIx {by_name}, by its file name")
+        return PackageVersion(by_name, f"{real} is PMIx {by_name}, by its file name")
     if real.startswith("/usr/lib/") and (package := packages.get("libpmix2") or packages.get("libpmix2t64")):
-        return Found(package, f"{real}: dpkg has libpmix2 {package}")
+        return PackageVersion(package, f"{real}: dpkg has libpmix2 {package}")
     if by_itself:
         return by_itself
     release = mca.release(found, "pmix")
-    return Found(release, f"{real}: its components are of PMIx {release}") if release else None
+    return PackageVersion(release, f"{real}: its components are of PMIx {release}") if release else None
 
 
-def _components(loader: Loader, real: str, found: tuple[mca.Component, ...]) -> dict[str, tuple[str, ...]]:
+def _components(loader: Loader, real: str, found: tuple[mca.McaComponent, ...]) -> dict[str, tuple[str, ...]]:
     """Return the components by framework; a plugin that lacks a library cannot be loaded and is left out."""
     names = {framework: set(own) for framework, own in mca.by_framework(found, *_FRAMEWORKS).items()}
     for file in _plugins(loader, real)[:_MOST]:

@@ -11,8 +11,8 @@ from toolkit.errors import CheckFailed
 from toolkit.image.files import tree as files
 from toolkit.image.files.bounded import BoundedTree
 from toolkit.image.loader.loader import Loader
-from toolkit.image.loader.search import Places, forgiving
-from toolkit.image.software.command import Program, needs_mpi_module, sites_of
+from toolkit.image.loader.search import SearchFolders, forgiving
+from toolkit.image.software.command import StartedProgram, needs_mpi_module, sites_of
 from toolkit.image.software.mpi4py import chosen, variants
 
 MPI_SONAME = re.compile(
@@ -52,13 +52,13 @@ _STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", 
 _MOST_READ = 48 << 20
 
 
-def loading(loader: Loader, places: Places, entrypoint: tuple[str, ...]) -> dict[str, str]:
+def loading(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
     """Return path → real path of the MPI that it loads, or nothing where the image's loader finds none."""
     found = dict(filter(None, (chosen(loader, site) for site in places.sites)))
     return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 
 
-def of_command(loader: Loader, places: Places, program: Program) -> dict[str, str] | None:
+def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -> dict[str, str] | None:
     """Return what the program of a command loads an MPI by → that MPI; ``None`` if it is unknown, or none.
 
     A program into which an MPI is linked is its own library.
@@ -73,7 +73,7 @@ def of_command(loader: Loader, places: Places, program: Program) -> dict[str, st
     return {program.path: program.path} if linked_into(loader, program.path) else None
 
 
-def _of_python(loader: Loader, program: Program, sites: tuple[str, ...]) -> dict[str, str] | None:
+def _of_python(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) -> dict[str, str] | None:
     found: dict[str, str] = {}
     for module in ("mpi4py", "horovod"):
         if not needs_mpi_module(program, module):
@@ -101,7 +101,7 @@ def linked_into(loader: Loader, path: str) -> str:
     return next((name for name, texts in _STATIC if all(text in content for text in texts)), "")
 
 
-def behind_mounts(places: Places, tree: BoundedTree, whole: Loader) -> dict[str, str]:
+def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> dict[str, str]:
     """Return programs of an image, and MPIs that they load, that a mount hides → the folder of the mount.
 
     ``tree`` is the image as a rank finds it; ``whole`` reads all of it, ``places`` are its folders.
@@ -135,7 +135,7 @@ def of_system(loader: Loader) -> dict[str, str]:
 
 
 def static(
-    loader: Loader, places: Places, entrypoint: tuple[str, ...], programs: dict[str, str]
+    loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...], programs: dict[str, str]
 ) -> tuple[str, str] | None:
     """Return a program that an MPI is linked into, and which that is; ``programs`` need one as a library."""
     left = _MOST_READ
@@ -182,7 +182,7 @@ def favourite(programs: dict[str, str]) -> list[str]:
     return [library for library, _ in Counter(v for v in programs.values() if v).most_common()]
 
 
-def _candidates(loader: Loader, places: Places, entrypoint: tuple[str, ...]) -> Iterator[str]:
+def _candidates(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> Iterator[str]:
     for site in places.sites:
         for pattern in _EXTENSIONS if variants(loader, site) else (_MPI4PY, *_EXTENSIONS):
             yield from files.glob(loader.tree, f"{site}/{pattern}")

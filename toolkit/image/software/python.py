@@ -4,13 +4,13 @@ import re
 
 from toolkit.image.files import tree as files
 from toolkit.image.loader.loader import Loader
-from toolkit.image.software.packages import Found, Untold
+from toolkit.image.software.packages import PackageVersion, Untold
 
 _MOST = 1 << 16
 _VERSION = re.compile(r"^version(?:_info)?[ \t]*=[ \t]*(\d{1,2}\.\d{1,3}\.\d{1,3})", re.MULTILINE)
 
 
-def python(loader: Loader, packages: dict[str, str]) -> Found | Untold | None:
+def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold | None:
     """Read the version of the first python3 on PATH.
 
     From pyvenv.cfg beside it, from its package, from its own text or that of its library; the minor release
@@ -21,7 +21,7 @@ def python(loader: Loader, packages: dict[str, str]) -> Found | Untold | None:
         return None
     settings = f"{re.sub(r'/bin/python3?$', '', program)}/pyvenv.cfg"
     if said := _VERSION.search(files.text(loader.tree, settings, _MOST) or ""):
-        return Found(said[1], f"{settings}: version = {said[1]}")
+        return PackageVersion(said[1], f"{settings}: version = {said[1]}")
     real = files.resolve(loader.tree, program) or program
     minor = re.search(r"python(\d{1,2}\.\d{1,3})$", real)
     if minor is None:
@@ -30,17 +30,17 @@ def python(loader: Loader, packages: dict[str, str]) -> Found | Untold | None:
         for name in (f"python{minor[1]}-minimal", f"python{minor[1]}"):
             release = re.match(r"\d+\.\d+\.\d+", packages.get(name, ""))
             if release and release[0].startswith(f"{minor[1]}."):
-                return Found(release[0], f"dpkg: {name} {packages[name]}")
+                return PackageVersion(release[0], f"dpkg: {name} {packages[name]}")
     if told := _of_text(loader, real, re.escape(minor[1])):
         return told
-    return Found(minor[1], f"{program} is {real}")
+    return PackageVersion(minor[1], f"{program} is {real}")
 
 
-def _of_text(loader: Loader, real: str, minor: str) -> Found | None:
+def _of_text(loader: Loader, real: str, minor: str) -> PackageVersion | None:
     """Return the release that stands alone in the interpreter or in its library."""
     libraries = [p for s, p in loader.closure(real)[0].items() if p and s.startswith("libpython3")]
     for path in (real, *libraries):
         said = set(re.findall(rb"\0(" + minor.encode() + rb"\.\d{1,3})\+?(?=\0)", loader.texts(path)))
         if len(said) == 1:
-            return Found(version := said.pop().decode(), f"{path} says {version}")
+            return PackageVersion(version := said.pop().decode(), f"{path} says {version}")
     return None

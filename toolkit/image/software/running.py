@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from toolkit.image.files.bounded import BoundedTree, Budget
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.loader import Loader
-from toolkit.image.loader.search import Places
+from toolkit.image.loader.search import SearchFolders
 from toolkit.image.loader.search import places as walk
-from toolkit.image.software.book import Book
-from toolkit.image.software.command import Program, resolve_command
+from toolkit.image.software.book import ImageEvidence
+from toolkit.image.software.command import StartedProgram, resolve_command
 from toolkit.image.software.programs import behind_mounts, loading, of_command
 from toolkit.model.facts import ImageProgram
 from toolkit.model.rank import RankView
@@ -29,12 +29,12 @@ class Running:
 
 def running(
     loader: Loader,
-    places: Places,
+    places: SearchFolders,
     entrypoint: tuple[str, ...],
     view: RankView,
     opened: FileTree,
     budget: Budget,
-    book: Book,
+    book: ImageEvidence,
 ) -> Running:
     """Return what a rank runs; without a command, every program of the image that loads an MPI."""
     hidden = _hidden(loader, opened, budget, view)
@@ -56,7 +56,7 @@ def running(
     return Running(own, loaded, shown, hidden)
 
 
-def _shown(view: RankView, found: Program, loaded: dict[str, str] | None) -> ImageProgram | None:
+def _shown(view: RankView, found: StartedProgram, loaded: dict[str, str] | None) -> ImageProgram | None:
     if found.why:
         return None
     return ImageProgram(

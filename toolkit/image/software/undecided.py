@@ -4,7 +4,7 @@ import msgspec
 
 from toolkit.image.loader.loader import Loader
 from toolkit.image.software import wireup
-from toolkit.image.software.book import Book
+from toolkit.image.software.book import ImageEvidence
 from toolkit.image.software.mpi import MpiFound
 from toolkit.model.facts import ImageFacts
 
@@ -41,7 +41,7 @@ def _led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
     )
 
 
-def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Book) -> ImageFacts:
+def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: ImageEvidence) -> ImageFacts:
     """Return the facts with no MPI that is loaded; all of them are among the others."""
     for kept in (book.evidence, book.absent, book.unknown):
         for name in [name for name in kept if name.partition(".")[0] in _OF_MPI]:
@@ -53,7 +53,7 @@ def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Book
     )
 
 
-def doubt(facts: ImageFacts, untold: dict[str, str], book: Book) -> ImageFacts:
+def doubt(facts: ImageFacts, untold: dict[str, str], book: ImageEvidence) -> ImageFacts:
     """Call unknown what was not found by variables that are not wholly known."""
     if why := untold.get("PATH"):
         for name in _ON_PATH:
@@ -68,7 +68,7 @@ def doubt(facts: ImageFacts, untold: dict[str, str], book: Book) -> ImageFacts:
     return facts
 
 
-def _interfaces(facts: ImageFacts, why: str, book: Book) -> ImageFacts:
+def _interfaces(facts: ImageFacts, why: str, book: ImageEvidence) -> ImageFacts:
     """Call the interfaces unknown where components for them were not found to be loadable."""
     mpi = facts.mpi
     if mpi is None or mpi.interfaces is None or "pmix" in mpi.interfaces:

@@ -2,15 +2,15 @@
 
 import msgspec
 
-from toolkit.image.software.book import Book
+from toolkit.image.software.book import ImageEvidence
 from toolkit.image.software.mpi import MpiFound
-from toolkit.image.software.packages import Found
+from toolkit.image.software.packages import PackageVersion
 from toolkit.model.facts import ImageMpi
 
 _COMPONENTS = ("pmix_components", "pmix_plugins")
 
 
-def programs(found: dict[str, str], book: Book) -> dict[str, str]:
+def programs(found: dict[str, str], book: ImageEvidence) -> dict[str, str]:
     if found:
         shown = [f"{path} loads {library or 'an MPI that is not there'}" for path, library in found.items()]
         more = f", and {len(shown) - 5} more" if len(shown) > 5 else ""
@@ -20,7 +20,7 @@ def programs(found: dict[str, str], book: Book) -> dict[str, str]:
     return found
 
 
-def first(found: MpiFound | None, book: Book) -> ImageMpi | None:
+def first(found: MpiFound | None, book: ImageEvidence) -> ImageMpi | None:
     if found is None:
         book.absent["mpi"] = "libmpi, libmpich: neither on the loader's path nor in the usual places"
         return None
@@ -30,7 +30,7 @@ def first(found: MpiFound | None, book: Book) -> ImageMpi | None:
     return found.mpi
 
 
-def others(found: tuple[MpiFound, ...], book: Book) -> tuple[ImageMpi, ...]:
+def others(found: tuple[MpiFound, ...], book: ImageEvidence) -> tuple[ImageMpi, ...]:
     for number, other in enumerate(found[1:]):
         for name, line in other.evidence.items():
             book.evidence[name.replace("mpi", f"other_mpis.{number}", 1)] = line
@@ -41,10 +41,12 @@ def others(found: tuple[MpiFound, ...], book: Book) -> tuple[ImageMpi, ...]:
 
 def _with_client(found: MpiFound) -> ImageMpi:
     client = found.pmix.found if found.pmix else None
-    return msgspec.structs.replace(found.mpi, pmix=client.version if isinstance(client, Found) else None)
+    return msgspec.structs.replace(
+        found.mpi, pmix=client.version if isinstance(client, PackageVersion) else None
+    )
 
 
-def pmix(found: MpiFound | None, book: Book) -> str | None:
+def pmix(found: MpiFound | None, book: ImageEvidence) -> str | None:
     if found is not None and found.mpi.interfaces is None:
         book.unknown["pmix"] = found.unknown["mpi.interfaces"]
         return None
@@ -59,7 +61,7 @@ def pmix(found: MpiFound | None, book: Book) -> str | None:
     return book.take("pmix", client.found if client else None, "the MPI in the image has no PMIx client")
 
 
-def pmix_components(found: MpiFound | None, book: Book) -> dict[str, tuple[str, ...]]:
+def pmix_components(found: MpiFound | None, book: ImageEvidence) -> dict[str, tuple[str, ...]]:
     client = found.pmix if found else None
     if found is None or client is None:
         book.absent |= dict.fromkeys(_COMPONENTS, "the MPI in the image has no PMIx client")

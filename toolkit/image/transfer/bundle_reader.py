@@ -18,8 +18,8 @@ from typing import BinaryIO
 from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.files import open_given
 from toolkit.image.files.bounded import Budget
-from toolkit.image.files.source import FileSource, Hashed, Source
-from toolkit.image.files.tar import Entry, entries, padded
+from toolkit.image.files.source import ByteSource, FileSource, Hashed
+from toolkit.image.files.tar import TarMember, entries, padded
 from toolkit.image.transfer.bundle_format import (
     INDEX,
     MOST_TEXT,
@@ -89,7 +89,7 @@ def _archive(source: Path, folder: Path) -> Staged:
         return Staged(sums, index, kept, whole.finish())
 
 
-def _members(whole: Source, source: Path, size: int) -> Iterator[Entry]:
+def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
     """Yield the members of an archive: ordinary files with a name that a bundle may have.
 
     Raises:
@@ -109,7 +109,7 @@ def _members(whole: Source, source: Path, size: int) -> Iterator[Entry]:
         raise BadInput(f"{source}: not a bundle, or damaged: {reason}", fix=_COPY_AGAIN) from error
 
 
-def _next(members: Iterator[Entry], name: str, source: Path) -> Entry:
+def _next(members: Iterator[TarMember], name: str, source: Path) -> TarMember:
     entry = next(members, None)
     if entry is None or entry.name != name:
         raise BadInput(
@@ -119,13 +119,13 @@ def _next(members: Iterator[Entry], name: str, source: Path) -> Entry:
     return entry
 
 
-def _text(whole: Source, entry: Entry, source: Path) -> bytes:
+def _text(whole: ByteSource, entry: TarMember, source: Path) -> bytes:
     if entry.size > MOST_TEXT:
         raise BadInput(f"{source}: {entry.name} is larger than {MOST_TEXT >> 20} MiB")
     return b"".join(_data(whole, entry))
 
 
-def _data(whole: Source, entry: Entry) -> Iterator[bytes]:
+def _data(whole: ByteSource, entry: TarMember) -> Iterator[bytes]:
     """Yield the bytes of a member; its padding is read too, for the hash of the archive."""
     end, last = entry.offset + entry.size, entry.offset + padded(entry.size)
     for at in range(entry.offset, last, _CHUNK):

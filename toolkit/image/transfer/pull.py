@@ -19,9 +19,9 @@ from toolkit.model.progress import Tell
 from toolkit.run.folders import check_file, writable
 from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
-from toolkit.run.registry.manifest import SIF_LAYER, Descriptor, Manifest, Platform, digest_of
+from toolkit.run.registry.manifest import SIF_LAYER, Descriptor, ImageManifest, Platform, digest_of
 from toolkit.run.registry.name import RegistryName
-from toolkit.run.registry.session import Access, Session, opened
+from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
 
 _SIF_LAYERS = (SIF_LAYER, "appliciation/vnd.sylabs.sif.layer.tar")
 """The second, misspelt, is what Singularity wrote before 3.7."""
@@ -41,7 +41,9 @@ class Pulled(msgspec.Struct, frozen=True, kw_only=True):
     reused: bool
 
 
-def pull(source: RegistryName, target: Path, access: Access, tell: Tell, *, platform: str = "") -> Pulled:
+def pull(
+    source: RegistryName, target: Path, access: RegistryAccess, tell: Tell, *, platform: str = ""
+) -> Pulled:
     """Write an image to ``target``: a SIF where it is one, else an archive that docker loads.
 
     Where ``target`` is a symbolic link, the file behind it is written.
@@ -78,7 +80,7 @@ def pull(source: RegistryName, target: Path, access: Access, tell: Tell, *, plat
     )
 
 
-def choose(manifest: Manifest, name: str, platform: str) -> Descriptor:
+def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
     """Return the image of an index that is for ``platform`` (``linux/arm64``), or for this machine.
 
     Raises:
@@ -104,7 +106,7 @@ def _fits(found: Platform, asked: Platform) -> bool:
     return same and asked.variant in {"", found.variant}
 
 
-def _one(session: Session, source: RegistryName, platform: str) -> tuple[bytes, Manifest]:
+def _one(session: RegistrySession, source: RegistryName, platform: str) -> tuple[bytes, ImageManifest]:
     text, manifest = fetch_manifest(session, source, source.wanted)
     if manifest.manifests:
         chosen = choose(manifest, str(source), platform)
@@ -139,7 +141,7 @@ def _room(target: Path) -> Iterator[Path]:
 
 
 def _pull_sif(
-    session: Session, source: RegistryName, layer: Descriptor, target: Path, room: Path, tell: Tell
+    session: RegistrySession, source: RegistryName, layer: Descriptor, target: Path, room: Path, tell: Tell
 ) -> bool:
     wanted = layer.digest.removeprefix("sha256:")
     if target.is_file() and target.stat().st_size == layer.size and sha256(target) == wanted:
@@ -154,9 +156,9 @@ def _pull_sif(
 
 
 def _pull_image(
-    session: Session,
+    session: RegistrySession,
     source: RegistryName,
-    found: tuple[bytes, Manifest],
+    found: tuple[bytes, ImageManifest],
     target: Path,
     room: Path,
     tell: Tell,
@@ -174,7 +176,7 @@ def _pull_image(
 
 
 def _fetch(
-    session: Session,
+    session: RegistrySession,
     source: RegistryName,
     blobs: tuple[Descriptor, ...],
     room: Path,

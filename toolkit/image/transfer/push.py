@@ -12,7 +12,7 @@ from toolkit.image.transfer.cargo import Cargo, loaded
 from toolkit.model.progress import Tell
 from toolkit.run.registry.images import has_blob, has_manifest, put_manifest
 from toolkit.run.registry.name import RegistryName
-from toolkit.run.registry.session import Access, Session, opened
+from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
 from toolkit.run.registry.upload import Blob, send_blob
 
 
@@ -29,7 +29,9 @@ class Pushed(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-def push(image: str, target: RegistryName, access: Access, tell: Tell, *, platform: str = "") -> Pushed:
+def push(
+    image: str, target: RegistryName, access: RegistryAccess, tell: Tell, *, platform: str = ""
+) -> Pushed:
     """Bring an image to ``target``.
 
     Raises:
@@ -42,7 +44,7 @@ def push(image: str, target: RegistryName, access: Access, tell: Tell, *, platfo
     with ExitStack() as stack:
 
         @cache
-        def session() -> Session:
+        def session() -> RegistrySession:
             """Open the session when it is first needed: a file that is no image is refused before."""
             tell.step(f"Asking {target.host}")
             return stack.enter_context(opened(target, access))
@@ -56,7 +58,7 @@ def push(image: str, target: RegistryName, access: Access, tell: Tell, *, platfo
             return _told(image, target, cargo, sent)
 
 
-def _send(session: Session, target: RegistryName, cargo: Cargo, tell: Tell) -> tuple[Blob, ...]:
+def _send(session: RegistrySession, target: RegistryName, cargo: Cargo, tell: Tell) -> tuple[Blob, ...]:
     """Send the parts in a thread of its own, so that an interrupt ends it between two chunks.
 
     Within one, old registries would give up what they have.

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from toolkit.image.files import tree as files
 from toolkit.image.files.contents import regular, sha256
 from toolkit.image.files.tree import FileTree
-from toolkit.image.software.manifest import Manifest
+from toolkit.image.software.manifest import FileHashes
 from toolkit.image.software.packages import debian
 from toolkit.model.facts import ImageFacts
 from toolkit.model.lock import PYTHON_PACKAGES, Lock
@@ -41,7 +41,7 @@ def packages(tree: FileTree, lock: Lock) -> Check:
     return _check("packages", wrong, f"{len(wanted)} Debian packages have the locked versions")
 
 
-def wheels(tree: FileTree, lock: Lock, manifest: Manifest | None, hashes: Mapping[str, str]) -> Check:
+def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapping[str, str]) -> Check:
     """Compare every wheel with the lock, and each of its files with the list that the wheel brought.
 
     ``hashes`` are those that were found, by path. What the build changed or left out stands in the manifest;
@@ -71,7 +71,7 @@ def _brought(
     wheel: str,
     record: tuple[tuple[str, str], ...],
     folder: str,
-    manifest: Manifest,
+    manifest: FileHashes,
     hashes: Mapping[str, str],
 ) -> Iterator[str]:
     """Say which files of a wheel are not those of its record, nor what the build made of them."""
@@ -85,7 +85,7 @@ def _brought(
         yield f"{wheel}: {gone} of its files are gone, {left_out} were left out by the build"
 
 
-def contents(manifest: Manifest, hashes: Mapping[str, str], own: str) -> Check:
+def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check:
     """Compare every file that the build wrote down, and look for such that it did not."""
     wrong = [
         f"{path} {'has changed since the build' if hashes.get(path) else 'is gone'}"
@@ -110,7 +110,7 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
     return _check("versions", wrong, told or "nothing is locked that the inspector could look for")
 
 
-def hashed(tree: FileTree, manifest: Manifest | None) -> dict[str, str]:
+def hashed(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
     """Hash all under /opt, and what else the manifest lists."""
     found = {path: sha256(tree, path) for path in regular(tree, _OWN)}
     for path in sorted(manifest.files) if manifest else ():

@@ -13,7 +13,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed
-from toolkit.image.files.sif.sifobjects import SIGNATURE, Entry, Table, pieces
+from toolkit.image.files.sif.sifobjects import SIGNATURE, SifDescriptor, Table, pieces
 
 _ALGORITHMS = frozenset({"sha224", "sha256", "sha384", "sha512", "sha512_224", "sha512_256"})
 _MOST = 1024
@@ -92,7 +92,7 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
         yield f"object {number} was signed and is not there any more"
 
 
-def _changed(file: BinaryIO, entry: Entry, first: int, item: _Object) -> Iterator[str]:
+def _changed(file: BinaryIO, entry: SifDescriptor, first: int, item: _Object) -> Iterator[str]:
     if not _is(item.descriptor_digest, entry.fixed(first)):
         yield f"{entry.shown}: its descriptor is not the one that was signed"
     algorithm = item.object_digest.partition(":")[0]
@@ -112,7 +112,7 @@ def _sha256(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def _digest(file: BinaryIO, entry: Entry, algorithm: str) -> str:
+def _digest(file: BinaryIO, entry: SifDescriptor, algorithm: str) -> str:
     state = hashlib.new(algorithm)
     for chunk in pieces(file, entry):
         state.update(chunk)

@@ -16,7 +16,15 @@ from toolkit.folders import behind_links
 from toolkit.image.files import workspace
 from toolkit.image.files.digest import check_digest, publish, sha256
 from toolkit.image.files.filelock import held, identity
-from toolkit.image.files.sif.sifobjects import SIGNATURE, Entry, Object, Table, add, content, read_table
+from toolkit.image.files.sif.sifobjects import (
+    SIGNATURE,
+    Object,
+    SifDescriptor,
+    Table,
+    add,
+    content,
+    read_table,
+)
 from toolkit.image.trust.integrity import differences, metadata, signed_groups
 from toolkit.model.progress import Tell
 from toolkit.model.signature import Signature
@@ -177,7 +185,7 @@ def _signatures(file: BinaryIO, sif: Path, maker: SigningKey) -> Iterator[Object
         )
 
 
-def _checked(file: BinaryIO, table: Table, entry: Entry, keys: Verifier) -> Checked:
+def _checked(file: BinaryIO, table: Table, entry: SifDescriptor, keys: Verifier) -> Checked:
     group = entry.linked_group
     found = keys.check(content(file, entry, _LONGEST))
     if found.state in {"bad", "unreadable"}:

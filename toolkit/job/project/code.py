@@ -14,7 +14,7 @@ from toolkit.job.project.collect import Collected, collect
 from toolkit.job.project.pack import pack
 from toolkit.job.request.flags import Flags
 from toolkit.launch.request.checks import as_name
-from toolkit.launch.request.specify import Places
+from toolkit.launch.request.specify import JobPaths
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.program.command import CommandFacts, read_command
@@ -139,8 +139,8 @@ def travelling(project: Brought | None) -> tuple[Parcel, ...]:
 
 
 def placed(
-    places: Places, code: Code | None, job: JobFile, project: Brought | None, *, remote: bool
-) -> Places:
+    places: JobPaths, code: Code | None, job: JobFile, project: Brought | None, *, remote: bool
+) -> JobPaths:
     """Return the places of a job with the folder that its command starts in."""
     if project is not None:
         return replace(places, start=posixpath.join(places.directory, project.start))

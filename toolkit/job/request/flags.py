@@ -6,7 +6,7 @@ from pathlib import Path
 from toolkit.errors import BadInput
 from toolkit.job.request import fixfile
 from toolkit.job.request.keys import demanded
-from toolkit.job.request.layering import Asked
+from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import check_directory
 from toolkit.launch.request import trainers
 from toolkit.launch.request.specify import name_of
@@ -31,7 +31,7 @@ class Flags:
     """The folder that goes to another machine; by default the folder of the script."""
 
 
-def check_words(asked: Asked, flags: Flags) -> Fix | None:
+def check_words(asked: JobRequest, flags: Flags) -> Fix | None:
     """Judge what is asked for without looking for image and data; return the fix that is to be taken over.
 
     Raises:

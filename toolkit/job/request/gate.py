@@ -12,9 +12,9 @@ from toolkit.folders import at_home
 from toolkit.image.files.filelock import identity
 from toolkit.image.inspect import inspect
 from toolkit.image.trust.verify import before_launch
-from toolkit.job.request.inputs import Found, startable
-from toolkit.job.request.keys import OPTION, Demand, Required, demanded
-from toolkit.job.request.layering import Asked, required_by_settings
+from toolkit.job.request.inputs import StartableImage, startable
+from toolkit.job.request.keys import OPTION, KeyDemand, Required, demanded
+from toolkit.job.request.layering import JobRequest, required_by_settings
 from toolkit.job.request.locations import find_image
 from toolkit.job.sight import TRAINER, view
 from toolkit.knowledge import sites
@@ -40,7 +40,7 @@ class Cleared:
         return f"image {self.digest}, signature: {', '.join((self.check.signature, *self.check.signers))}"
 
 
-def demand_of(asked: Asked, verify_key: str | None, no_verify: bool) -> Demand:
+def demand_of(asked: JobRequest, verify_key: str | None, no_verify: bool) -> KeyDemand:
     """Return what options, settings and the site profile of a job demand of its image.
 
     Raises:
@@ -49,7 +49,7 @@ def demand_of(asked: Asked, verify_key: str | None, no_verify: bool) -> Demand:
     return demanded(verify_key, no_verify, asked.key, asked.site, asked.job.site)
 
 
-def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> Demand:
+def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> KeyDemand:
     """Return the same for a job that is not put together from settings, such as that of a record.
 
     Args:
@@ -59,7 +59,7 @@ def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> Dem
     return demanded(verify_key, no_verify, required_by_settings(), profile, site)
 
 
-def clear(image: Found, demand: Demand, tell: Tell) -> Cleared:
+def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> Cleared:
     """Check the signatures of an image that is to start.
 
     An image without a signature may start if no key is demanded.
@@ -78,7 +78,7 @@ def clear(image: Found, demand: Demand, tell: Tell) -> Cleared:
 
 
 def clear_again(
-    runner: Runner, record: JobRecord, demand: Demand, tell: Tell, *, remote: bool
+    runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell, *, remote: bool
 ) -> tuple[Cleared, ImageFacts | None]:
     """Check the image of a record once more, where it lies; also return what is in it if it is at hand.
 
@@ -99,11 +99,11 @@ def clear_again(
     if here is not None:
         seen, facts = identity(here), inspect(here, tell=tell, view=_view(record))
         return clear(
-            startable(Found(name, facts, digest, here, record.spec.image, seen)), demand, tell
+            startable(StartableImage(name, facts, digest, here, record.spec.image, seen)), demand, tell
         ), facts
     if demand.required or demand.skip or record.image_check is None:
         facts = ImageFacts(path=record.spec.image, format="sif")
-        return clear(Found(name, facts, digest, None, record.spec.image), demand, tell), None
+        return clear(StartableImage(name, facts, digest, None, record.spec.image), demand, tell), None
     tell.step(
         f"{name} has the bytes that were checked for {record.key}; signature: {record.image_check.signature}"
     )
@@ -114,7 +114,7 @@ def _view(record: JobRecord) -> RankView:
     return view(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
 
 
-def _checked(image: Found, demand: Demand, tell: Tell) -> ImageCheck:
+def _checked(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageCheck:
     if demand.skip:
         tell.step(f"The signatures of {image.name} are not looked at: --no-verify")
         return ImageCheck(signature="not-checked")
@@ -139,7 +139,7 @@ def _checked(image: Found, demand: Demand, tell: Tell) -> ImageCheck:
     return found
 
 
-def _signatures(sif: Path, demand: Demand) -> ImageCheck:
+def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
     if not demand.required:
         return before_launch(sif, None)
     signers: set[str] = set()

@@ -47,7 +47,7 @@ class OnCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StartableImage:
     """An image that a job can start from: what is in it, its SHA-256, and where it is.
 
     ``here`` is the file of this machine, ``there`` the path on the cluster, empty where it has to be copied.
@@ -95,7 +95,7 @@ def look(
     *,
     remote: bool,
     view: RankView = WHOLE,
-) -> Found:
+) -> StartableImage:
     """Read what is in an image, here or from what lies beside it there, and see whether it has to be copied.
 
     ``remote`` says that the runner's place is another machine. ``view`` is what a rank sees of an image that
@@ -110,20 +110,20 @@ def look(
         path = expanded(runner, wanted.path)
         if remote:
             facts = _facts_there(runner, path)
-            return Found(wanted.name, facts, _bare(facts), None, path)
+            return StartableImage(wanted.name, facts, _bare(facts), None, path)
         wanted = find_image(path)
     seen, facts = identity(wanted), inspect(wanted, tell=tell, view=view)
     # An archive names its configuration or its manifest; what is copied and recorded is the file.
     digest = (_bare(facts) if facts.format in STARTABLE else "") or sha256(wanted)
     if not remote:
-        return Found(wanted.name, facts, digest, wanted, str(wanted), seen)
+        return StartableImage(wanted.name, facts, digest, wanted, str(wanted), seen)
     there = _same(runner, wanted, digest, site)
     if there:
         tell.step(f"{wanted.name} is on {runner.place} for everybody, with the same bytes: {there}")
-    return Found(wanted.name, facts, digest, wanted, there, seen)
+    return StartableImage(wanted.name, facts, digest, wanted, there, seen)
 
 
-def startable(image: Found, command: str = "") -> Found:
+def startable(image: StartableImage, command: str = "") -> StartableImage:
     """Return an image if a job can start from it with a container runtime, with any if none is named.
 
     Raises:

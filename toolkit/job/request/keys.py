@@ -19,7 +19,7 @@ class Required:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class KeyDemand:
     """What an image needs to start: a signature by a key of each file. With ``skip`` nothing is checked."""
 
     required: tuple[Required, ...] = ()
@@ -32,7 +32,7 @@ def demanded(
     settings: Required | None,
     site: Site | None,
     name: str | None,
-) -> Demand:
+) -> KeyDemand:
     """Join what is demanded of an image.
 
     Options take the place of settings. They take the place of what a site profile requires only if the
@@ -61,7 +61,7 @@ def demanded(
     required = tuple(dict.fromkeys(one for one in (own, of_site) if one))
     for one in required:
         _check_file(one)
-    return Demand(required, no_verify)
+    return KeyDemand(required, no_verify)
 
 
 def _of_site(site: Site | None, name: str | None) -> Required | None:

@@ -21,7 +21,7 @@ from toolkit.knowledge.strict import LONGEST, plain_text, tables
 from toolkit.launch.request import layers, variables
 from toolkit.launch.request.checks import option
 from toolkit.launch.request.complete import completed
-from toolkit.launch.request.layers import Layer, Merged
+from toolkit.launch.request.layers import JobLayer, Merged
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
@@ -39,7 +39,7 @@ _MOST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JobRequest:
     """A job as all places together say it, where each value is from, and the site that it is for."""
 
     job: JobFile
@@ -64,7 +64,7 @@ class Asked:
 
 def asked(
     given: Mapping[str, Any], words: tuple[str, ...], job_file: str | None = None, *, here: bool = False
-) -> Asked:
+) -> JobRequest:
     """Join what holds everywhere with site, settings, variables, job file and ``given`` options.
 
     ``words`` stood after ``--``: arguments of a trainer, or a command. A trainer that ends in ``.yaml`` is
@@ -87,18 +87,18 @@ def asked(
     above += [layers.checked(given, layers.OPTION, {}, strict=True)]
     name = layers.merge(above).job.site
     site = sites.site(name) if name is not None else None
-    below = [Layer("default", layers.DEFAULTS), *([layers.of_site(name, site)] if name and site else [])]
+    below = [JobLayer("default", layers.DEFAULTS), *([layers.of_site(name, site)] if name and site else [])]
     merged = layers.merge([*below, *above])
     if words:
         said = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
-        merged = layers.merge([*below, *above, Layer("words after --", said)])
+        merged = layers.merge([*below, *above, JobLayer("words after --", said)])
     merged = _with_variables(completed(without_trainer(merged), site))
     key = _required(settings)
     project = _of_project(settings, merged.origins, key)
-    return Asked(merged.job, merged.origins, site, key, project, merged.note)
+    return JobRequest(merged.job, merged.origins, site, key, project, merged.note)
 
 
-def announce(*made: Asked, tell: Tell) -> None:
+def announce(*made: JobRequest, tell: Tell) -> None:
     """Show what ``toolkit.toml`` adds and why the partition was chosen, even if progress is hidden.
 
     No option names that file, and another partition may cost more.
@@ -178,7 +178,7 @@ def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
 class _Settings(NamedTuple):
     """What a file of settings says of a job, and the key that it requires of an image."""
 
-    layer: Layer
+    layer: JobLayer
     key: Required | None
 
 
@@ -226,7 +226,7 @@ def _settings_file(file: Path) -> _Settings:
     return _Settings(layers.checked(_of_caller(said, str(file)), str(file), lines, strict=True), required)
 
 
-def _job_file(file: Path) -> Layer:
+def _job_file(file: Path) -> JobLayer:
     # YAML is read for those alone who write a job file.
     from toolkit.launch.request.jobyaml import read
 

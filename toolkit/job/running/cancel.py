@@ -9,7 +9,7 @@ from toolkit.launch.tracking import jobs
 from toolkit.model.job import FINAL_STATES, JobRecord
 
 
-class Tried(NamedTuple):
+class CancelResult(NamedTuple):
     """A job as it is now, what is to be said of its end, and the error if it could not be ended."""
 
     record: JobRecord
@@ -21,7 +21,7 @@ class Tried(NamedTuple):
         return not isinstance(self.error, Missing)
 
 
-def end_all(found: Iterable[JobRecord], say: Callable[[Tried], None]) -> list[Tried]:
+def end_all(found: Iterable[JobRecord], say: Callable[[CancelResult], None]) -> list[CancelResult]:
     """End each of the jobs, and tell of each that has ended at once."""
     tried = []
     for record in found:
@@ -29,12 +29,12 @@ def end_all(found: Iterable[JobRecord], say: Callable[[Tried], None]) -> list[Tr
             one = end(record)
             say(one)
         except (CheckFailed, Missing) as error:
-            one = Tried(record, "", error)
+            one = CancelResult(record, "", error)
         tried.append(one)
     return tried
 
 
-def failure(tried: Sequence[Tried]) -> ToolkitError | None:
+def failure(tried: Sequence[CancelResult]) -> ToolkitError | None:
     """Return one error for all jobs that could not be ended; ``None`` if there is none."""
     bad = [(one.record, one.error) for one in tried if one.error]
     if not bad:
@@ -49,7 +49,7 @@ def failure(tried: Sequence[Tried]) -> ToolkitError | None:
     return kind(f"{len(bad)} of {len(tried)} jobs were not ended", fix=first.fix, detail=lines)
 
 
-def end(record: JobRecord) -> Tried:
+def end(record: JobRecord) -> CancelResult:
     """Cancel a job that has not ended.
 
     Raises:
@@ -61,8 +61,8 @@ def end(record: JobRecord) -> Tried:
             record, _ = jobs.refresh(runner, record)
             if record.state not in FINAL_STATES:
                 record = jobs.cancel(runner, record)
-                return Tried(record, _said(record))
-    return Tried(record, f"has ended already: {record.state}")
+                return CancelResult(record, _said(record))
+    return CancelResult(record, f"has ended already: {record.state}")
 
 
 def _said(record: JobRecord) -> str:

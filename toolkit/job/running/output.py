@@ -30,7 +30,7 @@ def texts(record: JobRecord, tell: Tell, reach: Reach = reached) -> Iterator[str
     """
     tasks = [task for task in record.tasks if task.state not in _WAITING]
     with contextlib.ExitStack() as stack:
-        place = _Place(record, stack, reach)
+        place = _OutputPlace(record, stack, reach)
         for task in tasks if record.tasks else (None,):
             title = f"==> task {task.index} <==\n" if task else ""
             for text in _decoded(_bytes_of(record, task, place, tell)):
@@ -46,7 +46,7 @@ def ends(record: JobRecord, tell: Tell) -> tuple[str, int]:
     return kept.content().decode("utf-8", "replace"), kept.skipped
 
 
-class _Place:
+class _OutputPlace:
     """The place of a job, which is reached when it is needed and at most once."""
 
     def __init__(self, record: JobRecord, stack: contextlib.ExitStack, reach: Reach) -> None:
@@ -64,7 +64,7 @@ class _Place:
         return self._runner
 
 
-def _bytes_of(record: JobRecord, task: JobTask | None, place: _Place, tell: Tell) -> Iterator[bytes]:
+def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell: Tell) -> Iterator[bytes]:
     there = jobs.output_of(record, task)
     name = f"{task.index}/{records.OUTPUT}" if task else records.OUTPUT
     here = str(records.folder(record.key) / name)

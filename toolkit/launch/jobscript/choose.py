@@ -11,7 +11,7 @@ _NOT_TOLD = {"unknown", "unavailable"}
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ModeChoice:
     """The mode to launch, its plan, why, and whether a predicted failure was overridden."""
 
     prediction: Prediction
@@ -25,7 +25,7 @@ class Choice:
         return self.prediction.why
 
 
-def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mode, ...] = ()) -> Choice:
+def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mode, ...] = ()) -> ModeChoice:
     """Take the engine's choice, or ``mode`` if it is predicted to work or ``force`` is given.
 
     Where the engine has none, the first of ``others`` that is predicted to work is taken: ways that serve
@@ -49,7 +49,7 @@ def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mo
         raise CheckFailed(
             f"mode {wanted} cannot even be tried here: {prediction.why}", fix=_fix(verdict, wanted)
         )
-    return Choice(prediction, prediction.plan, forced=prediction.outcome != "ok")
+    return ModeChoice(prediction, prediction.plan, forced=prediction.outcome != "ok")
 
 
 def _about(verdict: Verdict, prediction: Prediction) -> list[Finding]:

@@ -8,7 +8,7 @@ from toolkit import __version__
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.launch.jobscript import plan, preflight
-from toolkit.launch.jobscript.choose import Choice, choose
+from toolkit.launch.jobscript.choose import ModeChoice, choose
 from toolkit.launch.jobscript.script import check_command, image_values, variable_values
 from toolkit.launch.jobscript.wrapper import gloo_program
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -66,7 +66,7 @@ def _named(name: str, origin: str) -> str:
     return origin if origin.startswith("--") else f"{name} ({origin})"
 
 
-def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: bool = False) -> Choice:
+def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: bool = False) -> ModeChoice:
     """Choose how ranks are started on this machine; ``host`` is what the probe says of it.
 
     Raises:

@@ -128,7 +128,7 @@ _HAVE_FIELDS = {
 """
 
 
-class Objection(NamedTuple):
+class ValueFault(NamedTuple):
     """Why the value of a field will not do."""
 
     field: str
@@ -136,7 +136,7 @@ class Objection(NamedTuple):
     what: str
 
 
-def objections(values: Mapping[str, object]) -> Iterator[Objection]:
+def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
     """Yield what is wrong with the values of a job, by field; empty ones say nothing and are well."""
     for field, form in FORMS.items():
         value = values.get(field)
@@ -146,17 +146,17 @@ def objections(values: Mapping[str, object]) -> Iterator[Objection]:
             and not (value == "" and field not in _NEEDED)
             and (not isinstance(value, str) or not re.fullmatch(form.pattern, value, re.ASCII))
         ):
-            yield Objection(field, value, form.rule)
+            yield ValueFault(field, value, form.rule)
         elif isinstance(value, str) and (what := numbers.wrong(field, value)):
-            yield Objection(field, value, what)
+            yield ValueFault(field, value, what)
     for field, (least, most) in _COUNTS.items():
         value = values.get(field)
         if isinstance(value, int) and not least <= value <= most:
-            yield Objection(field, value, f"at least {least}" if value < least else f"at most {most}")
+            yield ValueFault(field, value, f"at least {least}" if value < least else f"at most {most}")
     for field, judge in _EACH.items():
         for item in _items(values.get(field)):
             if what := judge(item):
-                yield Objection(field, item, what)
+                yield ValueFault(field, item, what)
 
 
 def option(field: str) -> str:
@@ -209,7 +209,7 @@ def check_command(command: Sequence[str]) -> None:
         )
 
 
-def refused(found: Objection) -> BadInput:
+def refused(found: ValueFault) -> BadInput:
     """Return the error for a value that an option gave."""
     shown = found.value if isinstance(found.value, int) else repr(found.value)
     return BadInput(f"{option(found.field)} {shown}: {found.what}")

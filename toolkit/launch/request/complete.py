@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.launch.request.layers import Layer, Merged, merge
+from toolkit.launch.request.layers import JobLayer, Merged, merge
 from toolkit.launch.sites import partition
 from toolkit.launch.sites.share import FITTED
 from toolkit.model.job import JobSpec
@@ -39,13 +39,13 @@ def completed(merged: Merged, site: Site | None) -> Merged:
     job = merged.job
     layers = []
     if job.warning is None and _can_stop(job, site):
-        layers.append(Layer("default of trainers", JobFile(warning=WARNING)))
+        layers.append(JobLayer("default of trainers", JobFile(warning=WARNING)))
     if job.array and merged.origins.get("output") == "default":
-        layers.append(Layer("default of arrays", JobFile(output=OUTPUT_OF_ARRAY)))
+        layers.append(JobLayer("default of arrays", JobFile(output=OUTPUT_OF_ARRAY)))
     if not layers:
         return merged
     more = merge(layers)
-    found = merge([Layer("", job), *layers])
+    found = merge([JobLayer("", job), *layers])
     return Merged(found.job, {**merged.origins, **more.origins}, merged.note)
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.knowledge.strict import shape
-from toolkit.launch.request.checks import Objection, objections, option
+from toolkit.launch.request.checks import ValueFault, objections, option
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Site
 
@@ -24,7 +24,7 @@ _LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env"}
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class JobLayer:
     """What one place says; ``source`` names the place, ``lines`` the line of a field in a file."""
 
     source: str
@@ -64,7 +64,7 @@ DEFAULTS = JobFile(
 """What holds where nobody says otherwise."""
 
 
-def merge(layers: Iterable[Layer]) -> Merged:
+def merge(layers: Iterable[JobLayer]) -> Merged:
     """Take the last word on every field; ``env`` is put together name by name, lists are replaced.
 
     A ``trainer`` and a ``command`` exclude each other: the later one counts, and what belongs to the other
@@ -84,7 +84,7 @@ def merge(layers: Iterable[Layer]) -> Merged:
     return Merged(JobFile(**values), origins)
 
 
-def checked(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> Layer:
+def checked(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> JobLayer:
     """Make a layer of values from a file or from variables; ``strict`` ones have types already.
 
     Raises:
@@ -101,7 +101,7 @@ def checked(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, st
         raise _refused(bad, source, lines)
     for name, what in _at_odds(said):
         raise BadInput(_at(source, lines, name, what))
-    return Layer(source, said, lines)
+    return JobLayer(source, said, lines)
 
 
 def _at_odds(said: JobFile) -> Iterator[tuple[str, str]]:
@@ -112,7 +112,7 @@ def _at_odds(said: JobFile) -> Iterator[tuple[str, str]]:
         yield "arguments", "these are a trainer's; write them behind the words of the command"
 
 
-def from_variables(environment: Mapping[str, str]) -> Layer:
+def from_variables(environment: Mapping[str, str]) -> JobLayer:
     """Return what variables say: ``TOOLKIT_`` and the name of a field that holds one value.
 
     Raises:
@@ -123,7 +123,7 @@ def from_variables(environment: Mapping[str, str]) -> Layer:
     return checked(given, PREFIX, {}, strict=False)
 
 
-def of_site(name: str, site: Site) -> Layer:
+def of_site(name: str, site: Site) -> JobLayer:
     """Return what a site profile says of every job there; ``sbatch`` lines are added by the script."""
     default = site.defaults
     said = JobFile(
@@ -140,7 +140,7 @@ def of_site(name: str, site: Site) -> Layer:
     )
     for bad in objections(said.said()):
         raise _refused(bad, f"site {name}", {})
-    return Layer(f"site {name}", said)
+    return JobLayer(f"site {name}", said)
 
 
 def _in_words(what: str) -> str:
@@ -151,7 +151,7 @@ def _in_words(what: str) -> str:
     return f"write {kinds[found['kind']]}" if found and found["kind"] in kinds else what
 
 
-def _refused(bad: Objection, source: str, lines: Mapping[str, int]) -> BadInput:
+def _refused(bad: ValueFault, source: str, lines: Mapping[str, int]) -> BadInput:
     name = f"{bad.field}.{bad.value}" if bad.field == "env" else bad.field
     what = f"{bad.value!r}: {bad.what}" if isinstance(bad.value, str) else f"{bad.value}: {bad.what}"
     return BadInput(_at(source, lines, name, what))

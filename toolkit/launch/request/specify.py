@@ -21,7 +21,7 @@ DATA = "TOOLKIT_DATA"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class JobPaths:
     """Where a job finds what it needs on the cluster: its own folder, the image, the trainer's data.
 
     ``program`` is the file of a trainer of one's own, ``start`` the folder that a command starts in, and
@@ -49,7 +49,7 @@ def name_of(job: JobFile) -> str:
     return job.name or as_name(posixpath.basename((job.command or ("",))[0]))
 
 
-def specify(job: JobFile, places: Places) -> JobSpec:
+def specify(job: JobFile, places: JobPaths) -> JobSpec:
     """Return the specification with the whole command of a rank, and the folders that it needs.
 
     Raises:

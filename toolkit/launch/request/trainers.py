@@ -15,7 +15,7 @@ from toolkit.versions import older
 
 
 @dataclass(frozen=True, slots=True)
-class Trainer:
+class TrainerProgram:
     """``program`` is what Python runs: ``-m`` and a module of the image, or a file.
 
     ``dataset`` is what ``toolkit data get`` fetches, empty for a trainer that needs none, or one's own;
@@ -37,7 +37,7 @@ class Trainer:
         options = (*given, "--output", output, "--strategy", strategy)
         return ("python", *self.program, *options, *arguments)
 
-    def at(self, path: str) -> "Trainer":
+    def at(self, path: str) -> "TrainerProgram":
         """Return it as it is where its file lies at ``path``."""
         return replace(self, program=(path,)) if self.own else self
 
@@ -73,10 +73,10 @@ def usual_strategy(ranks: int) -> Strategy:
 
 
 @cache
-def shipped() -> dict[str, Trainer]:
+def shipped() -> dict[str, TrainerProgram]:
     """Return the trainers inside the images, by name."""
     return {
-        row.name: Trainer(
+        row.name: TrainerProgram(
             row.name,
             ("-m", f"toolkit.trainers.{row.name.replace('-', '_')}"),
             row.since,
@@ -87,14 +87,16 @@ def shipped() -> dict[str, Trainer]:
     }
 
 
-def find(name: str) -> Trainer:
+def find(name: str) -> TrainerProgram:
     """Return a trainer by name, or the one in a file whose name ends in ``.py``.
 
     Raises:
         BadInput: naming the choices.
     """
     if name.endswith(".py"):
-        return Trainer(as_name(PurePath(name).stem), (name,), known.trainers().strategies.since, own=True)
+        return TrainerProgram(
+            as_name(PurePath(name).stem), (name,), known.trainers().strategies.since, own=True
+        )
     try:
         return shipped()[name]
     except KeyError:

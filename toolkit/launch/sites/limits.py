@@ -21,7 +21,7 @@ _STATED_BY = {
 _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 
 
-class Problem(NamedTuple):
+class LimitExceeded(NamedTuple):
     """A limit that a job exceeds.
 
     ``option`` is what was asked for, as on the command line (``--nodes 9``); ``limit`` is what the partition
@@ -38,7 +38,7 @@ def states(partition: Partition, kind: str) -> bool:
     return any(getattr(partition, field) not in (None, "", ()) for field in _STATED_BY[kind])
 
 
-def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterator[Problem]:
+def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterator[LimitExceeded]:
     """Yield every known limit of a partition that a job exceeds; an unknown limit forbids nothing.
 
     Args:
@@ -50,7 +50,7 @@ def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterato
     yield from _time(spec, partition)
     most = min((n for n in (partition.max_nodes, partition.nodes) if n), default=None)
     if most and spec.nodes > most:
-        yield Problem(f"--nodes {spec.nodes}", f"a limit of {most} nodes", "nodes")
+        yield LimitExceeded(f"--nodes {spec.nodes}", f"a limit of {most} nodes", "nodes")
     if partition.cores:
         yield from _cores(spec, partition, partition.cores)
     yield from _memory(spec, partition)
@@ -60,22 +60,22 @@ def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterato
     for feature in features if partition.features else []:
         if feature and feature not in partition.features:
             having = ", ".join(partition.features)
-            yield Problem(f"--constraint {feature}", f"nodes with {having}", "features")
+            yield LimitExceeded(f"--constraint {feature}", f"nodes with {having}", "features")
 
 
-def _time(spec: JobSpec, partition: Partition) -> Iterator[Problem]:
+def _time(spec: JobSpec, partition: Partition) -> Iterator[LimitExceeded]:
     most = minutes(partition.max_time) if partition.max_time else None
     asked = minutes(spec.time)
     if most is not None and (asked is None or asked > most):
-        yield Problem(f"--time {spec.time}", f"a time limit of {partition.max_time}", "time")
+        yield LimitExceeded(f"--time {spec.time}", f"a time limit of {partition.max_time}", "time")
 
 
-def _cores(spec: JobSpec, partition: Partition, cores: int) -> Iterator[Problem]:
+def _cores(spec: JobSpec, partition: Partition, cores: int) -> Iterator[LimitExceeded]:
     each = spec.cpus_per_rank or 1
     if spec.ranks_per_node * each > cores * _threads(spec, partition):
         option = f"--ranks-per-node {spec.ranks_per_node}" if spec.ranks_per_node > 1 or each == 1 else ""
         option += f"{' with ' if option else ''}--cpus-per-rank {each}" if each > 1 else ""
-        yield Problem(option, f"{cores} cores per node", "cores")
+        yield LimitExceeded(option, f"{cores} cores per node", "cores")
 
 
 def _threads(spec: JobSpec, partition: Partition) -> int:
@@ -89,29 +89,29 @@ def _threads(spec: JobSpec, partition: Partition) -> int:
     return 1 if whole and not own else partition.threads or 1
 
 
-def _memory(spec: JobSpec, partition: Partition) -> Iterator[Problem]:
+def _memory(spec: JobSpec, partition: Partition) -> Iterator[LimitExceeded]:
     if not partition.memory_mb:
         return
     limit = f"{partition.memory_mb}M of memory per node"
     if spec.memory and megabytes(spec.memory) > partition.memory_mb:
-        yield Problem(f"--memory {spec.memory}", limit, "memory")
+        yield LimitExceeded(f"--memory {spec.memory}", limit, "memory")
     cores = spec.ranks_per_node * (spec.cpus_per_rank or 1)
     if spec.memory_per_cpu and megabytes(spec.memory_per_cpu) * cores > partition.memory_mb:
-        yield Problem(f"--memory-per-cpu {spec.memory_per_cpu} for {cores} cores", limit, "memory")
+        yield LimitExceeded(f"--memory-per-cpu {spec.memory_per_cpu} for {cores} cores", limit, "memory")
 
 
-def _gpus(spec: JobSpec, partition: Partition, most: int) -> Iterator[Problem]:
+def _gpus(spec: JobSpec, partition: Partition, most: int) -> Iterator[LimitExceeded]:
     wanted = spec.gpus_per_node or 0
     option = f"--gpus-per-node {wanted}"
     if partition.gpus is not None and wanted > partition.gpus:
         having = (
             f"{partition.gpus} GPU{'s' * (partition.gpus != 1)} per node" if partition.gpus else "no GPUs"
         )
-        yield Problem(option, having, "GPUs")
+        yield LimitExceeded(option, having, "GPUs")
     elif partition.gpus is None and most and wanted > most:
-        yield Problem(option, f"an unknown number of GPUs (others have at most {most})", "GPUs")
+        yield LimitExceeded(option, f"an unknown number of GPUs (others have at most {most})", "GPUs")
     if spec.gpu and partition.gpu and spec.gpu != partition.gpu:
-        yield Problem(f"--gpu {spec.gpu}", f"{partition.gpu} GPUs", "GPU type")
+        yield LimitExceeded(f"--gpu {spec.gpu}", f"{partition.gpu} GPUs", "GPU type")
 
 
 def megabytes(size: str) -> float:

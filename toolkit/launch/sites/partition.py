@@ -8,7 +8,7 @@ import msgspec
 from toolkit.errors import BadInput
 from toolkit.knowledge import sbatch
 from toolkit.launch.sites.limits import states
-from toolkit.launch.sites.share import Trial, trial
+from toolkit.launch.sites.share import PartitionFit, trial
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Partition, Site
 from toolkit.near import near
@@ -17,7 +17,7 @@ _LESS = "ask for less"
 """What to do if no partition can run a job."""
 
 
-class Choice(NamedTuple):
+class PartitionChoice(NamedTuple):
     """A job in its partition.
 
     ``spec`` has the partition, and the cores, memory and features that fit there. ``partition`` is ``None``
@@ -30,7 +30,7 @@ class Choice(NamedTuple):
     why: str = ""
 
 
-def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -> Choice:
+def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -> PartitionChoice:
     """Return a job in a partition that can run it.
 
     A job stays in the partition that it names. Else it goes to the site's default partition if that can run
@@ -50,7 +50,7 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
             names cannot, naming those that can.
     """
     if not site.partitions:
-        return Choice(spec)
+        return PartitionChoice(spec)
     by_sbatch = _named_by_sbatch(spec, site)
     if "partition" in unsaid and not by_sbatch:
         return _first(spec, site, name, unsaid)
@@ -61,10 +61,14 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
         if found.problems:
             others = [part for part in site.partitions if part.name != found.partition.name]
             raise _refused(found, [trial(spec, part, site, unsaid) for part in others], name)
-    return Choice(trials[0].spec, trials[0].partition) if len(named) == len(trials) == 1 else Choice(spec)
+    return (
+        PartitionChoice(trials[0].spec, trials[0].partition)
+        if len(named) == len(trials) == 1
+        else PartitionChoice(spec)
+    )
 
 
-def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> Choice:
+def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> PartitionChoice:
     """Return a job in the default partition, or in another one that can run it."""
     # If the profile names no default partition, its limits are unknown.
     usual = site.partition() or Partition(name="")
@@ -76,12 +80,12 @@ def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> Cho
     kinds = _kinds(trials[0])
     best = min(fitting, key=lambda found: len(_unstated(found.partition, kinds)))
     if best.partition is usual:
-        return Choice(best.spec, site.partition())
+        return PartitionChoice(best.spec, site.partition())
     chosen = msgspec.structs.replace(best.spec, partition=best.partition.name)
-    return Choice(chosen, best.partition, _why(trials[0], best, kinds))
+    return PartitionChoice(chosen, best.partition, _why(trials[0], best, kinds))
 
 
-def _why(usual: Trial, best: Trial, kinds: Sequence[str]) -> str:
+def _why(usual: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
     """Return why a job goes to another partition than the default one."""
     if not usual.partition.name:
         return "the profile names no default partition"
@@ -93,7 +97,7 @@ def _why(usual: Trial, best: Trial, kinds: Sequence[str]) -> str:
     return f"{why}; the profile does not state {unknown} of {best.partition.name}" if unknown else why
 
 
-def _refused(named: Trial, others: Sequence[Trial], site: str) -> BadInput:
+def _refused(named: PartitionFit, others: Sequence[PartitionFit], site: str) -> BadInput:
     """Return the error for a partition that cannot run a job, with the other partitions that can."""
     fitting = [found.partition for found in others if not found.problems]
     if others and not fitting:
@@ -109,7 +113,7 @@ def _refused(named: Trial, others: Sequence[Trial], site: str) -> BadInput:
     return BadInput(message, fix=fix)
 
 
-def _nowhere(trials: Sequence[Trial], site: str) -> BadInput:
+def _nowhere(trials: Sequence[PartitionFit], site: str) -> BadInput:
     """Return the error for a job that no partition can run, with the limits of each."""
     options = dict.fromkeys(problem.option for found in trials for problem in found.problems)
     limits: dict[str, list[str]] = {}
@@ -119,7 +123,7 @@ def _nowhere(trials: Sequence[Trial], site: str) -> BadInput:
     return BadInput(f"{', '.join(options)}: no partition of site {site} can run this ({each})", fix=_LESS)
 
 
-def _kinds(found: Trial) -> list[str]:
+def _kinds(found: PartitionFit) -> list[str]:
     """Return the kinds of limits that another partition has to state to be known to run a job."""
     kinds = [problem.kind for problem in found.problems]
     if found.spec.gpus_per_node:
@@ -132,7 +136,7 @@ def _unstated(partition: Partition, kinds: Iterable[str]) -> list[str]:
     return [kind for kind in kinds if not states(partition, kind)]
 
 
-def _limits(found: Trial) -> str:
+def _limits(found: PartitionFit) -> str:
     return " and ".join(dict.fromkeys(problem.limit for problem in found.problems))
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from toolkit.launch.sites.limits import Problem, megabytes, problems
+from toolkit.launch.sites.limits import LimitExceeded, megabytes, problems
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Partition, Site
 
@@ -16,15 +16,15 @@ _MIXED = 2
 """Features from which on the nodes of a partition are taken to differ."""
 
 
-class Trial(NamedTuple):
+class PartitionFit(NamedTuple):
     """A job as it would be in a partition, and the limits that it exceeds there."""
 
     partition: Partition
     spec: JobSpec
-    problems: tuple[Problem, ...]
+    problems: tuple[LimitExceeded, ...]
 
 
-def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[str]) -> Trial:
+def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[str]) -> PartitionFit:
     """Return a job as it would be in a partition of a site.
 
     Fields of ``FITTED`` that are ``unsaid`` change. Cores per rank become the rank's share of a node if they
@@ -43,9 +43,9 @@ def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[st
     if "constraint" in unsaid and "features" in kinds:
         changes["constraint"] = ""
     if not changes:
-        return Trial(partition, spec, found)
+        return PartitionFit(partition, spec, found)
     fitted = msgspec.structs.replace(spec, **changes)
-    return Trial(partition, fitted, _problems(fitted, partition, site))
+    return PartitionFit(partition, fitted, _problems(fitted, partition, site))
 
 
 def cores_of_rank(spec: JobSpec, partition: Partition) -> int | None:
@@ -66,7 +66,7 @@ def cores_of_rank(spec: JobSpec, partition: Partition) -> int | None:
     return max(1, cores // spec.ranks_per_node)
 
 
-def _problems(spec: JobSpec, partition: Partition, site: Site) -> tuple[Problem, ...]:
+def _problems(spec: JobSpec, partition: Partition, site: Site) -> tuple[LimitExceeded, ...]:
     most = max((part.gpus or 0 for part in site.partitions), default=0)
     whole = msgspec.structs.replace(spec, sbatch=(*site.defaults.sbatch, *spec.sbatch))
     return tuple(problems(whole, partition, most))

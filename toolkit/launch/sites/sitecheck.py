@@ -8,13 +8,13 @@ from toolkit.launcher import at as launcher_at
 from toolkit.model.facts import HostFacts
 from toolkit.model.site import Partition, Site
 from toolkit.model.sitefacts import PartitionFacts, SiteFacts
-from toolkit.probe.asking import Words
+from toolkit.probe.asking import SiteWords
 from toolkit.scheduler.times import minutes
 
 State = Literal["holds", "differs", "undecided"]
 
 
-class Point(NamedTuple):
+class ProfileCheck(NamedTuple):
     """One thing that a profile says: whether it holds, and what the cluster says in its place."""
 
     field: str
@@ -22,16 +22,16 @@ class Point(NamedTuple):
     text: str
 
 
-def words(site: Site) -> Words:
+def words(site: Site) -> SiteWords:
     """Return what has to be looked for on the cluster to judge a profile."""
-    return Words(
+    return SiteWords(
         modules=(*site.modules, *site.container.modules),
         commands=(site.container.command, launcher_at(site, "srun").COMMAND),
         folders=tuple(_folders(site).values()),
     )
 
 
-def points(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Point]:
+def points(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
     """Yield every point of a profile that a cluster can confirm, in the order of its fields."""
     yield from _of_scheduler(site, host)
     yield _same("architecture", site.architecture, host.architecture, host.cite("architecture"))
@@ -45,33 +45,33 @@ def points(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Point]:
         yield from _of_partition(f"partitions[{number}]", part, facts)
 
 
-def _of_scheduler(site: Site, host: HostFacts) -> Iterator[Point]:
+def _of_scheduler(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
     if site.scheduler != "slurm":
-        yield Point("scheduler", "undecided", f"{site.scheduler} is not asked by toolkit")
+        yield ProfileCheck("scheduler", "undecided", f"{site.scheduler} is not asked by toolkit")
     elif host.slurm is None:
         state: State = "differs" if "slurm" in host.absent else "undecided"
-        yield Point("scheduler", state, f"slurm: {host.cite('slurm')}")
+        yield ProfileCheck("scheduler", state, f"slurm: {host.cite('slurm')}")
     else:
-        yield Point("scheduler", "holds", f"slurm {host.slurm.version}")
+        yield ProfileCheck("scheduler", "holds", f"slurm {host.slurm.version}")
 
 
-def _same(field: str, said: str, found: str | None, why: str) -> Point:
+def _same(field: str, said: str, found: str | None, why: str) -> ProfileCheck:
     if found is None:
-        return Point(field, "undecided", f"{said}: {why}")
-    return Point(
+        return ProfileCheck(field, "undecided", f"{said}: {why}")
+    return ProfileCheck(
         field, "holds" if said == found else "differs", said if said == found else f"{said}: it is {found}"
     )
 
 
-def _of_modules(site: Site, facts: SiteFacts) -> Iterator[Point]:
+def _of_modules(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     fields = [f"modules[{n}]" for n in range(len(site.modules))]
     fields += [f"container.modules[{n}]" for n in range(len(site.container.modules))]
     for number, (field, name) in enumerate(zip(fields, words(site).modules, strict=True)):
         said = _nth(facts.loaded, number)
         if said is None:
-            yield Point(field, "undecided", f"{name}: it was not tried")
+            yield ProfileCheck(field, "undecided", f"{name}: it was not tried")
         else:
-            yield Point(field, "differs" if said else "holds", f"{name}: {said}" if said else name)
+            yield ProfileCheck(field, "differs" if said else "holds", f"{name}: {said}" if said else name)
 
 
 def _folders(site: Site) -> dict[str, str]:
@@ -86,65 +86,65 @@ def _folders(site: Site) -> dict[str, str]:
     return found
 
 
-def _of_folders(site: Site, facts: SiteFacts) -> Iterator[Point]:
+def _of_folders(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     for number, (field, folder) in enumerate(_folders(site).items()):
         # A job has the variables of the shell that submitted it, which the probe's job had not.
         on_nodes = field != "directory" and not folder.startswith("$")
         there = _nth(facts.there_nodes if on_nodes else facts.there, number)
         where = "compute nodes" if on_nodes else "the login host"
         if field == "scratch" and not on_nodes:
-            yield Point(field, "undecided", f"{folder}: only a job knows it")
+            yield ProfileCheck(field, "undecided", f"{folder}: only a job knows it")
         elif there is None:
-            yield Point(field, "undecided", f"{folder}: {where}: it was not looked for")
+            yield ProfileCheck(field, "undecided", f"{folder}: {where}: it was not looked for")
         else:
             text = folder if there else f"{folder}: no such folder on {where}"
-            yield Point(field, "holds" if there else "differs", text)
+            yield ProfileCheck(field, "holds" if there else "differs", text)
 
 
-def _of_network(site: Site, host: HostFacts) -> Iterator[Point]:
+def _of_network(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
     if not site.network:
         return
     if host.compute_nodes is None or host.interfaces is None:
-        yield Point("network", "undecided", f"{site.network}: no compute node was asked")
+        yield ProfileCheck("network", "undecided", f"{site.network}: no compute node was asked")
         return
     there = site.network in host.interfaces
     said = site.network if there else f"{site.network}: nodes have {' '.join(host.interfaces) or 'none'}"
-    yield Point("network", "holds" if there else "differs", said)
+    yield ProfileCheck("network", "holds" if there else "differs", said)
 
 
-def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Point]:
+def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
     """Yield whether the runtime is found, after its modules where there are any."""
     command, field = site.container.command, "container.command"
     asked = len(words(site).commands)
     path = _nth(facts.commands[-asked:] if facts.commands else None, 0)
     if path:
-        yield Point(field, "holds", f"{command}: {path}")
+        yield ProfileCheck(field, "holds", f"{command}: {path}")
     elif host.runtime and posixpath.basename(host.runtime.path) == posixpath.basename(command):
-        yield Point(field, "holds", f"{command}: {host.runtime.path}")
+        yield ProfileCheck(field, "holds", f"{command}: {host.runtime.path}")
     elif path is not None:
-        yield Point(field, "differs", f"{command}: not found on PATH, with the modules loaded")
+        yield ProfileCheck(field, "differs", f"{command}: not found on PATH, with the modules loaded")
     else:
-        yield Point(field, "undecided", f"{command}: it was not looked for with the modules loaded")
+        yield ProfileCheck(field, "undecided", f"{command}: it was not looked for with the modules loaded")
 
 
-def _of_launch(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Point]:
+def _of_launch(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
     if site.launch.launcher != "srun":
         path = _nth(facts.commands[-1:] if facts.commands else None, 0)
         state: State = "undecided" if path is None else "holds" if path else "differs"
         command = launcher_at(site, "srun").COMMAND
-        yield Point("launch.launcher", state, f"{command}: {path or 'not found on PATH'}")
+        yield ProfileCheck("launch.launcher", state, f"{command}: {path or 'not found on PATH'}")
     if not site.launch.mpi:
         return
     types = host.slurm.mpi_types if host.slurm else None
     if types is None:
-        yield Point("launch.mpi", "undecided", f"{site.launch.mpi}: {host.cite('slurm.mpi_types')}")
+        yield ProfileCheck("launch.mpi", "undecided", f"{site.launch.mpi}: {host.cite('slurm.mpi_types')}")
     else:
         there = site.launch.mpi in types
         said = site.launch.mpi if there else f"{site.launch.mpi}: srun offers {' '.join(types)}"
-        yield Point("launch.mpi", "holds" if there else "differs", said)
+        yield ProfileCheck("launch.mpi", "holds" if there else "differs", said)
 
 
-def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[Point]:
+def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     usual = site.defaults
     if usual.partition and not site.partitions:
         found = _named(facts, usual.partition)
@@ -162,19 +162,19 @@ def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[Point]:
         most = minutes(part.max_time)
         fits = most is None or wanted <= most
         said = usual.time if fits else f"{usual.time}: {part.name} takes at most {part.max_time}"
-        yield Point("defaults.time", "holds" if fits else "differs", said)
+        yield ProfileCheck("defaults.time", "holds" if fits else "differs", said)
 
 
-def _member(field: str, name: str, known: tuple[str, ...] | None) -> Point:
+def _member(field: str, name: str, known: tuple[str, ...] | None) -> ProfileCheck:
     if not known:
-        return Point(field, "undecided", f"{name}: sacctmgr does not tell")
+        return ProfileCheck(field, "undecided", f"{name}: sacctmgr does not tell")
     there = name in known
-    return Point(
+    return ProfileCheck(
         field, "holds" if there else "differs", name if there else f"{name}: yours are {' '.join(known)}"
     )
 
 
-def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Point]:
+def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[ProfileCheck]:
     found = _named(facts, part.name)
     yield from _presence(f"{path}.name", part.name, found, facts)
     if found is None:
@@ -195,32 +195,36 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Poin
     for number, feature in enumerate(part.features):
         field = f"{path}.features[{number}]"
         if found.features is None:
-            yield Point(field, "undecided", f"{part.name}: {feature}: features were not asked")
+            yield ProfileCheck(field, "undecided", f"{part.name}: {feature}: features were not asked")
         else:
             there = feature in found.features
             said = f"{part.name}: {feature}" if there else f"{part.name}: no node has {feature}"
-            yield Point(field, "holds" if there else "differs", said)
+            yield ProfileCheck(field, "holds" if there else "differs", said)
 
 
-def _presence(field: str, name: str, found: PartitionFacts | None, facts: SiteFacts) -> Iterator[Point]:
+def _presence(
+    field: str, name: str, found: PartitionFacts | None, facts: SiteFacts
+) -> Iterator[ProfileCheck]:
     if facts.partitions is None:
-        yield Point(field, "undecided", f"{name}: sinfo did not answer")
+        yield ProfileCheck(field, "undecided", f"{name}: sinfo did not answer")
     elif found is None:
         known = " ".join(part.name for part in facts.partitions)
-        yield Point(field, "differs", f"{name}: there is no such partition; there are {known}")
+        yield ProfileCheck(field, "differs", f"{name}: there is no such partition; there are {known}")
     else:
-        yield Point(field, "holds" if found.up else "differs", name if found.up else f"{name}: it is down")
+        yield ProfileCheck(
+            field, "holds" if found.up else "differs", name if found.up else f"{name}: it is down"
+        )
 
 
-def _limit(field: str, part: str, said: str | int, now: str | int | None) -> Point:
+def _limit(field: str, part: str, said: str | int, now: str | int | None) -> ProfileCheck:
     """Compare a number or a time; two ways to write one time are the same."""
     if now is None:
-        return Point(field, "undecided", f"{part}: {said}: it is not told")
+        return ProfileCheck(field, "undecided", f"{part}: {said}: it is not told")
     same = said == now
     if isinstance(said, str) and isinstance(now, str) and field.endswith("max_time"):
         same = minutes(said) == minutes(now)
     name = field.rpartition(".")[2].replace("_", " ")
-    return Point(
+    return ProfileCheck(
         field, "holds" if same else "differs", f"{part}: {name} {said}" + ("" if same else f", it is {now}")
     )
 

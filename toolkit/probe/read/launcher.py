@@ -60,7 +60,7 @@ def of_folders(libraries: Section, environment: Section) -> tuple[HostMpi, ...]:
     return tuple(_of_folder(library, environment) for library in mpi_library.apart(libraries))
 
 
-def _of_folder(library: mpi_library.Library, environment: Section) -> HostMpi:
+def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi:
     prefix = posixpath.dirname(posixpath.dirname(library.found))
     version = _IN_PATH.search(library.path)
     mpi = HostMpi(
@@ -73,7 +73,7 @@ def _of_folder(library: mpi_library.Library, environment: Section) -> HostMpi:
     return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found)
 
 
-def _with_library(mpi: HostMpi, library: mpi_library.Library, environment: Section) -> HostMpi:
+def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Section) -> HostMpi:
     exported = tuple(variables(environment)) if mpi.leaks is not None else None
     return msgspec.structs.replace(
         mpi,

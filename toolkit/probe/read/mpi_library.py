@@ -26,7 +26,7 @@ _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class MpiLibrary:
     """An MPI library and what the probe says of it: the lines by their first word."""
 
     path: str
@@ -146,12 +146,12 @@ class Library:
         return self.path in self.values("origin") or "OPAL_PREFIX" in (exported or ()) or alone
 
 
-def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, Library]]:
+def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibrary]]:
     """Return the libraries beside each launcher (the loader's own under ``""``), and all by their paths."""
     beside: dict[str, list[str]] = {}
-    known: dict[str, Library] = {}
+    known: dict[str, MpiLibrary] = {}
     launcher = ""
-    library: Library | None = None
+    library: MpiLibrary | None = None
     for line in section.lines:
         word, _, rest = line.partition(" ")
         if word == "launcher":
@@ -160,13 +160,13 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, Library
         elif word == "beside":
             beside.setdefault(launcher, []).append(rest)
         elif word == "library":
-            library = known.setdefault(rest, Library(rest, whole=section.ok))
+            library = known.setdefault(rest, MpiLibrary(rest, whole=section.ok))
         elif library is not None:
             library.said.setdefault(word, []).append(rest)
     return beside, known
 
 
-def of_launcher(launcher: str, implementation: str, section: Section) -> Library | None:
+def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibrary | None:
     """Return the library of a launcher: one of its own kind beside it, else the loader's first such one."""
     beside, known = libraries(section)
     for path in (*beside.get(launcher, ()), *beside.get("", ())):
@@ -176,7 +176,7 @@ def of_launcher(launcher: str, implementation: str, section: Section) -> Library
     return None
 
 
-def apart(section: Section) -> tuple[Library, ...]:
+def apart(section: Section) -> tuple[MpiLibrary, ...]:
     """Return the libraries that the probe found without a launcher, in the order in which it looked."""
     beside, known = libraries(section)
     there = {path for launcher, paths in beside.items() if launcher not in {"", APART} for path in paths}
@@ -192,12 +192,12 @@ def is_mvapich(launcher: str, section: Section) -> bool:
     return kinds == {"mvapich2"}
 
 
-def sonames(library: Library) -> tuple[str, ...] | None:
+def sonames(library: MpiLibrary) -> tuple[str, ...] | None:
     """Return what is loaded with a library, sorted; ``None`` where that could not be followed."""
     return tuple(sorted(library.closure)) if library.followed else None
 
 
-def folders(library: Library) -> tuple[str, ...] | None:
+def folders(library: MpiLibrary) -> tuple[str, ...] | None:
     """Return the folders of a library and of all that it and its components load, its own first."""
     if not library.followed:
         return None
@@ -205,47 +205,47 @@ def folders(library: Library) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(posixpath.dirname(path) for path in where))
 
 
-def outside(library: Library, prefix: str) -> tuple[str, ...] | None:
+def outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | None:
     """Return what a library and its components load that is not below the folder that it is installed in."""
     if not library.followed:
         return None
     return tuple(sorted(name for name, path in library.carried.items() if not _below(library, path, prefix)))
 
 
-def taken(library: Library) -> dict[str, tuple[str, ...]] | None:
+def taken(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
     """Return what each component loads besides, sorted; ``None`` where that could not be followed."""
     if not library.followed:
         return None
     return {name: tuple(sorted(files)) for name, files in sorted(library.taken.items())}
 
 
-def places(library: Library) -> dict[str, str] | None:
+def places(library: MpiLibrary) -> dict[str, str] | None:
     """Return in which folder each of what it and its components load was found, where it was."""
     if not library.followed:
         return None
     return {name: posixpath.dirname(path) for name, path in sorted(library.carried.items()) if path}
 
 
-def _below(library: Library, path: str, prefix: str) -> bool:
+def _below(library: MpiLibrary, path: str, prefix: str) -> bool:
     folder = posixpath.dirname(path)
     places = dict(line.split(" ", 1) for line in library.values("folder") if " " in line)
     real = places.get(folder, folder)
     return bool(path) and is_below(real, prefix)
 
 
-def ucx(library: Library) -> str | None:
+def ucx(library: MpiLibrary) -> str | None:
     """Return the version of UCX that is loaded with a library, if its libucp names just one."""
     named = set(library.values("ucx"))
     return named.pop() if len(named) == 1 else None
 
 
-def fabric(library: Library) -> str | None:
+def fabric(library: MpiLibrary) -> str | None:
     """Return the newest version of its interface that the libfabric loaded with a library has."""
     told = [said.split(".") for said in library.values("fabric") if _VERSION.match(said)]
     return ".".join(max(told, key=lambda parts: [int(part) for part in parts])) if told else None
 
 
-def glibc_needed(library: Library, prefix: str) -> str | None:
+def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
     """Return the newest C library that it needs, or anything that would be mounted with it.
 
     Of a library whose prefix the system's own is, all counts; of another, what is the system's stays behind.

@@ -9,7 +9,7 @@ from toolkit.probe.evidence import Section
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class PmixLibrary:
     """A libpmix: where it is, which release, and how that was told."""
 
     path: str
@@ -17,26 +17,28 @@ class Library:
     how: str
 
 
-def libraries(section: Section) -> tuple[Library, ...]:
+def libraries(section: Section) -> tuple[PmixLibrary, ...]:
     """Read the ``file`` and ``says`` lines: every libpmix that was found.
 
     The real file name tells the release; what the library says of itself may be ``5.0.7a1`` for
     the release 5.0.7, so it is asked second.
     """
-    found: list[Library] = []
+    found: list[PmixLibrary] = []
     path = ""
     for line in (*section.lines, "file "):
         if line.startswith("file "):
             if path and (by_name := knowledge.pmix_of_file(path)):
-                found.append(Library(path, by_name, "its file name"))
+                found.append(PmixLibrary(path, by_name, "its file name"))
             path = line.removeprefix("file ").strip()
         elif line.startswith("says OpenPMIx ") and path and not knowledge.pmix_of_file(path):
-            found.append(Library(path, line.removeprefix("says OpenPMIx ").strip(), "what it says of itself"))
+            found.append(
+                PmixLibrary(path, line.removeprefix("says OpenPMIx ").strip(), "what it says of itself")
+            )
             path = ""
     return tuple(found)
 
 
-def server(section: Section, mpi_types: tuple[str, ...]) -> Library | None:
+def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     """Choose the library that Slurm's plugin opens.
 
     It is the one that the plugin names or is linked with, and nobody knows which if that one cannot

@@ -12,7 +12,7 @@ from toolkit.program.script.names import Names, loaded
 
 
 @dataclass(slots=True)
-class Found:
+class ModuleJoins:
     """What a module shows of the ranks; ``hidden`` names calls behind which code may be."""
 
     joins: set[str] = field(default_factory=set)
@@ -21,9 +21,9 @@ class Found:
     trainer: bool = False
 
 
-def found_in(tree: ast.Module, names: Names) -> Found:
+def found_in(tree: ast.Module, names: Names) -> ModuleJoins:
     """Return how a module joins its ranks."""
-    result = Found()
+    result = ModuleJoins()
     variables = frozenset(joins().ranks.variables)
     whole = (alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names)
     for meaning in (*names.meanings.values(), *names.stars, *whole):
@@ -39,7 +39,7 @@ def found_in(tree: ast.Module, names: Names) -> Found:
     return result
 
 
-def _look_at_call(call: ast.Call, names: Names, result: Found) -> None:
+def _look_at_call(call: ast.Call, names: Names, result: ModuleJoins) -> None:
     name = names.dotted(call.func)
     result.trainer |= name == "toolkit.trainers.command.run"
     if loaded(call, names) == "":

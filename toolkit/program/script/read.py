@@ -13,7 +13,7 @@ from pathlib import Path
 from toolkit.knowledge.joins import joins
 from toolkit.program.script.facts import Import, ScriptFacts, SyntaxFault
 from toolkit.program.script.imports import imports_of
-from toolkit.program.script.joins import Found, found_in
+from toolkit.program.script.joins import ModuleJoins, found_in
 from toolkit.program.script.names import names_of
 from toolkit.program.script.project import Project, project_of
 
@@ -25,7 +25,7 @@ _LONGEST = 4 << 20
 @dataclass(slots=True)
 class _Reading:
     project: Project
-    found: Found = field(default_factory=Found)
+    found: ModuleJoins = field(default_factory=ModuleJoins)
     imports: list[Import] = field(default_factory=list)
     missing: list[Import] = field(default_factory=list)
     faults: list[SyntaxFault] = field(default_factory=list)

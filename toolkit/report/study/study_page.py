@@ -9,7 +9,7 @@ from toolkit.report.plain import shown
 from toolkit.report.study.page_style import STYLE
 from toolkit.report.study.plot_style import color
 from toolkit.report.study.study_plots import Plot
-from toolkit.report.study.study_tables import Row, rows
+from toolkit.report.study.study_tables import SizeRow, rows
 from toolkit.study.limits import duration, percent
 from toolkit.study.report import Report
 
@@ -139,7 +139,7 @@ def _figures(report: Report) -> str:
     return "\n".join([*parts, f"</div>{note}</p></section>"])
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: SizeRow) -> list[str]:
     single, rate = row.runs == 1, _NONE
     if row.rate is not None and row.rate_low is not None and row.rate_high is not None:
         rate = _ranged(row.rate, row.rate_low, row.rate_high, number, single=single)

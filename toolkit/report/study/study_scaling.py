@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from toolkit.report.study.plot_style import GREY, PALE, PREDICTED, color, legend, marker
 from toolkit.study.fit import further
-from toolkit.study.report import Line, Report
-from toolkit.study.statistics import Measured, Spread
+from toolkit.study.report import Report, ReportCurve
+from toolkit.study.statistics import Measured, MedianSpread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Value = Callable[[Measured], Spread | None]
+Value = Callable[[Measured], MedianSpread | None]
 
 
 def times(axes: "Axes", report: Report) -> None:
@@ -63,7 +63,7 @@ def efficiency(axes: "Axes", report: Report) -> None:
     _ranks(axes, report)
 
 
-def _measured(axes: "Axes", line: Line, number: int, value: Value) -> None:
+def _measured(axes: "Axes", line: ReportCurve, number: int, value: Value) -> None:
     found = [(point.ranks, value(point)) for point in line.curve.points]
     told = [(ranks, spread) for ranks, spread in found if spread]
     ys = [spread.value for _, spread in told]
@@ -82,7 +82,7 @@ def _measured(axes: "Axes", line: Line, number: int, value: Value) -> None:
     )
 
 
-def _predicted(axes: "Axes", line: Line, number: int, value: Callable[..., Spread]) -> None:
+def _predicted(axes: "Axes", line: ReportCurve, number: int, value: Callable[..., MedianSpread]) -> None:
     if line.fit is None or not further(line.curve):
         return
     sizes = [line.curve.points[-1].ranks, *further(line.curve)[:2]]
@@ -150,8 +150,8 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
     )
 
 
-def _inverse(spread: Spread, work: float | None, ranks: float = 1) -> Spread:
+def _inverse(spread: MedianSpread, work: float | None, ranks: float = 1) -> MedianSpread:
     """Turn times into rates of some work, or speed-ups into parts of the ideal."""
     if work is None:
-        return Spread(spread.value / ranks, spread.low / ranks, spread.high / ranks)
-    return Spread(work / spread.value, work / spread.high, work / spread.low)
+        return MedianSpread(spread.value / ranks, spread.low / ranks, spread.high / ranks)
+    return MedianSpread(work / spread.value, work / spread.high, work / spread.low)

@@ -10,8 +10,8 @@ import msgspec
 from toolkit.number import number
 from toolkit.report.plain import one_line
 from toolkit.study import fit
-from toolkit.study.report import Line, Report
-from toolkit.study.statistics import Spread
+from toolkit.study.report import Report, ReportCurve
+from toolkit.study.statistics import MedianSpread
 
 TITLES = (
     "series", "kind", "ranks", "nodes", "runs", "seconds", "seconds_low", "seconds_high", "rate", "rate_low",
@@ -23,7 +23,7 @@ _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Begins a formula in a spreadsheet; the last four are the full-width forms."""
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
     """One size of a curve; of a prediction, ``low`` and ``high`` hold 95 of 100 measurements."""
 
     series: str
@@ -45,7 +45,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     waiting: float | None
 
 
-def rows(report: Report, *, predicted: bool = True) -> list[Row]:
+def rows(report: Report, *, predicted: bool = True) -> list[SizeRow]:
     """Return what was measured of each curve, then what is predicted of it."""
     return [
         row for line in report.lines for row in (*_measured(line), *(_predicted(line) if predicted else ()))
@@ -129,9 +129,9 @@ def latex_of(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _measured(line: Line) -> Iterator[Row]:
+def _measured(line: ReportCurve) -> Iterator[SizeRow]:
     for point in line.curve.points:
-        yield Row(
+        yield SizeRow(
             series=line.label,
             kind="measured",
             ranks=point.ranks,
@@ -146,14 +146,14 @@ def _measured(line: Line) -> Iterator[Row]:
         )
 
 
-def _predicted(line: Line) -> Iterator[Row]:
+def _predicted(line: ReportCurve) -> Iterator[SizeRow]:
     if line.fit is None:
         return
     work = _work(line)
     for ranks in fit.further(line.curve):
         seconds, speedup = line.fit.seconds(ranks), line.fit.speedup(ranks)
-        rate = Spread(work / seconds.value, work / seconds.high, work / seconds.low) if work else None
-        yield Row(
+        rate = MedianSpread(work / seconds.value, work / seconds.high, work / seconds.low) if work else None
+        yield SizeRow(
             series=line.label,
             kind="predicted",
             ranks=ranks,
@@ -168,18 +168,18 @@ def _predicted(line: Line) -> Iterator[Row]:
         )
 
 
-def _work(line: Line) -> float | None:
+def _work(line: ReportCurve) -> float | None:
     """Return the units of an epoch."""
     base = line.curve.base
     return base.rate.value * base.seconds.value if base.rate else None
 
 
-def _named(name: str, spread: Spread | None) -> dict[str, Any]:
+def _named(name: str, spread: MedianSpread | None) -> dict[str, Any]:
     value, low, high = _three(spread) if spread else (None, None, None)
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
-def _three(spread: Spread) -> tuple[float, float, float]:
+def _three(spread: MedianSpread) -> tuple[float, float, float]:
     return (round(spread.value, 6), round(spread.low, 6), round(spread.high, 6))
 
 

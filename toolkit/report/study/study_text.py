@@ -4,7 +4,7 @@ import textwrap
 
 from toolkit.number import number
 from toolkit.report.plain import joined, one_line
-from toolkit.report.study.study_tables import Row, rows
+from toolkit.report.study.study_tables import SizeRow, rows
 from toolkit.report.table import table
 from toolkit.study.report import Report
 
@@ -44,7 +44,7 @@ def text_of(report: Report, width: int = 100) -> str:
     return "\n\n".join(parts)
 
 
-def _cells(row: Row, *, rated: bool) -> list[str]:
+def _cells(row: SizeRow, *, rated: bool) -> list[str]:
     guess = "~" if row.kind == "predicted" else ""
     full = round(_BAR * min(max(row.efficiency, 0.0), 1.0))
     return [

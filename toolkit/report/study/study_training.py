@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.model.study import EpochFigure
 from toolkit.report.study.plot_style import PALE, color, legend, marker
-from toolkit.study.report import Line, Report
+from toolkit.study.report import Report, ReportCurve
 from toolkit.study.statistics import Measured
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
     legend(axes)
 
 
-def _chosen(report: Report) -> list[tuple[Line, list[Measured]]]:
+def _chosen(report: Report) -> list[tuple[ReportCurve, list[Measured]]]:
     """Return the sizes whose accuracy is drawn: of several series, the smallest and the largest of each."""
     most = max(2, _MOST // len(report.lines))
     drawn: list[object] = []

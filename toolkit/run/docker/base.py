@@ -32,7 +32,7 @@ LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/s
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class BaseImage:
     """An image to start from: ``reference`` for FROM, and where it came from, for people and labels."""
 
     reference: str
@@ -51,7 +51,7 @@ def local_name(release: str) -> str:
 
 def ensure_base(
     client: "DockerClient", release: str, published: str, tell: Tell, *, fresh: bool = False
-) -> Base:
+) -> BaseImage:
     """Return the base of a Debian ``release``, made or fetched if the engine has none.
 
     What the engine has is used again, so that images stay on the base that they were built on;
@@ -95,13 +95,13 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
         ) from error
 
 
-def _describe(image: "Image", name: str, published: str) -> Base:
+def _describe(image: "Image", name: str, published: str) -> BaseImage:
     repository = published.partition(":")[0]
     for reference in image.attrs.get("RepoDigests") or ():
         # An image that was bootstrapped here has one too once somebody pushed it to a registry of theirs.
         if reference.partition("@")[0] == repository:
-            return Base(reference, reference.partition("@")[2], published=True)
-    return Base(name, image.id, published=False)
+            return BaseImage(reference, reference.partition("@")[2], published=True)
+    return BaseImage(name, image.id, published=False)
 
 
 def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":

@@ -46,7 +46,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     published: tuple[str, str] = ("127.0.0.1", "")
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class NodeContainer(msgspec.Struct, frozen=True, kw_only=True):
     """A container as it is; ``state`` is Docker's word: ``running``, ``exited``, ``created``…"""
 
     name: str
@@ -115,7 +115,7 @@ class Nodes:
         self.client = client
         self._api = client.api
 
-    def found(self, label: str) -> dict[str, Found]:
+    def found(self, label: str) -> dict[str, NodeContainer]:
         """Return the containers that carry ``label`` (``KEY`` or ``KEY=VALUE``), running or not."""
         with speaking("listing containers"):
             listed = self._api.containers(all=True, filters={"label": label})
@@ -231,8 +231,8 @@ class Nodes:
                 raise
 
 
-def _as_found(entry: Mapping[str, Any]) -> Found:
-    return Found(
+def _as_found(entry: Mapping[str, Any]) -> NodeContainer:
+    return NodeContainer(
         name=entry["Names"][0].lstrip("/"),
         state=entry["State"],
         labels=entry["Labels"] or {},

@@ -49,7 +49,7 @@ ESSENTIAL = ("?essential", "?priority(required)", "apt", "usrmerge-")
 """What a minimal system is, in the package manager's words; usr-is-merged does for usrmerge, without Perl."""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class PackageFiles(msgspec.Struct, frozen=True, kw_only=True):
     """The files of each set, and the time, in seconds, at which the newest package list was made."""
 
     sets: dict[str, tuple[LockedFile, ...]]
@@ -64,7 +64,7 @@ def files_of(
     tell: Tell,
     *,
     from_nothing: bool,
-) -> Answer:
+) -> PackageFiles:
     """Return the files that installing each set of packages would take, asked in a container of ``image``.
 
     ``from_nothing`` counts nothing as installed, and asks Debian's archive of ``release``; else the image's
@@ -112,7 +112,7 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
     return "\n".join((*lines, *(f"deb {where} {release}-security {areas}" for where in security[:1])))
 
 
-def read(lines: Sequence[str], mirrors: Mirrors) -> Answer:
+def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
     """Read what the package manager printed; ``mirrors`` are those that this machine knows."""
     sets: dict[str, list[LockedFile]] = {}
     current: list[LockedFile] = []
@@ -124,7 +124,7 @@ def read(lines: Sequence[str], mirrors: Mirrors) -> Answer:
             dates.append(int(email.utils.parsedate_to_datetime(line.removeprefix("@date ")).timestamp()))
         elif found := _URI.match(line):
             current.append(_file(found, mirrors))
-    return Answer(
+    return PackageFiles(
         sets={name: tuple(sorted(files, key=lambda f: f.file)) for name, files in sets.items()},
         date=max(dates),
     )

@@ -34,7 +34,7 @@ class _Entry(msgspec.Struct, frozen=True):
     registrytoken: str = ""
 
 
-class _Config(msgspec.Struct, frozen=True):
+class _DockerConfig(msgspec.Struct, frozen=True):
     auths: dict[str, _Entry] | None = None
     credHelpers: dict[str, str] | None = None  # noqa: N815 - docker's name
     credsStore: str = ""  # noqa: N815 - docker's name
@@ -96,19 +96,19 @@ def login_files() -> Iterator[Path]:
         yield at_home / ".singularity" / "docker-config.json"
 
 
-def read_config(text: bytes, file: Path) -> _Config:
+def read_config(text: bytes, file: Path) -> _DockerConfig:
     """Read such a file.
 
     Raises:
         BadInput: if it is damaged. What is in it is not shown.
     """
     try:
-        return msgspec.json.decode(text or b"{}", type=_Config)
+        return msgspec.json.decode(text or b"{}", type=_DockerConfig)
     except UNDECODABLE as error:
         raise BadInput(f"{file}: is no file of docker login", fix="mend it, or log in again") from error
 
 
-def _look_up(config: _Config, host: str, file: str) -> Login | None:
+def _look_up(config: _DockerConfig, host: str, file: str) -> Login | None:
     keys = _keys(host)
     for key in keys:
         if helper := (config.credHelpers or {}).get(key):

@@ -12,7 +12,7 @@ from toolkit.run.registry.answers import unreachable
 from toolkit.run.registry.images import scope, wrong
 from toolkit.run.registry.manifest import Descriptor
 from toolkit.run.registry.name import RegistryName
-from toolkit.run.registry.session import Session
+from toolkit.run.registry.session import RegistrySession
 from toolkit.run.web.client import Response
 from toolkit.run.web.http import pause_before
 from toolkit.run.web.limits import broken_limit, of_transfer
@@ -26,7 +26,9 @@ OnGot = Callable[[int], None]
 """Told how many bytes of the blob are here."""
 
 
-def fetch_blob(session: Session, name: RegistryName, blob: Descriptor, part: Path, on_got: OnGot) -> None:
+def fetch_blob(
+    session: RegistrySession, name: RegistryName, blob: Descriptor, part: Path, on_got: OnGot
+) -> None:
     """Bring ``part`` to hold the whole blob; what it has of it already is not fetched again.
 
     Raises:
@@ -46,7 +48,7 @@ def fetch_blob(session: Session, name: RegistryName, blob: Descriptor, part: Pat
         raise wrong(f"{name}: what {session.host} sent", blob.digest, found)
 
 
-def _fill(session: Session, name: RegistryName, blob: Descriptor, part: Path, on_got: OnGot) -> None:
+def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: Path, on_got: OnGot) -> None:
     failures = 0
     with part.open("ab", buffering=0) as file:
         if file.tell() > blob.size:
@@ -62,7 +64,9 @@ def _fill(session: Session, name: RegistryName, blob: Descriptor, part: Path, on
                 session.wait(pause_before(failures))
 
 
-def _append(session: Session, name: RegistryName, blob: Descriptor, file: FileIO, on_got: OnGot) -> None:
+def _append(
+    session: RegistrySession, name: RegistryName, blob: Descriptor, file: FileIO, on_got: OnGot
+) -> None:
     done = file.tell()
     where = f"/v2/{name.repository}/blobs/{blob.digest}"
     headers = {"Range": f"bytes={done}-"} if done else {}
@@ -87,7 +91,7 @@ def begins_at(status: int, content_range: str) -> int:
     return int(found[1]) if found else -1
 
 
-def _copy(session: Session, blob: Descriptor, answer: Response, file: FileIO, on_got: OnGot) -> None:
+def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: FileIO, on_got: OnGot) -> None:
     import requests
 
     done = file.tell()

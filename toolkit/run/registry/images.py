@@ -8,12 +8,12 @@ from toolkit.run.registry.manifest import (
     MOST_BYTES,
     OCI_INDEX,
     OCI_MANIFEST,
-    Manifest,
+    ImageManifest,
     digest_of,
     read_manifest,
 )
 from toolkit.run.registry.name import RegistryName
-from toolkit.run.registry.session import TRIES, Session
+from toolkit.run.registry.session import TRIES, RegistrySession
 from toolkit.run.web.http import pause_before
 from toolkit.run.web.limits import broken_limit
 
@@ -25,7 +25,7 @@ def scope(repository: str, actions: str) -> str:
     return f"repository:{repository}:{actions}"
 
 
-def fetch_manifest(session: Session, name: RegistryName, wanted: str) -> tuple[bytes, Manifest]:
+def fetch_manifest(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[bytes, ImageManifest]:
     """Return a manifest's bytes and what they say; ``wanted`` is a tag or a digest.
 
     Raises:
@@ -42,7 +42,7 @@ def fetch_manifest(session: Session, name: RegistryName, wanted: str) -> tuple[b
     return text, read_manifest(text, str(name))
 
 
-def _read(session: Session, name: RegistryName, wanted: str) -> tuple[bytes, str]:
+def _read(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[bytes, str]:
     """Return a manifest and the digest that the registry tells; what breaks off is asked for again."""
     import requests
 
@@ -67,7 +67,7 @@ def _read(session: Session, name: RegistryName, wanted: str) -> tuple[bytes, str
     raise AssertionError("the last try returns or raises")
 
 
-def put_manifest(session: Session, name: RegistryName, text: bytes, media_type: str) -> str:
+def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, media_type: str) -> str:
     """Give an image its name in the registry, once all its blobs are there; return its digest.
 
     Raises:
@@ -85,7 +85,7 @@ def put_manifest(session: Session, name: RegistryName, text: bytes, media_type: 
     return digest
 
 
-def has_manifest(session: Session, name: RegistryName, digest: str) -> bool:
+def has_manifest(session: RegistrySession, name: RegistryName, digest: str) -> bool:
     """Tell whether the tag is this image already."""
     with session.ask(
         "HEAD",
@@ -97,7 +97,7 @@ def has_manifest(session: Session, name: RegistryName, digest: str) -> bool:
         return answer.status_code == 200 and answer.headers.get("Docker-Content-Digest") == digest
 
 
-def has_blob(session: Session, name: RegistryName, digest: str) -> bool:
+def has_blob(session: RegistrySession, name: RegistryName, digest: str) -> bool:
     """Tell whether a repository has a blob."""
     with session.ask(
         "HEAD",

@@ -47,7 +47,7 @@ class Descriptor(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
     platform: Platform | None = None
 
 
-class Manifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class ImageManifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """An index has ``manifests``, an image ``config`` and ``layers``."""
 
     schema_version: int
@@ -63,14 +63,14 @@ class Manifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
         return tuple({part.digest: part for part in parts}.values())
 
 
-def read_manifest(text: bytes, name: str) -> Manifest:
+def read_manifest(text: bytes, name: str) -> ImageManifest:
     """Read a manifest or an index.
 
     Raises:
         CheckFailed: if it is none, or what it names cannot be.
     """
     try:
-        found = msgspec.json.decode(text, type=Manifest)
+        found = msgspec.json.decode(text, type=ImageManifest)
     except UNDECODABLE as error:
         raise CheckFailed(f"{name}: its manifest cannot be read: {error}") from error
     if found.schema_version != 2:
@@ -87,12 +87,12 @@ def read_manifest(text: bytes, name: str) -> Manifest:
 
 def for_sif(layer: Descriptor, config: Descriptor) -> bytes:
     """Return the manifest of a SIF as an artifact, the same bytes for the same file."""
-    return _encoded(Manifest(2, OCI_MANIFEST, config, (layer,)))
+    return _encoded(ImageManifest(2, OCI_MANIFEST, config, (layer,)))
 
 
 def for_image(config: Descriptor, layers: tuple[Descriptor, ...]) -> bytes:
     """Return the manifest of an ordinary image."""
-    return _encoded(Manifest(2, OCI_MANIFEST, config, layers))
+    return _encoded(ImageManifest(2, OCI_MANIFEST, config, layers))
 
 
 def digest_of(content: bytes) -> str:

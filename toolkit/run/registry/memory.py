@@ -16,19 +16,19 @@ from toolkit.files import write_whole
 _MOST_REPOSITORIES = 8
 
 
-class Seen(msgspec.Struct, frozen=True):
+class RegistryMemory(msgspec.Struct, frozen=True):
     """``uploads`` maps a repository to where its half-done upload goes on; ``repositories`` have the blob."""
 
     repositories: tuple[str, ...] = ()
     uploads: dict[str, str] = {}
 
 
-def recall(host: str, digest: str) -> Seen:
+def recall(host: str, digest: str) -> RegistryMemory:
     """Return what is remembered of a blob; nothing where that cannot be read."""
     try:
-        return msgspec.json.decode(_file(host, digest).read_bytes(), type=Seen)
+        return msgspec.json.decode(_file(host, digest).read_bytes(), type=RegistryMemory)
     except (OSError, *UNDECODABLE):
-        return Seen()
+        return RegistryMemory()
 
 
 def remember_upload(host: str, digest: str, repository: str, location: str) -> None:
@@ -44,14 +44,14 @@ def remember_blob(host: str, digest: str, repository: str) -> None:
     seen = recall(host, digest)
     names = (repository, *(name for name in seen.repositories if name != repository))
     uploads = {name: where for name, where in seen.uploads.items() if name != repository}
-    _write(host, digest, Seen(names[:_MOST_REPOSITORIES], uploads))
+    _write(host, digest, RegistryMemory(names[:_MOST_REPOSITORIES], uploads))
 
 
 def _file(host: str, digest: str) -> Path:
     return cache_dir() / "registry" / quote(host, safe="") / f"{digest.removeprefix('sha256:')}.json"
 
 
-def _write(host: str, digest: str, seen: Seen) -> None:
+def _write(host: str, digest: str, seen: RegistryMemory) -> None:
     """Write for this user alone: an address of an upload may let anybody who has it write to it."""
     file = _file(host, digest)
     # A cache that takes nothing costs a transfer that begins again, and no more.

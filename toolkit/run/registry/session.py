@@ -37,7 +37,7 @@ _FIRST_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class RegistryAccess:
     """How a registry is reached; ``ca`` is a file of certificates, or a folder of them."""
 
     ca: Path | None = None
@@ -45,10 +45,10 @@ class Access:
     pause: Callable[[float], None] = time.sleep
 
 
-class Session:
+class RegistrySession:
     """Requests to the registry of ``name``, repeated while it is busy or away for a moment."""
 
-    def __init__(self, name: RegistryName, access: Access) -> None:
+    def __init__(self, name: RegistryName, access: RegistryAccess) -> None:
         self.host = name.endpoint
         self._pause = access.pause
         self._client = Client(trusted(access.ca, self.host))
@@ -176,9 +176,9 @@ class Session:
 
 
 @contextmanager
-def opened(name: RegistryName, access: Access) -> Iterator[Session]:
+def opened(name: RegistryName, access: RegistryAccess) -> Iterator[RegistrySession]:
     """Lend a session with the registry of ``name``, which was seen to answer."""
-    session = Session(name, access)
+    session = RegistrySession(name, access)
     try:
         session.find()
         yield session

@@ -10,7 +10,7 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.run.registry import memory
 from toolkit.run.registry.images import has_blob, scope
 from toolkit.run.registry.name import RegistryName
-from toolkit.run.registry.session import Session
+from toolkit.run.registry.session import RegistrySession
 from toolkit.run.web.client import Response
 from toolkit.run.web.http import pause_before
 
@@ -52,7 +52,7 @@ class _Upload:
     """The smallest chunk that the registry takes (distribution-spec: ``OCI-Chunk-Min-Length``)."""
 
 
-def send_blob(session: Session, name: RegistryName, blob: Blob, on_sent: OnSent) -> bool:
+def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent: OnSent) -> bool:
     """Bring a blob into a repository; return whether anything had to be sent.
 
     Raises:
@@ -79,13 +79,13 @@ class _NoChunksError(Exception):
     """The registry does not take a blob in pieces."""
 
 
-def _resumed(session: Session, name: RegistryName, blob: Blob) -> _Upload | None:
+def _resumed(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
     """Return an upload of an earlier run, if the registry still has it."""
     location = memory.recall(session.host, blob.digest).uploads.get(name.repository, "")
     return _asked(session, name, location, blob) if location else None
 
 
-def _asked(session: Session, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
+def _asked(session: RegistrySession, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
     """Ask how much of an upload arrived; ``None`` where the registry has given it up."""
     try:
         with session.ask("GET", location, ok=(204,), scope=_scope(name)) as answer:
@@ -97,7 +97,7 @@ def _asked(session: Session, name: RegistryName, location: str, blob: Blob) -> _
     return upload if 0 < upload.done <= blob.size else None
 
 
-def _begun(session: Session, name: RegistryName, blob: Blob) -> _Upload | None:
+def _begun(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
     """Begin an upload; ``None`` if the registry could take the blob from another repository."""
     query = ""
     others = [r for r in memory.recall(session.host, blob.digest).repositories if r != name.repository]
@@ -120,7 +120,9 @@ def _begun(session: Session, name: RegistryName, blob: Blob) -> _Upload | None:
         return _Upload(_location(answer, session), 0, int(least[:12]) if least.isdecimal() else 0)
 
 
-def _send_chunks(session: Session, name: RegistryName, blob: Blob, upload: _Upload, on_sent: OnSent) -> None:
+def _send_chunks(
+    session: RegistrySession, name: RegistryName, blob: Blob, upload: _Upload, on_sent: OnSent
+) -> None:
     """Send the rest of a blob, and close it; a break is asked about and mended some times."""
     if upload.least > _MOST_CHUNK:
         raise _NoChunksError
@@ -150,7 +152,7 @@ def _send_chunks(session: Session, name: RegistryName, blob: Blob, upload: _Uplo
     _finish(session, name, blob, upload.location, b"")
 
 
-def _patch(session: Session, name: RegistryName, upload: _Upload, data: bytes) -> None:
+def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: bytes) -> None:
     last = upload.done + len(data) - 1
     headers = {"Content-Type": "application/octet-stream", "Content-Range": f"{upload.done}-{last}"}
     answer = session.ask(
@@ -173,14 +175,16 @@ def _patch(session: Session, name: RegistryName, upload: _Upload, data: bytes) -
         upload.done = arrived(told) if told else last + 1
 
 
-def _send_whole(session: Session, name: RegistryName, blob: Blob) -> None:
+def _send_whole(session: RegistrySession, name: RegistryName, blob: Blob) -> None:
     """Send a blob in one request, for registries that take it no other way."""
     upload = _begun(session, name, blob)
     if upload is not None:
-        _finish(session, name, blob, upload.location, _Stream(blob))
+        _finish(session, name, blob, upload.location, _BlobReader(blob))
 
 
-def _finish(session: Session, name: RegistryName, blob: Blob, location: str, data: "bytes | _Stream") -> None:
+def _finish(
+    session: RegistrySession, name: RegistryName, blob: Blob, location: str, data: "bytes | _BlobReader"
+) -> None:
     headers = {"Content-Type": "application/octet-stream", "Content-Length": str(len(data))}
     where = with_digest(session.absolute(location), blob.digest)
     answer = session.ask("PUT", where, ok=(201, 204), scope=_scope(name), headers=headers, tries=1, data=data)
@@ -204,7 +208,7 @@ def arrived(header: str) -> int:
     return int(found[1]) + 1 if found and found[1] != "0" else 0
 
 
-def _location(answer: Response, session: Session) -> str:
+def _location(answer: Response, session: RegistrySession) -> str:
     where = answer.headers.get("Location", "")
     if not where:
         raise CheckFailed(f"{session.host} does not say where an upload goes on")
@@ -215,7 +219,7 @@ def _scope(name: RegistryName) -> str:
     return scope(name.repository, "pull,push")
 
 
-class _Stream:
+class _BlobReader:
     """A blob as a file that requests reads, with its length."""
 
     def __init__(self, blob: Blob) -> None:

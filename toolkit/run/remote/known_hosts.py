@@ -41,7 +41,7 @@ class HostKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KnownHost:
     """A line of a known_hosts file; ``where`` is ``FILE:LINE``, ``marker`` is empty on an ordinary line."""
 
     where: str
@@ -63,10 +63,10 @@ class Judgement:
     """What known_hosts files say of a key, and the line that says so."""
 
     verdict: Verdict
-    entry: Entry | None = None
+    entry: KnownHost | None = None
 
 
-def read_entries(text: str, file: str) -> Iterator[Entry]:
+def read_entries(text: str, file: str) -> Iterator[KnownHost]:
     """Yield the lines that can be understood; ``ssh`` skips the others as well."""
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split()
@@ -75,7 +75,7 @@ def read_entries(text: str, file: str) -> Iterator[Entry]:
             continue
         if (blob := _blob(fields[1], fields[2])) is not None:
             names = tuple(fields[0].split(","))
-            yield Entry(f"{file}:{number}", marker, names, HostKey(fields[1], blob))
+            yield KnownHost(f"{file}:{number}", marker, names, HostKey(fields[1], blob))
 
 
 def names_of(host: str, port: int) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def names_of(host: str, port: int) -> tuple[str, ...]:
     return (host.lower(),) if port == 22 else (f"[{host.lower()}]:{port}", host.lower())
 
 
-def judge(entries: Iterable[Entry], names: tuple[str, ...], key: HostKey) -> Judgement:
+def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) -> Judgement:
     """Judge the key that a host offers, by the entries for its ``names``.
 
     A key that is revoked under any name is refused. Of several keys for a name, each is accepted. The second
@@ -106,13 +106,13 @@ def judge(entries: Iterable[Entry], names: tuple[str, ...], key: HostKey) -> Jud
     return Judgement("other-kind", plain[0]) if plain else Judgement("unknown")
 
 
-def kinds_of(entries: Iterable[Entry], names: tuple[str, ...]) -> tuple[str, ...]:
+def kinds_of(entries: Iterable[KnownHost], names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the kinds of key that are listed for a host; asking for these first finds a known key."""
     found = (e.key.kind for name in names for e in entries if not e.marker and is_named(e, name))
     return tuple(dict.fromkeys(found))
 
 
-def is_named(entry: Entry, name: str) -> bool:
+def is_named(entry: KnownHost, name: str) -> bool:
     """Return whether an entry is for ``name``; a negated pattern that matches excludes it."""
     named = False
     for pattern in entry.names:
@@ -143,7 +143,7 @@ def _matches(pattern: str, name: str) -> bool:
     return re.fullmatch(wild, name) is not None
 
 
-def _first(entries: Iterable[Entry], fits: Callable[[Entry], bool]) -> Entry | None:
+def _first(entries: Iterable[KnownHost], fits: Callable[[KnownHost], bool]) -> KnownHost | None:
     return next((entry for entry in entries if fits(entry)), None)
 
 

@@ -20,7 +20,7 @@ _GONE_SECONDS = 0.3
 _BY_SIGNAL = 255
 
 
-class _Stream:
+class _OutputStream:
     """What came from one stream, handed over line by line as it comes."""
 
     def __init__(self, on_line: OnLine) -> None:
@@ -45,7 +45,7 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
         Lost: if the connection is lost.
     """
     deadline = None if command.timeout is None else time.monotonic() + command.timeout
-    out, err = _Stream(on_line), _Stream(on_line)
+    out, err = _OutputStream(on_line), _OutputStream(on_line)
     rest = memoryview(command.stdin or b"")
     if not rest:
         channel.shutdown_write()
@@ -98,7 +98,7 @@ def _send(channel: "paramiko.Channel", rest: memoryview) -> int:
     return sent
 
 
-def _receive(channel: "paramiko.Channel", out: _Stream, err: _Stream) -> bool:
+def _receive(channel: "paramiko.Channel", out: _OutputStream, err: _OutputStream) -> bool:
     some = False
     if channel.recv_ready():
         out.take(channel.recv(_CHUNK))

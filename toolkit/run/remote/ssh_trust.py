@@ -12,9 +12,9 @@ from typing import Any
 from toolkit.errors import Missing
 from toolkit.folders import at_home
 from toolkit.run.remote.known_hosts import (
-    Entry,
     HostKey,
     Judgement,
+    KnownHost,
     judge,
     kinds_of,
     names_of,
@@ -35,7 +35,7 @@ class Trust:
 
     place: str
     names: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[KnownHost, ...]
     file: Path
     add: str
 
@@ -89,7 +89,7 @@ class Trust:
             fix=f"{compare}, then: {self.add}",
         )
 
-    def _remove(self, entry: Entry | None) -> str:
+    def _remove(self, entry: KnownHost | None) -> str:
         if entry is None or entry.has_patterns:
             return f"remove {entry.where if entry else 'its line'}"
         file = shlex.quote(entry.where.rpartition(":")[0])
@@ -102,7 +102,7 @@ def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401
     exists: Callable[[str], bool] = lambda path: at_home(path).is_file()  # noqa: E731 - used three times
     user = _files(hop.ssh_config.get("userknownhostsfile", _USER_FILES), exists)
     system = _files(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_FILES), exists)
-    entries: list[Entry] = []
+    entries: list[KnownHost] = []
     for file in (*user, *system):
         if file.is_file():
             text = file.read_text(encoding="utf-8", errors="replace")

@@ -161,13 +161,13 @@ def anonymous(_url: str) -> Proof:
 def _session(context: "ssl.SSLContext", meter: Meter) -> "requests.Session":
     import requests
 
-    class Session(requests.Session):
+    class BoundedSession(requests.Session):
         """Follows no redirect: to see where one leads, requests would read all of its body."""
 
         def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - requests' signature
             return None
 
-    made = Session()
+    made = BoundedSession()
     adapter = _adapter(context, meter)
     made.mount("https://", adapter)
     made.mount("http://", adapter)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolkit.trainers.checks.wanted import Wanted
+from toolkit.trainers.checks.wanted import Requirements
 
 DEVICES = Path("/dev")
 _GPU = re.compile(r"nvidia([0-9]+)")
@@ -38,7 +38,7 @@ class Facts:
     gbit: float | None = None
 
 
-def look(wanted: Wanted, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
+def look(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
     """Look at what is asked for; nothing here raises, as the other ranks wait for what is found."""
     gpus = openable(devices) if wanted.gpus_per_node else ()
     if not first:

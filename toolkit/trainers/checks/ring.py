@@ -16,8 +16,8 @@ from dataclasses import asdict, replace
 from toolkit.trainers.checks.board import Board, Silence
 from toolkit.trainers.checks.links import over_tcp
 from toolkit.trainers.checks.node import Facts, facts_of, look
-from toolkit.trainers.checks.verdict import Verdict, judge
-from toolkit.trainers.checks.wanted import Wanted
+from toolkit.trainers.checks.verdict import PreflightVerdict, judge
+from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.rendezvous import interfaces
 
 _BYTES = 1 << 19
@@ -25,7 +25,7 @@ _TIME_TO_HEAR = 5.0
 """Seconds after the limit in which ranks in trouble are still heard."""
 
 
-def check_ring(environment: Mapping[str, str], wanted: Wanted) -> tuple[Verdict, str]:
+def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[PreflightVerdict, str]:
     """Return what is wrong with the ranks, their network and nodes; and the interface of this one.
 
     ``environment`` is what :mod:`toolkit.trainers.gloo` gives a rank.
@@ -56,8 +56,8 @@ def check_ring(environment: Mapping[str, str], wanted: Wanted) -> tuple[Verdict,
         return _failed(found or silent), interface
 
 
-def _failed(sentence: str) -> Verdict:
-    return Verdict(failures=(sentence,))
+def _failed(sentence: str) -> PreflightVerdict:
+    return PreflightVerdict(failures=(sentence,))
 
 
 def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) -> str:
@@ -89,7 +89,7 @@ def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) 
     return ""
 
 
-def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Wanted) -> Verdict:
+def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirements) -> PreflightVerdict:
     """Tell rank 0 how this rank fared, and return what it makes of all."""
     rank = facts.rank
     board.write(f"result-{rank}", json.dumps([problem, asdict(facts)]))
@@ -106,7 +106,7 @@ def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Wanted) 
         # The store ends with this rank; the others have to have read it.
         for other in range(size):
             board.read(f"done-{other}")
-    return Verdict(tuple(said["failures"]), tuple(said["warnings"]), said["nodes"], said["slowest"])
+    return PreflightVerdict(tuple(said["failures"]), tuple(said["warnings"]), said["nodes"], said["slowest"])
 
 
 def _message(rank: int) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolkit.trainers.checks.node import Facts
-from toolkit.trainers.checks.wanted import Wanted
+from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.words import written
 
 _SKEW_TO_TELL = 1.0
@@ -18,7 +18,7 @@ _ONE_STREAM_GBIT = 4.0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PreflightVerdict:
     """``failures`` end the job; ``slowest`` is the slowest speed between two nodes in Gbit/s."""
 
     failures: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class Verdict:
     slowest: float | None = None
 
 
-def judge(facts: Sequence[Facts], wanted: Wanted, *, tcp: bool = False) -> Verdict:
+def judge(facts: Sequence[Facts], wanted: Requirements, *, tcp: bool = False) -> PreflightVerdict:
     """Return what is wrong with a job whose ranks found this; ``tcp`` if Python measured the speed."""
     hosts = list(dict.fromkeys(one.host for one in facts))
     speeds = [one.gbit for one in facts if one.gbit is not None]
@@ -35,10 +35,10 @@ def judge(facts: Sequence[Facts], wanted: Wanted, *, tcp: bool = False) -> Verdi
     failures += [*_clocks(facts, wanted.max_skew), *_images(facts, wanted)]
     late = [] if failures else [*_clocks(facts, _SKEW_TO_TELL)]
     warnings = (*late, *_speeds(facts, wanted, tcp))
-    return Verdict(tuple(failures), warnings, len(hosts), min(speeds, default=None))
+    return PreflightVerdict(tuple(failures), warnings, len(hosts), min(speeds, default=None))
 
 
-def _nodes(hosts: Sequence[str], wanted: Wanted) -> Iterator[str]:
+def _nodes(hosts: Sequence[str], wanted: Requirements) -> Iterator[str]:
     if wanted.nodes is not None and len(hosts) != wanted.nodes:
         names = ", ".join(hosts[:5]) + ", …" * (len(hosts) > 5)
         yield (
@@ -47,7 +47,7 @@ def _nodes(hosts: Sequence[str], wanted: Wanted) -> Iterator[str]:
         )
 
 
-def _gpus(facts: Sequence[Facts], wanted: Wanted) -> Iterator[str]:
+def _gpus(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
     if wanted.gpus_per_node is None:
         return
     by_host: dict[str, set[int]] = {}
@@ -60,7 +60,7 @@ def _gpus(facts: Sequence[Facts], wanted: Wanted) -> Iterator[str]:
             yield f"{_who(one)}: {have} can be opened there, and the job has {wanted.gpus_per_node} a node"
 
 
-def _space(facts: Sequence[Facts], wanted: Wanted) -> Iterator[str]:
+def _space(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
     for one in facts:
         places = [("TMPDIR", one.tmp, wanted.min_free_tmp)]
         if wanted.output:
@@ -79,7 +79,7 @@ def _clocks(facts: Sequence[Facts], most: float) -> Iterator[str]:
             yield f"{_who(one)}: the clock is {abs(one.ahead):.1f} s {which} that of {facts[0].host}"
 
 
-def _images(facts: Sequence[Facts], wanted: Wanted) -> Iterator[str]:
+def _images(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
     for one in facts:
         if not one.first:
             continue
@@ -89,7 +89,7 @@ def _images(facts: Sequence[Facts], wanted: Wanted) -> Iterator[str]:
             yield f"{_who(one)}: {wanted.image} is another image there than on {facts[0].host}"
 
 
-def _speeds(facts: Sequence[Facts], wanted: Wanted, tcp: bool) -> Iterator[str]:
+def _speeds(facts: Sequence[Facts], wanted: Requirements, tcp: bool) -> Iterator[str]:
     if wanted.fabric_gbit is None:
         return
     least = _SLOW * wanted.fabric_gbit

@@ -9,7 +9,7 @@ from toolkit.trainers.words import count, positive, size
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Requirements:
     """What must hold before a training; ``None`` for what is not known and therefore not checked.
 
     ``seconds`` is the limit for all messages together. ``fabric_gbit`` is what one node can send, in Gbit/s.
@@ -29,7 +29,7 @@ class Wanted:
     max_skew: float = 60.0
 
 
-def parse(words: Sequence[str] | None) -> Wanted:
+def parse(words: Sequence[str] | None) -> Requirements:
     """Read the options; argparse ends the process with status 2 and one line if they are wrong."""
     parser = argparse.ArgumentParser(
         prog="python -m toolkit.trainers.preflight",
@@ -38,13 +38,31 @@ def parse(words: Sequence[str] | None) -> Wanted:
     )
     add = parser.add_argument
     add("--tasks", type=count, required=True, metavar="N", help="number of ranks that were started")
-    add("--seconds", type=positive, default=Wanted.seconds, metavar="S", help="limit for the messages")
+    add("--seconds", type=positive, default=Requirements.seconds, metavar="S", help="limit for the messages")
     add("--nodes", type=count, metavar="N", help="number of nodes that they should be on")
     add("--gpus-per-node", type=count, metavar="N", help="GPUs that the job has on each node")
     add("--fabric-gbit", type=positive, metavar="G", help="Gbit/s of a node; a fifth of it is too slow")
     add("--output", type=Path, metavar="DIR", help="folder that is written to; must exist")
-    add("--min-free", type=size, default=Wanted.min_free, metavar="SIZE", help="free space there, as in 2G")
-    add("--min-free-tmp", type=size, default=Wanted.min_free_tmp, metavar="SIZE", help="free space in TMPDIR")
+    add(
+        "--min-free",
+        type=size,
+        default=Requirements.min_free,
+        metavar="SIZE",
+        help="free space there, as in 2G",
+    )
+    add(
+        "--min-free-tmp",
+        type=size,
+        default=Requirements.min_free_tmp,
+        metavar="SIZE",
+        help="free space in TMPDIR",
+    )
     add("--image", type=Path, metavar="FILE", help="file of the image; the same on all nodes?")
-    add("--max-skew", type=positive, default=Wanted.max_skew, metavar="S", help="seconds clocks may differ")
-    return Wanted(**vars(parser.parse_args(words)))
+    add(
+        "--max-skew",
+        type=positive,
+        default=Requirements.max_skew,
+        metavar="S",
+        help="seconds clocks may differ",
+    )
+    return Requirements(**vars(parser.parse_args(words)))

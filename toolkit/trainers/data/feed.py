@@ -50,8 +50,8 @@ class InMemory:
             self._classes = tf.constant(samples.classes, tf.int32)
         self.signature = tf.TensorSpec((None, None), tf.int32)
 
-    def open(self, table: "numpy.ndarray", turn: int = 0) -> "Rows":
-        return Rows(table)
+    def open(self, table: "numpy.ndarray", turn: int = 0) -> "NumberTable":
+        return NumberTable(table)
 
     def batch(self, portion: "tf.Tensor", step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         import tensorflow as tf
@@ -64,7 +64,7 @@ class InMemory:
         return 0.0
 
 
-class Rows:
+class NumberTable:
     """A table of numbers in memory."""
 
     def __init__(self, table: "numpy.ndarray") -> None:

@@ -30,7 +30,7 @@ _AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Index:
+class RecordIndex:
     """``places`` has a row for each record: the file's place in ``paths``, the first byte, and how many."""
 
     paths: tuple[Path, ...]
@@ -53,7 +53,7 @@ class Index:
             raise Trouble(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def indexed(paths: Sequence[Path]) -> Index:
+def indexed(paths: Sequence[Path]) -> RecordIndex:
     """Return the index of all records of some files, in their order; it is kept, if that can be written.
 
     Raises:
@@ -63,7 +63,7 @@ def indexed(paths: Sequence[Path]) -> Index:
 
     kept = paths[0].with_name(f".records-{_digest(paths)}.npz")
     with contextlib.suppress(*_DAMAGED), kept.open("rb") as raw, np.load(raw) as file:
-        return Index(tuple(paths), file["places"])
+        return RecordIndex(tuple(paths), file["places"])
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         lengths = list(pool.map(_lengths, paths))
     tables = []
@@ -73,7 +73,7 @@ def indexed(paths: Sequence[Path]) -> Index:
         tables.append(np.stack([np.full_like(sizes, number), first, sizes], axis=1))
     places = np.concatenate(tables)
     _keep(kept, places)
-    return Index(tuple(paths), places)
+    return RecordIndex(tuple(paths), places)
 
 
 def _lengths(path: Path) -> list[int]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.trainers.data import views
-from toolkit.trainers.data.recordindex import HEAD, Index, indexed
+from toolkit.trainers.data.recordindex import HEAD, RecordIndex, indexed
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -41,7 +41,12 @@ class Records:
     """
 
     def __init__(
-        self, index: Index, side: int, seed: int | None = None, lowest: int = 1, classes: int | None = None
+        self,
+        index: RecordIndex,
+        side: int,
+        seed: int | None = None,
+        lowest: int = 1,
+        classes: int | None = None,
     ) -> None:
         self._index, self._side, self._seed, self._lowest = index, side, seed, lowest
         self._highest = _LARGEST if classes is None else lowest + classes - 1
@@ -148,7 +153,7 @@ def check(folder: Path) -> None:
     """
     for part in (TRAIN, TESTS):
         for path in shards(folder, part):
-            Index.begin(path)
+            RecordIndex.begin(path)
 
 
 def load(
@@ -186,7 +191,7 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
     raise Trouble(f"{folder}: holds no files {parts[0]}-00000-of-…, TFRecords of images")
 
 
-def _look(index: Index) -> None:
+def _look(index: RecordIndex) -> None:
     """Look at the first record, as one with other keys would end the training with a page of TensorFlow's."""
     import tensorflow as tf
 

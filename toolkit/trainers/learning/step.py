@@ -17,7 +17,7 @@ Gradients = Callable[["tf.Tensor", "tf.Tensor", "tf.Tensor"], "tuple[Any, Any, A
 answers, and the gradients of that mean."""
 
 
-class Found:
+class GivenGradients:
     """Gradients that were computed before, in the place of a tape."""
 
     def __init__(self, gradients: "Sequence[tf.Tensor]") -> None:
@@ -59,7 +59,7 @@ def training(
         else:
             loss, hits, found = _accumulated(compute, model, inputs, classes, learning.accumulate)
         # Not apply_gradients: in Horovod 0.28 that applies the rank's own gradients, unaveraged.
-        optimizer.minimize(loss, model.trainable_variables, tape=Found(found))
+        optimizer.minimize(loss, model.trainable_variables, tape=GivenGradients(found))
         return tf.cast(loss, tf.float64), hits
 
     return step

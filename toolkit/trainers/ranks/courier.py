@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 
-class Parcel:
+class GradientBuffer:
     """A buffer on its way: in the end it holds the mean over all ranks."""
 
     def __init__(self, buffer: "numpy.ndarray") -> None:
@@ -46,12 +46,12 @@ class Courier:
 
     def __init__(self, comm: "Comm") -> None:
         self._comm = comm
-        self._parcels: queue.SimpleQueue[Parcel | None] = queue.SimpleQueue()
+        self._parcels: queue.SimpleQueue[GradientBuffer | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def hand(self, buffer: "numpy.ndarray") -> Parcel:
-        parcel = Parcel(buffer)
+    def hand(self, buffer: "numpy.ndarray") -> GradientBuffer:
+        parcel = GradientBuffer(buffer)
         self._parcels.put(parcel)
         return parcel
 
@@ -72,8 +72,8 @@ class Lane:
     def __init__(self, courier: Courier, team: "Team") -> None:
         self._courier, self._team = courier, team
         self._steps = 0
-        self._parcel: Parcel
-        self._before: Parcel | None = None
+        self._parcel: GradientBuffer
+        self._before: GradientBuffer | None = None
 
     def start(self, buffer: "numpy.ndarray") -> None:
         """Send this rank's part of a step."""

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from toolkit.trainers.ranks.peers import Place
+from toolkit.trainers.ranks.peers import RankPlace
 from toolkit.trainers.rendezvous import proof, proves
 from toolkit.trainers.trouble import Trouble
 
@@ -48,7 +48,7 @@ class Member:
 class Meeting:
     """All ranks of a job; the methods are called by all of them, in the same order."""
 
-    def __init__(self, place: Place, seconds: float = SECONDS) -> None:
+    def __init__(self, place: RankPlace, seconds: float = SECONDS) -> None:
         """Come together.
 
         Raises:
@@ -197,7 +197,7 @@ class Link:
         self._connection.close()
 
 
-def _receive(place: Place, seconds: float, lost: Callable[[int, int | None], None]) -> dict[int, Link]:
+def _receive(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> dict[int, Link]:
     """Listen until all ranks have come."""
     links: dict[int, Link] = {}
     deadline = time.monotonic() + seconds
@@ -221,7 +221,7 @@ def _receive(place: Place, seconds: float, lost: Callable[[int, int | None], Non
     return links
 
 
-def _listening(place: Place) -> socket.socket:
+def _listening(place: RankPlace) -> socket.socket:
     why = ""
     for port in place.ports:
         try:
@@ -231,7 +231,7 @@ def _listening(place: Place) -> socket.socket:
     raise Trouble(f"none of the ports {place.ports} can be opened on {place.host}: {why}", code=1)
 
 
-def _greeted(connection: socket.socket, place: Place) -> tuple[int, str]:
+def _greeted(connection: socket.socket, place: RankPlace) -> tuple[int, str]:
     """Return who has come, rank -1 for anybody who is not of this job."""
     try:
         connection.settimeout(_ANSWER_SECONDS)
@@ -248,7 +248,7 @@ def _greeted(connection: socket.socket, place: Place) -> tuple[int, str]:
         return -1, ""
 
 
-def _reach(place: Place, seconds: float, lost: Callable[[int, int | None], None]) -> Link:
+def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> Link:
     """Look for rank 0 until it is there."""
     deadline, pause = time.monotonic() + seconds, 0.05
     while time.monotonic() < deadline:
@@ -273,7 +273,7 @@ def _reach(place: Place, seconds: float, lost: Callable[[int, int | None], None]
     )
 
 
-def _introduced(connection: socket.socket, place: Place) -> bool:
+def _introduced(connection: socket.socket, place: RankPlace) -> bool:
     """Tell whether rank 0 of this job is at the other end, and has taken this rank for one of its own."""
     said = {"run": place.run, "rank": place.rank, "size": place.size, "host": place.host}
     hello = json.dumps({**said, "nonce": os.urandom(16).hex()}).encode()
@@ -286,12 +286,12 @@ def _introduced(connection: socket.socket, place: Place) -> bool:
     return bool(json.loads(_short(connection)) == {"run": place.run})
 
 
-def _parts(place: Place, who: bytes, nonce: str, hello: bytes) -> tuple[bytes, ...]:
+def _parts(place: RankPlace, who: bytes, nonce: str, hello: bytes) -> tuple[bytes, ...]:
     """Return the secret, and what is proved by it: who says it, and the random values of both ends."""
     return place.secret, who, nonce.encode(), hello
 
 
-def _proof(place: Place, who: bytes, nonce: str, hello: bytes) -> str:
+def _proof(place: RankPlace, who: bytes, nonce: str, hello: bytes) -> str:
     return proof(*_parts(place, who, nonce, hello))
 
 

@@ -17,7 +17,7 @@ _STARTED = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "HO
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RankPlace:
     """This rank's place in a job; ``run`` names this run of the job and no other.
 
     ``hosts`` are the addresses or names at which rank 0 may be reached, the likeliest first.
@@ -39,7 +39,7 @@ class Place:
         return rendezvous.ports_of(self.run)
 
 
-def find_place(environment: Mapping[str, str], strategy: str) -> Place:
+def find_place(environment: Mapping[str, str], strategy: str) -> RankPlace:
     """Return the place of this process.
 
     Raises:
@@ -64,9 +64,9 @@ def find_place(environment: Mapping[str, str], strategy: str) -> Place:
         hosts = (listens, _LOOPBACK)
     try:
         secret = rendezvous.secret_of(environment, run, first=rank == 0, alone=alone)
-    except rendezvous.Trouble as trouble:
+    except rendezvous.RendezvousFault as trouble:
         raise Trouble(str(trouble)) from None
-    return Place(run, rank, size, host, hosts, secret, listens)
+    return RankPlace(run, rank, size, host, hosts, secret, listens)
 
 
 def _alone(environment: Mapping[str, str], size: int) -> bool:
@@ -104,7 +104,7 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
         )
     try:
         first = rendezvous.first_node(nodes)
-    except rendezvous.Trouble as trouble:
+    except rendezvous.RendezvousFault as trouble:
         raise Trouble(str(trouble)) from None
     if first == environment.get("SLURMD_NODENAME"):
         return (_LOOPBACK,)

@@ -15,7 +15,7 @@ _FOR = {
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class RankSpread:
     """``devices`` and ``servers`` are 0 where the strategy is to choose, ``ksteps`` is -1 for all steps."""
 
     devices: int = 0
@@ -57,4 +57,4 @@ def _steps(text: str) -> int:
     return value
 
 
-PLAIN = Spread()
+PLAIN = RankSpread()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from toolkit.trainers.ranks.launcher import started_rank
-from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class World(Protocol):
         os._exit(code)
 
 
-def open_world(strategy: str, spread: Spread = PLAIN) -> World:
+def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
     """Join the ranks of this job.
 
     Raises:

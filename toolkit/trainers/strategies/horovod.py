@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from toolkit.trainers.ranks.launcher import started_size
-from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import WAIT_TO_BE_ENDED, World, complain_once
 from toolkit.trainers.trouble import Trouble
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Horovod(World):
     """Ranks that average their gradients by Horovod, over MPI or Gloo as the launcher set it up."""
 
-    def __init__(self, _: Spread = PLAIN) -> None:
+    def __init__(self, _: RankSpread = PLAIN) -> None:
         # The default of 1 ms is most of what the allreduce of a small network takes; 0.1 ms is what a
         # message takes. Whoever sets it knows better; autotune leaves alone what is set.
         if "HOROVOD_AUTOTUNE" not in os.environ:

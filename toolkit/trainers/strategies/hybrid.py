@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import Step
 from toolkit.trainers.strategies.horovod import Horovod
 from toolkit.trainers.strategies.mirrored import Replicas, mirror
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Hybrid(Horovod, Replicas):
     """A rank of Horovod that is mirrored on its devices: one message a rank goes over the network."""
 
-    def __init__(self, spread: Spread = PLAIN) -> None:
+    def __init__(self, spread: RankSpread = PLAIN) -> None:
         super().__init__(spread)
         self.wanted = spread.devices
 

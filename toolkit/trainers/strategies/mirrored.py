@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from toolkit.trainers.ranks.launcher import started_size
-from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import Step, World, complain_once
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Mirrored(Replicas):
     rank = local_rank = 0
     size = local_size = nodes = 1
 
-    def __init__(self, spread: Spread = PLAIN) -> None:
+    def __init__(self, spread: RankSpread = PLAIN) -> None:
         self.versions = {}
         self.wanted = spread.devices
         if started_size(os.environ) > 1:

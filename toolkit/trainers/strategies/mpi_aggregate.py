@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from toolkit.trainers.ranks import aggregate
 from toolkit.trainers.ranks.launcher import started_size
-from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import WAIT_TO_BE_ENDED, World, complain_once
 from toolkit.trainers.strategies.horovod import split_world
 from toolkit.trainers.trouble import Trouble
@@ -24,7 +24,7 @@ _FOREVER = 1 << 62
 class MpiAggregate(World):
     """All ranks of MPI's world, as one team."""
 
-    def __init__(self, spread: Spread = PLAIN) -> None:
+    def __init__(self, spread: RankSpread = PLAIN) -> None:
         aggregate.init_mpi()
         from mpi4py import MPI
 

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import Step
 from toolkit.trainers.strategies.met import Met
 from toolkit.trainers.strategies.mirrored import Replicas
@@ -21,7 +21,7 @@ class MultiWorker(Met, Replicas):
 
     wanted = 0
 
-    def __init__(self, _: Spread = PLAIN) -> None:
+    def __init__(self, _: RankSpread = PLAIN) -> None:
         super().__init__("multiworker")
 
     def begin(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from toolkit.trainers.ranks.roles import Role, cluster, roles
-from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import Step
 from toolkit.trainers.strategies.met import Met
 from toolkit.trainers.strategies.multiworker import reserve
@@ -36,7 +36,7 @@ class ParameterServers(Met):
 
     alone = False
 
-    def __init__(self, spread: Spread = PLAIN) -> None:
+    def __init__(self, spread: RankSpread = PLAIN) -> None:
         super().__init__("ps")
         self._spread = spread
         self._serving = False

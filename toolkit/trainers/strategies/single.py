@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolkit.trainers.ranks.launcher import started_size
-from toolkit.trainers.ranks.spread import PLAIN, Spread
+from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import World, complain_once
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class Single(World):
     rank = local_rank = 0
     size = local_size = nodes = 1
 
-    def __init__(self, _: Spread = PLAIN) -> None:
+    def __init__(self, _: RankSpread = PLAIN) -> None:
         self.versions = {}
         if started_size(os.environ) > 1:
             complain_once(

@@ -30,7 +30,7 @@ _PART = re.compile(rf"\.{_NAME.pattern}\.\d+\.(part|gone)")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EpochPart:
     """How far an epoch is.
 
     ``images`` are the samples that all ranks have taken of it, ``loss`` and ``right`` sums over them (in a
@@ -46,7 +46,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TrainingProgress:
     """How far a training is: ``epochs`` are done, and ``part`` of the next one.
 
     ``settings`` are what a training that goes on must share with this one, ``passes`` how often an epoch
@@ -54,7 +54,7 @@ class Progress:
     """
 
     epochs: int
-    part: Part
+    part: EpochPart
     passes: int
     settings: Mapping[str, str | int | float]
     records: Sequence[Mapping[str, Any]]
@@ -65,11 +65,11 @@ class Progress:
         return f"{self.epochs:06d}-{self.part.images:012d}"
 
 
-class Damaged(Exception):
+class CheckpointDamage(Exception):
     """Why a checkpoint is not loaded, in a few words: it is certainly not what was written."""
 
 
-def write(folder: Path, progress: Progress, arrays: "Sequence[numpy.ndarray]", keep: int) -> Path:
+def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndarray]", keep: int) -> Path:
     """Write a checkpoint, remove all but the newest ``keep``, and return its path.
 
     Raises:
@@ -106,7 +106,7 @@ def write(folder: Path, progress: Progress, arrays: "Sequence[numpy.ndarray]", k
     return path
 
 
-def newest(folder: Path) -> "tuple[Progress, list[numpy.ndarray]] | None":
+def newest(folder: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]] | None":
     """Return the newest checkpoint that is whole; ``None`` if none was written. Others are told on stdout.
 
     Raises:
@@ -116,7 +116,7 @@ def newest(folder: Path) -> "tuple[Progress, list[numpy.ndarray]] | None":
     for name in known:
         try:
             return read(folder / name)
-        except Damaged as why:
+        except CheckpointDamage as why:
             print(f"{folder / name}: not loaded: {why}; the checkpoint before it is looked for", flush=True)
     if known:
         which = "the only checkpoint is" if len(known) == 1 else f"all {len(known)} checkpoints are"
@@ -124,7 +124,7 @@ def newest(folder: Path) -> "tuple[Progress, list[numpy.ndarray]] | None":
     return None
 
 
-def read(path: Path) -> "tuple[Progress, list[numpy.ndarray]]":
+def read(path: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]]":
     """Return a checkpoint after looking at its digests.
 
     Raises:
@@ -136,12 +136,12 @@ def read(path: Path) -> "tuple[Progress, list[numpy.ndarray]]":
     manifest = _read_manifest(path / MANIFEST)
     with _reading(path / STATE), (path / STATE).open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != manifest["state_sha256"]:
-            raise Damaged(f"{STATE} is not what was written")
+            raise CheckpointDamage(f"{STATE} is not what was written")
         file.seek(0)
         arrays = [np.lib.format.read_array(file) for _ in range(manifest["arrays"])]
-    part = Part(**manifest["part"])
+    part = EpochPart(**manifest["part"])
     known = {name: manifest[name] for name in ("epochs", "passes", "settings", "records")}
-    return Progress(part=part, **known), arrays
+    return TrainingProgress(part=part, **known), arrays
 
 
 def names(folder: Path) -> list[str]:
@@ -198,9 +198,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         values = json.loads(content)
         told = values.pop("manifest_sha256")
     except (ValueError, AttributeError, KeyError, TypeError):
-        raise Damaged(f"{MANIFEST} is not what was written") from None
+        raise CheckpointDamage(f"{MANIFEST} is not what was written") from None
     if told != _digest(values):
-        raise Damaged(f"{MANIFEST} is not what was written")
+        raise CheckpointDamage(f"{MANIFEST} is not what was written")
     if values["schema"] != SCHEMA:
         raise Trouble(
             f"{path.parent}: is of the form {values['schema']}, and this toolkit reads {SCHEMA}; "
@@ -215,7 +215,7 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise Damaged(f"{path.name} is gone") from None
+        raise CheckpointDamage(f"{path.name} is gone") from None
     except OSError as error:
         raise Trouble(
             f"{path}: cannot be read: {error.strerror or error}; try again, or move {path.parent} away "

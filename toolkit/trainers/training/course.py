@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolkit.trainers.data.sources import Data
-from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.keeper import Keeper, Settings, Start
 from toolkit.trainers.training.loop import Loop
 from toolkit.trainers.training.memory import resident
 from toolkit.trainers.training.metrics import Metrics, Record, Value
-from toolkit.trainers.training.progress import Progress
+from toolkit.trainers.training.progress import ProgressLine
 from toolkit.trainers.training.watch import Watch
 from toolkit.trainers.trouble import Stopped
 
@@ -23,7 +23,7 @@ _SHORTEST = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch:
+class EpochResult:
     """What is known after an epoch; ``seconds`` is the training alone, ``images`` those of all ranks."""
 
     epoch: int
@@ -63,7 +63,7 @@ class Course:
     metrics: Metrics
     settings: Settings
     passes: int
-    progress: Progress | None = None
+    progress: ProgressLine | None = None
 
     def run(self, start: Start, epochs: int) -> None:
         """Train until so many epochs are done, and write a checkpoint after each.
@@ -74,7 +74,7 @@ class Course:
         part = start.part
         for number in range(start.epochs, epochs):
             done = self._epoch(number, part)
-            part = Part()
+            part = EpochPart()
             self.metrics.epoch(**{name: one for name, one in asdict(done).items() if one is not None})
             if self.world.rank == 0:
                 print(done.line(epochs), flush=True)
@@ -82,7 +82,7 @@ class Course:
             if number + 1 < epochs and self.watch.look(1).stop:
                 raise Stopped(self._said(name))
 
-    def _epoch(self, number: int, part: Part) -> Epoch:
+    def _epoch(self, number: int, part: EpochPart) -> EpochResult:
         if self.progress:
             self.progress.begin(part)
         trained = self.loop.epoch(number, self.passes, part, partial(self._pause, number))
@@ -90,7 +90,7 @@ class Course:
         # What is written is rounded to this; less would be written as nothing, and nobody can divide by that.
         seconds = max(trained.seconds, _SHORTEST)
         images = self.passes * self.samples
-        return Epoch(
+        return EpochResult(
             epoch=number + 1,
             seconds=round(seconds, 4),
             images=images,
@@ -104,7 +104,7 @@ class Course:
             memory_bytes=resident(),
         )
 
-    def _pause(self, number: int, part: Part, steps: int) -> int:
+    def _pause(self, number: int, part: EpochPart, steps: int) -> int:
         line = self.progress.line(number, part) if self.progress else ""
         if line:
             print(line, flush=True)
@@ -115,7 +115,7 @@ class Course:
                 raise Stopped(self._said(name))
         return seen.steps
 
-    def _save(self, epochs: int, part: Part) -> str:
+    def _save(self, epochs: int, part: EpochPart) -> str:
         name = self.keeper.save(self.loop, self.passes, epochs, part, self.settings, self.metrics.records)
         self.watch.saved()
         return name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.trainers.ranks.world import World
 from toolkit.trainers.training import checkpoint, divergence
-from toolkit.trainers.training.checkpoint import Part, Progress
+from toolkit.trainers.training.checkpoint import EpochPart, TrainingProgress
 from toolkit.trainers.training.metrics import Record
 from toolkit.trainers.trouble import Trouble
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolkit.trainers.training.loop import Loop
 
 Settings = Mapping[str, str | int | float]
-_NOTHING = Part()
+_NOTHING = EpochPart()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Start:
     passes: int
     name: str = ""
     epochs: int = 0
-    part: Part = _NOTHING
+    part: EpochPart = _NOTHING
     settings: Settings | None = None
     records: Sequence[Record] = ()
     arrays: "Sequence[numpy.ndarray] | None" = None
@@ -71,7 +71,7 @@ class Keeper:
         if found:
             return Start(passes, name, epochs, part, settings, found[0].records, found[1])
         # The sums are those of all ranks, so one of them has them.
-        return Start(passes, name, epochs, Part(images=part.images, seconds=part.seconds), settings)
+        return Start(passes, name, epochs, EpochPart(images=part.images, seconds=part.seconds), settings)
 
     def differs(self, start: Start, settings: Settings) -> Trouble | None:
         """Return what keeps this training from going on from there, ``None`` if nothing does."""
@@ -106,7 +106,7 @@ class Keeper:
         loop: "Loop",
         passes: int,
         epochs: int,
-        part: Part,
+        part: EpochPart,
         settings: Settings,
         records: Sequence[Record],
     ) -> str:
@@ -117,8 +117,8 @@ class Keeper:
         """
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
         divergence.refuse(self._world, loss, epochs)
-        whole = Part(part.images, loss, int(right), part.seconds, waited)
-        progress = Progress(epochs, whole, passes, settings, records)
+        whole = EpochPart(part.images, loss, int(right), part.seconds, waited)
+        progress = TrainingProgress(epochs, whole, passes, settings, records)
         if self._first:
             arrays = loop.state()
             if divergence.is_lost(arrays):

@@ -14,7 +14,7 @@ from toolkit.trainers.learning.policy import Learning, Steer
 from toolkit.trainers.learning.step import scoring
 from toolkit.trainers.ranks.world import Step, World
 from toolkit.trainers.training import divergence
-from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _FIRST_SLICE = 32
 Augment = Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]
 """Changes a batch of inputs at random, by a draw of two int32; part of a graph."""
 
-Pause = Callable[[Part, int], int]
+Pause = Callable[[EpochPart, int], int]
 """What is done between two slices: given how far the epoch is and the steps of the next one as this rank
 would have them, it returns the steps that all ranks make. It may end the training by an exception."""
 
@@ -100,7 +100,7 @@ class Loop:
         self._pace = _FIRST_SLICE
         world.broadcast(self._variables)
 
-    def epoch(self, number: int, passes: int, part: Part, pause: Pause) -> Trained:
+    def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:
         """Train what is left of an epoch, the first being 0, and return what is known of all of it.
 
         Raises:
@@ -140,7 +140,7 @@ class Loop:
                 yield Slice(portions.take(at, at + steps), table[at : at + steps], last)
                 at += steps
 
-    def _train_slice(self, one: Slice, number: int, part: Part, images: int) -> Part:
+    def _train_slice(self, one: Slice, number: int, part: EpochPart, images: int) -> EpochPart:
         """Train, and return how far the epoch of so many ``images`` is then."""
         before, begun = self.waited, time.monotonic()
         done, each = number + part.images / images, self._batch * self._world.width / images
@@ -151,7 +151,7 @@ class Loop:
             loss, right = float(loss), int(right)
         seconds = time.monotonic() - begun
         taken = images if one.last else part.images + one.rows.size * self._world.size
-        return Part(taken, loss, right, part.seconds + seconds, part.waited + self.waited - before)
+        return EpochPart(taken, loss, right, part.seconds + seconds, part.waited + self.waited - before)
 
     def timed(self, steps: int, batch: int = 0) -> tuple[float, Score]:
         """Make so many steps on samples one after another; return the seconds of all ranks, and the score.

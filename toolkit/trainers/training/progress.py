@@ -3,12 +3,12 @@
 import time
 from collections.abc import Callable
 
-from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.checkpoint import EpochPart
 
 Clock = Callable[[], float]
 
 
-class Progress:
+class ProgressLine:
     """Makes a line every so many ``seconds``: for rank 0, whose sums stand for those of ``size`` ranks."""
 
     def __init__(
@@ -22,13 +22,13 @@ class Progress:
             size,
             clock,
         )
-        self._part, self._told = Part(), clock()
+        self._part, self._told = EpochPart(), clock()
 
-    def begin(self, part: Part) -> None:
+    def begin(self, part: EpochPart) -> None:
         """Begin an epoch, or go on with what is left of one."""
         self._part, self._told = part, self._clock()
 
-    def line(self, number: int, part: Part) -> str:
+    def line(self, number: int, part: EpochPart) -> str:
         """Return what there is to say in an epoch, the first being 0; nothing if it is too early."""
         images, seconds = part.images - self._part.images, part.seconds - self._part.seconds
         if self._clock() - self._told < self._seconds or images <= 0 or seconds <= 0:

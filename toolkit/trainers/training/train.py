@@ -17,7 +17,7 @@ from toolkit.trainers.training.course import Course, totals
 from toolkit.trainers.training.keeper import Keeper, Start
 from toolkit.trainers.training.loop import Loop
 from toolkit.trainers.training.metrics import Metrics, Record, Value, finished, writing
-from toolkit.trainers.training.progress import Progress
+from toolkit.trainers.training.progress import ProgressLine
 from toolkit.trainers.training.scalars import Scalars
 from toolkit.trainers.training.trial import with_batch
 from toolkit.trainers.training.watch import Watch, restarted, stop_file
@@ -94,7 +94,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
             heading.say(world, f"{trainer.name}: {start.sentence(len(samples), world.width)}")
         with Watch(world, options.checkpoint_seconds, stop_file(os.environ, options.output)) as watch:
             images = start.passes * len(samples)
-            progress = Progress(options.log_seconds, epochs, images, world.size) if first else None
+            progress = ProgressLine(options.log_seconds, epochs, images, world.size) if first else None
             Course(
                 loop, len(samples), test, world, watch, keeper, metrics, settings, start.passes, progress
             ).run(start, epochs)

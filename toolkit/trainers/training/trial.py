@@ -47,7 +47,7 @@ class Alone(World):
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class BatchSpeed:
     """A batch with the samples that all devices together trained on in a second."""
 
     batch: int
@@ -131,17 +131,17 @@ def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[in
     return share, f"more than {share} are more than all samples in one step"
 
 
-def fastest(tried: Sequence[Tried]) -> int:
+def fastest(tried: Sequence[BatchSpeed]) -> int:
     """Return the smallest batch that is as fast as any, to what a measurement can tell."""
     best = max(one.speed for one in tried)
     return min(one.batch for one in tried if one.speed >= _AS_FAST * best)
 
 
-def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Tried], str]:
+def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
     """Return what was tried, and why no more; ``most`` says why no batch is larger than ``limit``."""
     import tensorflow as tf
 
-    tried: list[Tried] = []
+    tried: list[BatchSpeed] = []
     batch, before = min(SMALLEST, limit), _peak()
     first = before
     on_gpu = bool(tf.config.list_logical_devices("GPU"))
@@ -158,7 +158,7 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Tried
         failed, ending, tedious, total = world.total([speed == 0.0, short, slow, speed])
         if failed:
             return tried, f"{batch} do not fit into the memory"
-        tried.append(Tried(batch, total))
+        tried.append(BatchSpeed(batch, total))
         if batch >= limit:
             return tried, most
         if ending:

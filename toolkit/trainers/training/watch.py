@@ -21,7 +21,7 @@ _Handler = Callable[[int, FrameType | None], object] | int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class NextSteps:
     """What all ranks do next: end the training, or write a checkpoint, or make ``steps`` steps."""
 
     stop: bool
@@ -51,14 +51,14 @@ class Watch:
         self._saved = time.monotonic()
         self._before: dict[signal.Signals, _Handler] = {}
 
-    def look(self, steps: int) -> Seen:
+    def look(self, steps: int) -> NextSteps:
         """Come together, and return what rank 0 says; a signal to any rank counts."""
         stop, save = self._asked, False
         if self._world.rank == 0:
             stop = stop or self._file.exists()
             save = time.monotonic() - self._saved >= self._seconds
         told = self._world.total([stop, save, steps if self._world.rank == 0 else 0])
-        return Seen(bool(told[0]), bool(told[1]), int(told[2]))
+        return NextSteps(bool(told[0]), bool(told[1]), int(told[2]))
 
     def saved(self) -> None:
         """Begin the time to the next checkpoint."""

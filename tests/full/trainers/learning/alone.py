@@ -22,7 +22,7 @@ from toolkit.trainers.learning.pooling import pool_first
 from toolkit.trainers.learning.step import losses
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import memory, trial
-from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.trial import Alone
 
 WORLD = Alone()
@@ -56,10 +56,10 @@ def goes_on(chosen):
     learning = Learning(0.1, optimizer="sgd", **chosen).of_batch(small.BATCH)
     whole, _ = small.train(WORLD, learning)
     loops = [small.loop(WORLD, learning) for _ in range(2)]
-    loops[0].epoch(0, 1, Part(), lambda part, steps: steps)
+    loops[0].epoch(0, 1, EpochPart(), lambda part, steps: steps)
     loops[1].restore(loops[0].state())
     for number in range(1, small.EPOCHS):
-        loops[1].epoch(number, 1, Part(), lambda part, steps: steps)
+        loops[1].epoch(number, 1, EpochPart(), lambda part, steps: steps)
     return papers.furthest(small.weights(whole), small.weights(loops[1]))
 
 
@@ -74,9 +74,9 @@ def with_fewer():
     learning = Learning(0.1, optimizer="sgd", warmup_epochs=1.0).of_batch(small.BATCH)
     four, one = (small.loop(world, learning) for world in (Four(), WORLD))
     for number in range(2):
-        four.epoch(number, 1, Part(), lambda part, steps: steps)
+        four.epoch(number, 1, EpochPart(), lambda part, steps: steps)
     one.restore(four.state())
-    one.epoch(2, 1, Part(), lambda part, steps: steps)
+    one.epoch(2, 1, EpochPart(), lambda part, steps: steps)
     return [four.learning_rate, one.learning_rate]
 
 

@@ -17,7 +17,7 @@ from toolkit.trainers.data.sources import Samples
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.learning.refusals import refused
 from toolkit.trainers.ranks.devices import prepare_devices
-from toolkit.trainers.ranks.spread import Spread
+from toolkit.trainers.ranks.spread import RankSpread
 from toolkit.trainers.ranks.world import open_world
 from toolkit.trainers.training import trial
 
@@ -54,8 +54,12 @@ CASES = {
 }
 
 STRATEGY, FOLDER = sys.argv[1], Path(sys.argv[2])
-SPREADS = {"mirrored": Spread(devices=2), "hybrid": Spread(devices=2), "ps-sync": Spread(sync=True)}
-WORLD = open_world(STRATEGY.removesuffix("-sync"), SPREADS.get(STRATEGY, Spread()))
+SPREADS = {
+    "mirrored": RankSpread(devices=2),
+    "hybrid": RankSpread(devices=2),
+    "ps-sync": RankSpread(sync=True),
+}
+WORLD = open_world(STRATEGY.removesuffix("-sync"), SPREADS.get(STRATEGY, RankSpread()))
 prepare_devices(WORLD)
 WORLD.begin()
 

@@ -9,11 +9,11 @@ import papers
 import small
 
 from toolkit.trainers.ranks.devices import prepare_devices
-from toolkit.trainers.ranks.spread import Spread
+from toolkit.trainers.ranks.spread import RankSpread
 from toolkit.trainers.strategies.mirrored import Mirrored
 from toolkit.trainers.training.trial import Alone
 
-WORLD, ALONE, FOUND = Mirrored(Spread(devices=2)), Alone(), {}
+WORLD, ALONE, FOUND = Mirrored(RankSpread(devices=2)), Alone(), {}
 prepare_devices(WORLD)
 WORLD.begin()
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 from toolkit.trainers.data.shares import deal
 from toolkit.trainers.data.sources import Samples
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.training.checkpoint import Part
+from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.loop import Loop
 
 EPOCHS, BATCH, SEED = 3, 16, 5
@@ -71,7 +71,7 @@ def train(world, learning=None, *, model=linear, batch=BATCH, epochs=EPOCHS, dat
     learning = learning or Learning(**{"learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.0, **chosen})
     made, seen = loop(world, learning, model=model, batch=batch, epochs=epochs, data=data), []
     for number in range(epochs):
-        score = made.epoch(number, 1, Part(), lambda part, steps: steps).score
+        score = made.epoch(number, 1, EpochPart(), lambda part, steps: steps).score
         seen.append((score.loss, made.learning_rate))
     return made, seen
 

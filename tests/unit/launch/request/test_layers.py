@@ -9,7 +9,7 @@ from toolkit.launch.request.jobyaml import read
 from toolkit.launch.request.layers import (
     DEFAULTS,
     OPTION,
-    Layer,
+    JobLayer,
     Merged,
     checked,
     from_variables,
@@ -96,7 +96,7 @@ def test_a_text_in_quotes_is_a_text():
 
 def test_the_later_word_counts_and_its_place_is_known():
     layers = [
-        Layer("default", DEFAULTS),
+        JobLayer("default", DEFAULTS),
         of_site("mine", SITE),
         checked(
             {"account": "own", "env": {"A": "1", "B": "1"}}, "/home/config.toml", {"account": 3}, strict=True
@@ -119,8 +119,8 @@ def test_the_later_word_counts_and_its_place_is_known():
 
 
 def test_a_command_takes_the_place_of_a_trainer_and_the_other_way_round():
-    trainer = Layer("a", JobFile(trainer="mnist", arguments=("--epochs", "1")))
-    command = Layer("b", JobFile(command=("true",)))
+    trainer = JobLayer("a", JobFile(trainer="mnist", arguments=("--epochs", "1")))
+    command = JobLayer("b", JobFile(command=("true",)))
     assert merge([trainer, command]).job == JobFile(command=("true",))
     assert merge([command, trainer]).job == JobFile(trainer="mnist", arguments=("--epochs", "1"))
 
@@ -158,7 +158,7 @@ def test_a_job_says_where_its_partition_and_what_follows_it_are_from():
         partitions=(Partition(name="batch", cores=48, gpus=0), gpus),
     )
     asked = JobFile(site="mine", nodes=1, ranks_per_node=1, time="30", gpus_per_node=2)
-    found = completed(merge([of_site("mine", site), Layer(OPTION, asked)]), site)
+    found = completed(merge([of_site("mine", site), JobLayer(OPTION, asked)]), site)
     why = "the default partition batch has no GPUs"
     assert found.note == f"partition gpus: {why}"
     assert (found.job.partition, found.origins["partition"]) == ("gpus", why)
@@ -175,9 +175,9 @@ def test_a_partition_of_settings_is_one_that_a_person_names():
         defaults=Defaults(partition="batch"),
         partitions=(Partition(name="batch", gpus=0), Partition(name="gpus", gpus=4)),
     )
-    settings = Layer("toolkit.toml", JobFile(partition="batch"), {"partition": 2})
-    asked = Layer(OPTION, JobFile(site="mine", gpus_per_node=2))
-    merged = merge([Layer("default", DEFAULTS), of_site("mine", site), settings, asked])
+    settings = JobLayer("toolkit.toml", JobFile(partition="batch"), {"partition": 2})
+    asked = JobLayer(OPTION, JobFile(site="mine", gpus_per_node=2))
+    merged = merge([JobLayer("default", DEFAULTS), of_site("mine", site), settings, asked])
     with pytest.raises(BadInput, match="--gpus-per-node 2: partition batch has no GPUs") as caught:
         completed(merged, site)
     assert caught.value.detail == ("partition = batch <- toolkit.toml:2",)

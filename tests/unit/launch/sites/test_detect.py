@@ -16,7 +16,7 @@ from toolkit.launch.sites.detect import answered, draft
 from toolkit.model.facts import ContainerRuntime, HostFacts, SlurmFacts
 from toolkit.model.site import Partition
 from toolkit.model.sitefacts import Association, Folder, PartitionFacts, SiteFacts
-from toolkit.probe.asking import Asked, Words
+from toolkit.probe.asking import NodeChoice, SiteWords
 from toolkit.probe.bundle import read
 from toolkit.report.site import profile
 
@@ -59,7 +59,9 @@ def changed(**fields: object) -> SiteFacts:
 
 
 def test_the_virtual_cluster_gets_a_profile_without_a_question():
-    bundle = read((EVIDENCE / "virtual-cluster-site.txt").read_text(), "here", Asked("1", site=Words()))
+    bundle = read(
+        (EVIDENCE / "virtual-cluster-site.txt").read_text(), "here", NodeChoice("1", site=SiteWords())
+    )
     found = draft("mine", bundle.host, bundle.site, day="2026-11-21")
     assert found.questions == ()
     assert found.gaps == ()

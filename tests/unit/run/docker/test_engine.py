@@ -150,7 +150,7 @@ def test_a_release_that_cannot_be_one_never_reaches_a_command(release):
 
 
 def test_a_base_says_where_it_came_from():
-    published = base.Base("debian@sha256:ab", "sha256:ab", published=True)
+    published = base.BaseImage("debian@sha256:ab", "sha256:ab", published=True)
     assert str(published) == "debian@sha256:ab (published)"
-    local = base.Base("toolkit-base:bookworm", "sha256:cd", published=False)
+    local = base.BaseImage("toolkit-base:bookworm", "sha256:cd", published=False)
     assert str(local) == "toolkit-base:bookworm@sha256:cd (bootstrapped with mmdebstrap)"

@@ -14,7 +14,7 @@ from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import Descriptor, digest_of
 from toolkit.run.registry.name import parse_name
-from toolkit.run.registry.session import Access, Session, opened
+from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
 from toolkit.run.registry.upload import Blob, send_blob
 from toolkit.run.web.limits import Limits
 
@@ -50,7 +50,7 @@ def told(server, action=lambda session, name: fetch_manifest(session, name, "1")
     try:
         with (
             pytest.raises((CheckFailed, Missing)) as caught,
-            opened(name, Access(plain_http=True, pause=lambda _: None)) as session,
+            opened(name, RegistryAccess(plain_http=True, pause=lambda _: None)) as session,
         ):
             action(session, name)
         peak = tracemalloc.get_traced_memory()[1]
@@ -151,7 +151,7 @@ def test_a_registry_that_wants_large_chunks_gets_the_blob_in_one_stream(server):
         202, {"Location": "/up", "OCI-Chunk-Min-Length": str(1 << 30)}, b""
     )  # fmt: skip
     name = parse_name(f"docker://{server.host}/a:1")
-    session = Session(name, Access(plain_http=True))
+    session = RegistrySession(name, RegistryAccess(plain_http=True))
     with pytest.raises(CheckFailed, match="read"), contextlib.closing(session):
         send_blob(session, name, Blob(digest_of(b""), 1 << 30, source), lambda _: None)
     assert source.most <= 32 << 20

@@ -16,7 +16,7 @@ from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import Descriptor, digest_of
 from toolkit.run.registry.name import parse_name
-from toolkit.run.registry.session import Access, Session, opened
+from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
 from toolkit.run.web import http
 
 MANIFEST = b'{"schemaVersion": 2}'
@@ -87,7 +87,7 @@ def test_no_redirect_leads_from_tls_to_plain_http(safe, server, certificate, tmp
     server.answers["GET /x"] = (200, {}, MANIFEST if what == "manifest" else CONTENT)
     name = parse_name(f"docker://{safe.host}/a:1")
     with (
-        opened(name, Access(ca=certificate)) as session,
+        opened(name, RegistryAccess(ca=certificate)) as session,
         pytest.raises(CheckFailed, match="not protected by TLS") as caught,
     ):
         fetched(session, name, what, tmp_path)
@@ -102,7 +102,7 @@ def test_a_second_redirect_does_not_lead_from_tls_to_plain_http_either(safe, ser
     server.answers["GET /y"] = (200, {}, MANIFEST)
     safe.answers["GET /x"] = sent_to(f"http://{server.host}/y")
     name = parse_name(f"docker://{server.host}/a:1")
-    access = Access(ca=certificate, plain_http=True)
+    access = RegistryAccess(ca=certificate, plain_http=True)
     with opened(name, access) as session, pytest.raises(CheckFailed, match="not protected by TLS"):
         fetch_manifest(session, name, "1")
 
@@ -118,7 +118,7 @@ def test_files_are_not_followed_from_tls_to_plain_http_either(safe, server, cert
 
 @pytest.mark.parametrize("what", ["manifest", "blob"])
 def test_a_redirect_over_tls_or_of_a_plain_registry_is_followed(safe, server, certificate, tmp_path, what):
-    for here, access in ((safe, Access(ca=certificate)), (server, Access(plain_http=True))):
+    for here, access in ((safe, RegistryAccess(ca=certificate)), (server, RegistryAccess(plain_http=True))):
         scheme = "https" if here is safe else "http"
         here.answers[f"GET {WHERE[what]}"] = sent_to(f"{scheme}://{here.host}/x")
         here.answers["GET /x"] = (200, {}, MANIFEST if what == "manifest" else CONTENT)
@@ -137,7 +137,7 @@ def test_a_chain_of_redirects_ends_at_once(server, target, said):
     name = parse_name(f"docker://{server.host}/a:1")
     began = time.monotonic()
     with (
-        opened(name, Access(plain_http=True)) as session,
+        opened(name, RegistryAccess(plain_http=True)) as session,
         pytest.raises((CheckFailed, Missing), match=said),
     ):
         fetch_manifest(session, name, "1")
@@ -149,7 +149,10 @@ def test_a_chain_of_redirects_ends_at_once(server, target, said):
 def test_a_redirect_to_what_is_no_address_is_refused(server, target):
     server.answers[f"GET {WHERE['manifest']}"] = sent_to(target)
     name = parse_name(f"docker://{server.host}/a:1")
-    with opened(name, Access(plain_http=True)) as session, pytest.raises(CheckFailed, match="redirects to"):
+    with (
+        opened(name, RegistryAccess(plain_http=True)) as session,
+        pytest.raises(CheckFailed, match="redirects to"),
+    ):
         fetch_manifest(session, name, "1")
 
 
@@ -163,7 +166,7 @@ def test_a_host_that_we_are_sent_to_does_not_choose_where_our_password_goes(serv
         other.answers["GET /token"] = (200, {}, b'{"token": "t"}')
         server.answers[f"GET {WHERE['manifest']}"] = sent_to(f"http://{other.host}/x")
         name = parse_name(f"docker://{server.host}/a:1")
-        session = Session(name, Access(plain_http=True))
+        session = RegistrySession(name, RegistryAccess(plain_http=True))
         with pytest.raises((CheckFailed, Missing)):
             fetch_manifest(session, name, "1")
         session.close()
@@ -185,6 +188,6 @@ def test_an_upload_is_sent_on_with_its_body_where_a_redirect_keeps_the_method(se
 
 @pytest.fixture
 def session_of(server):
-    made = Session(parse_name(f"docker://{server.host}/a:1"), Access(plain_http=True))
+    made = RegistrySession(parse_name(f"docker://{server.host}/a:1"), RegistryAccess(plain_http=True))
     yield made
     made.close()

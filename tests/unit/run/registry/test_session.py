@@ -7,7 +7,7 @@ from toolkit.run.registry.download import begins_at, fetch_blob
 from toolkit.run.registry.images import fetch_manifest, put_manifest
 from toolkit.run.registry.manifest import Descriptor, digest_of
 from toolkit.run.registry.name import parse_name
-from toolkit.run.registry.session import Access, Session, opened
+from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
 from toolkit.run.registry.trust import trusted
 from toolkit.run.registry.upload import Blob, arrived, send_blob, with_digest
 
@@ -30,7 +30,7 @@ def name(server):
 
 @pytest.fixture
 def session(name):
-    made = Session(name, Access(plain_http=True, pause=lambda _: None))
+    made = RegistrySession(name, RegistryAccess(plain_http=True, pause=lambda _: None))
     yield made
     made.close()
 
@@ -153,7 +153,7 @@ def test_a_token_is_fetched_with_our_password_and_shown(server, name, home):
         return (200, {}, b"{}") if proven else (401, {"WWW-Authenticate": challenge}, b"")
 
     server.answers |= {"GET /v2/": guarded, "GET /x": guarded, "GET /token": (200, {}, b'{"token": "t1"}')}
-    with opened(name, Access(plain_http=True)) as session:
+    with opened(name, RegistryAccess(plain_http=True)) as session:
         session.ask("GET", "/x", ok=(200,), scope="repository:a:pull repository:b:pull").close()
     shown = [headers.get("Authorization") for key, headers, _ in server.asked if key == "GET /token"]
     assert shown == ["Basic YTpi"]
@@ -163,7 +163,10 @@ def test_a_token_is_fetched_with_our_password_and_shown(server, name, home):
 def test_no_password_goes_where_tls_does_not_protect_it(server, name, home, realm):
     logged_in(home, server.host)
     server.answers["GET /x"] = (401, {"WWW-Authenticate": f'Bearer realm="{realm}"'}, b"")
-    with opened(name, Access(plain_http=True)) as session, pytest.raises(CheckFailed, match="for a token"):
+    with (
+        opened(name, RegistryAccess(plain_http=True)) as session,
+        pytest.raises(CheckFailed, match="for a token"),
+    ):
         session.ask("GET", "/x", ok=(200,), scope="a")
 
 
@@ -192,7 +195,7 @@ def test_nothing_secret_goes_to_another_machine_without_tls(server, home, monkey
     far = beyond(server, home, monkeypatch, entry)
     server.answers[f"GET http://{FAR}/x"] = (401, {"WWW-Authenticate": challenge}, b"")
     with (
-        opened(far, Access(plain_http=True)) as session,
+        opened(far, RegistryAccess(plain_http=True)) as session,
         pytest.raises(CheckFailed, match="plain HTTP") as told,
     ):
         session.ask("GET", "/x", ok=(200,), scope="a")
@@ -203,14 +206,14 @@ def test_nothing_secret_goes_to_another_machine_without_tls(server, home, monkey
 
 def test_addresses_of_a_registry_are_told_without_a_password(server, name, home):
     logged_in(home, server.host)
-    session = Session(name, Access())
+    session = RegistrySession(name, RegistryAccess())
     with pytest.raises(CheckFailed, match=r"h\.example") as caught:
         session.absolute("http://ada:s3cret@h.example/x")
     assert "s3cret" not in str(caught.value)
     realm = "https://ada:s3cret@h.example/token"
     server.answers["GET /x"] = (401, {"WWW-Authenticate": f'Bearer realm="{realm}"'}, b"")
     with (
-        opened(name, Access(plain_http=True)) as session,
+        opened(name, RegistryAccess(plain_http=True)) as session,
         pytest.raises(CheckFailed, match=r"h\.example") as caught,
     ):
         session.ask("GET", "/x", ok=(200,), scope="a")
@@ -250,7 +253,7 @@ def test_a_token_that_breaks_off_is_asked_for_again(server, session):
 
 
 def failure(name, scope):
-    with opened(name, Access(plain_http=True)) as session, pytest.raises(Missing) as caught:
+    with opened(name, RegistryAccess(plain_http=True)) as session, pytest.raises(Missing) as caught:
         session.ask("GET", "/x", ok=(200,), scope=scope)
     return caught.value
 
@@ -290,7 +293,7 @@ def test_a_wrong_password_is_told_with_its_file_and_not_shown(server, name, home
     logged_in(home, server.host)
     server.answers["GET /x"] = (401, {"WWW-Authenticate": 'Basic realm="x"'}, b"")
     refused = pytest.raises(Missing, match=r"does not accept.*config\.json")
-    with opened(name, Access(plain_http=True)) as session, refused as caught:
+    with opened(name, RegistryAccess(plain_http=True)) as session, refused as caught:
         session.ask("GET", "/x", ok=(200,), scope="a")
     assert "YTpi" not in str(caught.value)
 
@@ -302,7 +305,7 @@ def test_another_host_is_not_shown_our_password(server, name, home):
         guarded = [(401, {"WWW-Authenticate": 'Basic realm="x"'}, b""), (200, {}, b"{}")]
         server.answers["GET /x"] = guarded
         other.answers["PUT /up"] = (201, {}, b"")
-        session = Session(name, Access(plain_http=True))
+        session = RegistrySession(name, RegistryAccess(plain_http=True))
         session.ask("GET", "/x", ok=(200,), scope="a").close()
         session.ask("PUT", f"http://{other.host}/up", ok=(201,), scope="a", data=b"x").close()
         session.close()
@@ -313,7 +316,7 @@ def test_another_host_is_not_shown_our_password(server, name, home):
 
 
 def test_no_step_leads_from_tls_to_plain_http(name):
-    session = Session(name, Access())
+    session = RegistrySession(name, RegistryAccess())
     with pytest.raises(CheckFailed, match="not protected by TLS"):
         session.absolute("http://h.example/x")
     with pytest.raises(CheckFailed, match="no address"):

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from toolkit.errors import BadInput
-from toolkit.image.files.sif.sifobjects import MAGIC, PARTITION, PRIMARY, SQUASHFS, Entry, Table, read_table
+from toolkit.image.files.sif.sifobjects import (
+    MAGIC,
+    PARTITION,
+    PRIMARY,
+    SQUASHFS,
+    SifDescriptor,
+    Table,
+    read_table,
+)
 
 _ARCHITECTURES = {
     "01": "i386",
@@ -25,7 +33,7 @@ class Sif:
     """A SIF that can be started; ``root`` is the partition that a container starts from."""
 
     architecture: str | None
-    root: Entry
+    root: SifDescriptor
     table: Table
 
 
@@ -52,5 +60,5 @@ def read_sif(file: BinaryIO, path: Path) -> Sif:
     return Sif(_ARCHITECTURES.get(code), root, table)
 
 
-def _is_root(found: Entry) -> bool:
+def _is_root(found: SifDescriptor) -> bool:
     return found.kind == PARTITION and struct.unpack_from("<ii", found.extra) == (SQUASHFS, PRIMARY)

@@ -29,7 +29,7 @@ _AGAIN = "copy or build it again"
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class SifHeader:
     """The first 128 bytes. ``fixed`` are those that a signature covers; times are Unix seconds."""
 
     launch: bytes
@@ -59,7 +59,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SifDescriptor:
     """One descriptor, every field as it is stored."""
 
     kind: int
@@ -110,14 +110,14 @@ class Entry:
 class Table:
     """Header and all descriptors of a SIF, the unused ones too."""
 
-    header: Header
-    entries: tuple[Entry, ...]
+    header: SifHeader
+    entries: tuple[SifDescriptor, ...]
 
     @property
-    def used(self) -> tuple[Entry, ...]:
+    def used(self) -> tuple[SifDescriptor, ...]:
         return tuple(entry for entry in self.entries if entry.used)
 
-    def in_group(self, group: int) -> tuple[Entry, ...]:
+    def in_group(self, group: int) -> tuple[SifDescriptor, ...]:
         """Return the objects of a group by number."""
         return tuple(sorted((e for e in self.used if e.group == group), key=lambda e: e.number))
 
@@ -136,7 +136,7 @@ def read_table(file: BinaryIO, path: Path) -> Table:
         raise BadInput(f"{path}: not a SIF", fix="make one: toolkit image sif RECIPE")
     if len(raw) < _HEADER.size:
         raise _cut(path, "its header", _HEADER.size, size)
-    header = Header(*_HEADER.unpack(raw))
+    header = SifHeader(*_HEADER.unpack(raw))
     if not 0 < header.total <= _MOST or not _HEADER.size <= header.table:
         raise _damaged(path, "its header makes no sense")
     wanted = header.total * _DESCRIPTOR.size
@@ -144,12 +144,12 @@ def read_table(file: BinaryIO, path: Path) -> Table:
     raw = file.read(wanted)
     if len(raw) < wanted:
         raise _cut(path, "its table", header.table + wanted, size)
-    table = Table(header, tuple(Entry(*fields) for fields in _DESCRIPTOR.iter_unpack(raw)))
+    table = Table(header, tuple(SifDescriptor(*fields) for fields in _DESCRIPTOR.iter_unpack(raw)))
     _check(table.used, path, size)
     return table
 
 
-def _check(entries: tuple[Entry, ...], path: Path, size: int) -> None:
+def _check(entries: tuple[SifDescriptor, ...], path: Path, size: int) -> None:
     """Refuse objects that are not told apart by their numbers, or are not within the file."""
     numbers = [entry.number for entry in entries]
     if len(set(numbers)) != len(numbers):
@@ -171,7 +171,7 @@ def _cut(path: Path, what: str, end: int, size: int) -> Damaged:
     )
 
 
-def pieces(file: BinaryIO, entry: Entry) -> Iterator[bytes]:
+def pieces(file: BinaryIO, entry: SifDescriptor) -> Iterator[bytes]:
     """Yield the content of an object."""
     file.seek(entry.offset)
     left = entry.size
@@ -180,7 +180,7 @@ def pieces(file: BinaryIO, entry: Entry) -> Iterator[bytes]:
         yield chunk
 
 
-def content(file: BinaryIO, entry: Entry, limit: int) -> bytes:
+def content(file: BinaryIO, entry: SifDescriptor, limit: int) -> bytes:
     """Return the content of a small object, at most ``limit`` bytes."""
     file.seek(entry.offset)
     return file.read(min(entry.size, limit))
@@ -231,8 +231,8 @@ def add(file: BinaryIO, path: Path, *objects: Object) -> None:
     file.flush()
 
 
-def _described(thing: Object, number: int, offset: int, when: int) -> Entry:
-    return Entry(
+def _described(thing: Object, number: int, offset: int, when: int) -> SifDescriptor:
+    return SifDescriptor(
         kind=thing.kind,
         used=True,
         number=number,
