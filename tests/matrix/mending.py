@@ -61,8 +61,13 @@ def _mends(cell: Cell) -> bool:
 
 
 def words(cell: Cell, plan: Plan) -> tuple[str, ...]:
-    """Return what is launched where; srun does the same in a batch script and outside of one."""
+    """Return what is launched where; srun does the same in a batch script and outside of one.
+
+    Variables of Python do not count: the program of the matrix is compiled.
+    """
     start = "" if plan.launcher[0] == "srun" else cell.start
+    env = {name: value for name, value in plan.env.items() if not name.startswith("PYTHON")}
+    plan = msgspec.structs.replace(plan, env=env)
     return (cell.flavour, cell.image, shape(cell.request), start, msgspec.json.encode(plan).decode())
 
 

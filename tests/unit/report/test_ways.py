@@ -20,7 +20,9 @@ def words(mode: Mode, image=IMAGE, host=HOST, **shape: int) -> str:
 
 
 def test_the_ranks_and_the_runtime_of_the_host_are_named():
-    assert words("srun-pmix") == "srun -N 2 -n 2 --mpi=pmix apptainer exec IMAGE COMMAND"
+    assert (
+        words("srun-pmix") == "srun -N 2 -n 2 --mpi=pmix apptainer exec IMAGE env PYTHONNOUSERSITE=1 COMMAND"
+    )
     each = words("srun-pmix", ranks_per_node=4)
     assert each.startswith("srun -N 2 -n 8 --ntasks-per-node=4 --mpi=pmix apptainer exec ")
     singularity = with_(HOST, runtime=with_(HOST.runtime, path="/opt/bin/singularity"))
@@ -30,7 +32,7 @@ def test_the_ranks_and_the_runtime_of_the_host_are_named():
 def test_an_mpirun_is_told_how_many_ranks():
     assert words("mpirun-host").startswith("mpirun -n 2 env -u OMPI_MCA_mca_base_component_path apptainer ")
     inside = words("mpirun-container", image_with(MPICH), nodes=1, ranks_per_node=2)
-    assert inside == "apptainer exec IMAGE /usr/bin/mpirun -n 2 -launcher fork COMMAND"
+    assert inside == "apptainer exec IMAGE /usr/bin/mpirun -n 2 -launcher fork env PYTHONNOUSERSITE=1 COMMAND"
 
 
 def test_what_needs_a_file_of_the_jobs_folder_is_launched_by_toolkit():
