@@ -7,7 +7,7 @@ import msgspec
 from toolkit.knowledge.reading import read
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MeasuredLaunches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Releases as ``NAME SERIES`` and launches, as :mod:`toolkit.engine.basis` writes them."""
 
     ranks_per_node: int
@@ -20,6 +20,6 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 @cache
-def measured() -> Measured:
+def measured() -> MeasuredLaunches:
     """Return what the recorded launches cover."""
-    return read("measured", Measured)
+    return read("measured", MeasuredLaunches)
