@@ -308,6 +308,31 @@ def resume(
     return again(job(key, tell=tell), _text(verify_key), no_verify, tell or Silent())
 
 
+def fetch(
+    key: Job = None, *patterns: str, target: StrPath | None = None, tell: Tell | None = None
+) -> tuple[Path, ...]:
+    """Copy what a job wrote to this machine, and return the files that were copied.
+
+    Args:
+        key: the job.
+        *patterns: names, paths or folders with ``*``; all files by default.
+        target: the folder to write to, by default called as the job is.
+        tell: receives progress.
+
+    Raises:
+        BadInput: if there is no such job, or it wrote no file that a pattern matches.
+        CheckFailed: if a file changes while it is copied.
+        Missing: if the place of the job is unreachable.
+    """
+    from toolkit.job.running import fetch as fetching
+    from toolkit.job.running.reach import reached
+
+    record = job(key, tell=tell)
+    with reached(record) as runner:
+        files = fetching.chosen(fetching.written(runner, record), patterns)
+        return tuple(fetching.fetch(runner, files, Path(target or record.key), tell or Silent()))
+
+
 def logs(key: Job = None, *, tell: Tell | None = None) -> Iterator[str]:
     """Return the output of a job in parts, each of which ends where a line ends.
 

@@ -129,6 +129,34 @@ def logs(ctx: click.Context, job: str | None, follow: bool, as_json: bool) -> No
             say_text(output_as_shown(text.removesuffix("\n")))
 
 
+@command.command("fetch")
+@_job_argument
+@click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
+@click.option("-o", "--output", "target", metavar="DIR", help="Folder to write to  [default: ./JOB]")
+@click.pass_context
+def fetch(
+    ctx: click.Context,
+    job: str | None,
+    patterns: tuple[str, ...],
+    target: str | None,
+) -> None:
+    """Copy what JOB (the last one by default) wrote to this machine.
+
+    A file that is here already with the same content stays. An interrupted copy is resumed. PATTERN is a
+    name, a path or a folder with *; all files by default.
+
+    \b
+    Examples:
+      toolkit jobs fetch
+      toolkit jobs fetch mnist-20261125 '*.keras' -o results
+    """
+    record = app.job(job, tell=Progress())
+    with _progress_of(ctx) as tell:
+        copied = app.fetch(record, *patterns, target=target, tell=tell)
+    where = as_shown(target or record.key)
+    say(f"{len(copied)} files copied to {where}" if copied else f"{where} has all files already")
+
+
 @command.command("wait")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
 @click.option("--any", "first", is_flag=True, help="Until one of them has ended")

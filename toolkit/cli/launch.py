@@ -29,6 +29,7 @@ from toolkit.report.progress import Progress
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
 @click.option("--explain", is_flag=True, help="Write into the script where each value is from")
 @click.option("--follow/--no-follow", default=True, help="Show the output until the job ends")
+@click.option("--fetch", "patterns", multiple=True, metavar="PATTERN", help="Copy results here at the end")
 @click.option("--json", "as_json", is_flag=True, help="Print the job record as JSON")
 @place_options
 @click.pass_context
@@ -61,7 +62,9 @@ def command(
     options |= {"host": host, "cluster": cluster, "ssh_config": ssh_config, "job": options.pop("job_file")}
     options["arguments"] = ctx.meta.get(REST, ())
     trainer, as_json = options.pop("trainer"), options.pop("as_json")
-    dry_run, follow = options.pop("dry_run"), options.pop("follow")
+    dry_run, follow, patterns = options.pop("dry_run"), options.pop("follow"), options.pop("patterns")
+    if patterns and not follow:
+        raise BadInput("--fetch: with --no-follow nothing waits for the end", fix="later: toolkit jobs fetch")
     _check(local=options["local"], dry_run=dry_run, follow=follow, as_json=as_json)
     quiet = ctx.obj["quiet"] or as_json
     with Progress(verbose=ctx.obj["verbose"], quiet=quiet, output=not as_json) as tell:
@@ -73,6 +76,8 @@ def command(
             say_json(record)
         if follow:
             conclude(record, tell)
+            if patterns:
+                app.fetch(record, *patterns, tell=tell)
         elif not as_json:
             say(f"job {record.id} is submitted; follow it: toolkit jobs logs --follow {record.key}")
 

@@ -41,7 +41,8 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
     fix = check_words(asked, flags)
     check_not_there(job)
     program = _program(job)
-    check_ranks(job, code_of(job, flags), flags)
+    code = code_of(job, flags)
+    check_ranks(job, code, flags)
     folder = _data(job, tell)
     image = image_facts(asked, flags, tell)
     trainers.check_carried(job, image)
@@ -54,7 +55,7 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
     made = unseen.write(wanted, site, image, notes, fix=fix)
     tell_idle(job.image or "", made.spec, site, None, image, tell)
     tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {made.spec.image}")
-    if job.command:
+    if code and code.facts.facts:
         tell.step("Submit the script in the folder of the program: the job starts there, as with sbatch")
     if made.data:
         tell.step(f"The data have to be brought to {made.data}{f': all in {folder}' if folder else ''}")

@@ -14,7 +14,7 @@ from toolkit.run.stage import Parcel
 
 _SHORT = 12
 _KEPT_SECONDS = 7 * 24 * 3600
-_MOMENT = 946684800
+MOMENT = 946684800
 """The time of every file in an archive: 2000-01-01."""
 
 
@@ -50,7 +50,7 @@ def pack(found: Collected, name: str, folder: str) -> Parcel:
 def _add(archive: tarfile.TarFile, file: File) -> None:
     entry = tarfile.TarInfo(file.path)
     entry.mode = 0o755 if file.executable else 0o644
-    entry.mtime = _MOMENT
+    entry.mtime = MOMENT
     try:
         with file.source.open("rb") as content:
             entry.size = os.fstat(content.fileno()).st_size

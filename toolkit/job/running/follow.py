@@ -1,10 +1,12 @@
 """Follow a job on the screen, and say in words how it ended and why."""
 
+import contextlib
 import sys
 import time
 
 from toolkit.engine.logs.explain import explain, suspects
 from toolkit.errors import CheckFailed, Interrupted, Missing
+from toolkit.job.running.fetch import in_words, written
 from toolkit.launch.tracking import jobs, output, pace, records, states
 from toolkit.launch.tracking.follow import follow
 from toolkit.launch.tracking.slurm import JobStatus
@@ -26,7 +28,7 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
     """
     watch = _Watch(record, tell, quiet=quiet)
     try:
-        return follow(
+        ended = follow(
             runner,
             record,
             watch.line,
@@ -35,6 +37,7 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
             on_again=watch.again,
             on_lost=watch.lost,
         )
+        _say_results(runner, ended, tell)
     except Missing as error:
         # "Run it again", which a lost connection is told with, would launch a second job.
         raise Missing(
@@ -47,6 +50,16 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
             f"stopped following; job {watch.name} goes on",
             fix=f"toolkit jobs logs --follow {record.key}   (to end it: toolkit jobs cancel {record.key})",
         ) from None
+    return ended
+
+
+def _say_results(runner: Runner, record: JobRecord, tell: Tell) -> None:
+    """Say what a completed job wrote; whether it can be listed does not change how the job ended."""
+    if record.state != "completed":
+        return
+    with contextlib.suppress(CheckFailed, Missing):
+        if line := in_words(record, written(runner, record)):
+            tell.step(line)
 
 
 class _Watch:
@@ -101,7 +114,13 @@ def conclude(record: JobRecord, tell: Tell) -> None:
     """
     if record.state != "completed":
         raise failure(record)
-    tell.step(f"Job {record.id or record.key} is complete; for its figures: toolkit report {record.key}")
+    figures = f"; for its figures: toolkit report {record.key}" if _has_figures(record) else ""
+    tell.step(f"Job {record.id or record.key} is complete{figures}")
+
+
+def _has_figures(record: JobRecord) -> bool:
+    """Return whether a job left figures that ``toolkit report`` can read."""
+    return (records.folder(record.key) / records.METRICS).is_file()
 
 
 def failure(record: JobRecord) -> CheckFailed:

@@ -1,0 +1,140 @@
+"""Copy what a job wrote from its folder to this machine; what is here already stays."""
+
+import hashlib
+import posixpath
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.job.project.code import COPY
+from toolkit.job.project.pack import MOMENT
+from toolkit.launch.request import variables
+from toolkit.launch.tracking import records
+from toolkit.model.job import JobRecord
+from toolkit.model.progress import Tell
+from toolkit.run.command import Command, Runner
+from toolkit.run.stage import remote_hashes, sha256
+
+_LIST_SECONDS = 120.0
+_PIECE = 4 << 20
+_OWN = {
+    records.SCRIPT, variables.FILE, variables.SECRETS, "exit-code", "stop-asked", "process", "went-back",
+    "token", "notebook.json", "notebook.py", "relay.py", "relay.sh", ".secret",
+}  # fmt: skip
+"""Files that toolkit and its job scripts write for themselves."""
+_OWN_NAMES = ("toolkit-*", ".*.part", "*.pyc")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that a job wrote: its path there, the path that it gets here, and its size in bytes."""
+
+    there: str
+    path: str
+    size: int
+
+
+def written(runner: Runner, record: JobRecord) -> list[Written]:
+    """Return what a job wrote into its folder, sorted by path, without unchanged files of the project.
+
+    Raises:
+        CheckFailed: if the folder cannot be listed.
+    """
+    folder = record.spec.directory
+    command = Command.of("find", folder, "-type", "f", "-printf", r"%s\t%T@\t%P\0", timeout=_LIST_SECONDS)
+    done = runner.run(command)
+    if not done.stdout:
+        done.require(f"listing {folder} on {runner.place}", "the folder of the run may be gone")
+    found = (_entry(folder, line) for line in done.text.split("\0") if line)
+    return sorted((one for one in found if one is not None), key=lambda one: one.path)
+
+
+def _entry(folder: str, line: str) -> Written | None:
+    size, moment, path = line.split("\t", 2)
+    name = posixpath.basename(path)
+    inside = path.startswith(f"{COPY}/")
+    if not inside and (path in _OWN or any(fnmatchcase(name, own) for own in _OWN_NAMES)):
+        return None
+    if inside and (int(float(moment)) == MOMENT or "__pycache__/" in path):
+        return None
+    return Written(posixpath.join(folder, path), path.removeprefix(f"{COPY}/"), int(size))
+
+
+def chosen(found: Iterable[Written], patterns: Sequence[str]) -> list[Written]:
+    """Return the files that a pattern matches, by their path, their name or a folder above them.
+
+    Raises:
+        BadInput: if there are patterns, and one matches nothing.
+    """
+    files = list(found)
+    for pattern in patterns:
+        if not any(_matches(one, pattern) for one in files):
+            names = ", ".join(one.path for one in files[:10]) or "nothing"
+            raise BadInput(f"{pattern}: the job wrote no such file", fix=f"it wrote: {names}")
+    return [one for one in files if not patterns or any(_matches(one, p) for p in patterns)]
+
+
+def _matches(one: Written, pattern: str) -> bool:
+    text = pattern.rstrip("/")
+    name = posixpath.basename(one.path)
+    return fnmatchcase(one.path, text) or fnmatchcase(name, text) or fnmatchcase(one.path, f"{text}/*")
+
+
+def fetch(runner: Runner, files: Sequence[Written], target: Path, tell: Tell) -> list[Path]:
+    """Copy files into ``target``, and return those that were not here yet.
+
+    An interrupted copy is resumed. A file gets its name after its SHA-256 was compared.
+
+    Raises:
+        CheckFailed: if a file changes while it is copied.
+        BadInput: if a file cannot be written here.
+    """
+    digests = remote_hashes(runner, [one.there for one in files])
+    copied = []
+    for one in files:
+        digest, path = digests.get(one.there), target / one.path
+        if digest is None or (path.is_file() and path.stat().st_size == one.size and sha256(path) == digest):
+            continue
+        tell.step(f"Fetching {one.path} ({one.size / 1e6:,.1f} MB)")
+        _copy(runner, one, path, digest, tell.detail)
+        copied.append(path)
+    return copied
+
+
+def _copy(runner: Runner, one: Written, path: Path, digest: str, detail: Callable[[str], None]) -> None:
+    part = path.with_name(f".{path.name}.{digest[:16]}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("ab") as file:
+            done = file.tell()
+            while content := runner.read(one.there, done, _PIECE):
+                file.write(content)
+                done += len(content)
+                detail(f"{done / max(one.size, 1):.0%}")
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}", fix="give another folder with -o DIR") from error
+    with part.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != digest:
+        part.unlink()
+        raise CheckFailed(
+            f"{one.path}: the file changed while it was copied", fix="fetch it again when the job has ended"
+        )
+    part.replace(path)
+
+
+def in_words(record: JobRecord, files: Sequence[Written]) -> str:
+    """Return a line on what a job wrote, with the command that fetches it; empty if it wrote nothing."""
+    results = [one for one in files if one.path not in {record.spec.output, record.spec.error}]
+    if not results:
+        return ""
+    first = sorted(results, key=lambda one: one.size, reverse=True)[:3]
+    names = ", ".join(f"{one.path} ({_size(one.size)})" for one in first)
+    more = f" and {len(results) - len(first)} more" if len(results) > len(first) else ""
+    return f"It wrote {names}{more}; fetch: toolkit jobs fetch {record.key}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count:,} bytes"
