@@ -22,8 +22,9 @@ def command() -> None:
 
 
 @command.command("list")
+@click.option("--all", "historic", is_flag=True, help="List machines that are out of service, too")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-def list_sites(as_json: bool) -> None:
+def list_sites(historic: bool, as_json: bool) -> None:
     """List the clusters that there is a profile of, your own included.
 
     Example: toolkit site list
@@ -35,7 +36,7 @@ def list_sites(as_json: bool) -> None:
 
     found: dict[str, Site] = {}
     trouble: list[BadInput] = []
-    for name in sites.names():
+    for name in sites.names(historic=historic):
         try:
             found[name] = sites.site(name)
         except BadInput as error:
@@ -64,6 +65,7 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
 
     from toolkit.cli.frame.styles import width_of_terminal
     from toolkit.knowledge import sites
+    from toolkit.knowledge.sites import is_old, today
     from toolkit.knowledge.strict import text_of
     from toolkit.report.site import as_json as told
     from toolkit.report.site import page
@@ -77,6 +79,8 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
         say_json(told(plain, site), indent=True)
     else:
         say(*page(plain, str(file), site, width_of_terminal()))
+        if is_old(site, today()):
+            say(f"toolkit: this profile is old since {site.expires}: toolkit site check {plain}", err=True)
 
 
 @command.command("check")

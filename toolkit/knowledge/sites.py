@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -26,9 +27,13 @@ def own_folder() -> Path:
     return config_dir() / "sites"
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of all profiles, the person's own included; the example is none."""
-    found = {file.name.removesuffix(SUFFIX) for folder in _folders() for file in folder.glob(f"*{SUFFIX}")}
+def names(*, historic: bool = False) -> tuple[str, ...]:
+    """Return the names of all profiles, the user's own included; the example is none.
+
+    Profiles of machines that are out of service are named with ``historic`` only.
+    """
+    folders = _folders() if historic else _folders()[:2]
+    found = {file.name.removesuffix(SUFFIX) for folder in folders for file in folder.glob(f"*{SUFFIX}")}
     return tuple(sorted(name for name in found if name != _EXAMPLE and _NAME.fullmatch(name)))
 
 
@@ -52,7 +57,7 @@ def find(name: str) -> Path:
                 if folder == own_folder():
                     require_trusted(candidate, "name the profile by its path")
                 return candidate
-    known = names()
+    known = names(historic=True)
     raise BadInput(
         f"there is no site {name!r}{near(name, known)}; choices: {', '.join(known) or 'none'}",
         fix="toolkit init writes a profile of the cluster at hand",
@@ -113,5 +118,21 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _folders() -> tuple[Path, Path]:
-    return own_folder(), shipped("slurm") / "sites"
+def today() -> str:
+    """Return the day, as profiles write it."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def is_old(site: Site, day: str) -> bool:
+    """Return whether a profile is too old on this ``day``, as its sources change."""
+    return bool(site.expires) and day >= site.expires
+
+
+def is_historic(name: str) -> bool:
+    """Return whether a profile is of a machine that is out of service."""
+    return find(name).parent == _folders()[2]
+
+
+def _folders() -> tuple[Path, Path, Path]:
+    shipped_ones = shipped("slurm") / "sites"
+    return own_folder(), shipped_ones, shipped_ones / "historic"

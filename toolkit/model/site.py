@@ -102,6 +102,8 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     is a folder with ``images`` and ``data`` that everybody there may read; what it has is not copied.
     ``scratch`` is node-local disk for TMPDIR. ``network`` names the interface for sockets (NCCL, Gloo),
     ``host`` what ``ssh`` takes to reach it. ``sources`` say where all this is from.
+    ``checked`` and ``expires`` are days (``2026-11-25``): on the first one the profile was compared with its
+    sources, on the other it is old. ``retired`` says when the machine went out of service.
     """
 
     schema: Literal["toolkit.site/1"]
@@ -128,6 +130,9 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     defaults: Defaults = Defaults()
     partitions: tuple[Partition, ...] = ()
     sources: tuple[str, ...] = ()
+    checked: str = ""
+    expires: str = ""
+    retired: str = ""
 
     def partition(self, name: str = "") -> Partition | None:
         """Return the partition of a name, the default one for none; ``None`` where it is not known."""

@@ -109,6 +109,8 @@ def _facts(site: Site) -> Iterator[tuple[str, str]]:
     launch, usual = site.launch, site.defaults
     tested = {"run": "jobs were run there", "rendered": "scripts were rendered and read, nothing was run"}
     yield "tested", tested[site.tested]
+    yield "retired", site.retired
+    yield "compared", f"with its sources on {site.checked}, old from {site.expires}" if site.checked else ""
     yield "processor", site.architecture
     yield "scheduler", f"{site.scheduler}, ranks by {launch.launcher}"
     yield "host", site.host

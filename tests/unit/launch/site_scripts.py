@@ -25,6 +25,14 @@ JOBS = {
     "piz-daint": JobFile(gpus_per_node=1, cpus_per_rank=12, account="train"),
     "davide": JobFile(gpus_per_node=4, ranks_per_node=4),
     "polaris": JobFile(account="train", ranks_per_node=4, cpus_per_rank=8),
+    "aurora": JobFile(account="train", ranks_per_node=6, cpus_per_rank=8),
+    "lumi-g": JobFile(gpus_per_node=8, ranks_per_node=8, cpus_per_rank=7, account="train"),
+    "lumi-c": JobFile(ranks_per_node=8, cpus_per_rank=16, account="train"),
+    "archer2": JobFile(ranks_per_node=8, cpus_per_rank=16, account="train"),
+    "frontier": JobFile(gpus_per_node=8, ranks_per_node=8, cpus_per_rank=7, account="train"),
+    "jupiter": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=72, account="train"),
+    "roihu-cpu": JobFile(ranks_per_node=8, cpus_per_rank=48, account="train"),
+    "roihu-gpu": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=72, account="train"),
 }
 """What is asked for beyond two nodes of MNIST, so that each script shows what its site is about."""
 
@@ -38,11 +46,12 @@ IMAGE = ImageFacts(
 
 def names() -> list[str]:
     """Return the sites that come with toolkit."""
-    return sorted(f.stem for f in (shipped("slurm") / "sites").glob("*.toml") if f.stem != "example")
+    return sorted(f.stem for f in (shipped("slurm") / "sites").rglob("*.toml") if f.stem != "example")
 
 
 def made(name: str) -> str:
-    site = sites.site(str(shipped("slurm") / "sites" / f"{name}.toml"))
+    folder = shipped("slurm") / "sites"
+    site = sites.site(str(next(folder.rglob(f"{name}.toml"))))
     base = JobFile(trainer="mnist", nodes=2, site=name)
     below = [JobLayer("default", layers.DEFAULTS), layers.of_site(name, site)]
     said = [JobLayer(layers.OPTION, one) for one in (base, JOBS.get(name, JobFile()))]
