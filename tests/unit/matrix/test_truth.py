@@ -121,7 +121,7 @@ def test_what_the_engine_would_launch_in_the_place_of_a_failure_works_wherever_i
         launched.setdefault(words(cell, cell.plan), []).append(cell)
     failed = [(cell, plan) for cell in cells if cell.outcome != "ok" and (plan := chosen(cell))]
     instead = [(cell, other) for cell, plan in failed for other in launched.get(words(cell, plan), ())]
-    assert len(instead) > 20
+    assert len(instead) >= 20
     assert not [(cell.name, other.name) for cell, other in instead if other.outcome != "ok"]
 
 
