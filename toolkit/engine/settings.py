@@ -56,17 +56,29 @@ class Effect:
 def in_force(case: Case) -> dict[str, tuple[str, str]]:
     """Return the settings that reach the ranks, name → (value, where it is set).
 
-    The last one set counts: what an image sets stands where a variable of the host has the same name, and
+    The last one set counts: a file of the image yields to a file of the home folder, and each file to a
+    variable. What an image sets stands where a variable of the host has the same name, and
     yields to one that is meant for the container (apptainer/apptainer:internal/pkg/runtime/engine/apptainer,
     process_linux.go; measured: FI_PROVIDER of host and image).
     """
     plain, meant = _set_by_host(case)
     inherited = {name: pair for name, pair in plain.items() if name not in case.image_facts.environment}
-    found = _set_in_home(case) | inherited | _set_in_image(case) | meant
+    found = _set_in_files(case) | _set_in_home(case) | inherited | _set_in_image(case) | meant
     for name, value in case.plan.env.items():
         where = "request: --env" if name in case.request.env else "plan:"
         found[name] = (value, f"{where} {name}={value}")
     return {name: pair for name, pair in found.items() if steers_mpi(name)}
+
+
+IN_FILE = "image: mca-params.conf:"
+"""How the place of a setting in a file of the image begins."""
+
+
+def _set_in_files(case: Case) -> dict[str, tuple[str, str]]:
+    """Return settings in files of the image; an MPI of the host that is mounted over it reads others."""
+    if case.mode == "bind":
+        return {}
+    return {name: (value, f"{IN_FILE} {name}={value}") for name, value in case.image_facts.settings.items()}
 
 
 def _set_in_home(case: Case) -> dict[str, tuple[str, str]]:
@@ -113,9 +125,21 @@ def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tupl
 
 def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
     """Judge every setting in force, and return the facts for want of which some are undecided."""
-    found = [attempt(effect, case, name, value, where) for name, (value, where) in in_force(case).items()]
+    found = [
+        _effect_of_file(case, name, value, where)
+        if where.startswith(IN_FILE)
+        else attempt(effect, case, name, value, where)
+        for name, (value, where) in in_force(case).items()
+    ]
     unknown = (name for one in found if isinstance(one, Undecided) for name in one.names)
     return tuple(one for one in found if isinstance(one, Effect)), tuple(dict.fromkeys(unknown))
+
+
+def _effect_of_file(case: Case, name: str, value: str, where: str) -> Effect:
+    """Judge a setting of the image's maker, who ships it with this MPI: only a known fault counts."""
+    found = attempt(effect, case, name, value, where)
+    known = isinstance(found, Effect) and found.fails
+    return found if known and isinstance(found, Effect) else Effect(name, value, where, "ok")
 
 
 def ends_first(case: Case) -> bool:
@@ -321,7 +345,17 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
     words = [word.strip() for word in ok.value.split(",") if word.strip()]
     if any("/" in word for word in words):  # a network such as 10.0.0.0/8
         return replace(ok, outcome="unknown", because=f"whether the host is in {ok.value} is not known")
-    return ok if any(word in there for word in words) else bad
+    if any(word in there for word in words):
+        return ok
+    return replace(bad, outcome="init-failure") if _alone_on_tcp(case, ok) else bad
+
+
+def _alone_on_tcp(case: Case, ok: Effect) -> bool:
+    """Return whether ranks of one node have TCP alone, so that they miss the interface in MPI_Init."""
+    transports = value_in_force(case, "OMPI_MCA_btl") or "^"
+    listed = {word.strip() for word in transports.split(",")}
+    tcp = ok.name == "OMPI_MCA_btl_tcp_if_include" and not transports.startswith("^")
+    return tcp and case.request.nodes == 1 and not listed & {"vader", "sm"}
 
 
 def _carried(case: Case, component: Component, ok: Effect, bad: Effect) -> Effect:

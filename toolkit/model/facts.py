@@ -365,6 +365,9 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     environment: dict[str, str] = {}
     """What the image sets for its programs, as far as it concerns MPI and search paths."""
+    settings: dict[str, str] = {}
+    """Settings in files that Open MPI, PMIx and PRRTE of the image read, by the variable of the same effect:
+    ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``."""
     entrypoint: tuple[str, ...] | None = None
     """What ``run`` starts, entry point and command together; ``exec`` passes it by."""
     stack: dict[str, object] | None = None

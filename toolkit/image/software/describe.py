@@ -17,6 +17,7 @@ from toolkit.image.software import cuda, fabric, horovod, needs, wireup
 from toolkit.image.software.agent import remote_agent
 from toolkit.image.software.book import ImageEvidence
 from toolkit.image.software.libraries import Finder, glibc
+from toolkit.image.software.mcafiles import mca_files
 from toolkit.image.software.mpi import MpiFound, find_mpis
 from toolkit.image.software.packages import PackageVersion, Untold, debian, python_package
 from toolkit.image.software.programs import of_system, otherwise, static
@@ -28,7 +29,7 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.rank import WHOLE, RankView
 from toolkit.model.stack import STACK_PATH
 
-_KEPT = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH")
+_KEPT = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH")
 _KEPT_PREFIXES = (
     "OMPI_",
     "PMIX_",
@@ -111,6 +112,7 @@ def describe(
         python=book.take("python", python(loader, packages), "python3 on the image's PATH: not in the image"),
         mpi4py=_package(tree, walked.sites, "mpi4py", book),
         labels={**(config.labels if config else {}), **labels(tree)},
+        settings=mca_files(loader, first.mpi if first else None),
         entrypoint=entrypoint,
         environment=_environment(given, said.untold, book),
         stack=_stack(tree, book),

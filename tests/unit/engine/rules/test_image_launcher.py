@@ -1,0 +1,61 @@
+"""What the launcher in the image reads of the image itself."""
+
+from tests.unit.engine.examples import with_
+from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, image, unread
+from toolkit.engine.predict import predict
+from toolkit.model.prediction import Request
+
+SCRATCH = {"TMPDIR": "/scratch/tmp"}
+IB7 = {"OMPI_MCA_oob_tcp_if_include": "ib7"}
+NEWER = with_(MPI, version="5.0.8")
+INSIDE = "mpirun-container"
+
+
+def inside(of=IMAGE, **more):
+    return case(of=of, mode="mpirun-container", nodes=1, ranks_per_node=2, **more)
+
+
+FIRES = {
+    "image-tmpdir-not-writable": [
+        inside(image(environment=SCRATCH)),
+        inside(image(environment=SCRATCH, mpi=NEWER)),
+    ],
+    "image-launcher-interface": [
+        inside(image(settings=IB7)),
+        inside(image(environment=IB7)),
+    ],
+}
+QUIET = {
+    "image-tmpdir-not-writable": [
+        inside(),
+        inside(absent(IMAGE, "mpi")),
+        inside(image(environment=SCRATCH, mpi=MPICH)),
+        inside(image(environment={"TMPDIR": "/tmp/me"})),
+        inside(image(environment=SCRATCH), binds=("/scratch",)),
+        inside(image(environment=SCRATCH), container=("--env", "TMPDIR=/tmp")),
+    ],
+    "image-launcher-interface": [
+        inside(),
+        inside(image(settings=IB7, mpi=NEWER)),
+        inside(image(settings={"OMPI_MCA_oob_tcp_if_include": "10.0.0.0/8"})),
+        inside(image(settings={"OMPI_MCA_oob_tcp_if_include": "eth0,ib7"})),
+    ],
+}
+UNDECIDED = {
+    "image-launcher-interface": [
+        case(unread(HOST, "interfaces"), image(settings=IB7), "mpirun-container", nodes=1, ranks_per_node=2)
+    ],
+}
+OUTCOMES = {"image-tmpdir-not-writable": "init-failure", "image-launcher-interface": "init-failure"}
+
+
+def test_settings_in_files_of_the_image_are_judged_as_variables_are():
+    of = image(settings={"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "ib7"})
+    assert predict(HOST, of, Request(nodes=2)).of("srun-pmix").outcome == "comm-failure"
+    one = predict(HOST, of, Request(nodes=1, ranks_per_node=2))
+    assert one.of("srun-pmix").outcome == "init-failure"
+
+
+def test_a_setting_of_the_image_that_was_not_measured_is_its_makers_choice():
+    of = image(settings={"OMPI_MCA_example_of_nothing": "1"})
+    assert predict(HOST, of, Request(nodes=2)).of("srun-pmix").outcome == "ok"

@@ -1,0 +1,37 @@
+"""Settings in files of an image that its Open MPI, PMIx and PRRTE read before they start."""
+
+import posixpath
+import re
+
+from toolkit.image.files import tree as files
+from toolkit.image.loader.loader import Loader
+from toolkit.model.facts import ImageMpi
+
+_MOST = 1 << 16
+_LINE = re.compile(r"^[ \t]*([A-Za-z]\w{1,80})[ \t]*=[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_NAMED = (
+    ("openmpi-mca-params.conf", "OMPI_MCA_"),
+    ("pmix-mca-params.conf", "PMIX_MCA_"),
+    ("prte-mca-params.conf", "PRTE_MCA_"),
+)
+"""Each file, and how the variable begins that has the same effect (open-mpi/ompi:docs/mca.rst)."""
+_OF_DEBIAN = ("/etc/openmpi", "/etc")
+
+
+def mca_files(loader: Loader, mpi: ImageMpi | None) -> dict[str, str]:
+    """Return the variable with the same effect → value, for each setting in such a file.
+
+    An installation below /usr reads what Debian has below /etc; another one reads the folder ``etc`` of its
+    prefix.
+    """
+    if mpi is None or mpi.implementation != "openmpi" or mpi.prefix is None:
+        return {}
+    folders = _OF_DEBIAN if mpi.prefix == "/usr" else (posixpath.join(mpi.prefix, "etc"),)
+    found: dict[str, str] = {}
+    for name, prefix in _NAMED:
+        for folder in folders:
+            text = files.text(loader.tree, posixpath.join(folder, name), _MOST)
+            if text is not None:
+                found |= {f"{prefix}{setting}": value for setting, value in _LINE.findall(text)}
+                break
+    return found
