@@ -42,7 +42,8 @@ def by_engine(truth: Truth) -> Chosen:
 
     @cache
     def plan(flavour: str, image: str, nodes: int, ranks: int, batch: bool) -> Plan | None:
-        request = Request(nodes=nodes, ranks_per_node=ranks, batch=batch)
+        # The home folder of a virtual cluster has no packages of Python; the record sets no variable for it.
+        request = Request(nodes=nodes, ranks_per_node=ranks, batch=batch, user_site=True)
         host = truth.hosts[flavour]
         said = predict(host, as_started(truth.images[image].facts, host), request)
         return said.of(said.chosen).plan if said.chosen else None

@@ -5,6 +5,7 @@ from toolkit.engine.rule import Hit, rule
 from toolkit.engine.traits import bind_target, brings_orte
 from toolkit.engine.words import mpi_name
 from toolkit.folders import is_below
+from toolkit.model.prediction import Outcome
 
 _WRITABLE = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - folders that the runtime mounts
 _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
@@ -31,7 +32,7 @@ def image_tmpdir_not_writable(case: Case) -> Hit | None:
     if any(is_below(folder, target) for target in targets) or "TMPDIR=" in " ".join(case.plan.container):
         return None
     because = f"the image sets TMPDIR={folder}, in which the launcher of {mpi_name(mpi)} cannot write"
-    outcome = "init-failure" if brings_orte(mpi) else "unknown"
+    outcome: Outcome = "init-failure" if brings_orte(mpi) else "unknown"
     return Hit((f"image: ENV TMPDIR={folder}", *case.cite("image.mpi")), outcome, because)
 
 
@@ -46,7 +47,7 @@ def image_tmpdir_not_writable(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def image_launcher_interface(case: Case) -> Hit | None:
-    """The launcher of an Open MPI before 5 reaches its daemons over the interfaces that this setting names."""
+    """The launcher of an Open MPI before 5 reaches its daemons over the interfaces that it names."""
     mpi, image = case.image.mpi, case.image_facts
     said = image.environment.get(_INTERFACES) or image.settings.get(_INTERFACES)
     if mpi is None or not brings_orte(mpi) or not said or "/" in said:
