@@ -18,7 +18,7 @@ from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import OutputExplanation
 from toolkit.model.job import JobRecord
-from toolkit.model.jobfields import LaunchOptions
+from toolkit.model.jobfile import LaunchOptions
 from toolkit.model.prediction import Mode, Verdict
 from toolkit.model.progress import Silent, Tell
 
@@ -168,7 +168,7 @@ def launch(
         follow: wait until the job ends; ``tell`` receives its output.
         tell: receives progress.
         **options: where and how to launch, and the fields of a job file, such as ``host``, ``image``,
-            ``nodes``, ``time`` and ``env``; :class:`toolkit.model.jobfields.LaunchOptions` lists them.
+            ``nodes``, ``time`` and ``env``; :class:`toolkit.model.jobfile.LaunchOptions` lists them.
 
     Returns:
         The record. A job that fails raises no error: see ``record.state`` and :func:`failure`.

@@ -25,8 +25,7 @@ from toolkit import app
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.launch.tracking import follow, records
-from toolkit.model.jobfields import JobFields, LaunchOptions
-from toolkit.model.jobfile import JobFile
+from toolkit.model.jobfile import JobFields, JobFile, LaunchOptions
 from toolkit.run.local import LocalRunner
 
 FACTS = Path(__file__).parents[1] / "evidence" / "virtual-cluster-login.txt"

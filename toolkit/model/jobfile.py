@@ -1,13 +1,130 @@
-"""What a person may say of a job, in a file, in settings, in variables or by options; all of it optional."""
+"""The fields of a job: a table of what each means, and the job file and arguments that hold them.
 
-from typing import Literal
+A new field is a row of :data:`FIELDS`, a line in each of the two types here, and one in
+:class:`toolkit.model.job.JobSpec`.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, TypedDict, get_args
 
 import msgspec
 
-from toolkit.model.prediction import Mode
+from toolkit.model.prediction import MODES, Mode
+from toolkit.model.runtime import NAMES
 
 Strategy = Literal["single", "horovod", "mirrored", "multiworker", "mpi-aggregate", "hybrid", "ps"]
 """How a trainer is distributed."""
+
+_MOST_OF_NODE = 65_533
+"""Slurm counts what a node has in 16 bits, of which the last values have meanings (NO_VAL16, INFINITE16)."""
+
+_MOST_NODES = 65536
+"""As many nodes as :data:`toolkit.nodelist.MOST` says; a test compares them."""
+
+
+class JobField(NamedTuple):
+    """One field of a job.
+
+    ``help`` describes its option; ``option`` is the option if its name differs from the field. ``many`` may
+    be given several times, a ``flag`` has ``--no-`` too. ``bounds`` are the least and the most of a number,
+    ``form`` is a key of ``FORMS`` in :mod:`toolkit.launch.request.checks`. ``sbatch`` is the option of
+    ``sbatch`` that takes the value as it is. ``queue`` fields mean nothing without a scheduler, and PBS has
+    no option for those whose ``pbs`` is false. The figures of a study do not depend on ``free`` ones.
+    """
+
+    name: str
+    help: str
+    option: str = ""
+    metavar: str = ""
+    many: bool = False
+    flag: bool = False
+    choices: tuple[str, ...] = ()
+    bounds: tuple[int, int] | None = None
+    form: str = ""
+    sbatch: str = ""
+    queue: bool = False
+    pbs: bool = True
+    free: bool = False
+
+    @property
+    def flagged(self) -> str:
+        """The option of the command line that sets the field."""
+        return self.option or f"--{self.name.replace('_', '-')}"
+
+
+FIELDS: tuple[JobField, ...] = (
+    JobField("image", "SIF file, name of a recipe, or cluster:NAME  [default: tf2.15-cpu]"),
+    JobField("runtime", "Container runtime, if there is more than one", choices=NAMES),
+    JobField("site", "Take modules, limits and ways of a site profile", metavar="NAME"),
+    JobField("nodes", "Number of nodes  [default: 1]", bounds=(1, _MOST_NODES)),
+    JobField("ranks_per_node", "Ranks on each node  [default: 1]", bounds=(1, _MOST_OF_NODE)),
+    JobField("cpus_per_rank", "Cores for each rank", bounds=(1, _MOST_OF_NODE)),
+    JobField("gpus_per_node", "GPUs on each node", bounds=(0, _MOST_OF_NODE), queue=True),
+    JobField("gpu", "Type of GPU, as in v100", metavar="TYPE", form="gpu", queue=True),
+    JobField("gpu_bind", "Show each rank some GPUs only: closest, single:1, …",
+             metavar="HOW", form="gpu_bind", queue=True, pbs=False),
+    JobField("cpu_bind", "Bind ranks to cores, sockets, … or none",
+             metavar="HOW", form="cpu_bind", queue=True, pbs=False),
+    JobField("memory", "Memory of each node, as in 16G; 0 for all of it",
+             metavar="SIZE", form="memory", sbatch="mem", queue=True),
+    JobField("memory_per_cpu", "Memory for each core, in place of --memory",
+             metavar="SIZE", form="memory", sbatch="mem-per-cpu", queue=True, pbs=False),
+    JobField("time", "Time limit, as sbatch takes it  [default: 01:00:00]",
+             form="time", sbatch="time", queue=True, free=True),
+    JobField("partition", "Slurm partition  [default: of a site, one that can run the job]",
+             form="names", sbatch="partition", queue=True),
+    JobField("account", "Slurm account", form="name", sbatch="account", queue=True, free=True),
+    JobField("qos", "Quality of service", form="name", sbatch="qos", queue=True, pbs=False, free=True),
+    JobField("constraint", "Features that nodes must have",
+             metavar="FEATURES", form="constraint", sbatch="constraint", queue=True),
+    JobField("reservation", "Reservation to run in",
+             metavar="NAME", form="names", sbatch="reservation", queue=True, pbs=False, free=True),
+    JobField("nodelist", "Nodes that must be among the job's",
+             metavar="NODES", form="nodes", sbatch="nodelist", queue=True, pbs=False),
+    JobField("exclude", "Nodes that must not be",
+             metavar="NODES", form="nodes", sbatch="exclude", queue=True, pbs=False),
+    JobField("licenses", "Licences that the job needs",
+             metavar="NAME[:N]", form="licenses", sbatch="licenses", queue=True, pbs=False),
+    JobField("exclusive", "Share the nodes with no other job", flag=True, queue=True),
+    JobField("array", "Submit once for each number, as in 0-7",
+             metavar="RANGE", form="array", sbatch="array", queue=True, pbs=False),
+    JobField("dependency", "Wait for other jobs, as in afterok:123",
+             metavar="TYPE:JOB", form="dependency", sbatch="dependency", queue=True),
+    JobField("begin", "Start not before, as in now+2hours",
+             metavar="TIME", form="begin", sbatch="begin", queue=True, pbs=False, free=True),
+    JobField("mail_type", "Send mail: END, FAIL, ALL, …",
+             metavar="WHEN", form="mail_type", sbatch="mail-type", queue=True, pbs=False, free=True),
+    JobField("mail_user", "To whom",
+             metavar="ADDRESS", form="mail_user", sbatch="mail-user", queue=True, free=True),
+    JobField("requeue", "Resume in the queue if the job is stopped", flag=True, queue=True, pbs=False),
+    JobField("chain", "Resume in up to N jobs, one after the other",
+             metavar="N", bounds=(0, 10_000), queue=True, pbs=False),
+    JobField("elastic", "Continue with the remaining nodes if one dies", flag=True, queue=True, pbs=False),
+    JobField("min_nodes", "The least for --elastic  [default: 1]",
+             metavar="N", bounds=(0, _MOST_NODES), queue=True),
+    JobField("warning", "Seconds before the limit to stop at",
+             metavar="S", bounds=(0, 65_535), queue=True, pbs=False),
+    JobField("output", "File for the output, below the job's folder", metavar="FILE", form="file"),
+    JobField("error", "File for standard error, if it is to be another",
+             metavar="FILE", form="file", queue=True),
+    JobField("workdir", "Working directory inside the container", metavar="DIR", form="folder"),
+    JobField("modules", "Load a module in the job", option="--module", metavar="NAME", many=True, queue=True),
+    JobField("sbatch", "Add an #SBATCH line: --sbatch=--hold", metavar="OPTION", many=True, queue=True),
+    JobField("mode", "Launch mode, in place of the engine's choice", choices=MODES),
+    JobField("strategy", "How a trainer is distributed", choices=get_args(Strategy)),
+    JobField("data", "Folder of the data set on this machine, or cluster:NAME", metavar="DIR"),
+    JobField("directory", "Folder on the cluster for images, data and runs", metavar="DIR"),
+    JobField("name", "Job name; the trainer's by default", form="name"),
+    JobField("env", "Set a variable; NAME takes yours", metavar="NAME[=VALUE]", many=True),
+    JobField("env_file", "Take secret variables from a file of NAME=VALUE lines", metavar="FILE", free=True),
+    JobField("binds", "Bind a folder there", option="--bind", metavar="SRC[:DST[:ro]]", many=True),
+    JobField("user_site", "Let Python read packages of ~/.local", flag=True),
+    JobField("preflight", "Check the MPI world before the training", flag=True),
+    JobField("fabric_gbit", "Gbit/s of a node; preflight checks it", metavar="G", bounds=(1, 1_000_000)),
+    JobField("min_free", "Space that preflight wants in the job's folder", metavar="SIZE", form="space"),
+)  # fmt: skip
+"""In the order of ``toolkit launch --help``, which is that of the lines in a job script."""
 
 
 class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -16,7 +133,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ``trainer`` and its ``arguments``, or a ``command`` of one's own. ``image`` is a SIF file or the name of
     a recipe, ``runtime`` the container runtime that starts it, ``data`` a folder on this machine,
     ``directory`` the folder on the cluster that holds images, data and runs, ``site`` the name of a site
-    profile. All other fields are those of
+    profile. All other fields are as in
     :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file of this machine with secret variables; once it
     is read they are in ``env`` too, as :class:`toolkit.model.hidden.Hidden`.
     """
@@ -78,3 +195,88 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Return the fields that are given, in the order of the struct."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in values.items() if value is not None}
+
+
+class JobFields(TypedDict, total=False):
+    """The fields of :class:`toolkit.model.jobfile.JobFile` without the program; none is required."""
+
+    image: str | os.PathLike[str]
+    runtime: str
+    site: str
+    mode: Mode
+    strategy: Strategy
+    data: str | os.PathLike[str]
+    directory: str
+    name: str
+    nodes: int
+    ranks_per_node: int
+    cpus_per_rank: int
+    gpus_per_node: int
+    gpu: str
+    gpu_bind: str
+    cpu_bind: str
+    memory: str
+    memory_per_cpu: str
+    time: str
+    partition: str
+    account: str
+    qos: str
+    constraint: str
+    reservation: str
+    nodelist: str
+    exclude: str
+    licenses: str
+    mail_type: str
+    mail_user: str
+    array: str
+    dependency: str
+    begin: str
+    exclusive: bool
+    user_site: bool
+    requeue: bool
+    warning: int
+    chain: int
+    elastic: bool
+    min_nodes: int
+    output: str
+    error: str
+    workdir: str
+    modules: Sequence[str]
+    sbatch: Sequence[str]
+    env: Mapping[str, str]
+    env_file: str | os.PathLike[str]
+    binds: Sequence[str]
+    preflight: bool
+    fabric_gbit: int
+    min_free: str
+
+
+class LaunchOptions(JobFields, total=False):
+    """The options of ``toolkit.app.launch`` and ``toolkit.app.script``; none is required.
+
+    ``arguments`` are words for the trainer. ``host`` is a machine over SSH, ``cluster`` a virtual cluster;
+    without them the job runs on this machine, or on the host of the site profile. ``job`` is a job file in
+    YAML. ``from_job`` is the key of a job to repeat with the same image and launch mode. ``local`` runs the
+    job on this machine without Slurm, until it ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote.
+    ``force`` launches although a failure is predicted. ``verify_key`` is a file of public keys: an image
+    that none of them has signed is refused. ``no_verify`` skips the check of the signatures.
+    ``explain`` adds comments to the script that say where each value comes from. ``copies`` runs a program
+    that joins no ranks once for each of them. ``project`` is the folder that goes to another machine, by
+    default the folder of the script; with ``sync=False`` none does.
+    """
+
+    arguments: Sequence[str]
+    host: str | None
+    cluster: str | None
+    ssh_config: str | os.PathLike[str] | None
+    job: str | os.PathLike[str] | None
+    from_job: str | None
+    local: bool
+    fix: str | os.PathLike[str] | None
+    force: bool
+    verify_key: str | os.PathLike[str] | None
+    no_verify: bool
+    explain: bool
+    copies: bool
+    sync: bool
+    project: str | os.PathLike[str] | None

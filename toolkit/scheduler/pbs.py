@@ -6,18 +6,13 @@ Not run: the lines follow qsub(1B) and the job scripts that centres publish (ALC
 
 from toolkit.errors import BadInput
 from toolkit.model.job import JobSpec
+from toolkit.model.jobfile import FIELDS
 from toolkit.model.site import Site
 from toolkit.scheduler.times import minutes
 
 NAME = "pbs"
 TEMPLATE = "job.pbs.sh.j2"
 SUBMIT_DIR = "$PBS_O_WORKDIR"
-
-_NO_OPTION = (
-    "qos", "nodelist", "exclude", "array", "begin", "gpu_bind", "cpu_bind", "chain", "elastic", "requeue",
-    "warning", "memory_per_cpu", "reservation", "licenses", "mail_type",
-)  # fmt: skip
-"""Fields of a job that neither PBS nor the job script for it has an option for."""
 
 
 def header(spec: JobSpec, site: Site | None = None) -> list[str]:
@@ -26,9 +21,9 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     Raises:
         BadInput: for a field that PBS has no option for, or a job without a time limit.
     """
-    for name in _NO_OPTION:
-        if getattr(spec, name):
-            raise BadInput(f"--{name.replace('_', '-')}: PBS has no such option here; leave it out")
+    for field in FIELDS:
+        if not field.pbs and getattr(spec, field.name):
+            raise BadInput(f"{field.flagged}: PBS has no such option here; leave it out")
     limit = minutes(spec.time)
     if limit is None:
         raise BadInput(f"--time {spec.time}: give PBS a time limit", fix="write MINUTES or HH:MM:SS")

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from toolkit.model.job import JobSpec
+from toolkit.model.jobfile import FIELDS
 from toolkit.model.site import Site
 
 NAME = "slurm"
@@ -16,6 +19,7 @@ SIGNAL = "USR1"
 def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     """Return the lines without ``#SBATCH``; all values were checked."""
     site_lines = site.defaults.sbatch if site else ()
+    spec = msgspec.structs.replace(spec, constraint=_constraint(spec, site))
     pairs = [
         ("job-name", spec.name),
         ("nodes", _nodes(spec)),
@@ -24,22 +28,7 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
         ("ntasks-per-node", spec.ranks_per_node),
         ("cpus-per-task", spec.cpus_per_rank),
         ("threads-per-core", 1 if spec.cpus_per_rank and site and site.threads(spec.partition) > 1 else None),
-        ("mem", spec.memory),
-        ("mem-per-cpu", spec.memory_per_cpu),
-        ("time", spec.time),
-        ("partition", spec.partition),
-        ("account", spec.account),
-        ("qos", spec.qos),
-        ("constraint", _constraint(spec, site)),
-        ("reservation", spec.reservation),
-        ("nodelist", spec.nodelist),
-        ("exclude", spec.exclude),
-        ("licenses", spec.licenses),
-        ("array", spec.array),
-        ("dependency", spec.dependency),
-        ("begin", spec.begin),
-        ("mail-type", spec.mail_type),
-        ("mail-user", spec.mail_user),
+        *((field.sbatch, getattr(spec, field.name)) for field in FIELDS if field.sbatch),
     ]
     lines = [f"--{name}={value}" for name, value in pairs if value not in (None, "")]
     lines += [f"--{line}" for line in _gpus(spec, site)]

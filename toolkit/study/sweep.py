@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.knowledge.trainers import epochs_of
-from toolkit.model.jobfile import JobFile
+from toolkit.model.jobfile import FIELDS, JobFile
 from toolkit.model.study import OWN, Point, Size, Study
 
 TIMELINE = "timeline.json"
@@ -17,7 +17,7 @@ TIMELINE = "timeline.json"
 _NEUTRAL = {"array": "", "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
 """Said of every point, as settings and variables may say otherwise: it is one job of one size."""
 
-_FREE = ("time", "account", "qos", "reservation", "mail_type", "mail_user", "begin", "env_file")
+_FREE = {field.name for field in FIELDS if field.free}
 """Fields of a job that figures do not depend on."""
 
 _PLACES = ("{ranks}", "{nodes}", "{batch}")

@@ -13,7 +13,7 @@ from toolkit.launch.jobscript.script import check_command, image_values, variabl
 from toolkit.launch.jobscript.wrapper import gloo_program
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
-from toolkit.model.jobfile import JobFile
+from toolkit.model.jobfile import FIELDS, JobFile
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.render import quoted_words, render
 from toolkit.runtime import COMMAND as RUNTIME
@@ -25,12 +25,7 @@ which Horovod's ranks find each other from."""
 DIRECT: Mode = "srun-none"
 """One rank without any launcher: the same as what it is under ``srun --mpi=none``."""
 
-_OF_QUEUE = {
-    "gpus_per_node", "gpu", "gpu_bind", "cpu_bind", "memory", "memory_per_cpu", "time", "partition",
-    "account", "qos", "constraint", "reservation", "nodelist", "exclude", "exclusive", "licenses", "array",
-    "dependency", "begin", "mail_type", "mail_user", "requeue", "chain", "elastic", "min_nodes", "warning",
-    "error", "modules", "sbatch",
-}  # fmt: skip
+_OF_QUEUE = {field.name for field in FIELDS if field.queue}
 """Fields that Slurm alone acts on, or a script that it runs."""
 
 _OF_ARRAYS = "default of arrays"

@@ -9,7 +9,7 @@ from toolkit.errors import BadInput
 from toolkit.knowledge import sbatch
 from toolkit.launch.request import numbers
 from toolkit.model.job import JobSpec
-from toolkit.model.runtime import NAMES
+from toolkit.model.jobfile import FIELDS, JobField
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,127}"
 _DURATION = r"\d+-\d{1,2}(:\d{1,2}){0,2}|\d+(:\d{1,2}){0,2}"
@@ -41,23 +41,18 @@ _OUTPUT = _Form(
     "write a file name or a full path: letters, digits, . _ + = @ , - and patterns as %j (%% for %)",
 )
 
-FORMS: Mapping[str, _Form] = {
+_FORMS: Mapping[str, _Form] = {
     "name": _NAMES,
-    "partition": _SEVERAL,
-    "account": _NAMES,
-    "qos": _NAMES,
-    "reservation": _SEVERAL,
+    "names": _SEVERAL,
     "time": _Form(
         rf"{_DURATION}|UNLIMITED|INFINITE", "use MINUTES, HH:MM:SS or DAYS-HH:MM:SS, as sbatch(1) does"
     ),
     "memory": _MEMORY,
-    "memory_per_cpu": _MEMORY,
     "constraint": _Form(
         r"[A-Za-z0-9(\[][A-Za-z0-9._+@=&|*:,()\[\]-]*",
         "write features joined by & | , as sbatch(1) does, without spaces",
     ),
-    "nodelist": _NODES,
-    "exclude": _NODES,
+    "nodes": _NODES,
     "licenses": _Form(
         r"[A-Za-z0-9][A-Za-z0-9._@:,|=+-]*", "write NAME[@SERVER][:COUNT], separated by commas"
     ),
@@ -88,31 +83,29 @@ FORMS: Mapping[str, _Form] = {
         r"mask_cpu:[\dA-Fa-fx,*]+|map_ldom:[\dA-Fa-fx,*]+|mask_ldom:[\dA-Fa-fx,*]+)",
         "choices: none, cores, threads, sockets, ldoms, rank, map_cpu:LIST, mask_cpu:LIST",
     ),
-    "output": _OUTPUT,
-    "error": _OUTPUT,
-    "min_free": _Form(
-        r"\d{1,15}[KMGT]?", "write a whole number and K, M, G or T, as in 20G; bytes without one"
-    ),
-    "runtime": _Form("|".join(NAMES), f"choices: {', '.join(NAMES)}"),
-    "workdir": _Form(
+    "file": _OUTPUT,
+    "space": _Form(r"\d{1,15}[KMGT]?", "write a whole number and K, M, G or T, as in 20G; bytes without one"),
+    "folder": _Form(
         r"(/|\$(SLURM_SUBMIT_DIR|PBS_O_WORKDIR)$)[^\x00-\x1f\x7f]*", "write a full path inside the container"
     ),
 }
+"""Name of a form → what a text of this form has to look like."""
+
+
+def _form_of(field: JobField) -> _Form:
+    return (
+        _FORMS[field.form]
+        if field.form
+        else _Form("|".join(field.choices), f"choices: {', '.join(field.choices)}")
+    )
+
+
+FORMS: Mapping[str, _Form] = {
+    field.name: _form_of(field) for field in FIELDS if field.form or field.name == "runtime"
+}
 """Field of a job → what its text has to look like."""
 
-_MOST_OF_NODE = 65_533
-"""Slurm counts what a node has in 16 bits, of which the last values have meanings (NO_VAL16, INFINITE16)."""
-
-_COUNTS: Mapping[str, tuple[int, int]] = {
-    "nodes": (1, nodelist.MOST),
-    "ranks_per_node": (1, _MOST_OF_NODE),
-    "cpus_per_rank": (1, _MOST_OF_NODE),
-    "gpus_per_node": (0, _MOST_OF_NODE),
-    "chain": (0, 10_000),
-    "min_nodes": (0, nodelist.MOST),
-    "fabric_gbit": (1, 1_000_000),
-    "warning": (0, 65535),  # sbatch(1), --signal
-}
+_COUNTS: Mapping[str, tuple[int, int]] = {field.name: field.bounds for field in FIELDS if field.bounds}
 _MODULE = re.compile(r"(swap )?[A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*( [A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*)?")
 _SBATCH = re.compile(r"(--[a-z][a-z-]*|-[A-Za-z])([= ].*)?")
 _HAVE_FIELDS = {
@@ -161,9 +154,7 @@ def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
 
 def option(field: str) -> str:
     """Return the option of the command line that sets a field."""
-    return {"modules": "--module", "binds": "--bind", "trainer": "TRAINER"}.get(
-        field, f"--{field.replace('_', '-')}"
-    )
+    return next((row.flagged for row in FIELDS if row.name == field), field.upper())
 
 
 def check_spec(spec: JobSpec) -> None:

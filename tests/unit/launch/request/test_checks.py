@@ -4,9 +4,11 @@ import pytest
 
 from tests.unit.launch.examples import spec
 from tests.unit.tables import every_row
+from toolkit import nodelist
 from toolkit.errors import BadInput
 from toolkit.launch.request.checks import FORMS, check_names, check_spec, objections, option
-from toolkit.model.jobfile import JobFile
+from toolkit.model.job import JobSpec
+from toolkit.model.jobfile import FIELDS, JobFields, JobFile
 
 GOOD = [
     ("partition", "batch,devel"),
@@ -178,6 +180,17 @@ def test_a_bind_that_singularity_would_split_is_refused(item):
 
 def test_every_form_belongs_to_a_field():
     assert set(FORMS) <= set(JobFile.__struct_fields__)
+
+
+def test_the_table_the_job_file_and_the_arguments_have_the_same_fields():
+    named = {field.name for field in FIELDS}
+    assert named | {"trainer", "arguments", "command"} == set(JobFile.__struct_fields__)
+    assert named == set(JobFields.__annotations__)
+    assert {field.name for field in FIELDS if field.sbatch} <= set(JobSpec.__struct_fields__)
+
+
+def test_a_job_may_have_as_many_nodes_as_a_list_can_name():
+    assert next(field for field in FIELDS if field.name == "nodes").bounds == (1, nodelist.MOST)
 
 
 def test_what_is_not_given_is_not_judged():
