@@ -11,7 +11,10 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
+from toolkit.image.software.contents import contents
+from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import Code, brought, code_of, placed, travelling, with_project
+from toolkit.job.project.plain import OF_SCRIPT
 from toolkit.job.project.ranks import check_ranks, copied
 from toolkit.job.request.flags import Flags, check_words, tell_fix
 from toolkit.job.request.gate import Cleared, clear, demand_of
@@ -40,6 +43,7 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.job import JobRecord, JobSpec
+from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.probe.asking import of_job
@@ -156,6 +160,7 @@ def prepare(
     target = target_of(runner, asked, flags, sources.image, tell, remote=remote)
     image = target.image.facts
     trainers.check_carried(job, image)
+    sources, job = check_program(sources, asked, flags, target.image, tell)
     checked = has_check(image, trainer=bool(job.trainer))
     if job.preflight and not checked:
         tell.step("The preflight is left out: the MPI of the program is unknown, or it has none")
@@ -178,6 +183,25 @@ def prepare(
     made = prepared(target, asked, spec, choice, choice.because, notes)
     record = msgspec.structs.replace(made.record, fix=sources.fix.launch if sources.fix else None)
     return replace(made, record=record, parcels=(*program, *travelling(project), *target.copied, *data))
+
+
+def check_program(
+    sources: Sources, asked: JobRequest, flags: Flags, image: StartableImage, tell: Tell
+) -> tuple[Sources, JobFile]:
+    """Check the program of a command against the image; return both with the name that Python has there.
+
+    Raises:
+        CheckFailed: if a fault would end the job, unless ``--force`` is given.
+    """
+    job, code = asked.job, sources.code
+    if code is None:
+        return sources, job
+    offered = contents(image.here) if image.here else None
+    if offered and asked.origins.get("name") == OF_SCRIPT:
+        code = with_python(code, offered)
+        job = msgspec.structs.replace(job, command=code.words)
+    refuse(findings(code, job, image.name, offered, image.facts.python or ""), flags, tell)
+    return replace(sources, code=code), job
 
 
 def prepared(

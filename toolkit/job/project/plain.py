@@ -8,6 +8,9 @@ from toolkit.launch.request.checks import as_name
 from toolkit.launch.request.layers import Merged
 from toolkit.program.script.read import read_script
 
+OF_SCRIPT = "name of the script"
+"""The source of a job's name that is the name of its script."""
+
 _OF_TRAINERS = ("strategy",)
 
 
@@ -34,7 +37,7 @@ def without_trainer(merged: Merged) -> Merged:
     origins = {n: where for n, where in merged.origins.items() if n not in {"trainer", "arguments"}}
     origins |= {
         "command": merged.origins["trainer"],
-        "name": merged.origins.get("name", "name of the script"),
+        "name": merged.origins.get("name", OF_SCRIPT),
     }
     made = msgspec.structs.replace(job, trainer=None, arguments=None, command=command, name=name)
     return Merged(made, origins, merged.note)

@@ -35,6 +35,16 @@ class SyntaxFault:
 
 
 @dataclass(frozen=True, slots=True)
+class Undefined:
+    """A name that nothing in its file defines; ``hint`` is ``, did you mean X?`` or empty."""
+
+    name: str
+    file: str
+    line: int
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ScriptFacts:
     """What the text of a program and of the project files that it imports shows.
 
@@ -54,6 +64,7 @@ class ScriptFacts:
     faults: tuple[SyntaxFault, ...] = ()
     files: tuple[Path, ...] = ()
     trainer: bool = False
+    undefined: tuple[Undefined, ...] = ()
     reads_ranks: bool = False
     """It reads a variable that says which rank it is."""
 

@@ -11,11 +11,12 @@ from io import BytesIO
 from pathlib import Path
 
 from toolkit.knowledge.joins import joins
-from toolkit.program.script.facts import Import, ScriptFacts, SyntaxFault
+from toolkit.program.script.facts import Import, ScriptFacts, SyntaxFault, Undefined
 from toolkit.program.script.imports import imports_of
 from toolkit.program.script.joins import ModuleJoins, found_in
 from toolkit.program.script.names import names_of
 from toolkit.program.script.project import Project, project_of
+from toolkit.program.script.undefined import undefined
 
 _MOST_FILES = 500
 """Files of a project that are read; a program that imports more is not understood as a whole."""
@@ -31,6 +32,7 @@ class _Reading:
     faults: list[SyntaxFault] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    undefined: list[Undefined] = field(default_factory=list)
 
 
 def read_script(
@@ -113,6 +115,7 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
         names = names_of(tree)
         found = found_in(tree, names)
         imports = list(imports_of(tree, names, str(path)))
+        names_without = [Undefined(name, str(path), line, hint) for name, line, hint in undefined(tree)]
     except SyntaxError as error:
         reading.faults.append(_fault(path, error))
         return
@@ -122,6 +125,7 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
     reading.found.joins |= found.joins
     reading.found.ranks |= found.ranks
     reading.found.trainer |= found.trainer
+    reading.undefined += names_without
     reading.unknown += [f"{path.name}, {what}" for what in sorted(found.hidden)]
     for one in imports:
         yield from _imported(reading, path, one)
@@ -172,6 +176,7 @@ def _finished(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFacts:
         tuple(reading.faults),
         tuple(reading.files),
         trainer,
+        tuple(reading.undefined),
         bool(found.ranks),
     )
 

@@ -1,0 +1,101 @@
+"""Faults of a program that are found before its job is submitted."""
+
+from pathlib import Path
+
+import pytest
+
+from toolkit.errors import CheckFailed
+from toolkit.image.software.contents import Contents
+from toolkit.job.project.checks import findings, refuse, with_python
+from toolkit.job.project.code import code_of
+from toolkit.job.request.flags import Flags
+from toolkit.model.jobfile import JobFile
+from toolkit.model.progress import Silent
+from toolkit.program.script import read_text
+
+IMAGE = Contents(
+    frozenset({"python", "python3", "sh", "mpirun"}), frozenset({"numpy", "tensorflow", "horovod", "yaml"})
+)
+
+FAULTS = {
+    "import numpyy as np": "t.py:1: x.sif has no module `numpyy`, did you mean numpy?",
+    "import cv2": "t.py:1: x.sif has no module `cv2`",
+    "from modle import build": "t.py:1: x.sif has no module `modle`",
+    "import lib.nothing": "t.py:1: the project has no module `lib.nothing`",
+    "def f(:\n    pass": "t.py:1: invalid syntax: def f(:",
+    "x = 1\npritn(x)": "t.py:2: the name `pritn` is not defined, did you mean print?",
+    "get_ipython().system('pip install x')": "t.py:1: the name `get_ipython` is not defined",
+    "def f():\n    modle.fit()\nmodel = 1": "t.py:2: the name `modle` is not defined, did you mean model?",
+}
+
+SOUND = (
+    "import numpy, yaml, os, json",
+    "try:\n    import cv2\nexcept ImportError:\n    cv2 = None",
+    "from lib.net import build",
+    "try:\n    unicode\nexcept NameError:\n    unicode = str",
+    "from numpy import *\nprint(array([1]))",
+    "for i in range(3):\n    print(i)\nprint([j for j in range(i)], __file__)",
+    "def f(a, *b, c=1, **d):\n    global e\n    e = lambda g: g + a\n    return e, b, c, d",
+    "match 1:\n    case [*y]:\n        print(y)\n    case {**z}:\n        print(z)",
+    "globals()['x'] = 1\nprint(x)",
+    "import numpy as np\nnp.array\nif (n := 3):\n    print(n)",
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "net.py").write_text("import numpy\n")
+    return tmp_path
+
+
+def found(text, *words, offered=IMAGE, python="3.11.2", **said):
+    Path("t.py").write_text(text)
+    job = JobFile(command=words or ("python", "t.py"), **said)
+    code = code_of(job, Flags())
+    return [one.message for one in findings(code, job, "x.sif", offered, python)]
+
+
+@pytest.mark.parametrize("text", FAULTS)
+def test_a_fault_is_named_with_its_line(text):
+    assert found(text)[:1] == [FAULTS[text]]
+
+
+@pytest.mark.parametrize("text", SOUND)
+def test_a_sound_program_has_no_fault(text):
+    assert found(text) == []
+
+
+def test_a_command_that_the_image_has_not():
+    bare = Contents(frozenset({"python3", "sh"}), frozenset())
+    assert found("", offered=bare) == ["x.sif has no `python`"]
+    assert found("", "mpirum", "x") == ["x.sif has no command `mpirum`, did you mean mpirun?"]
+    assert found("", "/opt/x", "y") == found("", "sh", "-c", "x") == []
+    code = code_of(JobFile(command=("python", "t.py")), Flags())
+    assert with_python(code, bare).words == ("python3", "t.py")
+    assert with_python(code, IMAGE).words == ("python", "t.py")
+
+
+def test_what_cannot_be_known_is_no_fault():
+    assert found("import cv2", offered=None) == []
+    assert found("import cv2", offered=Contents(IMAGE.commands, IMAGE.modules, whole=False)) == []
+    assert found("import cv2", env={"PYTHONPATH": "/big/packages"}) == []
+    assert found("import cv2", binds=("/big/packages",)) == []
+    assert found("def f(:\n  pass", python="3.99.1") == []
+
+
+def test_force_shows_the_faults_and_launches():
+    job = JobFile(command=("python", "t.py"))
+    Path("t.py").write_text("import cv2, numpyy")
+    faults = findings(code_of(job, Flags()), job, "x.sif", IMAGE, "")
+    with pytest.raises(CheckFailed, match="no module `cv2`") as error:
+        refuse(faults, Flags(), Silent())
+    assert "opencv-python-headless" in error.value.fix
+    assert "numpyy" in error.value.detail[0]
+    refuse(faults, Flags(force=True), Silent())
+    refuse([], Flags(), Silent())
+
+
+def test_undefined_names_are_told_once():
+    assert [one.line for one in read_text("a\na\nb\n").undefined] == [1, 3]

@@ -1,0 +1,82 @@
+"""Which commands and Python modules an image offers to a program, by their names alone."""
+
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.image.files import tree as files
+from toolkit.image.files.tree import FileTree
+from toolkit.image.inspect import opened
+from toolkit.model.facts import ImageFacts
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_SITES = (
+    "/usr/lib/python3/dist-packages",
+    "/usr/lib/python3.*/*-packages",
+    "/usr/lib64/python3.*/*-packages",
+    "/usr/local/lib/python3.*/*-packages",
+    "/usr/local/lib64/python3.*/*-packages",
+)
+_ENDS = (".py", ".so", ".pyd")
+_LONGEST = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """Names of commands on PATH and of modules that some Python of the image imports.
+
+    ``whole`` is false if modules may be there whose names are not known.
+    """
+
+    commands: frozenset[str]
+    modules: frozenset[str]
+    whole: bool = True
+
+
+def contents(image: Path) -> Contents:
+    """Return what an image file offers.
+
+    Raises:
+        ToolkitError: as :func:`toolkit.image.inspect.opened`.
+    """
+    with opened(image) as (tree, facts):
+        return contents_of(tree, facts)
+
+
+def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
+    """Return what the files of an image offer; links to nothing count as what they are called."""
+    path = [folder for folder in facts.environment.get("PATH", _PATH).split(":") if folder.startswith("/")]
+    commands = frozenset(name for folder in path for name in files.names(tree, folder))
+    folders = list(_sites(tree, path, facts.environment.get("PYTHONPATH", "")))
+    modules: set[str] = set()
+    whole = True
+    for folder in folders:
+        for name in files.names(tree, folder):
+            if name.endswith(".pth"):
+                more, known = _linked(tree, folder, name)
+                whole &= known
+                folders += [one for one in more if one not in folders]
+            elif "-" not in name:
+                modules.add(_module(name))
+    return Contents(commands, frozenset(modules), whole)
+
+
+def _sites(tree: FileTree, path: list[str], given: str) -> Iterator[str]:
+    prefixes = dict.fromkeys(posixpath.dirname(folder) for folder in path if folder.endswith("/bin"))
+    patterns = [*_SITES, *(f"{prefix}/lib/python3.*/site-packages" for prefix in prefixes if prefix != "/")]
+    found = (folder for pattern in patterns for folder in files.glob(tree, pattern))
+    yield from dict.fromkeys((*found, *(folder for folder in given.split(":") if folder.startswith("/"))))
+
+
+def _module(name: str) -> str:
+    """Return what a file or folder is imported as: ``_cffi.cpython-311-x86_64-linux-gnu.so`` is ``_cffi``."""
+    return name.partition(".")[0] if name.endswith(_ENDS) else name
+
+
+def _linked(tree: FileTree, folder: str, name: str) -> tuple[list[str], bool]:
+    """Return the folders that a ``.pth`` file adds, and whether it adds nothing else."""
+    text = files.text(tree, posixpath.join(folder, name), _LONGEST) or ""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    known = "__editable__" not in text
+    return [posixpath.join(folder, line) for line in lines if not line.startswith("import")], known

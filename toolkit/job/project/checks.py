@@ -1,0 +1,154 @@
+"""Faults of a program that are visible before it waits in the queue; pure."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from toolkit.errors import CheckFailed
+from toolkit.image.software.contents import Contents
+from toolkit.job.project.code import Code
+from toolkit.job.request.flags import Flags
+from toolkit.knowledge.joins import distribution_of
+from toolkit.model.jobfile import JobFile
+from toolkit.model.progress import Tell
+from toolkit.near import near
+from toolkit.program.script.facts import ScriptFacts
+
+_OF_TOOLKIT = "toolkit"
+_NEWER_PYTHON = tuple(sys.version_info[:2])
+_SHORTEST = 4
+"""Letters of a name that is too short to guess another one from."""
+_SHELL_WORDS = {"[", "cd", "exec", "source", ".", "ulimit", "set", "export", "type", "command"}
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramFault:
+    """A fault that would end the job, and how to fix it."""
+
+    message: str
+    fix: str
+
+
+def findings(code: Code, job: JobFile, image: str, found: Contents | None, python: str) -> list[ProgramFault]:
+    """Return the faults of a program, the first to happen first.
+
+    Args:
+        code: the program as it is on this machine.
+        job: the job that it is of.
+        image: the name of the image.
+        found: what the image offers, if that could be read.
+        python: the version of Python in the image, if it is known.
+    """
+    faults = [*_syntax(code, python)]
+    if found is not None:
+        faults = [*_command(code, job, image, found), *faults]
+        faults += _imports(code, job, image, found)
+    return [*faults, *_missing(code), *_undefined(code)]
+
+
+def with_python(code: Code, found: Contents) -> Code:
+    """Return the program of a script with the name that Python has in the image."""
+    if code.words[0] != "python" or "python" in found.commands or "python3" not in found.commands:
+        return code
+    facts = replace(code.facts, program="python3")
+    return replace(code, words=("python3", *code.words[1:]), facts=facts)
+
+
+def _command(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[ProgramFault]:
+    program = code.facts.program
+    if not program or "/" in program or program in found.commands or program in _SHELL_WORDS:
+        return
+    if any(name == "PATH" for name in (job.env or {})):
+        return
+    if program == "python" and "python3" in found.commands:
+        yield ProgramFault(f"{image} has no `python`", "write `python3` in its place")
+        return
+    local = (code.start / program).exists()
+    fix = f"write ./{program} for the file of this folder" if local else "install it in the image"
+    yield ProgramFault(f"{image} has no command `{program}`{near(program, found.commands)}", fix)
+
+
+def _syntax(code: Code, python: str) -> Iterator[ProgramFault]:
+    newer = _newer(python)
+    for facts in code.facts.facts:
+        for fault in facts.faults:
+            if not newer:
+                shown = f": {fault.text.strip()}" if fault.text.strip() else ""
+                yield ProgramFault(
+                    f"{_short(code, fault.file)}:{fault.line}: {fault.message}{shown}",
+                    "correct the line",
+                )
+
+
+def _newer(python: str) -> bool:
+    """Return whether the Python of an image is newer than the Python that parsed the text."""
+    parts = [int(part) for part in python.split(".")[:2] if part.isdigit()]
+    return len(parts) > 1 and tuple(parts) > _NEWER_PYTHON
+
+
+def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[ProgramFault]:
+    if not found.whole or not found.modules or job.binds or "PYTHONPATH" in (job.env or {}):
+        return
+    known = found.modules | sys.stdlib_module_names | {_OF_TOOLKIT, "__main__"}
+    told: set[str] = set()
+    for one in (one for facts in code.facts.facts for one in facts.imports):
+        if one.optional or one.package in known or one.package in told:
+            continue
+        told.add(one.package)
+        package = distribution_of(one.package)
+        hint = near(one.package, found.modules) if len(one.package) > _SHORTEST else ""
+        yield ProgramFault(
+            f"{_short(code, one.file)}:{one.line}: {image} has no module `{one.package}`{hint}",
+            f"put {one.package}.py beside the script, or add the package {package} to the image",
+        )
+
+
+def _missing(code: Code) -> Iterator[ProgramFault]:
+    for facts in code.facts.facts:
+        for one in facts.missing:
+            if not one.optional:
+                yield ProgramFault(
+                    f"{_short(code, one.file)}:{one.line}: the project has no module `{one.module}`",
+                    "correct the name, or add the file",
+                )
+
+
+def _undefined(code: Code) -> Iterator[ProgramFault]:
+    for facts in code.facts.facts:
+        for one in facts.undefined:
+            yield ProgramFault(
+                f"{_short(code, one.file)}:{one.line}: the name `{one.name}` is not defined{one.hint}",
+                _fix_of(one.name, facts),
+            )
+
+
+def _fix_of(name: str, facts: ScriptFacts) -> str:
+    if name == "get_ipython":
+        return (
+            f"remove the lines of Jupyter from {facts.path.name}: `!…` and `%…` do not run outside a notebook"
+        )
+    return "define it, or correct the name"
+
+
+def refuse(found: list[ProgramFault], flags: Flags, tell: Tell) -> None:
+    """Refuse a job for its faults; with ``--force`` only show them.
+
+    Raises:
+        CheckFailed: with the first fault, its fix, and the other faults.
+    """
+    if not found:
+        return
+    if flags.force:
+        for one in found:
+            tell.notice(f"{one.message}; {one.fix}")
+        return
+    first, *others = found
+    raise CheckFailed(
+        first.message,
+        detail=[f"also: {one.message}" for one in others],
+        fix=f"{first.fix}; --force launches all the same",
+    )
+
+
+def _short(code: Code, file: str) -> str:
+    return file.removeprefix(f"{code.start}/")

@@ -1,0 +1,72 @@
+"""Names that a module uses and nothing in it defines: they end the program when they are reached."""
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+from toolkit.near import near
+
+_ALWAYS = {
+    *dir(builtins), "__file__", "__name__", "__doc__", "__package__", "__spec__", "__loader__", "__path__",
+    "__builtins__", "__class__", "__annotations__", "__module__", "__qualname__", "__dict__", "__cached__",
+    "WindowsError", "reveal_type", "reveal_locals",
+}  # fmt: skip
+_OLD = {"unicode", "xrange", "raw_input", "basestring", "long", "reduce", "unichr", "file", "execfile", "cmp"}
+"""Names of Python 2, which a program may ask for on purpose."""
+_OPEN = {"exec", "eval", "globals", "locals", "vars", "__import__"}
+"""Calls that may define names which the text does not show."""
+
+
+def undefined(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
+    """Yield each name that nothing defines, its first line, and a hint at the name that may be meant.
+
+    All scopes of a module count as one, so a name that is yielded is defined nowhere. Nothing is yielded
+    for a module that may define names at run time.
+    """
+    bound = set(_bound(tree))
+    if "*" in bound:
+        return
+    guarded = set(_guarded(tree))
+    told: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in _OPEN:
+            return
+    loads = (n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    for node in sorted(loads, key=lambda n: n.lineno):
+        if node.id in bound or node.id in _ALWAYS or node.id in _OLD or node.id in told or node in guarded:
+            continue
+        told.add(node.id)
+        yield node.id, node.lineno, near(node.id, {*bound, *dir(builtins)})
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            yield node.name
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            yield node.rest
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            yield from node.names
+
+
+def _guarded(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the nodes inside ``try`` whose handlers catch ``NameError``, or everything."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Try | ast.TryStar) and any(_catches(handler) for handler in node.handlers):
+            for statement in node.body:
+                yield from ast.walk(statement)
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    names = [n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)]
+    return bool({"NameError", "Exception", "BaseException"} & set(names))
