@@ -362,16 +362,16 @@ def failure(record: JobRecord) -> CheckFailed | None:
 
 
 def explain(
-    source: StrPath | BinaryIO | None = None, *, text: str | bytes | None = None
+    source: StrPath | JobRecord | BinaryIO | None = None, *, text: str | bytes | None = None
 ) -> OutputExplanation:
-    """Return what job output means: known messages, their causes, and how to fix them.
+    """Return what job output means: root line, class of the fault, known causes, and how to fix them.
 
     Args:
-        source: a file of job output, or a binary stream.
+        source: a file of job output, a folder with such files, a job, or a binary stream.
         text: the job output itself, in place of ``source``.
 
     Returns:
-        The object that ``toolkit explain --json`` prints; ``findings`` is empty if no message is known.
+        The object that ``toolkit explain --json`` prints; ``root`` is ``None`` if no line reports a failure.
 
     Raises:
         BadInput: if the file cannot be read, or not exactly one of ``source`` and ``text`` is given.
@@ -381,7 +381,9 @@ def explain(
     if (source is None) == (text is None):
         raise BadInput("explain: give either a file or text=")
     if isinstance(source, str | os.PathLike):
-        return explanation.of_file(Path(source))
+        return explanation.of_place(os.fspath(source))
+    if isinstance(source, JobRecord):
+        return explanation.of_job(source)
     return explanation.of_text(text or "") if source is None else explanation.of_stream(source)
 
 

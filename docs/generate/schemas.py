@@ -14,7 +14,7 @@ import toolkit
 from docs.generate.fields import sentences, texts
 from docs.generate.markdown import cell, table
 from toolkit.model.facts import HostFacts, ImageFacts
-from toolkit.model.finding import Finding
+from toolkit.model.finding import Finding, OutputExplanation
 from toolkit.model.job import JobRecord
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Basis, Mode, Outcome
@@ -61,15 +61,6 @@ class DoctorAnswer(msgspec.Struct, kw_only=True):
     findings: tuple[Finding, ...]
 
 
-class Explanation(msgspec.Struct, kw_only=True):
-    """What ``toolkit explain --json`` prints."""
-
-    schema: str = "toolkit.explain/1"
-    findings: tuple[Finding, ...]
-    suspects: tuple[str, ...]
-    unread: tuple[int, int] | None = None
-
-
 class ListedJob(JobRecord, frozen=True, kw_only=True):
     """A record in a list; ``reached`` says whether its place told its state just now."""
 
@@ -85,7 +76,7 @@ class JobList(msgspec.Struct, kw_only=True):
 
 def documents() -> dict[str, type[msgspec.Struct]]:
     """Return the struct of every document that has a struct, by the name of its schema, sorted."""
-    structs: list[type[msgspec.Struct]] = [*_structs(), DoctorAnswer, Explanation, JobList]
+    structs: list[type[msgspec.Struct]] = [*_structs(), DoctorAnswer, OutputExplanation, JobList]
     return {
         name: struct
         for name, struct in sorted(((identity(s), s) for s in structs), key=itemgetter(0))

@@ -357,7 +357,9 @@ def test_an_explanation_is_that_of_the_command(place: Path, silent: None):
     assert found == app.explain(text=KILLED) == app.explain(io.BytesIO(KILLED.encode()))
     assert json.loads(command("explain", "job.out", "--json")) == plain(found)
     unknown = app.explain(text="some error\n")
-    assert (unknown.findings, len(unknown.suspects)) == ((), 1)
+    assert unknown.root is not None
+    assert (unknown.findings, unknown.root.number, unknown.retry) == ((), 1, "user")
+    assert app.explain(text="epoch 1: accuracy 0.97\n").root is None
 
 
 def test_a_result_is_that_of_the_command(place: Path, silent: None):

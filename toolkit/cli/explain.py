@@ -16,32 +16,30 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON")
 def command(file: str, as_json: bool) -> None:
-    """Say what the job output in FILE means and what mends it; - reads standard input.
+    """Show where a job failed, why, and how to fix it; FILE is its output.
 
-    Causes stand before their consequences. Exits 1 where nothing is recognised, and shows the
-    last lines that look like errors.
+    FILE may also be a job, its folder, or - for standard input. The output has the line with
+    which the failure began, the known cause or the class of the fault, and whether to submit
+    again. Exits 1 if no line reports a failure.
 
     Example: toolkit explain slurm-12.out
     """
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
-    from toolkit.report.doctor import findings
+    from toolkit.report.explained import explained
 
     found = _explained(file)
     if as_json:
         say_json(found, indent=True)
-    elif found.findings:
-        *lines, _ = findings(found.findings, style_of_stdout(), width_of_stdout())  # the last one is empty
-        say(*lines)
+    elif found.root or found.findings:
+        say(*explained(found, style_of_stdout(), width_of_stdout()))
     name = "standard input" if file == "-" else file
     if found.unread:
         first, last = found.unread
         say(f"toolkit: {name}: lines {first} to {last} were not all read: too much output", err=True)
-    if not found.findings:
-        shown = ["the last lines that look like errors:", *found.suspects] if found.suspects else []
+    if not found.root and not found.findings:
         raise CheckFailed(
-            f"{name}: nothing in it is recognised",
-            fix="read what the rank that failed first wrote; toolkit doctor IMAGE judges the launch itself",
-            detail=[] if as_json else shown,
+            f"{name}: no line reports a failure",
+            fix="give the whole output of all ranks; `toolkit doctor IMAGE` judges the launch itself",
         )
 
 

@@ -1,18 +1,21 @@
-"""``signatures.toml``: what lines of job output mean."""
+"""What lines of job output mean: ``signatures.toml``, ``classes.toml`` and ``faultlines.toml``."""
 
+import re
 from functools import cache
+from typing import Literal
 
 import msgspec
 
 from toolkit.knowledge.reading import Row, read
-from toolkit.model.finding import Severity
+from toolkit.model.finding import Retry, Severity
 
 
 class LogSignature(Row, frozen=True, kw_only=True):
     """A line of job output that tells a cause; ``sample`` is a real line that the pattern must find.
 
     ``then`` are patterns of lines that must follow soon, where one line does not tell enough. ``overcome`` is
-    the pattern of a line that shows that the ranks came through it all the same.
+    the pattern of a line that shows that the ranks came through it all the same. ``seen`` and ``unless`` are
+    patterns of lines that the output must have somewhere, or must not have, such as the name of a framework.
     ``finding`` is the id of the rule that foresees it, or empty text where none does. ``general``
     marks what says that something failed and not why; it is left out where a cause is found. ``alive``: it
     tells nothing once Slurm has begun to end the step, as ranks then lose the file system under them.
@@ -25,6 +28,8 @@ class LogSignature(Row, frozen=True, kw_only=True):
     sample: str
     then: tuple[str, ...] = ()
     overcome: str = ""
+    seen: str = ""
+    unless: str = ""
     severity: Severity = "error"
     finding: str = ""
     general: bool = False
@@ -41,3 +46,74 @@ class SignatureKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 def signatures() -> tuple[LogSignature, ...]:
     """Return the catalogue of job output."""
     return read("signatures", SignatureKnowledge).signature
+
+
+Role = Literal["cause", "consequence", "ending", "harmless"]
+
+
+class FaultRow(Row, frozen=True, kw_only=True):
+    """A class of faults: what holds for every fault of it, and the steps that fix it, the best first.
+
+    ``retry`` says who can end the fault. ``signatures`` are beginnings of ids of signatures of the
+    class, for lines that ``faultlines.toml`` does not find.
+    """
+
+    id: str
+    title: str
+    means: str
+    fix: tuple[str, ...]
+    retry: Retry
+    signatures: tuple[str, ...] = ()
+
+
+class FaultLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Patterns of lines of a class; ``strength`` goes from 2 (words of failure) to 5 (names the fault)."""
+
+    patterns: tuple[str, ...]
+    class_: str = msgspec.field(name="class", default="")
+    strength: int = 5
+    role: Role = "cause"
+    retry: Retry | None = None
+
+    def finds(self, text: str) -> bool:
+        """Return whether one of the patterns finds a line."""
+        return any(pattern.search(text) for pattern in _compiled(self.patterns))
+
+
+class FaultKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``classes.toml``."""
+
+    class_: tuple[FaultRow, ...] = msgspec.field(name="class")
+
+
+class LineKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``faultlines.toml``; the first row that finds a line decides, and only lines with a stem are read."""
+
+    stems: tuple[str, ...]
+    line: tuple[FaultLine, ...]
+
+
+@cache
+def classes() -> dict[str, FaultRow]:
+    """Return the classes of faults by id."""
+    return {row.id: row for row in read("classes", FaultKnowledge).class_}
+
+
+def fault_lines() -> tuple[FaultLine, ...]:
+    """Return the rows of lines, in the order in which they decide."""
+    return _lines().line
+
+
+def stems() -> tuple[str, ...]:
+    """Return parts of words, in small letters, of which every line of a fault has one."""
+    return _lines().stems
+
+
+@cache
+def _lines() -> LineKnowledge:
+    return read("faultlines", LineKnowledge)
+
+
+@cache
+def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern) for pattern in patterns)

@@ -26,15 +26,65 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     undecided: bool = False
 
 
+Retry = Literal["transient", "node", "user", "image", "site"]
+"""Who can end a fault: time, Slurm by other nodes, the user, who makes the image, administrators."""
+
+ADVICE: dict[str, str] = {
+    "transient": "Submit the same job again; nothing has to change.",
+    "node": "Submit the job again on other nodes (`--exclude`).",
+    "user": "Submitting the same job again will not help.",
+    "image": "Submitting the same job again will not help; the image has to change.",
+    "site": "Submitting again will not help until the network, the service or the cluster has changed.",
+}
+"""What each value of ``retry`` says, as a sentence."""
+
+KnownRole = Literal["cause", "possible", "consequence", "harmless"]
+
+
+class RootLine(msgspec.Struct, frozen=True, kw_only=True):
+    """The line with which a failure began.
+
+    ``rank`` and ``node`` are empty if the output does not name them. ``frame`` is the last frame of the
+    user's own code in a Python traceback.
+    """
+
+    number: int
+    text: str
+    rank: str = ""
+    node: str = ""
+    frame: str = ""
+
+
+class FaultClass(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for every fault of a class, and steps that fix it, the best first."""
+
+    id: str
+    title: str
+    means: str
+    fix: tuple[str, ...]
+
+
+class KnownFault(Finding, frozen=True, kw_only=True):
+    """A message that toolkit knows; ``role`` says whether it is the cause of this failure."""
+
+    role: KnownRole = "cause"
+
+
 class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """What job output means, as ``toolkit explain --json`` prints it.
 
-    ``findings`` are what is recognised, causes before consequences. Without findings, ``suspects`` are the
-    last lines that look like errors. ``unread`` are the numbers of the first and the last line between which
-    not all was read.
+    ``root`` and ``fault`` are set for every output that ends in failure. ``findings`` are known messages,
+    causes before consequences. ``ended`` are lines with which launchers report ended ranks,
+    ``consequences`` lines of ranks that lost another one. ``retry`` says who can end the fault; it is empty
+    without a failure. ``unread`` are the numbers of the first and the last line between which not all was
+    read.
     """
 
-    schema: str = "toolkit.explain/1"
-    findings: tuple[Finding, ...]
-    suspects: tuple[str, ...] = ()
+    schema: str = "toolkit.explain/2"
+    root: RootLine | None = None
+    fault: FaultClass | None = None
+    retry: Retry | Literal[""] = ""
+    findings: tuple[KnownFault, ...] = ()
+    ended: tuple[str, ...] = ()
+    consequences: tuple[str, ...] = ()
     unread: tuple[int, int] | None = None

@@ -4,12 +4,14 @@ import json
 import tomllib
 
 import jsonschema
+import msgspec
 import pytest
 
 from docs.generate.outside import ROOT
 from docs.generate.schemas import documents, identity, pages, schema
 from tests.unit.tables import every_row
-from toolkit.engine.logs.explain import explain
+from toolkit.engine.logs.explanation import explain_output
+from toolkit.engine.logs.joblines import Output
 from toolkit.engine.predict import predict
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.jobfile import JobFile
@@ -76,14 +78,10 @@ def test_the_verdict_of_the_doctor_fits():
 
 
 def test_an_explanation_fits():
-    findings = [
-        {name: getattr(f, name) for name in f.__struct_fields__}
-        for f in explain("0: rank 0 of 1\n1: rank 0 of 1")
-    ]
-    value = json.loads(json.dumps({"schema": "toolkit.explain/1", "findings": findings, "suspects": []}))
-    check("toolkit.explain/1", value)
+    value = msgspec.to_builtins(explain_output(Output("0: rank 0 of 1\n1: rank 0 of 1\nKeyError: 'x'\n")))
+    check("toolkit.explain/2", json.loads(json.dumps(value)))
     with pytest.raises(jsonschema.ValidationError):
-        check("toolkit.explain/1", {"schema": "toolkit.explain/1", "findings": [{}], "suspects": []})
+        check("toolkit.explain/2", {"schema": "toolkit.explain/2", "findings": [{}]})
 
 
 def test_every_schema_is_a_file_that_the_index_links():

@@ -8,8 +8,8 @@ from itertools import islice
 
 from toolkit import knowledge
 from toolkit.engine.logs.alone import CLAIMS, alone
-from toolkit.engine.logs.joblines import Output
-from toolkit.engine.logs.logsearch import PatternLines, last_lines, search
+from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.logsearch import PatternLines, search
 from toolkit.knowledge.signatures import LogSignature
 from toolkit.model.finding import Finding
 
@@ -20,26 +20,45 @@ _NEAR = 40
 _MOST_LOOKED_AT = 100
 """Lines that a signature finds and whose followers are looked at."""
 
-_SECONDS, _SECONDS_OF_SUSPECTS = 7.0, 1.0
-"""Longest that is searched; with reading and printing, 64 MB take less than ten seconds."""
+_SECONDS = 4.0
+"""Longest that is searched; with reading and printing, 200 MB take less than ten seconds."""
 
 ENDING = r"Terminating StepId|Job step aborted: Waiting up to|\*\*\* STEP \S+ ON \S+ CANCELLED AT "
 """Slurm ends the ranks that are left."""
 
-_SUSPECT = re.compile(
-    r"error|fatal|\bfail|abort|traceback|exception|killed|segmentation|cannot|can't|not found|denied|refused",
-    re.IGNORECASE,
-)
-_SUSPECTS = 6
 _SEVERITIES = ("error", "warning", "info")
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """``unread`` are the numbers of the first and the last line between which not all was read."""
+class SignatureMatch:
+    """A signature, and the lines that it recognises."""
 
-    findings: tuple[Finding, ...]
+    signature: LogSignature
+    lines: tuple[Line, ...]
+    position: int
+
+    def finding(self) -> Finding:
+        """Return what the signature says, with its lines as evidence."""
+        return _finding(self.signature, tuple(line.cited for line in self.lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """Matches in the order of the catalogue, the ranks that are alone, and what was not read."""
+
+    matches: tuple[SignatureMatch, ...]
+    lonely: Finding | None = None
     unread: tuple[int, int] | None = None
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return causes before consequences; general ones only where no cause is recognised."""
+        causes = [match.finding() for match in self.matches if not match.signature.general]
+        if self.lonely:
+            # The cause, where a library told it, is the better answer; this is what follows from it.
+            causes.append(self.lonely)
+        if not any(finding.severity == "error" for finding in causes):
+            causes += [match.finding() for match in self.matches if match.signature.general]
+        return tuple(sorted(dict.fromkeys(causes), key=lambda f: _SEVERITIES.index(f.severity)))
 
 
 def explain(text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> tuple[Finding, ...]:
@@ -47,49 +66,39 @@ def explain(text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> tup
 
     ``tail`` is the end of an output whose middle, with ``skipped`` line breaks, was left out.
     """
-    return explanation(Output(text, tail, skipped)).findings
+    return recognise(Output(text, tail, skipped)).findings()
 
 
-def explanation(output: Output) -> Explanation:
-    """Return what is recognised in an output, and what of it was not read."""
+def recognise(output: Output) -> Recognised:
+    """Return the signatures that an output matches, and what of it was not read."""
     found = search(output, _patterns(), _SECONDS)
-    causes: list[Finding] = []
-    general: list[Finding] = []
-    for signature in knowledge.signatures():
-        if evidence := _evidence(signature, output, found):
-            (general if signature.general else causes).append(_finding(signature, evidence))
-    if lonely := alone(output, found):
-        # The cause, where a library told it, is the better answer; this is what follows from it.
-        causes.append(lonely)
-    if not any(finding.severity == "error" for finding in causes):
-        causes += general
-    ordered = sorted(dict.fromkeys(causes), key=lambda f: _SEVERITIES.index(f.severity))
-    return Explanation(tuple(ordered), found.unread)
+    matches = (_match(signature, output, found) for signature in knowledge.signatures())
+    return Recognised(tuple(match for match in matches if match), alone(output, found), found.unread)
 
 
-def suspects(text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> tuple[str, ...]:
-    """Return the last lines that look like errors, for where nothing is recognised."""
-    return suspected(Output(text, tail, skipped))
-
-
-def suspected(output: Output) -> tuple[str, ...]:
-    """Return the last lines of an output that look like errors."""
-    found = last_lines(output, _SUSPECT, _SUSPECTS, _SECONDS_OF_SUSPECTS)
-    return tuple(dict.fromkeys(output.line(position).cited for position in found))
-
-
-def _evidence(signature: LogSignature, output: Output, found: PatternLines) -> tuple[str, ...]:
-    shown: dict[str, None] = {}
+def _match(signature: LogSignature, output: Output, found: PatternLines) -> SignatureMatch | None:
+    shown: dict[str, Line] = {}
+    if not _fits(signature, found):
+        return None
+    first = -1
     overcome, ending = _overcome(signature, found), _ending(signature, found)
     likely = (p for p in found.positions[_compiled(signature.pattern)] if overcome <= p < ending)
     for position in islice(likely, _MOST_LOOKED_AT):
         after = _after(signature, output, position)
         if after is None:
             continue
-        shown |= dict.fromkeys((output.line(position).cited, *after))
+        first = position if first < 0 else first
+        shown |= {line.cited: line for line in (output.line(position), *after)}
         if len(shown) >= _SHOWN:
             break
-    return tuple(shown)[: _SHOWN + len(signature.then)]
+    lines = tuple(shown.values())[: _SHOWN + len(signature.then)]
+    return SignatureMatch(signature, lines, first) if lines else None
+
+
+def _fits(signature: LogSignature, found: PatternLines) -> bool:
+    """Return whether the output has the lines that a signature requires, and none that exclude it."""
+    has = (not signature.seen) or bool(found.positions[_compiled(signature.seen)])
+    return has and not (signature.unless and found.positions[_compiled(signature.unless)])
 
 
 def _overcome(signature: LogSignature, found: PatternLines) -> int:
@@ -104,13 +113,13 @@ def _ending(signature: LogSignature, found: PatternLines) -> float:
     return min(lines, default=math.inf)
 
 
-def _after(signature: LogSignature, output: Output, position: int) -> tuple[str, ...] | None:
+def _after(signature: LogSignature, output: Output, position: int) -> tuple[Line, ...] | None:
     """Return the lines that must follow, or ``None`` where one of them does not."""
     near = list(output.following(position, _NEAR)) if signature.then else []
     found = [
         next((line for line in near if _compiled(then).search(line.text)), None) for then in signature.then
     ]
-    return tuple(line.cited for line in found if line) if None not in found else None
+    return tuple(line for line in found if line) if None not in found else None
 
 
 def _finding(signature: LogSignature, evidence: tuple[str, ...]) -> Finding:
@@ -133,5 +142,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _patterns() -> tuple[re.Pattern[str], ...]:
     """Return all that is searched for, each pattern once."""
     signatures = knowledge.signatures()
-    written = (*(s.pattern for s in signatures), *(s.overcome for s in signatures if s.overcome), ENDING)
+    optional = (more for s in signatures for more in (s.overcome, s.seen, s.unless) if more)
+    written = (*(s.pattern for s in signatures), *optional, ENDING)
     return (*dict.fromkeys(_compiled(pattern) for pattern in written), *CLAIMS)

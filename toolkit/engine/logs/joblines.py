@@ -5,7 +5,7 @@ The output stays as bytes: a line becomes text when it is looked at, as text may
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 LONGEST = 2000
@@ -20,6 +20,8 @@ _MOST_BYTES = 4 * LONGEST
 _FARTHEST = 1 << 16
 """Bytes within which a line has to end for its followers to be looked at."""
 
+_NUMBERS = bytes.maketrans(b"123456789", b"000000000")
+
 _BREAK = re.compile(rb"[\r\n]")
 """A progress bar goes back by ``\\r``; what it wrote over are lines of one number."""
 
@@ -29,7 +31,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LABEL = re.compile(r" *(\d+): ")
 """What ``srun --label`` puts before a line: the task number, padded to the widest."""
 
-_TAG = re.compile(r"\[(?:rank|default)(\d+)\]: ?|\[(?:\d+,)?(\d+)\]<std(?:out|err|diag)>: ?")
+_TAG = re.compile(r"\[(?:rank|default)(\d+)\]: ?|\[(?:[\w.@-]{0,80}\d,)?(\d+)\]<std(?:out|err|diag)>: ?")
 """What PyTorch and torchrun, mpirun --tag-output and horovodrun put there; patterns look behind it."""
 
 
@@ -81,17 +83,46 @@ class Output:
         piece, at = self._place(page.start)
         return piece[at : min(at + page.end - page.start, at + _PAGE + _MOST_BYTES)]
 
-    def line(self, position: int) -> Line:
-        """Return the line that begins at a position."""
-        piece, at = self._place(position)
-        page = self.pages[max(bisect_right(self._starts, position) - 1, 0)]
-        number = page.first + piece.count(b"\n", self._place(page.start)[1], at)
-        found = _BREAK.search(piece, at, at + _MOST_BYTES)
-        return parsed(piece[at : found.start() if found else at + _MOST_BYTES], number)
+    @property
+    def last_number(self) -> int:
+        """Return the number of the last line."""
+        return self.pages[-1].last if self.pages else 0
 
-    def following(self, position: int, most: int) -> Iterator[Line]:
-        """Yield the next lines of the task that wrote the line at ``position``."""
+    def before(self, position: int, most: int) -> list[tuple[int, Line]]:
+        """Return the lines before the one at ``position``, at most so many, with their positions."""
         piece, at = self._place(position)
+        shift, starts = position - at, list[int]()
+        while at > 0 and len(starts) < most:
+            at = max(piece.rfind(b"\n", 0, at - 1), piece.rfind(b"\r", 0, at - 1)) + 1
+            starts.append(at + shift)
+        return list(self.lines_at(reversed(starts)))
+
+    def shapes(self, page: Page) -> bytes:
+        """Return a page with a zero in place of every digit."""
+        return self.content(page).translate(_NUMBERS)
+
+    def pages_from_both_ends(self) -> Iterator[Page]:
+        """Yield the first page, the last, the second, the last but one, and so on."""
+        for number in range(len(self.pages)):
+            yield self.pages[number // 2] if number % 2 == 0 else self.pages[-1 - number // 2]
+
+    def lines_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Line]]:
+        """Yield the lines that begin at ordered positions; line breaks are counted once."""
+        last, number = -1, 0
+        for position in positions:
+            piece, at = self._place(position)
+            page = self.pages[max(bisect_right(self._starts, position) - 1, 0)]
+            if last < page.start:
+                number, last = page.first, page.start
+            number += piece.count(b"\n", self._place(last)[1], at)
+            last = position
+            found = _BREAK.search(piece, at, at + _MOST_BYTES)
+            yield position, parsed(piece[at : found.start() if found else at + _MOST_BYTES], number)
+
+    def places_after(self, position: int, most: int) -> Iterator[tuple[int, Line]]:
+        """Yield the next lines of the task that wrote the line at ``position``, with their positions."""
+        piece, at = self._place(position)
+        shift = position - at
         own = self.line(position)
         number = own.number
         for _ in range(most * 16):
@@ -103,10 +134,22 @@ class Output:
             end = _BREAK.search(piece, at, at + _MOST_BYTES)
             line = parsed(piece[at : end.start() if end else at + _MOST_BYTES], number)
             if line.task == own.task:
-                yield line
+                yield at + shift, line
                 most -= 1
             if not most:
                 return
+
+    def line(self, position: int) -> Line:
+        """Return the line that begins at a position."""
+        piece, at = self._place(position)
+        page = self.pages[max(bisect_right(self._starts, position) - 1, 0)]
+        number = page.first + piece.count(b"\n", self._place(page.start)[1], at)
+        found = _BREAK.search(piece, at, at + _MOST_BYTES)
+        return parsed(piece[at : found.start() if found else at + _MOST_BYTES], number)
+
+    def following(self, position: int, most: int) -> Iterator[Line]:
+        """Yield the next lines of the task that wrote the line at ``position``."""
+        return (line for _, line in self.places_after(position, most))
 
     def _place(self, position: int) -> tuple[bytes, int]:
         if position < self._tail_at:

@@ -4,15 +4,12 @@ import re
 import time
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
 
 from toolkit.engine.logs.joblines import Output, Page, parsed
 from toolkit.engine.logs.logwords import WORD, words
-
-_NUMBERS = bytes.maketrans(b"123456789", b"000000000")
 
 _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
 """What has digits in a pattern and asks for no number: the range of all, and how often something stands."""
@@ -29,7 +26,7 @@ class PatternLines:
     unread: tuple[int, int] | None
 
 
-class _View:
+class View:
     """The lines of a page, each text once; most lines of training are alike but for their numbers."""
 
     def __init__(self, content: bytes) -> None:
@@ -47,6 +44,15 @@ class _View:
         ):
             places.setdefault(part, []).append(at)
         return places
+
+    def unique_at(self, at: int) -> tuple[int, int]:
+        """Return the number of the line around a place in ``text``, and where the next line begins."""
+        number = bisect_right(self._starts, at) - 1
+        return number, self._starts[number + 1]
+
+    def places_of(self, number: int) -> list[int]:
+        """Return where the lines begin that have the text of one number."""
+        return self._places[self._unique[number]]
 
     def matching(self, pattern: re.Pattern[str]) -> list[int]:
         """Return where the lines begin in which a pattern is found.
@@ -77,7 +83,7 @@ def search(output: Output, patterns: tuple[re.Pattern[str], ...], seconds: float
     until = time.monotonic() + seconds
     found = {pattern: array("q") for pattern in patterns}
     left = set(output.pages)
-    for page in _from_both_ends(output.pages):
+    for page in output.pages_from_both_ends():
         if not _search_page(output, page, found, until):
             break
         left.discard(page)
@@ -87,24 +93,12 @@ def search(output: Output, patterns: tuple[re.Pattern[str], ...], seconds: float
     return PatternLines(ordered, unread)
 
 
-def last_lines(output: Output, pattern: re.Pattern[str], most: int, seconds: float) -> tuple[int, ...]:
-    """Return the positions of the last lines in which a pattern is found, searched from the end."""
-    until = time.monotonic() + seconds
-    found: list[int] = []
-    for page in reversed(output.pages):
-        if len(found) >= most or time.monotonic() > until:
-            break
-        view = _View(output.content(page))
-        found = [page.start + at for at in view.matching(pattern)] + found
-    return tuple(found[-most:])
-
-
 def _search_page(
     output: Output, page: Page, found: dict[re.Pattern[str], "array[int]"], until: float
 ) -> bool:
     """Search one page; false if the time ran out before all patterns were searched."""
     content = output.content(page)
-    shapes, lines = _View(content.translate(_NUMBERS)), None
+    shapes, lines = View(output.shapes(page)), None
     vocabulary = "\n".join(dict.fromkeys(WORD.findall(shapes.text)))
     for pattern, positions in found.items():
         if time.monotonic() > until:
@@ -113,17 +107,11 @@ def _search_page(
         if needed and not any(word in vocabulary for word in needed):
             continue
         if _names_a_number(pattern.pattern):
-            lines = lines or _View(content)
+            lines = lines or View(content)
             positions.extend(page.start + at for at in lines.matching(pattern))
         else:
             positions.extend(page.start + at for at in shapes.matching(pattern))
     return True
-
-
-def _from_both_ends(pages: tuple[Page, ...]) -> Iterator[Page]:
-    """Yield the first, the last, the second, the last but one, and so on."""
-    for number in range(len(pages)):
-        yield pages[number // 2] if number % 2 == 0 else pages[-1 - number // 2]
 
 
 @cache

@@ -4,13 +4,15 @@ import contextlib
 import sys
 import time
 
-from toolkit.engine.logs.explain import explain, suspects
+from toolkit.engine.logs.explanation import causes
 from toolkit.errors import CheckFailed, Interrupted, Missing
+from toolkit.job import explanation
 from toolkit.job.running.fetch import in_words, written
 from toolkit.launch.tracking import jobs, output, pace, records, states
 from toolkit.launch.tracking.follow import follow
 from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.launch.tracking.worlds import all_alone
+from toolkit.model.finding import ADVICE, KnownFault, OutputExplanation
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
@@ -134,32 +136,36 @@ def failure(record: JobRecord) -> CheckFailed:
     text = jobs.kept_output(record)
     if all_alone(text, record.spec.ranks):
         return _alone(record)
+    found = explanation.of_job(record)
     detail = []
     if first := output.first_failure(text):
         detail.append(f"rank {first.rank} on {first.node} failed first: {first.how}; its last lines:")
         detail += [f"    {line}" for line in first.last_lines]
-    findings = explain(text)
-    for finding in findings:
-        word = "so" if finding.severity == "info" else "cause"
-        detail.append(f"{word}: {finding.title} ({finding.id})")
-        detail += [f"    {line}" for line in finding.evidence[:2]]
-    if not findings and not first and (looks := suspects(text)):
-        detail += [
-            "no cause is recognised; the last lines that look like errors:",
-            *(f"    {x}" for x in looks),
-        ]
+    known = causes(found.findings)
+    detail += _cause(found, known)
     if _has_checkpoint(record):
         detail.append(f"its last checkpoint is kept; to go on from there: toolkit jobs resume {record.key}")
     if record.forced:
         detail.append(f"this was forced; the prediction for {record.mode} was '{record.predicted}'")
     code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
-    fixes = [f.fix for f in findings if f.fix]
+    fixes = [finding.fix for finding in known] or list(found.fault.fix if found.fault else ())
     how = "ended as" if record.state in FINAL_STATES else "is"
     return CheckFailed(
         f"job {record.id or record.key} {how} {record.state}{code}",
         fix=fixes[0] if fixes else f"read all of its output: toolkit jobs logs {record.key}",
         detail=detail,
     )
+
+
+def _cause(found: OutputExplanation, known: list[KnownFault]) -> list[str]:
+    """Return the root line, the known causes or the class of the fault, and whether to submit again."""
+    if found.root is None or found.fault is None:
+        return [f"so: {finding.title} ({finding.id})" for finding in found.findings]
+    lines = [f"line {found.root.number}: {found.root.text}"]
+    lines += [f"cause: {finding.title} ({finding.id})" for finding in known]
+    if not known:
+        lines.append(f"{found.fault.title} ({found.fault.id})")
+    return [*lines, *([ADVICE[found.retry]] if found.retry else [])]
 
 
 def _alone(record: JobRecord) -> CheckFailed:

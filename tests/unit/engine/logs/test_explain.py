@@ -15,7 +15,7 @@ from tests.unit.thorough import count
 from toolkit import knowledge
 from toolkit.engine.logs import explain as explaining
 from toolkit.engine.logs import joblines, logsearch
-from toolkit.engine.logs.explain import explain, explanation, suspects
+from toolkit.engine.logs.explain import explain, recognise
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.logwords import words
 from toolkit.engine.registry import RULES
@@ -233,13 +233,6 @@ def test_nothing_is_said_of_output_that_is_not_known():
     assert explain("epoch 1: accuracy 0.97\n") == ()
 
 
-def test_lines_that_look_like_errors_are_shown_where_nothing_is_known():
-    text = "epoch 1\nflux: capacitor failed\nepoch 2\nflux: cannot go on\nbye\n"
-    assert explain(text) == ()
-    assert suspects(text) == ("line 2: flux: capacitor failed", "line 4: flux: cannot go on")
-    assert suspects("epoch 1\n") == ()
-
-
 def test_a_long_line_and_much_output_do_no_harm():
     assert explain("x" * 5_000_000 + "\n" + "y\n" * 10_000) == ()
 
@@ -297,9 +290,9 @@ def test_every_pattern_has_a_word_that_is_looked_for_before_it(signature):
 
 def test_what_there_is_no_time_for_is_said(monkeypatch):
     monkeypatch.setattr(explaining, "_SECONDS", -1.0)
-    assert explanation(Output("a\nSIGSEGV\n")).unread == (1, 3)
+    assert recognise(Output("a\nSIGSEGV\n")).unread == (1, 3)
     monkeypatch.undo()
-    assert explanation(Output("a\nSIGSEGV\n")).unread is None
+    assert recognise(Output("a\nSIGSEGV\n")).unread is None
 
 
 def test_the_middle_is_what_is_not_read(monkeypatch):
@@ -315,7 +308,7 @@ def test_the_middle_is_what_is_not_read(monkeypatch):
 
 
 def test_the_gap_between_beginning_and_end_is_said():
-    assert explanation(Output("a\nb", "b\nc", skipped=7)).unread == (2, 9)
+    assert recognise(Output("a\nb", "b\nc", skipped=7)).unread == (2, 9)
 
 
 @pytest.mark.parametrize("kind", ["distinct", "random", "one line"])

@@ -1,0 +1,155 @@
+"""The root line of a failed job, the class of its fault, the rank that failed first, and whether to retry."""
+
+from pathlib import Path
+
+from tests.unit.tables import every_row
+from toolkit.engine.logs.clues import classify
+from toolkit.engine.logs.explanation import explain_output
+from toolkit.engine.logs.joblines import Output
+from toolkit.knowledge.signatures import classes, fault_lines
+
+HERE = Path(__file__).parents[1]
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/home/ada/train.py", line 12, in <module>
+    main()
+  File "/venv/lib/python3.11/site-packages/lib/core.py", line 3, in call
+    raise {}
+{}
+"""
+
+
+def labelled(rank: int, text: str) -> str:
+    return "".join(f"{rank}: {line}\n" for line in text.splitlines())
+
+
+def told(text: str) -> tuple[str, str, str]:
+    """Return the text of the root line, the class and the rank."""
+    found = explain_output(Output(text))
+    if found.root is None or found.fault is None:
+        return "", "", ""
+    return found.root.text, found.fault.id, found.root.rank
+
+
+END = "srun: error: node2: task 1: Exited with exit code 1\nsrun: Terminating StepId=8.0\n"
+STEPS = "".join(f"{rank}: step {n} loss 0.{n} error 0.00{n}\n" for n in range(30) for rank in (0, 1))
+
+
+@every_row(
+    ("error", "class_"),
+    [
+        ("ValueError: batch of 7", "python-exception"),
+        ("mypkg.errors.ShardMissing: shard 3 has no index", "python-exception"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/data/x'", "file-system-or-quota"),
+        ("OSError: [Errno 28] No space left on device", "file-system-or-quota"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", "out-of-memory"),
+        ("RuntimeError: CUDA error: an illegal memory access was encountered", "cuda-or-hip"),
+        ("AssertionError: Torch not compiled with CUDA enabled", "gpu-handover"),
+        ("ModuleNotFoundError: No module named 'apex'", "package"),
+        ("KeyError: 'LOCAL_RANK'", "user-configuration"),
+        ("socket.gaierror: [Errno -2] Name or service not known", "network-or-dns"),
+    ],
+)
+def test_an_exception_is_the_root_line_and_its_message_tells_the_class(error, class_):
+    text = STEPS + labelled(1, TRACEBACK.format("it", error)) + END
+    assert told(text) == (f"1: {error}", class_, "1")
+
+
+def test_the_frame_is_that_of_the_users_code():
+    found = explain_output(Output(TRACEBACK.format("it", "ValueError: x")))
+    assert found.root is not None
+    assert found.root.frame == "/home/ada/train.py:12, in <module>"
+
+
+def test_the_first_of_chained_exceptions_is_the_cause():
+    second = TRACEBACK.format("it", "RuntimeError: no pipeline")
+    direct = "\nThe above exception was the direct cause of the following exception:\n\n"
+    text = TRACEBACK.format("it", "KeyError: 'tokenizer'") + direct + second
+    assert told(text)[0] == "KeyError: 'tokenizer'"
+
+
+def test_a_rank_that_lost_another_one_is_a_consequence():
+    lost = "RuntimeError: [/pytorch/gloo/pair.cc:525] Connection closed by peer [10.0.0.2]:4711"
+    text = (
+        labelled(0, TRACEBACK.format("it", lost)) + labelled(1, TRACEBACK.format("it", "KeyError: 'x'")) + END
+    )
+    found = explain_output(Output(text))
+    assert told(text) == ("1: KeyError: 'x'", "python-exception", "1")
+    assert [line.partition(": ")[2] for line in found.consequences] == [f"0: {lost}"]
+
+
+def test_the_signal_that_ended_a_rank_is_the_root_line_where_the_others_only_lost_it():
+    lost = "RuntimeError: [/pytorch/gloo/pair.cc:525] Connection closed by peer [10.0.0.2]:4711"
+    killed = "srun: error: node2: task 1: Killed"
+    text = STEPS + labelled(0, TRACEBACK.format("it", lost)) + f"{killed}\n"
+    assert told(text) == (killed, "signal", "1")
+
+
+def test_the_last_words_of_the_rank_that_failed_first_are_shown_where_no_line_has_words_of_failure():
+    text = f"{STEPS}1: config: no section [optimizer]\n{END}"
+    assert told(text) == ("1: config: no section [optimizer]", "exit-status", "1")
+
+
+@every_row(
+    ("text", "class_", "retry"),
+    [
+        ("sbatch: error: Batch job submission failed: Some new reason\n", "scheduler-refusal", "user"),
+        ("salloc: Prolog failure on node node1\n", "node-or-hardware", "node"),
+        (
+            "0: slurmstepd: error: *** STEP 8.0 ON n1 CANCELLED AT 2026 DUE TO TIME LIMIT ***\n",
+            "time-limit",
+            "user",
+        ),
+        ("slurmstepd: error: execve(): trainer: No such file or directory\n", "program-start", "user"),
+        ("FATAL:   some new reason of a runtime\n", "container-runtime", "user"),
+        ("./a.out: error while loading shared libraries: libx.so.1: cannot open\n", "loader", "image"),
+        ("n1:12:34 [0] misc/socket.cc:533 NCCL WARN something new\n", "nccl-or-rccl", "site"),
+        ("curl: (6) Could not resolve host: data.example\n", "network-or-dns", "site"),
+        ("[n1:1:0:1] ib_mlx5.c:9 UCX  ERROR something new\n", "ucx-or-libfabric", "user"),
+        ("Error response from daemon: something new\n", "container-runtime", "user"),
+    ],
+)
+def test_an_unknown_line_of_a_known_program_has_a_class(text, class_, retry):
+    found = explain_output(Output(STEPS + text))
+    assert found.fault is not None
+    assert (found.fault.id, found.retry) == (class_, retry)
+
+
+@every_row(
+    "text",
+    [
+        "epoch 1: accuracy 0.97\n",
+        f"{STEPS}done\n",
+        "n1:12:34 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via SHM\n",
+        "WARNING: something failed, using the default\n",
+        "finished: 0 errors, 0 failed\n",
+        "val_error: 0.0312\n",
+    ],
+)
+def test_output_without_a_failure_has_no_root_line(text):
+    assert told(text) == ("", "", "")
+
+
+def test_a_signature_counts_only_where_its_conditions_hold():
+    barrier = "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Id: x"
+    ids = [
+        [f.id for f in explain_output(Output(text)).findings]
+        for text in (barrier, f"{barrier}\njax_worker\n")
+    ]
+    assert ids[0][:1] == ["tensorflow-cluster"]
+    assert "tensorflow-cluster" not in ids[1]
+    read = "cma_ep.c:88 process_vm_readv(pid=1 {0x1,2}-->{0x3,4}) returned -1: Bad address"
+    assert "namespaces-split-a-node" not in [f.id for f in explain_output(Output(read)).findings]
+
+
+def test_every_row_has_a_class_and_every_class_a_row():
+    rows = {row.class_ for row in fault_lines() if row.class_}
+    assert rows <= set(classes())
+    assert classify("nothing of interest") is None
+    assert all(row.fix for row in classes().values())
+
+
+@every_row("file", sorted((HERE / "healthy").glob("*.txt")), ids=lambda f: f.stem)
+def test_output_that_means_no_harm_has_no_root_line(file):
+    assert told(file.read_text("utf-8")) == ("", "", "")

@@ -1,0 +1,99 @@
+"""Lines of job output that may report a fault, with their class; pure."""
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.logsearch import View
+from toolkit.knowledge.signatures import FaultLine, Role, fault_lines, stems
+from toolkit.model.finding import Retry
+
+HEAD = "Traceback (most recent call last)"
+"""The first line of a Python traceback."""
+
+_KEPT = 40
+"""Of lines that differ only in their numbers, so many first and so many last ones of a page count."""
+
+_MOST = 2000
+"""Lines of each end of the output that are classified."""
+
+_BEFORE = re.compile(
+    r"^(?: *\d+: ?)?(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
+    r"(?:\([^()]{0,60}pid=\d+[^()]{0,40}\) )?"
+    r"(?:(?:ERROR|WARNING|INFO) )?"
+    r"(?:\[?(?:\d{4}-)?\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\]\s]{0,12}\]?(?: TP\d+\]| \S{1,20}\])?[ :,-]{0,3})?"
+    r"(?:\[[\w./]{1,60}\.py:\d+\] )?"
+)
+"""What comes before the words of a program: label of the rank, process, level, time, file of the logger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clue:
+    """A line that may report a fault; ``strength`` as in ``faultlines.toml``."""
+
+    position: int
+    line: Line
+    class_: str
+    strength: int
+    role: Role
+    retry: Retry | None = None
+
+
+def bare(text: str) -> str:
+    """Return a line without what names its rank, process and time."""
+    found = _BEFORE.match(text)
+    return text[found.end() :] if found else text
+
+
+def clues(output: Output, seconds: float) -> list[Clue]:
+    """Return the lines that may report a fault, in order.
+
+    Args:
+        output: what is read.
+        seconds: after which no further page is read; the first and last pages come first.
+    """
+    until = time.monotonic() + seconds
+    positions: set[int] = set()
+    for page in output.pages_from_both_ends():
+        if time.monotonic() > until:
+            break
+        positions.update(page.start + at for at in _suspicious(View(output.shapes(page))))
+    ordered = sorted(positions)
+    if len(ordered) > 2 * _MOST:
+        ordered = ordered[:_MOST] + ordered[-_MOST:]
+    return list(_classified(output, ordered))
+
+
+def _classified(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
+    for position, line in output.lines_at(positions):
+        if HEAD in line.text:
+            yield Clue(position, line, "", 0, "cause")
+            continue
+        row = classify(bare(line.text))
+        if row is not None:
+            yield Clue(position, line, row.class_, row.strength, row.role, row.retry)
+
+
+def _suspicious(view: View) -> Iterator[int]:
+    """Yield where the lines begin that have a part of a word of faults."""
+    found: set[int] = set()
+    text = view.text.lower()
+    for stem in stems():
+        at = text.find(stem)
+        while at >= 0:
+            number, end = view.unique_at(at)
+            found.add(number)
+            at = text.find(stem, end)
+    for number in found:
+        places = view.places_of(number)
+        yield from places if len(places) <= 2 * _KEPT else (*places[:_KEPT], *places[-_KEPT:])
+
+
+@lru_cache(maxsize=8192)
+def classify(text: str) -> FaultLine | None:
+    """Return the row that a line belongs to; ``None`` for a harmless line and for one that no row finds."""
+    row = next((row for row in fault_lines() if row.finds(text)), None)
+    return None if row is None or row.role == "harmless" else row

@@ -1,0 +1,119 @@
+"""What job output means, in three layers: its root line, the class of the fault, the known cause; pure."""
+
+from collections.abc import Iterable, Iterator
+
+from toolkit.engine.logs.clues import Clue, bare, classify, clues
+from toolkit.engine.logs.explain import Recognised, SignatureMatch, recognise
+from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.root import RootClue, find_root
+from toolkit.knowledge.signatures import classes
+from toolkit.model.finding import FaultClass, Finding, KnownFault, KnownRole, OutputExplanation, RootLine
+
+_SECONDS = 3.0
+"""Longest time in which toolkit reads lines that no signature knows."""
+
+_NEAR = 60
+"""Lines between a root line and a known message that still belongs to the same fault."""
+
+_ROLES: tuple[KnownRole, ...] = ("cause", "possible", "consequence", "harmless")
+
+
+def explain_output(output: Output) -> OutputExplanation:
+    """Return the root line, the class, the known causes of a failed job, and whether a retry may help."""
+    recognised = recognise(output)
+    root = find_root(output, _all_clues(output, recognised))
+    known = tuple(_known(recognised, root))
+    if root is None:
+        return OutputExplanation(findings=known, unread=recognised.unread)
+    line, row = root.clue.line, classes()[root.clue.class_ or "unknown-error"]
+    return OutputExplanation(
+        root=RootLine(
+            number=line.number,
+            text=(line.tag + line.text).strip(),
+            rank=root.rank,
+            node=root.node,
+            frame=root.frame,
+        ),
+        fault=FaultClass(id=row.id, title=row.title, means=row.means, fix=row.fix),
+        retry=root.clue.retry or row.retry,
+        findings=known,
+        ended=root.ended,
+        consequences=tuple(line.cited for line in root.consequences),
+        unread=recognised.unread,
+    )
+
+
+def _all_clues(output: Output, recognised: Recognised) -> list[Clue]:
+    """Return lines that look like faults, and lines that a signature knows, in order."""
+    found = {clue.position: clue for clue in clues(output, _SECONDS)}
+    for match in recognised.matches:
+        old = found.get(match.position)
+        if match.signature.severity == "info" and (old is None or old.role == "cause"):
+            found.pop(match.position, None)
+        elif match.signature.severity == "error" and not match.signature.general and _names_a_cause(old):
+            found[match.position] = _clue_of(match, old)
+    return [found[position] for position in sorted(found)]
+
+
+def _names_a_cause(old: Clue | None) -> bool:
+    return old is None or (old.role == "cause" and old.strength > 0)
+
+
+def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
+    line = match.lines[0]
+    row = classify(bare(line.text))
+    known = old.class_ if old else (row.class_ if row else "")
+    class_ = known if known not in {"", "unknown-error"} else _class_by_name(match.signature.id)
+    return Clue(match.position, line, class_, 5, "cause", old.retry if old else None)
+
+
+def _class_by_name(signature: str) -> str:
+    """Return the class of a signature whose line no row of lines finds."""
+    return next(
+        (row.id for row in classes().values() if signature.startswith(row.signatures)), "unknown-error"
+    )
+
+
+def _known(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault]:
+    """Yield what the signatures say, the cause of this failure first."""
+    lines = {match.finding(): match for match in recognised.matches}
+    told = [(_role(lines.get(finding), finding, root), finding) for finding in recognised.findings()]
+    for role, finding in sorted(told, key=lambda pair: _ROLES.index(pair[0])):
+        yield KnownFault(
+            id=finding.id,
+            severity=finding.severity,
+            title=finding.title,
+            evidence=finding.evidence,
+            fix=finding.fix,
+            source=finding.source,
+            role=role,
+        )
+
+
+def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None) -> KnownRole:
+    """Return what a known message is for this failure."""
+    if match is None:
+        return "cause"
+    if finding.severity == "info" or match.signature.general:
+        return "consequence"
+    if root is None or _touches(match, root):
+        return "cause"
+    same = _class_of(match) == root.clue.class_
+    near = abs(match.lines[0].number - root.clue.line.number) <= _NEAR
+    if same and near:
+        return "cause"
+    return "possible" if near or match.position < root.clue.position else "consequence"
+
+
+def _touches(match: SignatureMatch, root: RootClue) -> bool:
+    return root.clue.line.number in {line.number for line in match.lines}
+
+
+def _class_of(match: SignatureMatch) -> str:
+    row = classify(bare(match.lines[0].text))
+    return row.class_ if row else _class_by_name(match.signature.id)
+
+
+def causes(found: Iterable[KnownFault]) -> list[KnownFault]:
+    """Return the known messages that are the cause of a failure."""
+    return [one for one in found if one.role == "cause" and one.severity != "info"]

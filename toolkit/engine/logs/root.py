@@ -1,0 +1,169 @@
+"""The root line of a failed job: the first line that reports its fault; pure."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolkit.engine.logs.clues import HEAD, Clue, bare, classify
+from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.traceback import Raised, tracebacks
+
+_WINDOW = 200
+"""Lines before the launcher ends the ranks, in which toolkit searches first."""
+
+_LAST_LINES = 8
+"""Lines at the end of an output without a launcher's word, in which words of failure count."""
+
+_TASK = re.compile(
+    r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
+    r"|process rank (?P<rank>\d+)|MPI_ABORT was invoked on rank (?P<abort>\d+)|\bon rank (?P<on>\d+)\b"
+)
+_PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt")
+_PROGRESS = re.compile(
+    r"^(?:step|epoch|iter)|\d+/\d+ \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
+)
+_SLURM = ("srun:", "slurmstepd")
+
+
+@dataclass(frozen=True, slots=True)
+class RootClue:
+    """The line with which a failure began, what it belongs to, and which rank wrote it."""
+
+    clue: Clue
+    rank: str = ""
+    node: str = ""
+    frame: str = ""
+    ended: tuple[str, ...] = ()
+    consequences: tuple[Line, ...] = ()
+
+
+def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
+    """Return where the failure began; ``None`` if no line reports a failure."""
+    heads = [clue.position for clue in clues if HEAD in clue.line.text]
+    raised = tracebacks(output, heads)
+    inside = {number for one in raised for number in one.numbers}
+    told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
+    made = [(clue, one.frame) for one in raised if (clue := _of_raised(one))]
+    causes = sorted(
+        [(clue, "") for clue in told if clue.role == "cause"] + [m for m in made if m[0].role == "cause"],
+        key=lambda pair: pair[0].position,
+    )
+    endings = [clue for clue in told if clue.role == "ending"]
+    others = sorted(
+        [clue for clue in told if clue.role == "consequence"] + [m[0] for m in made if m[0].role != "cause"],
+        key=lambda clue: clue.position,
+    )
+    chosen = _choose(output, causes, endings, others)
+    if chosen is None:
+        return None
+    clue, frame = chosen
+    rank, node = _who(clue, endings)
+    after = [other.line for other in others if other.position != clue.position]
+    return RootClue(clue, rank, node, frame, _ended(endings), tuple(after[:5]))
+
+
+def _of_raised(one: Raised) -> Clue | None:
+    """Return the exception of a traceback as a clue; of a class that its message names, or its type."""
+    row = classify(bare(one.exception.text))
+    if row is None or row.strength < 4:
+        role = row.role if row else "cause"
+        return Clue(
+            one.position, one.exception, "python-exception", 5, role if role != "ending" else "consequence"
+        )
+    role = "consequence" if row.role == "ending" else row.role
+    return Clue(one.position, one.exception, row.class_, 5, role, row.retry)
+
+
+def _choose(
+    output: Output, causes: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue]
+) -> tuple[Clue, str] | None:
+    """Return the earliest of the strongest causes before the launcher stops the ranks, and its frame."""
+    last = output.last_number
+    end = next((clue.line.number for clue in endings if clue.line.number > last - 1000), None)
+    if end is None and endings:
+        end = endings[-1].line.number
+    dead = [clue for clue in endings if clue.strength >= 4 and not _late(clue, endings)]
+    near = [pair for pair in causes if pair[0].line.number >= (end or last) - _WINDOW]
+    for least in (5, 4, 3):
+        if found := [pair for pair in near if pair[0].strength >= least]:
+            return _of_first_rank(found, endings)
+        if least == 4 and dead:
+            return dead[0], ""
+    if end is not None and (far := [pair for pair in causes if pair[0].strength >= 5]):
+        return far[-1]
+    weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
+    if end is not None and (said := _last_words(output, endings)):
+        if weak and weak[-1][0].line.number >= said.line.number - 3:
+            return weak[-1]
+        return said, ""
+    if weak:
+        return weak[0]
+    if others:
+        return others[0], ""
+    named = [clue for clue in endings if _TASK.search(clue.line.text)]
+    return ((named or endings)[0], "") if endings else None
+
+
+def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[Clue, str]:
+    """Return the first; of ranks that failed together, one that the launcher names as the first."""
+    first = found[0]
+    named = next((match for clue in endings if (match := _TASK.search(clue.line.text))), None)
+    if named is None or not named["task"] or first[0].line.task in {"", named["task"]}:
+        return first
+    own = [pair for pair in found if pair[0].line.task == named["task"]]
+    soon = [pair for pair in own if pair[0].line.number <= first[0].line.number + 40]
+    same = [pair for pair in soon if _kind(pair[0]) != _kind(first[0])]
+    return same[0] if same and first[0].strength <= same[0][0].strength and _is_wait(first[0]) else first
+
+
+def _is_wait(clue: Clue) -> bool:
+    """Return whether a line says that a rank waited for others."""
+    return clue.class_ in {"rendezvous", "coordination"}
+
+
+def _kind(clue: Clue) -> str:
+    return bare(clue.line.text)[:40]
+
+
+def _late(clue: Clue, endings: list[Clue]) -> bool:
+    """Return whether the launcher stopped a rank, after another one failed."""
+    first = next((ending for ending in endings if _TASK.search(ending.line.text)), clue)
+    return clue is not first and _PASSIVE.search(clue.line.text) is not None
+
+
+def _last_words(output: Output, endings: list[Clue]) -> Clue | None:
+    """Return the last line that the rank wrote which the launcher names first, before it ended."""
+    named = next(((c, m) for c in endings if (m := _TASK.search(c.line.text)) and m["task"]), None)
+    if named is None:
+        return None
+    clue, match = named
+    lines = output.before(clue.position, 200)
+    labelled = [line for _, line in lines if line.task]
+    for position, line in reversed(lines):
+        if labelled and line.task != match["task"]:
+            continue
+        text = bare(line.text)
+        if not text.strip() or text.startswith(_SLURM):
+            continue
+        told = bool(labelled) and not _PROGRESS.search(text)
+        return Clue(position, line, "exit-status", 2, "cause") if told else None
+    return None
+
+
+def _who(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
+    """Return the rank that failed first and its node, as far as the lines name them."""
+    rank, node = clue.line.task, ""
+    lines = [clue.line.text, *(ending.line.text for ending in endings)]
+    for text in lines:
+        found = _TASK.search(text)
+        if found is None:
+            continue
+        number = next((found[name] for name in ("task", "local", "rank", "abort", "on") if found[name]), "")
+        if rank in {"", number}:
+            return number, found["node"] or ""
+    return rank, node
+
+
+def _ended(endings: list[Clue]) -> tuple[str, ...]:
+    """Return the lines with which launchers report the end of ranks."""
+    return tuple(dict.fromkeys(clue.line.cited for clue in endings))[:3]

@@ -1,0 +1,99 @@
+"""Python tracebacks in job output: the first exception, and where the user's code raised it; pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolkit.engine.logs.clues import HEAD, bare
+from toolkit.engine.logs.joblines import Line, Output
+
+_MOST_LINES = 400
+"""Lines after the head that are read."""
+
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]{1,300})", line (?P<line>\d+)(?:, in (?P<name>.{1,80}))?')
+_CHAIN = re.compile(
+    r"^(?:During handling of the above exception|The above exception was the direct cause)", re.MULTILINE
+)
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<frozen|/opt/conda/bin/|^<string>")
+_WRAPS = re.compile(r"^(?:\w+: )?Caught \w+ in |^\w*RemoteTraceback|^\"\"\"$|^Original Traceback")
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The exception at the end of a traceback, its frame of the user's code, and the lines that it takes."""
+
+    position: int
+    exception: Line
+    frame: str
+    numbers: frozenset[int]
+    chained: bool
+
+
+def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
+    """Return what the tracebacks raised whose heads are at ``positions``.
+
+    Of a chain of exceptions only the first is returned; the others take its place nowhere.
+    """
+    found: list[Raised] = []
+    for position in positions:
+        made = _read(output, position)
+        if made is None:
+            continue
+        before = found[-1] if found else None
+        follows = before is not None and before.chained and before.exception.task == made.exception.task
+        if follows and before is not None:
+            found[-1] = Raised(
+                before.position,
+                before.exception,
+                before.frame,
+                before.numbers | made.numbers,
+                made.chained,
+            )
+        else:
+            found.append(made)
+    return found
+
+
+def _read(output: Output, position: int) -> Raised | None:
+    """Return what a traceback raised; ``None`` where its end is missing."""
+    head = output.line(position)
+    base = _indent(bare(head.text)) if bare(head.text).lstrip().startswith(HEAD) else 0
+    numbers, frames = {head.number}, list[re.Match[str]]()
+    lines = output.places_after(position, _MOST_LINES)
+    for place, line in lines:
+        text = bare(line.text)
+        numbers.add(line.number)
+        if frame := _FRAME.match(text):
+            frames.append(frame)
+            continue
+        if not text.strip() or _indent(text) > base or text.lstrip().startswith(("|", "^", "~")):
+            continue
+        if _WRAPS.search(text.strip()):
+            return None
+        return Raised(place, line, _own(frames), frozenset(numbers), _is_chained(lines, line, numbers))
+    return None
+
+
+def _is_chained(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int]) -> bool:
+    """Return whether a line soon after the exception says that another one followed from it."""
+    for _, line in lines:
+        text = bare(line.text).strip()
+        if line.number > end.number + 400 or text.startswith(("Traceback", "Exception ignored")):
+            return False
+        if _CHAIN.match(text):
+            numbers.add(line.number)
+            return True
+    return False
+
+
+def _own(frames: list[re.Match[str]]) -> str:
+    """Return the last frame of the user's own code, else the last one."""
+    own = [frame for frame in frames if not _LIBRARY.search(frame["file"])] or frames
+    if not own:
+        return ""
+    last = own[-1]
+    return f"{last['file']}:{last['line']}" + (f", in {last['name']}" if last["name"] else "")
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())

@@ -1,0 +1,101 @@
+"""The explanation of job output as text: root line, cause, class, what to do."""
+
+from collections.abc import Iterator
+
+from toolkit.model.finding import ADVICE, KnownFault, OutputExplanation, RootLine
+from toolkit.report.doctor import Style, findings, unstyled
+from toolkit.report.lines import wrapped
+
+_LONGEST = 1000
+"""Characters of a line of output that are shown."""
+
+_MOST_POSSIBLE = 2
+
+
+def explained(found: OutputExplanation, style: Style = unstyled, width: int = 100) -> Iterator[str]:
+    """Yield the lines of an explanation; the root line is the first line of output that is cited."""
+    if found.root is None or found.fault is None:
+        yield from findings(found.findings, style, width)
+        return
+    root, fault = found.root, found.fault
+    yield style("Root line", "bold")
+    yield from root_lines(root, width)
+    yield ""
+    causes = [known for known in found.findings if known.role == "cause" and known.severity != "info"]
+    if causes:
+        for known in causes:
+            yield from _known(known, root, style, width)
+        yield from wrapped(f"Class: {fault.title} ({fault.id}). {fault.means}", 0, width)
+    else:
+        yield from wrapped(f"{fault.title} ({fault.id})", 0, width)
+        yield from wrapped(fault.means, 2, width)
+        yield from _steps(fault.fix, width)
+    yield ""
+    yield from wrapped(ADVICE[found.retry or "user"], 0, width)
+    yield from _others(found, causes, style, width)
+
+
+def root_lines(root: RootLine, width: int) -> Iterator[str]:
+    """Yield the root line with its number and rank, and the frame of the user's code."""
+    rank = f", rank {root.rank}" if root.rank else ""
+    node = f" on {root.node}" if root.rank and root.node else ""
+    yield from wrapped(short(root.text), 4, width, first=f"line {root.number}{rank}{node}: ", hang=2)
+    if root.frame:
+        yield from wrapped(root.frame, 6, width, first="raised at ", hang=2)
+
+
+def first_failed(found: OutputExplanation) -> str:
+    """Return which rank failed first, as a sentence; empty text if the output does not name it."""
+    if found.root is None or not found.root.rank:
+        return ""
+    node = f" on {found.root.node}" if found.root.node else ""
+    return f"rank {found.root.rank}{node} failed first"
+
+
+def steps(fix: str) -> list[str]:
+    """Return the alternatives of a fix line, which semicolons separate outside of quotes and brackets."""
+    parts, depth, quote = [""], 0, ""
+    for letter in fix:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\x27\x22\x60":
+            quote = letter
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == ";" and not depth and not quote:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
+
+
+def short(text: str) -> str:
+    """Return a line of output, cut where it is very long."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _known(known: KnownFault, root: RootLine, style: Style, width: int) -> Iterator[str]:
+    yield from wrapped(f"{style('Cause', 'bad')}: {known.title} ({known.id})", 0, width)
+    for line in known.evidence:
+        if not line.startswith(f"line {root.number}: "):
+            yield from (style(part, "dim") for part in wrapped(short(line), 4, width, first="· ", hang=2))
+    yield from _steps(steps(known.fix), width)
+    yield ""
+
+
+def _steps(todo: tuple[str, ...] | list[str], width: int) -> Iterator[str]:
+    for number, step in enumerate(todo, 1):
+        yield from wrapped(step, 5, width, first=f"{number}. ", hang=3)
+
+
+def _others(found: OutputExplanation, causes: list[KnownFault], style: Style, width: int) -> Iterator[str]:
+    """Yield what the output also says: ended ranks, consequences, known messages that may matter."""
+    possible = [known for known in found.findings if known.role == "possible" and known not in causes]
+    for known in possible[:_MOST_POSSIBLE]:
+        yield from wrapped(
+            f"May matter: {known.title} ({known.id}); {short(known.evidence[0])}", 2, width, hang=2
+        )
+    for line in found.consequences[:1]:
+        text = f"Consequence: {short(line)}"
+        yield from (style(part, "dim") for part in wrapped(text, 2, width, hang=2))
+    for line in found.ended[:1]:
+        yield from (style(part, "dim") for part in wrapped(f"End: {short(line)}", 2, width, hang=2))
