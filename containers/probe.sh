@@ -449,10 +449,11 @@ ask runtime 5 '
     for name in apptainer singularity; do
         path=$(command -v "$name") && break
     done
+    for name in podman-hpc shifter sarus enroot ch-run udocker; do
+        command -v "$name" >/dev/null && printf "other %s\n" "$name"
+    done
+    command -v ch-run >/dev/null && printf "version ch-run %s\n" "$(ch-run --version 2>&1 | head -n 1)"
     if [ -z "$path" ]; then
-        for name in podman-hpc shifter sarus enroot ch-run udocker; do
-            command -v "$name" >/dev/null && printf "other %s\n" "$name"
-        done
         [ -n "${TOOLKIT_NODE-}" ] || ! srun --help 2>/dev/null | grep -q -e --container-image || printf "other pyxis\n"
         exit 127
     fi

@@ -193,6 +193,8 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("--containall", {}, ("--containall",), 1),
     ("--contain", {}, ("--contain",), 1),
     ("--contain", {}, ("--contain",), 2),
+    ("--fakeroot", {}, ("--fakeroot",), 1),
+    ("--fakeroot", {}, ("--fakeroot",), 2),
     ("--no-mount tmp", {}, ("--no-mount", "tmp"), 1),
     ("OMPI_MCA_btl=openib", {"OMPI_MCA_btl": "openib"}, (), 1),
     ("OMPI_MCA_pml=ucx", {"OMPI_MCA_pml": "ucx"}, (), 1),

@@ -33,8 +33,8 @@ class Place:
     ``central`` names the image whose MPI its centre has in a folder of its own; empty where it has none.
     """
 
-    def __init__(self, flavour: str, tell: Progress, cluster: str = "") -> None:
-        self.flavour, self.tell, self.central = flavour, tell, ""
+    def __init__(self, flavour: str, tell: Progress, cluster: str = "", runtime: str = "") -> None:
+        self.flavour, self.tell, self.central, self.runtime = flavour, tell, "", runtime
         self.cluster: Cluster = virtual.up(cluster or f"matrix-{flavour}", 2, tell, flavour)
         self.runner = open_runner(None, self.cluster.name)
         self.runner.write(f"{_FOLDER}/driver.py", (Path(__file__).parent / "driver.py").read_bytes())
@@ -42,7 +42,8 @@ class Place:
     @property
     def name(self) -> str:
         """What its facts and cells are recorded under."""
-        return place_name(self.flavour, self.central)
+        name = place_name(self.flavour, self.central)
+        return f"{name} by {self.runtime}" if self.runtime else name
 
     def sif(self, name: str) -> str:
         """Return where the SIF of an image is on every node."""
@@ -51,10 +52,12 @@ class Place:
     @property
     def podman(self) -> bool:
         """Return whether podman starts the images here."""
-        return self.flavour == "podman"
+        return self.flavour == "podman" and not self.runtime
 
     def word(self, name: str) -> str:
         """Return what names an image for the runtime here."""
+        if self.runtime == "ch-run":
+            return f"{_FOLDER}/{name}"
         return f"localhost/matrix/{name}:latest" if self.podman else self.sif(name)
 
     @property
@@ -64,7 +67,7 @@ class Place:
 
     def facts(self) -> HostFacts:
         """Return what the probe reads; the cluster is called as in the record."""
-        host = with_runtime(probe(self.runner), None, (), "podman" if self.podman else "")
+        host = with_runtime(probe(self.runner), None, (), "podman" if self.podman else self.runtime)
         return msgspec.structs.replace(host, place=f"cluster {self.name}")
 
     def bring(self, names: Iterable[str]) -> None:
@@ -72,6 +75,9 @@ class Place:
         stage(self.runner, [Parcel.of(build.sif(n), self.sif(n)) for n in names], self.tell)
         for name in names if self.podman else ():
             self._load(name)
+        for name in names if self.runtime == "ch-run" else ():
+            words = ("apptainer", "build", "--force", "--sandbox", self.word(name), self.sif(name))
+            self.runner.run(Command(words, timeout=300.0)).require(f"unpacking {name}")
 
     def _load(self, name: str) -> None:
         """Load an image into podman's store on every node, as a job script does."""

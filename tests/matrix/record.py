@@ -104,8 +104,11 @@ def image_record(facts: ImageFacts, said: dict[str, Any]) -> ImageRecord:
 
 
 def as_started(facts: ImageFacts, host: HostFacts) -> ImageFacts:
-    """Return the facts of an image in the form that a host starts: podman loads it from an archive."""
-    if host.runtime is None or host.runtime.name != "podman":
+    """Return the facts of an image as a host starts it: an archive for podman, a folder for ch-run."""
+    name = host.runtime.name if host.runtime else ""
+    if name == "ch-run":
+        return msgspec.structs.replace(facts, format="sandbox")
+    if name != "podman":
         return facts
     absent = {**facts.absent, "compression": "it is no SIF"}
     return msgspec.structs.replace(facts, format="docker-archive", compression=None, absent=absent)

@@ -144,6 +144,7 @@ def wanted(
         for family in families:
             found += [t for t in family(name, place.name, host, launch, facts) if t.variant in variants]
     found = [launch for launch in found if not arguments.launch or launch.launch in arguments.launch]
+    found = [launch for launch in found if not arguments.trap or launch.trap == arguments.trap]
     return [launch for launch in found if not arguments.shape or shape(launch.request) in arguments.shape]
 
 
@@ -215,6 +216,10 @@ def main(words: list[str]) -> int:
     parser.add_argument("--variant", action="append", choices=VARIANTS)
     parser.add_argument("--trap-image", action="append", choices=list(specs()), default=[])
     parser.add_argument("--cluster", default="", help="another cluster than matrix-FLAVOUR")
+    parser.add_argument(
+        "--runtime", default="", choices=["", "ch-run", "apptainer"], help="start images by another one"
+    )
+    parser.add_argument("--trap", default="", help="of the traps this one alone")
     parser.add_argument("--again", action="store_true", help="run recorded cells once more")
     parser.add_argument("--facts-only", action="store_true", help="read facts anew and run nothing")
     parser.add_argument("--truth", type=Path, default=TRUTH, help="the folder of the record")
@@ -227,7 +232,7 @@ def main(words: list[str]) -> int:
     tell = Progress(verbose=False, quiet=False)
     names = [n for n in arguments.image or specs() if arguments.held_out or not specs()[n].held_out]
     for flavour in arguments.flavour or flavours():
-        place = Place(flavour, tell, arguments.cluster)
+        place = Place(flavour, tell, arguments.cluster, arguments.runtime)
         there = [name for name in centrals if flavour in specs()[name].central]
         for provider in arguments.central or ["", *there]:
             if provider not in ("", *there):

@@ -33,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     host.slurm_absent,
     host.runtime_absent,
     runtime.runtime_cannot_read_image,
+    runtime.runtime_not_measured,
     runtime.image_kind_forbidden,
     runtime.bind_source_missing,
     inside.network_apart,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from toolkit.model.facts import ContainerRuntime, ImageFacts
 from toolkit.model.job import JobSpec
-from toolkit.runtime import apptainer, podman
+from toolkit.runtime import apptainer, centres, charliecloud, enroot, podman
 from toolkit.runtime.aspects import Answer, Aspect
 
 COMMAND = apptainer.COMMAND
@@ -37,6 +37,9 @@ class Runtime(Protocol):
     PREPARES: str
     """A shell script below ``slurm`` that gives each node the image before ranks start; empty for none."""
 
+    MEASURED: bool
+    """Launches were recorded; else the words follow documentation alone."""
+
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
         """Return options of every launch."""
         ...
@@ -58,7 +61,16 @@ class Runtime(Protocol):
         ...
 
 
-RUNTIMES: tuple[Runtime, ...] = (apptainer, podman)
+RUNTIMES: tuple[Runtime, ...] = (
+    apptainer,
+    podman,
+    charliecloud.RUNTIME,
+    enroot.PYXIS,
+    enroot.RUNTIME,
+    centres.PODMAN_HPC,
+    centres.SHIFTER,
+    centres.SARUS,
+)
 """The preferred one first."""
 
 

@@ -19,6 +19,7 @@ KEEPS_FOLDER = True
 IN_LAUNCHER = False
 GPUS: tuple[str, ...] = ("--nv",)
 PREPARES = ""
+MEASURED = True
 
 _ALL = frozenset({"-C", "--containall", "--compat"})
 _CONTAINS = _ALL | {"-c", "--contain"}

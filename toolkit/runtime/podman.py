@@ -23,6 +23,7 @@ IN_LAUNCHER = False
 GPUS: tuple[str, ...] = ("--device=nvidia.com/gpu=all",)
 """By CDI (podman 4.1; NVIDIA Container Toolkit, "Support for Container Device Interface"). Not run."""
 PREPARES = "podman.sh"
+MEASURED = True
 
 DESCRIPTOR = "--preserve-fd=PMI_FD"
 """Slurm and Hydra give each rank an open socket for PMI, with its number in ``PMI_FD``. Podman closes it

@@ -16,6 +16,7 @@ from tests.unit.launch.examples import (
     CONTAINED,
     GLOO,
     MPIRUN,
+    NO_IMAGE,
     PODMAN,
     SPEC,
     SRUN,
@@ -23,8 +24,18 @@ from tests.unit.launch.examples import (
     spec,
 )
 from toolkit import __version__
+from toolkit.runtime import named
 
 GOLDEN = Path(__file__).parents[2] / "golden"
+DESCRIBED = {
+    "ch-run": "sqfs",
+    "enroot": "sqsh",
+    "pyxis": "sqsh",
+    "podman-hpc": "tar",
+    "shifter": "tar",
+    "sarus": "tar",
+}
+"""Runtimes of which no script was run, and how the name of an image for each ends."""
 BECAUSE = "PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm"
 
 EVERYTHING = spec(
@@ -83,6 +94,17 @@ CASES = {
         msgspec.structs.replace(SPEC, image="/work/ada/toolkit/images/my-0123456789ab.tar", runtime="podman"),
         PODMAN,
     ),
+    **{
+        f"job-{name}.sh": (
+            msgspec.structs.replace(SPEC, image=f"/work/ada/images/my.{end}", runtime=name, preflight=False),
+            msgspec.structs.replace(
+                SRUN,
+                container=(*named(name).standard(NO_IMAGE, None), *named(name).workdir(SPEC.directory)),
+                unset=("OMPI_MCA_btl",),
+            ),
+        )
+        for name, end in DESCRIBED.items()
+    },
 }
 __all__ = ["CARRIED", "CASES", "EVERYTHING", "GOLDEN", "made", "run"]
 

@@ -6,7 +6,7 @@ from toolkit.engine.bound import provider_asked
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
-from toolkit.engine.traits import bind_target, has_option, mounted_folders
+from toolkit.engine.traits import bind_target, has_option, mounted_folders, runtime_of
 from toolkit.engine.wireup import binds_devices, cleaned, in_oci_mode
 from toolkit.knowledge import runtime
 
@@ -39,6 +39,25 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
         return None
     evidence = (*case.cite("host.runtime"), f"image: its format is {case.image.format}")
     return Hit(evidence, "unavailable", row.because, source=row.source)
+
+
+@rule(
+    "runtime-not-measured",
+    "No launch was recorded with this container runtime",
+    severity="warning",
+    fix=f"read the job script (toolkit launch --dry-run), then launch with --force; {TRY_IT}",
+    source="toolkit/runtime: the documentation that each module names",
+    facts=("host.runtime",),
+)
+def runtime_not_measured(case: Case) -> Hit | None:
+    """The words follow the documentation of the runtime. Which namespaces, variables and folders its ranks
+    share was read there and not measured.
+    """
+    case.have("host.runtime")
+    if runtime_of(case.host_facts).MEASURED:
+        return None
+    because = "what ranks do in containers of this runtime was not measured"
+    return Hit(case.cite("host.runtime"), "unknown", because)
 
 
 @rule(

@@ -4,6 +4,7 @@ import posixpath
 from collections.abc import Iterable
 
 from toolkit.engine.proposal import AGENT, GLOO_FILE
+from toolkit.errors import BadInput
 from toolkit.launch.request import variables
 from toolkit.launcher import of as launcher_of
 from toolkit.model.facts import HostFacts
@@ -43,6 +44,10 @@ def launch_words(
     inner = [*_wrapper_words(spec, plan), *command]
     kind = named(runtime)
     container = kind.words(runtime, plan.container, (*plan.binds, *binds))
+    if plan.inside and kind.IN_LAUNCHER:
+        raise BadInput(
+            f"--mode {plan.mode}: {kind.NAMES[0]} starts containers by srun alone", fix="use another --mode"
+        )
     image, without = list(kind.image(spec)), _without(plan.unset, dropped)
     launcher = [plan.launcher[0], *launcher_of(plan).counts(spec), *plan.launcher[1:]]
     if plan.inside:

@@ -95,6 +95,8 @@ def job_script(
             "mpirun_file": MPIRUN_FILE if by_agent(plan) else None,
             "mpirun": (shipped("slurm") / MPIRUN_FILE).read_text(encoding="utf-8"),
             "runtime": runtime,
+            "measured": named(runtime).MEASURED,
+            "is_program": not named(runtime).IN_LAUNCHER,
             "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain or spec.elastic),
             "goes_on": spec.goes_on,
             "restarts": spec.chain or RESTARTS,

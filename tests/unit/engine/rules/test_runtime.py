@@ -44,7 +44,11 @@ def plain_user(kernel: str, **more: object):
     return with_(runtime(**more), kernel=kernel)
 
 
+SHIFTER = runtime(name="shifter", version="")
+"""A host with a runtime of which no launch was recorded."""
+
 FIRES = {
+    "runtime-not-measured": [case(SHIFTER, image(format="docker-archive"))],
     "runtime-cannot-read-image": [
         case(runtime(name="singularity", version="2.6.1")),
         case(of=image(format="oci-sif")),
@@ -115,6 +119,7 @@ FIRES = {
     "session-folder-small": [case(setting("sessiondir max size", "16"))],
 }
 QUIET = {
+    "runtime-not-measured": [case()],
     "runtime-cannot-read-image": [
         case(),
         case(NO_RUNTIME),
@@ -191,6 +196,7 @@ QUIET = {
     "session-folder-small": [case(), case(setting("sessiondir max size", "unlimited"))],
 }
 UNDECIDED = {
+    "runtime-not-measured": [case(unread(HOST, "runtime"))],
     "oci-mode": [case(runtime(name="singularity", version="", settings={"oci mode": "yes"}))],
     "runtime-cannot-read-image": [case(UNNUMBERED), case(UNNUMBERED, image(format="oci-sif"))],
     "image-compression-too-new": [
@@ -215,6 +221,7 @@ UNDECIDED = {
     "runtime-retired": [case(unread(HOST, "runtime")), case(UNNUMBERED)],
 }
 OUTCOMES = {
+    "runtime-not-measured": "unknown",
     "runtime-cannot-read-image": "unavailable",
     "bind-source-missing": "unavailable",
     "oci-mode": "unknown",

@@ -1,0 +1,69 @@
+"""Runtimes that are described from their documentation: their words, and that predictions are unknown."""
+
+import msgspec
+import pytest
+
+from tests.unit.engine.whole import IMAGE, runtime
+from toolkit.engine.predict import predict
+from toolkit.errors import BadInput
+from toolkit.launch.jobscript.plan import launch_words
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Plan, Request
+from toolkit.model.runtime import NAMES
+from toolkit.probe.evidence import Section
+from toolkit.runtime import RUNTIMES, named
+
+SPEC = JobSpec(name="a", image="/work/images/My.tar", command=("./a",), directory="/work/runs/a", nodes=2)
+PLAN = Plan(mode="srun-pmix", launcher=("srun", "--mpi=pmix"), binds=("/work", "/data:/d:ro"), unset=("X",))
+DESCRIBED = [one for one in RUNTIMES if not one.MEASURED]
+CONTAINER = {
+    "ch-run": "env -u X ch-run --bind=/work:/work --bind=/data:/d:ro /work/images/My.tar -- ./a",
+    "enroot": "env -u X enroot start --mount=/work:/work --mount=/data:/d:ro /work/images/My.tar ./a",
+    "pyxis": (
+        "--container-mounts=/work:/work,/data:/d:ro --container-image=/work/images/My.tar env -u X ./a"
+    ),
+    "podman-hpc": (
+        "env -u X podman-hpc run --rm --volume=/work:/work --volume=/data:/d:ro localhost/my:latest ./a"
+    ),
+    "shifter": "env -u X shifter --volume=/work:/work --volume=/data:/d:ro --image=docker:my:latest ./a",
+    "sarus": (
+        "env -u X sarus run --mount=type=bind,source=/work,destination=/work "
+        "--mount=type=bind,source=/data,destination=/d load/library/my:latest ./a"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTAINER)
+def test_the_words_are_those_of_the_documentation(name: str):
+    words = [word for group in launch_words(SPEC, PLAN, SPEC.command, name) for word in group]
+    assert " ".join(words[words.index("--mpi=pmix") + 1 :]) == CONTAINER[name]
+
+
+def test_every_described_runtime_is_tried_here_and_can_be_chosen():
+    assert {one.NAMES[0] for one in DESCRIBED} == set(CONTAINER) <= set(NAMES)
+
+
+@pytest.mark.parametrize("kind", DESCRIBED, ids=lambda kind: kind.NAMES[0])
+def test_nothing_is_predicted_for_a_runtime_that_was_not_run(kind):
+    found = kind.read(Section("runtime", (f"other {kind.NAMES[0]}",), 127))
+    assert found is not None
+    host = msgspec.structs.replace(runtime(), runtime=found)
+    image = msgspec.structs.replace(IMAGE, format=min(kind.FORMATS))
+    said = predict(host, image, Request())
+    assert said.chosen is None
+    assert said.of("srun-pmix").outcome == "unknown"
+    assert "was not measured" in said.of("srun-pmix").because
+    assert kind.read(Section("runtime", ("other something",), 127)) is None
+
+
+def test_options_of_srun_start_no_mpirun_in_a_container():
+    inside = msgspec.structs.replace(PLAN, mode="mpirun-container", launcher=("mpirun",), inside=True)
+    with pytest.raises(BadInput, match="pyxis starts containers by srun alone"):
+        launch_words(SPEC, inside, SPEC.command, "pyxis")
+
+
+def test_the_folder_of_the_command_is_an_option():
+    folders = {one.NAMES[0]: one.workdir("/work/a") for one in RUNTIMES}
+    assert folders["pyxis"] == ("--container-workdir=/work/a",)
+    assert folders["enroot"] == ()
+    assert named("ch-run").workdir("/a") == ("--cd=/a",)

@@ -1,0 +1,52 @@
+"""Runtimes of single centres: podman-hpc and Shifter of NERSC, Sarus of CSCS; pure. Not run.
+
+NERSC/podman-hpc:README.md (a wrapper of podman; ``podman-hpc load`` and ``migrate`` put an image into its
+store; modules such as ``--gpu``). NERSC/shifter:doc/bash/shifter.rst (``--image``, ``--volume``,
+``--workdir``; the image gateway holds images). eth-cscs/sarus:doc/user/user_guide.rst (``sarus load my.tar
+my``, ``--mount=type=bind``, ``--workdir``).
+"""
+
+import posixpath
+
+from toolkit.runtime.described import Described, option
+
+_ARCHIVES = frozenset({"docker-archive", "oci-archive"})
+
+
+def _name(image: str) -> str:
+    """Return the name that an archive has in a store: of its file."""
+    return posixpath.splitext(posixpath.basename(image))[0].lower()
+
+
+def _mounts(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
+    """Return the options of Sarus for binds, which are writable."""
+    return tuple(f"--mount=type=bind,source={source},destination={target}" for source, target, _ in binds)
+
+
+PODMAN_HPC = Described(
+    NAMES=("podman-hpc",),
+    FORMATS=_ARCHIVES,
+    start=("run", "--rm"),
+    options=("--env-host", "--network=host", "--ipc=host", "--pid=host", "--userns=keep-id"),
+    GPUS=("--gpu",),
+    bind=option("--volume="),
+    name=lambda image: (f"localhost/{_name(image)}:latest",),
+    folder=lambda folder: (f"--workdir={folder}",),
+)
+
+SHIFTER = Described(
+    NAMES=("shifter",),
+    FORMATS=_ARCHIVES,
+    bind=option("--volume="),
+    name=lambda image: (f"--image=docker:{_name(image)}:latest",),
+    folder=lambda folder: (f"--workdir={folder}",),
+)
+
+SARUS = Described(
+    NAMES=("sarus",),
+    FORMATS=_ARCHIVES,
+    start=("run",),
+    bind=_mounts,
+    name=lambda image: (f"load/library/{_name(image)}:latest",),
+    folder=lambda folder: (f"--workdir={folder}",),
+)

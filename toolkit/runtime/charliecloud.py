@@ -1,0 +1,26 @@
+"""Charliecloud: ``ch-run`` starts a command in a folder or a squashfs image; pure.
+
+ch-run(1) of 0.38: it passes all variables of the host, and mounts ``/dev``, ``/proc``, ``/sys`` and
+``/tmp`` of the node. ``--join`` puts the ranks of a node into one user namespace.
+"""
+
+from toolkit.runtime.described import Described, option
+
+RUNTIME = Described(
+    NAMES=("ch-run",),
+    FORMATS=frozenset({"squashfs", "sandbox"}),
+    # Without it a bind needs a folder of that name in the image.
+    options=("--write-fake",),
+    set_env="--set-env=",
+    setuid=False,
+    bind=option("--bind="),
+    name=lambda image: (image, "--"),
+    folder=lambda folder: (f"--cd={folder}",),
+    HIDES={
+        "tmp": frozenset({"--private-tmp", "-t"}),
+        "identity": frozenset({"--uid=0"}),
+        "environment": frozenset({"--unset-env=*"}),
+    },
+    SHARES={"home": "--home"},
+    SPLITS=True,
+)

@@ -1,0 +1,86 @@
+"""A container runtime that needs no more than words: its description as one value."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from toolkit.model.facts import ContainerRuntime, ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.runtime.aspects import Answer, Aspect
+
+
+@dataclass(slots=True)
+class Described:
+    """The values and functions of :class:`toolkit.runtime.Runtime`.
+
+    ``bind`` returns the words for all binds, each ``(SOURCE, TARGET, OPTIONS)``, ``name`` the words for the
+    image. ``start`` comes between the program and its options. ``set_env`` is the option that sets a variable
+    of the image, empty if the runtime does that by itself.
+    """
+
+    NAMES: tuple[str, ...]
+    FORMATS: frozenset[str]
+    bind: Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]
+    name: Callable[[str], tuple[str, ...]]
+    folder: Callable[[str], tuple[str, ...]]
+    start: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    set_env: str = ""
+    setuid: bool | None = None
+    GPUS: tuple[str, ...] = ()
+    HIDES: Mapping[Aspect, frozenset[str]] = field(default_factory=dict)
+    SHARES: Mapping[Aspect, str] = field(default_factory=dict)
+    SPLITS: bool = False
+    KEEPS_FOLDER: bool = False
+    IN_LAUNCHER: bool = False
+    SECTION: str = "runtime"
+    PREPARES: str = ""
+    MEASURED: bool = False
+
+    def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:  # noqa: ARG002
+        """Return options of every launch."""
+        own = image.environment.items() if self.set_env else ()
+        return (*self.options, *(f"{self.set_env}{name}={value}" for name, value in own))
+
+    def words(self, command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
+        """Return the words in front of the image."""
+        parts = [bind.split(":") for bind in dict.fromkeys(binds)]
+        bound = tuple((p[0], p[1] if len(p) > 1 else p[0], ":".join(p[2:])) for p in parts)
+        program = () if self.IN_LAUNCHER else (command, *self.start)
+        return [*program, *options, *(self.bind(bound) if bound else ())]
+
+    def image(self, spec: JobSpec) -> tuple[str, ...]:
+        """Return the words that name the image of a job."""
+        return self.name(spec.image)
+
+    def workdir(self, folder: str) -> tuple[str, ...]:
+        """Return the options by which a command starts in a folder of the container."""
+        return self.folder(folder)
+
+    def read(self, answer: Answer) -> ContainerRuntime | None:
+        """Return that a machine has it, and its release if the probe asked for that."""
+        name = self.NAMES[0]
+        if name not in answer.values("other"):
+            return None
+        version = next(iter(answer.values(f"version {name}")), "")
+        return ContainerRuntime(name=name, version=version, path=name, setuid=self.setuid)
+
+
+def option(start: str, between: str = ":") -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
+    """Return what writes each bind as one option, as in ``--mount=SOURCE:TARGET:ro``."""
+
+    def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
+        return tuple(start + between.join(part for part in bind if part) for bind in binds)
+
+    return words
+
+
+def joined(
+    start: str, between: str, flags: str
+) -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
+    """Return what writes all binds as one option; ``flags`` comes before the options of a bind."""
+
+    def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
+        texts = (f"{source}:{target}{flags + more if more else ''}" for source, target, more in binds)
+        return (start + between.join(texts),)
+
+    return words
