@@ -12,6 +12,7 @@
 #SBATCH --time=1-00:00:00
 #SBATCH --partition=gpus,develgpus
 #SBATCH --account=train
+#SBATCH --wckey=lab
 #SBATCH --qos=high
 #SBATCH --constraint=ib&mem192
 #SBATCH --reservation=course

@@ -41,6 +41,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     time: str = "01:00:00"
     partition: str | None = None
     account: str | None = None
+    wckey: str = ""
     qos: str = ""
     constraint: str = ""
     reservation: str = ""

@@ -75,6 +75,8 @@ FIELDS: tuple[JobField, ...] = (
     JobField("partition", "Slurm partition  [default: of a site, one that can run the job]",
              form="names", sbatch="partition", queue=True),
     JobField("account", "Slurm account", form="name", sbatch="account", queue=True, free=True),
+    JobField("wckey", "Key that the site accounts the job under",
+             form="name", sbatch="wckey", queue=True, pbs=False, free=True),
     JobField("qos", "Quality of service", form="name", sbatch="qos", queue=True, pbs=False, free=True),
     JobField("constraint", "Features that nodes must have",
              metavar="FEATURES", form="constraint", sbatch="constraint", queue=True),
@@ -161,6 +163,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     time: str | None = None
     partition: str | None = None
     account: str | None = None
+    wckey: str | None = None
     qos: str | None = None
     constraint: str | None = None
     reservation: str | None = None
@@ -220,6 +223,7 @@ class JobFields(TypedDict, total=False):
     time: str
     partition: str
     account: str
+    wckey: str
     qos: str
     constraint: str
     reservation: str

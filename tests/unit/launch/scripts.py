@@ -49,6 +49,7 @@ EVERYTHING = spec(
     time="1-00:00:00",
     partition="gpus,develgpus",
     account="train",
+    wckey="lab",
     qos="high",
     constraint="ib&mem192",
     reservation="course",
