@@ -49,6 +49,9 @@ _COUNT = click.IntRange(min=1)
     "-o", "--output", type=click.Path(path_type=Path), help="File that --fix writes  [default: fix.toml]"
 )
 @click.option("--undo", metavar="FILE", type=click.Path(path_type=Path), help="With --fix: undo the last one")
+@click.option(
+    "--ask", is_flag=True, help="Answer from the few facts of a ticket: asked, or in --facts FILE.toml"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON")
 @click.option("--rules", is_flag=True, help="List the rules and stop")
 @click.option("--explain", "page", metavar="ID", help="Print the page of one rule and stop")
@@ -75,6 +78,7 @@ def command(
     fix: bool,
     output: Path | None,
     undo: Path | None,
+    ask: bool,
     as_json: bool,
     rules: bool,
     page: str | None,
@@ -96,7 +100,16 @@ def command(
       toolkit doctor my.sif --host login --site juwels --job train.yaml
       toolkit doctor my.sif --cluster virtual --live --mode srun-pmix
       toolkit doctor my.sif --host login --fix -o fix.toml
+      toolkit doctor --ask --facts ticket.toml
     """
+    if ask:
+        from toolkit.cli import doctor_ask
+
+        if image is not None or fix or live:
+            raise BadInput(
+                "--ask: it answers without an image and a place; leave IMAGE, --fix and --live out"
+            )
+        ctx.exit(doctor_ask.command(facts, as_json=as_json))
     of_job = bool(site or job_file)
     _check_options(image, facts, modes, live=live, of_job=of_job, fix=fix, output=output, undo=undo)
     _check_queue(facts, partition, account, live=live)

@@ -1,0 +1,116 @@
+"""Answers from few facts: of public reports with their stated facts alone, and of tickets."""
+
+import pytest
+
+from tests.field.cases import _ALONE, _FAILS, read, typed
+from tests.unit.tables import every_row
+from toolkit.engine.partial import MOST, conditional, fill
+from toolkit.engine.plan import plan
+from toolkit.engine.ticket import host_of, image_of, request_of
+from toolkit.errors import BadInput
+from toolkit.knowledge.usual import usual
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.prediction import Request
+from toolkit.model.ticket import Ticket, TicketCluster, TicketImage
+
+RIGHT = 20
+"""Of the reports that toolkit can express; change it towards the better."""
+OPEN_MPI = TicketImage(mpi="openmpi 4.1.4")
+
+
+def answer(cluster: TicketCluster, image: TicketImage = OPEN_MPI, mode="srun-pmix"):
+    return conditional(host_of(cluster), image_of(image), Request(nodes=2, ranks_per_node=2), mode)
+
+
+def test_the_stated_facts_of_public_reports_lead_to_right_answers():
+    right = 0
+    for case in read():
+        if case.beyond or case.grade_03 == "not-gradable":
+            continue
+        found = conditional(
+            case.host_stated, case.image_stated, case.request, case.mode,
+            lambda host, image, case=case: typed(case, plan(host, image, case.request, case.mode)),
+        )  # fmt: skip
+        assert len(found.decides) <= MOST
+        said = found.prediction
+        kinds = (_ALONE, _FAILS, {"unavailable"}, {"ok"})
+        right += (
+            any({said.outcome, case.observed} <= kind for kind in kinds) or case.observed in said.by_chance
+        )
+    assert right >= RIGHT
+
+
+def test_nothing_stated_is_an_ordinary_cluster():
+    host, image = fill(HostFacts(place=""), ImageFacts(path="", format=""))
+    assert (host.slurm and host.slurm.version, host.runtime and host.runtime.setuid) == ("24.11", False)
+    assert "gpus" in host.absent
+    assert host.architecture == image.architecture == "x86_64"
+
+
+def test_stated_facts_stay():
+    host, image = fill(
+        host_of(TicketCluster(slurm="22.05", offers=("pmix", "pmix_v4"), architecture="aarch64")),
+        image_of(OPEN_MPI),
+    )
+    assert host.slurm and (host.slurm.version, host.slurm.mpi_types) == ("22.05", ("pmix", "pmix_v4"))
+    assert (host.pmix, image.pmix, image.architecture) == ("4.2.9", "3.2.3", "aarch64")
+
+
+def test_the_other_processor_is_taken_from_the_side_that_states_it():
+    host, image = fill(HostFacts(place=""), image_of(TicketImage(mpi="none", architecture="aarch64")))
+    assert host.architecture == image.architecture == "aarch64"
+
+
+def test_what_srun_offers_decides_and_is_named_with_its_command():
+    found = answer(TicketCluster(slurm="24.11"))
+    assert found.prediction.outcome == "ok"
+    (first, *_) = found.decides
+    assert first.question.fact == "host.slurm.mpi_types"
+    assert (first.assumed, first.otherwise) == ("srun offers none pmi2 pmix pmix_v5", ("unavailable",))
+    assert first.question.command == "srun --mpi=list"
+
+
+def test_a_stated_fact_is_not_asked_again():
+    found = answer(TicketCluster(offers=("pmi2",)))
+    assert found.prediction.outcome == "unavailable"
+    assert "host.slurm.mpi_types" not in {one.question.fact for one in found.decides}
+
+
+def test_an_unknown_mpi_is_what_decides():
+    found = answer(TicketCluster(), TicketImage())
+    assert found.prediction.outcome == "unknown"
+    assert "image.mpi" in {one.question.fact for one in found.decides}
+
+
+@every_row("cluster,mode,outcome", [
+    (TicketCluster(mpirun="openmpi 4.1.4"), "mpirun-host", "ok"),
+    (TicketCluster(mpirun="intel 2021.9"), "mpirun-host", "init-failure"),
+    (TicketCluster(fabric="slingshot"), "srun-pmix", "ok"),
+    (TicketCluster(fabric="infiniband", runtime="singularity 3.8", setuid=True), "srun-pmix", "ok"),
+])  # fmt: skip
+def test_answers_follow_the_ticket(cluster, mode, outcome):
+    assert answer(cluster, mode=mode).prediction.outcome == outcome
+
+
+@every_row("ticket", [
+    {"cluster": TicketCluster(mpirun="openmpi")},
+    {"cluster": TicketCluster(fabric="token ring")},
+    {"image": TicketImage(mpi="lam 7.1")},
+])  # fmt: skip
+def test_a_name_that_toolkit_does_not_know_is_refused(ticket):
+    with pytest.raises(BadInput, match=r"choices|name and a release"):
+        host_of(ticket.get("cluster", TicketCluster()))
+        image_of(ticket.get("image", TicketImage()))
+
+
+def test_the_shape_of_the_job_is_taken():
+    assert request_of(Ticket()) == Request(nodes=2, ranks_per_node=1)
+
+
+def test_each_question_names_a_fact_and_a_command():
+    for question in usual().question:
+        side, *parts = question.fact.split(".")
+        kind = HostFacts if side == "host" else ImageFacts
+        assert parts[0] in kind.__struct_fields__
+        assert question.command
+        assert question.asks

@@ -1,0 +1,73 @@
+"""``toolkit doctor --ask``: answer from the few facts of a ticket."""
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolkit.cli.frame.say import say, say_json
+from toolkit.errors import BadInput
+from toolkit.model.prediction import MODES
+from toolkit.model.ticket import Ticket
+
+_QUESTIONS = (
+    ("cluster.slurm", "Release of Slurm (sinfo --version)"),
+    ("cluster.offers", "What srun --mpi=list prints, as in: pmi2 pmix pmix_v4"),
+    ("cluster.runtime", "Container runtime and release, as in: apptainer 1.3.4"),
+    ("cluster.mpirun", "MPI of the cluster and release, as in: openmpi 4.1.5"),
+    ("cluster.fabric", "Network: infiniband, slingshot, omni-path or ethernet"),
+    ("image.mpi", "MPI in the image and release, as in: openmpi 4.1.4, or none"),
+    ("job.nodes", "Number of nodes"),
+    ("job.ranks_per_node", "Ranks on each node"),
+)
+
+
+def command(file: Path | None, *, as_json: bool) -> int:
+    """Print the answer, and return the exit status: 0 if a mode works as far as is known.
+
+    Raises:
+        BadInput: if the file is wrong, or there is neither a file nor a terminal.
+    """
+    from toolkit.cli.frame.styles import width_of_stdout
+    from toolkit.engine.partial import conditional
+    from toolkit.engine.ticket import host_of, image_of, request_of
+    from toolkit.report import partial
+
+    ticket = _read(file) if file else _asked()
+    host, image, request = host_of(ticket.cluster), image_of(ticket.image), request_of(ticket)
+    modes = (ticket.job.mode,) if ticket.job.mode else tuple(mode for mode in MODES if mode != "gloo")
+    found = {mode: conditional(host, image, request, mode) for mode in modes}
+    if as_json:
+        say_json(partial.as_json(found))
+    else:
+        say(*partial.answer(found, width_of_stdout()))
+    return 0 if any(one.prediction.outcome == "ok" for one in found.values()) else 1
+
+
+def _read(file: Path) -> Ticket:
+    from toolkit.knowledge.strict import refused, shape, tables, text_of
+
+    text = text_of(file)
+    try:
+        return msgspec.convert(tables(text, str(file)), Ticket)
+    except msgspec.ValidationError as error:
+        raise refused(shape(str(error), Ticket), text, str(file)) from error
+
+
+def _asked() -> Ticket:
+    if not sys.stdin.isatty():
+        raise BadInput(
+            "--ask: there is no terminal to ask at",
+            fix="write what you know into a file: toolkit doctor --ask --facts TICKET.toml",
+        )
+    say("Leave empty what you do not know.", err=True)
+    given: dict[str, dict[str, object]] = {"cluster": {}, "image": {}, "job": {}}
+    for key, text in _QUESTIONS:
+        said = click.prompt(text, default="", show_default=False, err=True).strip()
+        section, _, name = key.partition(".")
+        if said:
+            given[section][name] = (
+                said.split() if name == "offers" else int(said) if section == "job" else said
+            )
+    return msgspec.convert(given, Ticket)

@@ -1,0 +1,214 @@
+"""Answer from few facts: what each launch mode does if the usual holds, and which facts decide; pure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from toolkit import knowledge
+from toolkit.engine.plan import plan
+from toolkit.engine.predict import foresee
+from toolkit.knowledge.usual import Question, usual
+from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
+from toolkit.model.prediction import Mode, Outcome, Plan, Prediction, Request
+
+MOST = 3
+"""As many deciding facts are named."""
+_Facts = TypeVar("_Facts", HostFacts, ImageFacts)
+
+
+@dataclass(frozen=True, slots=True)
+class Decides:
+    """A fact that the ticket does not state, and the outcomes that other common values lead to."""
+
+    question: Question
+    assumed: str
+    otherwise: tuple[Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """What a launch mode does if the usual holds, and the facts that decide it."""
+
+    prediction: Prediction
+    decides: tuple[Decides, ...]
+
+
+Words = Callable[[HostFacts, ImageFacts], Plan]
+"""Makes the words of a launch from facts."""
+
+
+def conditional(
+    host: HostFacts, image: ImageFacts, request: Request, mode: Mode, words: Words | None = None
+) -> Conditional:
+    """Return what a launch does under the stated facts and the usual ones, and what decides it.
+
+    ``words`` are what the user types; toolkit's own plan by default.
+    """
+    made = words or (lambda on, of: plan(on, of, request, mode))
+    filled = fill(host, image)
+    said = _said(*filled, request, made)
+    found: list[Decides] = []
+    for question in usual().question:
+        if not _unstated(host, image, question.fact):
+            continue
+        others = [_said(*_with(filled, question.fact, v), request, made).outcome for v in question.values]
+        changed = tuple(dict.fromkeys(outcome for outcome in others if outcome != said.outcome))
+        if changed or (not question.values and question.fact in said.missing):
+            found.append(Decides(question, _assumed(filled, question), changed))
+    return Conditional(said, tuple(found[:MOST]))
+
+
+def _assumed(filled: tuple[HostFacts, ImageFacts], question: Question) -> str:
+    """Return the usual value of a fact in words."""
+    side, *parts = question.fact.split(".")
+    value: Any = filled[0] if side == "host" else filled[1]
+    for part in parts:
+        value = getattr(value, part, None)
+    return question.usual.replace(
+        "{value}", " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    )
+
+
+def fill(host: HostFacts, image: ImageFacts) -> tuple[HostFacts, ImageFacts]:
+    """Return the facts with the usual ones in place of those that are unknown."""
+    known = usual()
+    image = _filled(image, known.image, known.absent.image)
+    host = _filled(host, known.host, known.absent.host)
+    if (
+        image.mpi is not None
+        and image.mpi.interfaces is None
+        and image.mpi.implementation in known.interfaces
+    ):
+        faces = known.interfaces[image.mpi.implementation]
+        image = msgspec.structs.replace(image, mpi=msgspec.structs.replace(image.mpi, interfaces=faces))
+    if host.pmix is None and "pmix" not in host.absent:
+        host = _known(host, "pmix", _of_plugin(host))
+    client = (
+        image.mpi
+        and image.mpi.implementation == "openmpi"
+        and knowledge.bundled_pmix(image.mpi.version or "")
+    )
+    if client and image.pmix is None:
+        image = _known(image, "pmix", client)
+    return _of_one_architecture(_with_mpi(host, image), image)
+
+
+def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
+    """Return the host with the image's MPI in a folder, if the ticket does not state its MPI."""
+    mpi = image.mpi
+    if host.mpis:
+        return _known(host, "mpis", tuple(map(_told, host.mpis)))
+    if mpi is None or host.mpis is not None:
+        return host if host.mpis is not None else _known(host, "mpis", ())
+    soname = mpi.soname or ("libmpi.so.40" if mpi.implementation == "openmpi" else "libmpi.so.12")
+    own = HostMpi(
+        implementation=mpi.implementation,
+        version=mpi.version,
+        launcher="/opt/mpi/bin/mpirun",
+        leaks=(),
+        pmix=image.pmix,
+        prefix="/opt/mpi",
+        library=f"/opt/mpi/lib/{soname}",
+        soname=soname,
+        interfaces=mpi.interfaces,
+        device=mpi.device,
+        needs=(),
+        places={},
+        folders=("/opt/mpi/lib",),
+        outside=(),
+        glibc_needed="2.17",
+    )
+    return _known(host, "mpis", (own,))
+
+
+def _told(mpi: HostMpi) -> HostMpi:
+    """Return an MPI of the host with the PMIx that it contains, in one piece."""
+    bundled = knowledge.bundled_pmix(mpi.version or "") if mpi.implementation == "openmpi" else None
+    leaks = mpi.leaks if mpi.leaks is not None else ()
+    return msgspec.structs.replace(mpi, leaks=leaks, pmix=mpi.pmix or bundled)
+
+
+def _of_plugin(host: HostFacts) -> str | None:
+    """Return a release of the PMIx plugin that srun offers: ``4.2.9`` for ``pmix_v4``."""
+    types = (host.slurm.mpi_types if host.slurm else None) or ()
+    newest = {"pmix_v2": "2.2.5", "pmix_v3": "3.2.3", "pmix_v4": "4.2.9", "pmix_v5": "5.0.7"}
+    return next((newest[t] for t in reversed(types) if t in newest), "5.0.7" if "pmix" in types else None)
+
+
+def _of_one_architecture(host: HostFacts, image: ImageFacts) -> tuple[HostFacts, ImageFacts]:
+    if host.architecture != image.architecture and image.architecture == usual().image["architecture"]:
+        image = msgspec.structs.replace(image, architecture=host.architecture)
+    elif host.architecture != image.architecture:
+        host = msgspec.structs.replace(host, architecture=image.architecture)
+    return host, image
+
+
+def _filled(facts: _Facts, usually: dict[str, Any], absent: tuple[str, ...]) -> _Facts:
+    given = msgspec.to_builtins(facts)
+    merged = _merged(given, usually, {*facts.absent})
+    lacking = {name: "not stated; absent as usual" for name in absent if merged.get(name) is None}
+    merged["absent"] = {**merged.get("absent", {}), **lacking}
+    merged["unknown"] = {name: why for name, why in merged.get("unknown", {}).items() if _still(name, merged)}
+    kind: type[_Facts] = type(facts)
+    return msgspec.convert(merged, kind)
+
+
+def _merged(given: dict[str, Any], usually: dict[str, Any], absent: set[str]) -> dict[str, Any]:
+    result = dict(given)
+    for name, value in usually.items():
+        if name in absent or (name == "place" and given.get(name)):
+            continue
+        if isinstance(value, dict) and isinstance(given.get(name), dict) and given[name]:
+            result[name] = _merged(given[name], value, set())
+        elif given.get(name) is None or given.get(name) == {}:
+            result[name] = value
+    return result
+
+
+def _still(name: str, merged: dict[str, Any]) -> bool:
+    value: Any = merged
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value is None and name not in merged["absent"]
+
+
+def _known(facts: _Facts, name: str, value: object) -> _Facts:
+    books = {"absent": dict(facts.absent), "unknown": dict(facts.unknown)}
+    for book in books.values():
+        book.pop(name, None)
+    if value is None:
+        books["absent"][name] = "absent as usual"
+    return msgspec.structs.replace(facts, **{name: value}, **books)
+
+
+def _with(filled: tuple[HostFacts, ImageFacts], fact: str, value: object) -> tuple[HostFacts, ImageFacts]:
+    """Return the facts with another value of one of them."""
+    side, *parts = fact.split(".")
+    facts: Any = filled[0] if side == "host" else filled[1]
+    if len(parts) == 1:
+        changed = _known(facts, parts[0], tuple(value) if isinstance(value, list) else value)
+    else:
+        inner = getattr(facts, parts[0])
+        if inner is None:
+            return filled
+        given = tuple(value) if isinstance(value, list) else value
+        changed = msgspec.structs.replace(
+            facts, **{parts[0]: msgspec.structs.replace(inner, **{parts[1]: given})}
+        )
+    return (changed, filled[1]) if side == "host" else (filled[0], changed)
+
+
+def _unstated(host: HostFacts, image: ImageFacts, fact: str) -> bool:
+    side, *parts = fact.split(".")
+    facts: Any = host if side == "host" else image
+    if parts[0] in facts.absent:
+        return False
+    for part in parts:
+        facts = getattr(facts, part, None)
+    return facts is None
+
+
+def _said(host: HostFacts, image: ImageFacts, request: Request, made: Words) -> Prediction:
+    return foresee(host, image, request, made(host, image))

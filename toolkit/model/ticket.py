@@ -1,0 +1,53 @@
+"""The few facts of a support ticket, in TOML."""
+
+import msgspec
+
+from toolkit.model.prediction import Mode
+
+
+class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class TicketCluster(_Section, frozen=True, kw_only=True):
+    """The cluster; leave out what the ticket does not say.
+
+    ``offers`` is what ``srun --mpi=list`` prints, ``default`` is MpiDefault, ``pmix`` the release that Slurm
+    serves. ``runtime`` and ``mpirun`` are a name and a release: ``apptainer 1.3.4``, ``openmpi 4.1.5``.
+    ``fabric`` is ``infiniband``, ``slingshot``, ``omni-path`` or ``ethernet``.
+    """
+
+    slurm: str | None = None
+    offers: tuple[str, ...] | None = None
+    default: str | None = None
+    pmix: str | None = None
+    runtime: str | None = None
+    setuid: bool | None = None
+    mpirun: str | None = None
+    fabric: str | None = None
+    architecture: str | None = None
+
+
+class TicketImage(_Section, frozen=True, kw_only=True):
+    """The image: ``mpi`` is a name and a release, ``openmpi 4.1.4``, or ``none``."""
+
+    mpi: str | None = None
+    pmix: str | None = None
+    glibc: str | None = None
+    architecture: str | None = None
+
+
+class TicketJob(_Section, frozen=True, kw_only=True):
+    """The shape of the job."""
+
+    nodes: int = 2
+    ranks_per_node: int = 1
+    mode: Mode | None = None
+
+
+class Ticket(_Section, frozen=True, kw_only=True):
+    """The facts of a ticket."""
+
+    cluster: TicketCluster = TicketCluster()
+    image: TicketImage = TicketImage()
+    job: TicketJob = TicketJob()
