@@ -224,6 +224,7 @@ def _counts(case: Case, row: Setting) -> bool:
         and (not row.device or (mpi.device or "").startswith(row.device))
         and (not row.client or within(case.image_facts.pmix or "", row.client))
         and (not row.speaks or row.speaks in (mpi.interfaces or ()))
+        and (not row.modes or case.mode in row.modes)
         and counts(row.nodes, case.request.nodes)
     )
 

@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.knowledge.mpi import Count
 from toolkit.knowledge.reading import Row, read
-from toolkit.model.prediction import Outcome
+from toolkit.model.prediction import Mode, Outcome
 
 Kind = Literal[
     "components",
@@ -44,7 +44,7 @@ class Setting(Row, frozen=True, kw_only=True):
 
     It counts for MPIs of ``implementation``, ``versions``, a device that begins with one of ``device``,
     PMIx clients within ``client``, and with ``speaks`` only for MPIs of that interface; for others the
-    variable is not read. ``nodes`` bounds the launches for which it says something. ``first``: it ends a rank
+    variable is not read. ``nodes`` and ``modes`` bound the launches for which it says something. ``first``: it ends a rank
     before that looks for its launcher.
     """
 
@@ -55,6 +55,7 @@ class Setting(Row, frozen=True, kw_only=True):
     device: tuple[str, ...] = ()
     client: str = ""
     speaks: Literal["pmix", ""] = ""
+    modes: tuple[Mode, ...] = ()
     nodes: Count = "any"
     framework: str = ""
     value: tuple[str, ...] = ()

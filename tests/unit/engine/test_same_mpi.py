@@ -8,7 +8,7 @@ from toolkit import knowledge
 from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee
 from toolkit.model.facts import HostFacts, ImageFacts
-from toolkit.model.prediction import Request
+from toolkit.model.prediction import Mode, Request
 
 OPEN_MPI = {
     "1.10.7": None,
@@ -87,6 +87,13 @@ def test_a_defect_of_one_launcher_names_the_mpi_that_it_was_measured_under() -> 
     rows = [row for row in knowledge.mpi().defect if row.modes == ("mpirun-host",)]
     assert rows
     assert [row.id for row in rows if not row.launched_by and not row.under] == []
+
+
+@every_row("mode,outcome", [("mpirun-host", "ok"), ("srun-pmi2", "unknown"), ("srun-none", "singletons")])
+def test_the_pmi_library_of_intel_mpi_counts_in_every_mode(mode: Mode, outcome: str) -> None:
+    host, image = sides("intelmpi", "2021.13")
+    request = Request(nodes=1, ranks_per_node=2, env={"I_MPI_PMI_LIBRARY": "/usr/lib64/libpmi2.so"})
+    assert foresee(host, image, request, plan(host, image, request, mode)).outcome == outcome
 
 
 def test_another_mpi_of_the_host_is_still_judged() -> None:

@@ -8,7 +8,7 @@ from tests.field.cases import GRADES, Graded, grade, read, table
 
 RANK = ("right", "not-gradable", "undecided", "no-words", "useless", "safe", "dangerous")
 """Best first: an answer that toolkit cannot give misleads less than a wrong one."""
-RIGHT = 22
+RIGHT = 25
 DANGEROUS = 0
 """How many cases are graded so; change them with the engine, towards the better."""
 
