@@ -66,7 +66,7 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
         earlier = [a for a in undecided if a in before] + doubts
         return _failed(case, first, earlier, ids, missing)
     if missing:
-        because = "what is not known: " + "; ".join(case.why_unknown(m) for m in missing)
+        because = "what is not known: " + "; ".join(dict.fromkeys(map(case.why_unknown, missing)))
         return Prediction(
             mode=case.mode, outcome="unknown", because=because, findings=ids, missing=missing, plan=case.plan
         )

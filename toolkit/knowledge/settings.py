@@ -44,8 +44,8 @@ class Setting(Row, frozen=True, kw_only=True):
 
     It counts for MPIs of ``implementation``, ``versions``, a device that begins with one of ``device``,
     PMIx clients within ``client``, and with ``speaks`` only for MPIs of that interface; for others the
-    variable is not read. ``nodes`` and ``modes`` bound the launches for which it says something. ``first``: it ends a rank
-    before that looks for its launcher.
+    variable is not read. ``nodes`` and ``modes`` bound the launches for which it says something.
+    ``first``: it ends a rank before that looks for its launcher.
     """
 
     name: str
