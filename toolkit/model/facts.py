@@ -264,6 +264,8 @@ class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
     """Path of the Python that runs a script; empty for another program."""
     mpi: bool = False
     """The program loads an MPI, or needs an MPI that the loader does not find."""
+    needs: str = ""
+    """The MPI library that the program names: ``libmpi.so.40``."""
     linked: bool = False
     """An MPI is linked into the program itself."""
 

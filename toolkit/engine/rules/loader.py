@@ -53,7 +53,7 @@ def programs_find_no_mpi(case: Case) -> Hit | None:
         return None  # rule image-lacks-mpi has it
     case.ask("image.programs", failed_only=True)
     users = _users(case)
-    if not users or any(users.values()):
+    if not users or any(users.values()) or _led_by_launcher(case):
         return None
     searched = _searched(case)
     if _replaced(case) or (mpi and posixpath.dirname(mpi.library) in (searched or "").split(":")):
@@ -72,6 +72,19 @@ def programs_find_no_mpi(case: Case) -> Hit | None:
     return Hit(
         evidence, "unknown", f"{because}; whether it is in LD_LIBRARY_PATH={searched} is not known", fix=doubt
     )
+
+
+def _led_by_launcher(case: Case) -> bool:
+    """Return whether the launcher in the image leads the program to the MPI.
+
+    Open MPI's mpirun, called by its full path, sets LD_LIBRARY_PATH for its ranks to the folder of its
+    libraries (open-mpi/ompi:docs/man-openmpi/man1/mpirun.1.rst, --prefix).
+    """
+    mpi, program = case.image_facts.mpi, case.image_facts.program
+    if mpi is None or program is None or mpi.implementation != "openmpi" or not case.plan.inside:
+        return False
+    called = posixpath.dirname(case.plan.launcher[0]) == f"{mpi.prefix}/bin"
+    return called and program.needs == mpi.soname and posixpath.dirname(mpi.library) == f"{mpi.prefix}/lib"
 
 
 @rule(

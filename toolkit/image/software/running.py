@@ -9,7 +9,7 @@ from toolkit.image.loader.search import SearchFolders
 from toolkit.image.loader.search import places as walk
 from toolkit.image.software.book import ImageEvidence
 from toolkit.image.software.command import StartedProgram, resolve_command
-from toolkit.image.software.programs import behind_mounts, loading, of_command
+from toolkit.image.software.programs import MPI_SONAME, behind_mounts, loading, of_command
 from toolkit.model.facts import ImageProgram
 from toolkit.model.rank import RankView
 
@@ -46,7 +46,7 @@ def running(
     if found.environment != loader.environment:
         own = Loader(loader.tree, dict(found.environment))
     loaded = of_command(own, places, found)
-    shown = _shown(view, found, loaded)
+    shown = _shown(view, found, loaded, own)
     if shown is None:
         book.unknown["program"] = found.why
         return Running(loader, loading(loader, places, entrypoint), hidden=hidden)
@@ -56,7 +56,9 @@ def running(
     return Running(own, loaded, shown, hidden)
 
 
-def _shown(view: RankView, found: StartedProgram, loaded: dict[str, str] | None) -> ImageProgram | None:
+def _shown(
+    view: RankView, found: StartedProgram, loaded: dict[str, str] | None, loader: Loader
+) -> ImageProgram | None:
     if found.why:
         return None
     return ImageProgram(
@@ -65,6 +67,7 @@ def _shown(view: RankView, found: StartedProgram, loaded: dict[str, str] | None)
         chain=found.chain,
         python=found.path if found.python else "",
         mpi=loaded is not None,
+        needs=next((name for name in loader.closure(found.path)[0] if MPI_SONAME.match(name)), ""),
         linked=bool(loaded) and loaded == {found.path: found.path},
     )
 

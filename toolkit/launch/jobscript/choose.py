@@ -64,9 +64,17 @@ def _fix(verdict: Verdict, wanted: Mode | None) -> str:
     if verdict.chosen and verdict.chosen != wanted:
         return f"leave --mode out: {verdict.chosen} is predicted to work (--force tries it all the same)"
     if wanted and verdict.of(wanted).outcome == "unknown":
-        return "it may work, and --force tries it; toolkit doctor IMAGE tells more"
+        return _try_out(wanted)
     open_ones = [p.mode for p in verdict.predictions if p.outcome == "unknown"]
     if wanted is None and open_ones and all(p.outcome in _NOT_TOLD for p in verdict.predictions):
-        return f"name the one that is to be tried: --mode {open_ones[0]} --force"
+        return _try_out(open_ones[0])
     found = hindrance(verdict, wanted)
     return found.fix if found else "toolkit doctor IMAGE tells more"
+
+
+def _try_out(mode: Mode) -> str:
+    """Advise a small job that compares worlds: an unknown mode may end in worlds of one without an error."""
+    return (
+        "name the program: toolkit doctor IMAGE -- COMMAND; or let a small job compare the worlds: "
+        f"toolkit doctor IMAGE --live --mode {mode}"
+    )

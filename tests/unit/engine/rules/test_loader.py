@@ -7,6 +7,7 @@ from tests.unit.engine.rules.test_bind import bound, provider
 from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, host, image, mpi, unread
 from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
+from toolkit.model.facts import ImageProgram
 from toolkit.model.prediction import Request
 
 PROBE = "/opt/probe"
@@ -34,6 +35,15 @@ NO_HWLOC = lacking("libhwloc.so.15")
 NOT_USED = msgspec.structs.replace(NO_HWLOC, programs={})
 OFFERED = msgspec.structs.replace(NOT_USED, libraries=("libmpi.so.40",))
 ORIGIN = {"LD_LIBRARY_PATH": "/usr/lib/x86_64-linux-gnu"}
+LED = mpi(library="/opt/ompi/lib/libmpi.so.40", prefix="/opt/ompi", launcher="/opt/ompi/bin/mpirun")
+
+
+def led(needs: str):
+    program = ImageProgram(command=(PROBE,), path=PROBE, mpi=True, needs=needs)
+    of = msgspec.structs.replace(loading(LED), program=program)
+    return case(of=of, mode="mpirun-container", launcher=("/opt/ompi/bin/mpirun",), nodes=1, ranks_per_node=2)
+
+
 FIRES = {
     "programs-find-no-mpi": [
         case(of=loading(image(mpi=MPICH)), mode="srun-pmi2"),
@@ -45,6 +55,7 @@ FIRES = {
         bound(of=loading(image(mpi=MPICH))),
         case(of=loading(absent(IMAGE, "mpi"), **{HOROVOD: ""}), mode="gloo"),
         case(of=loading(**{STUB: ""})),
+        led("libmpi.so.12"),
     ],
     "mpi-lacks-library": [
         case(of=NO_HWLOC),
@@ -62,6 +73,7 @@ QUIET = {
         case(of=loading(**{HOROVOD: MPI.library})),
         case(of=loading(**{STUB: MPI.library})),
         case(of=loading(), mode="gloo"),
+        led("libmpi.so.40"),
         case(of=loading(), env=ORIGIN),
         case(of=loading(absent(IMAGE, "mpi"))),
         bound(of=loading()),
@@ -89,7 +101,7 @@ OUTCOMES = {"programs-find-no-mpi": "loader-failure", "mpi-lacks-library": "load
 BECOMES = {
     "programs-find-no-mpi": [
         *("loader-failure", "loader-failure", "loader-failure", "unknown", "unknown"),
-        *("loader-failure", "unknown", "loader-failure", "unknown"),
+        *("loader-failure", "unknown", "loader-failure", "unknown", "loader-failure"),
     ],
     "mpi-lacks-library": [
         *("loader-failure", "loader-failure", "unknown", "unknown", "ok"),

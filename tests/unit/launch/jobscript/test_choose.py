@@ -76,10 +76,11 @@ def test_what_nobody_can_tell_may_be_tried_and_the_fix_says_how():
     verdict = Verdict(predictions=(open_one, GONE), findings=(FINDING,), chosen=None)
     with pytest.raises(CheckFailed, match="'unknown'") as caught:
         choose(verdict, "srun-pmix", force=False)
-    assert "--force tries it" in caught.value.fix
+    assert "--live --mode srun-pmix" in caught.value.fix
     with pytest.raises(CheckFailed, match="no launch mode") as caught:
         choose(verdict, None, force=True)
-    assert caught.value.fix == "name the one that is to be tried: --mode srun-pmix --force"
+    assert caught.value.fix.endswith("toolkit doctor IMAGE --live --mode srun-pmix")
+    assert "--force" not in caught.value.fix
     assert choose(verdict, "srun-pmix", force=True).forced
 
 
