@@ -16,7 +16,7 @@ from tests.matrix.record import load
 from tests.matrix.table import page
 from tests.matrix.trainings import load as load_trainings
 from toolkit.engine.registry import RULES
-from toolkit.knowledge.examples import example
+from toolkit.knowledge.examples import every_example
 from toolkit.report.rules import document
 
 _EXAMPLES = "recipes/knowledge/examples.toml"
@@ -65,7 +65,7 @@ def _text(file: Path) -> str | None:
 def _each(act: Callable[[Path, dict[str, str]], list[str]]) -> list[str]:
     """Do the examples first, because the pages of the rules show them."""
     first = act(ROOT, {_EXAMPLES: examples.examples()})
-    example.cache_clear()
+    every_example.cache_clear()
     return first + act(ROOT, files())
 
 

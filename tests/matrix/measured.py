@@ -351,7 +351,13 @@ def _taken_away(words: list[str]) -> list[str]:
 def _words(cell: dict[str, Any]) -> list[str]:
     """Return the words of a command; of a batch job those of the command that it wraps."""
     wrapped = re.search(r'--wrap "([^"]*)"', cell["cmd"])
-    return shlex.split(wrapped[1] if wrapped else cell["cmd"])
+    return list(_split(wrapped[1] if wrapped else cell["cmd"]))
+
+
+@cache
+def _split(command: str) -> tuple[str, ...]:
+    """Return the words of a command; the functions here ask for those of each cell several times."""
+    return tuple(shlex.split(command))
 
 
 _TAKE_A_VALUE = frozenset(

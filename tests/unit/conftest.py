@@ -3,6 +3,15 @@
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.unit.thorough import count
+
+# For tests that name no number of examples. How long an example takes says more about the machine.
+settings.register_profile(
+    "unit", max_examples=count(25, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("unit")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,9 +7,10 @@ from tests.fuzz import case, hostile, terminal
 from tests.fuzz.kind import Kind
 from tests.fuzz.run import fuzz, summary
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.errors import BadInput
 
-COUNT = 300
+COUNT = count(100, 300)
 
 
 def test_damaged_images_and_facts_give_facts_or_an_error_of_ours(tmp_path):

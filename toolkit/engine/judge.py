@@ -50,6 +50,16 @@ def weigh(case: Case, rules: tuple[Rule, ...]) -> Judged:
     return Judged(case, answers, msgspec.structs.replace(said, basis=rests, beyond=outside))
 
 
+def is_ok(case: Case, rules: tuple[Rule, ...]) -> bool:
+    """Return whether :func:`weigh` predicts ok. The first rule that prevents it is the last one asked."""
+    return not any(_prevents(a) for r in rules if case.mode in r.modes if (a := _ask(case, r)))
+
+
+def _prevents(answer: RuleAnswer) -> bool:
+    """Return whether an answer alone keeps the outcome from being ok."""
+    return answer.hit.outcome is not None if answer.hit else not answer.rule.advice
+
+
 def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
     """Return what becomes of a launch, by answers in the order of the rules.
 

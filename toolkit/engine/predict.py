@@ -7,7 +7,7 @@ import msgspec
 from toolkit.engine.bound import loaded
 from toolkit.engine.case import Case
 from toolkit.engine.entering import UNREAD, entering
-from toolkit.engine.judge import Judged, weigh
+from toolkit.engine.judge import Judged, is_ok, weigh
 from toolkit.engine.plan import plan
 from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
@@ -74,6 +74,15 @@ def working(predictions: tuple[Prediction, ...]) -> tuple[Mode, ...]:
 def foresee(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Prediction:
     """Judge one launch by its own words."""
     return _judged(host, image, request, made).prediction
+
+
+def will_work(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> bool:
+    """Return whether :func:`foresee` predicts ok. It takes less time if it does not."""
+    case = case_of(host, image, request, made)
+    if is_ok(case, RULES):
+        return True
+    open_release = case.state("host.pmix") == "unknown" and bool(pmix_majors(host))
+    return open_release and foresee(host, image, request, made).outcome == "ok"
 
 
 def _judged(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Judged:

@@ -24,7 +24,11 @@ class ExampleKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     rule: dict[str, Example]
 
 
-@cache
 def example(rule: str) -> Example | None:
     """Return the example of a rule; ``None`` for one that has none."""
-    return read("examples", ExampleKnowledge).rule.get(rule)
+    return every_example().get(rule)
+
+
+@cache
+def every_example() -> dict[str, Example]:
+    return read("examples", ExampleKnowledge).rule

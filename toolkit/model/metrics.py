@@ -118,13 +118,17 @@ class _Any(msgspec.Struct):
 
 
 _KINDS = {"header", "resumed", "epoch", "result"}
+# Made once, because a file may hold a million lines.
+_KIND = msgspec.json.Decoder(_Any)
+_Record = MetricsHeader | Resumed | Epoch | End
+_LINE: "msgspec.json.Decoder[_Record]" = msgspec.json.Decoder(_Record)
 
 
-def _line(line: bytes, where: str) -> MetricsHeader | Resumed | Epoch | End | None:
+def _line(line: bytes, where: str) -> _Record | None:
     try:
-        if msgspec.json.decode(line, type=_Any).record not in _KINDS:
+        if _KIND.decode(line).record not in _KINDS:
             return None
-        return msgspec.json.decode(line, type=MetricsHeader | Resumed | Epoch | End)
+        return _LINE.decode(line)
     except UNDECODABLE as error:
         raise BadInput(f"{where}: {error}") from error
 

@@ -43,7 +43,7 @@ def test_nothing_is_advised_that_the_verdict_says_fails(place: str, name: str, m
     verdict = predict(host, image, Request())
     another = cache(lambda: matched(host, image, Request()))
     monkeypatch.setattr(doctor_advice, "matched", lambda *_: another())
-    for mode in share((None, *MODES), sorted(truth().images).index(name), 4):
+    for mode in share((None, *MODES), sorted(truth().images).index(name), 8):
         judged = _in(mode, verdict)
         said = advise(DoctorRequest(host, image, Request(mode=mode), PLACE, FACTS), judged)
         assert bool(said.text) == (judged.chosen is None), mode

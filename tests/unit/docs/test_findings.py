@@ -1,17 +1,25 @@
 """A page for each thing that can be found, in words that are shown as they are."""
 
+from functools import cache
+
 from docs.generate.findings import pages
 from docs.generate.markdown import cell, plain
 from tests.unit.tables import every_row
 from toolkit import knowledge
 from toolkit.engine.registry import RULES
 
-PAGES = pages()
-INDEX = PAGES["reference/findings/index.md"]
+
+@cache
+def made_pages():
+    return pages()
+
+
+def index():
+    return made_pages()["reference/findings/index.md"]
 
 
 def page(name):
-    return PAGES[f"reference/findings/{name}.md"]
+    return made_pages()[f"reference/findings/{name}.md"]
 
 
 @every_row("rule", RULES, ids=lambda r: r.id)
@@ -19,7 +27,7 @@ def test_a_rule_has_a_page_and_a_line_in_the_index(rule):
     text = page(rule.id)
     for told in (rule.title, rule.fix, rule.source, *(f"`{fact}`" for fact in rule.facts)):
         assert plain(told) in text
-    assert f"| [{rule.id}]({rule.id}.md) | {rule.severity} | {cell(rule.title)} |" in INDEX
+    assert f"| [{rule.id}]({rule.id}.md) | {rule.severity} | {cell(rule.title)} |" in index()
 
 
 @every_row("signature", knowledge.signatures(), ids=lambda s: s.id)
@@ -30,11 +38,13 @@ def test_a_line_of_output_is_on_the_page_of_what_it_tells(signature):
 
 def test_ranks_that_are_alone_have_a_page():
     assert "0: rank 0 of 1" in page("ranks-alone")
-    assert "(ranks-alone.md) | error |" in INDEX
+    assert "(ranks-alone.md) | error |" in index()
 
 
 def test_there_is_no_page_that_the_index_does_not_name():
-    assert all(f"]({path.rpartition('/')[2]})" in INDEX for path in PAGES if not path.endswith("index.md"))
+    assert all(
+        f"]({path.rpartition('/')[2]})" in index() for path in made_pages() if not path.endswith("index.md")
+    )
 
 
 def test_what_looks_like_a_tag_is_shown_and_code_stays_code():

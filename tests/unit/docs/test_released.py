@@ -1,6 +1,7 @@
 """What a release writes: every generated file, and a list of those that differ."""
 
 import tomllib
+from functools import cache
 
 import pytest
 
@@ -11,18 +12,25 @@ from tests.unit.engine.fixtures import tables
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
 
-MADE = files()
-EXAMPLES = examples()
+
+@cache
+def made_files() -> dict[str, str]:
+    return files()
+
+
+@cache
+def made_examples() -> str:
+    return examples()
 
 
 def test_the_pages_and_the_shared_files_are_made():
-    assert {"docs/rules.md", "docs/matrix.md", "share/man/man1/toolkit.1"} <= set(MADE)
-    assert all(f"\n## {rule.id}\n" in MADE["docs/rules.md"] for rule in RULES)
-    assert "\n## Trainings\n" in MADE["docs/matrix.md"]
+    assert {"docs/rules.md", "docs/matrix.md", "share/man/man1/toolkit.1"} <= set(made_files())
+    assert all(f"\n## {rule.id}\n" in made_files()["docs/rules.md"] for rule in RULES)
+    assert "\n## Trainings\n" in made_files()["docs/matrix.md"]
 
 
 def test_every_rule_gets_an_example_of_what_it_says():
-    made = tomllib.loads(EXAMPLES)["rule"]
+    made = tomllib.loads(made_examples())["rule"]
     assert list(made) == [rule.id for rule in RULES]
     for rule in RULES:
         case = tables()[0][rule.id][0]
@@ -47,11 +55,12 @@ def test_files_that_differ_lack_or_are_left_over_are_named_and_written(tmp_path)
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """A folder that has all generated files as they are made."""
+    made, made_of_rules = made_files(), made_examples()
     monkeypatch.setattr(released, "ROOT", tmp_path)
-    monkeypatch.setattr(released, "files", lambda: MADE)
-    monkeypatch.setattr(released.examples, "examples", lambda: EXAMPLES)
-    write(tmp_path, MADE)
-    write(tmp_path, {"recipes/knowledge/examples.toml": EXAMPLES})
+    monkeypatch.setattr(released, "files", lambda: made)
+    monkeypatch.setattr(released.examples, "examples", lambda: made_of_rules)
+    write(tmp_path, made)
+    write(tmp_path, {"recipes/knowledge/examples.toml": made_of_rules})
     return tmp_path
 
 

@@ -2,8 +2,9 @@
 
 import json
 import tomllib
+from functools import cache
+from types import ModuleType
 
-import jsonschema
 import msgspec
 import pytest
 
@@ -21,14 +22,22 @@ from toolkit.report.doctor_json import host_json, verdict_json
 DOCUMENTS = documents()
 
 
+@cache
+def library() -> ModuleType:
+    """Return jsonschema, which takes seconds to import and is of use to these tests alone."""
+    import jsonschema
+
+    return jsonschema
+
+
 def check(name, value):
-    jsonschema.validate(value, schema(DOCUMENTS[name], name), cls=jsonschema.Draft202012Validator)
+    library().validate(value, schema(DOCUMENTS[name], name), cls=library().Draft202012Validator)
 
 
 @every_row("name", DOCUMENTS)
 def test_a_schema_is_one_and_names_its_document(name):
     made = schema(DOCUMENTS[name], name)
-    jsonschema.Draft202012Validator.check_schema(made)
+    library().Draft202012Validator.check_schema(made)
     assert made["$defs"][DOCUMENTS[name].__name__]["properties"]["schema"] == {"const": name}
 
 
@@ -56,15 +65,15 @@ def test_a_wrong_recipe_does_not_fit(wrong):
     right = {"schema": "toolkit.recipe/2", "title": "x", "want": {"tensorflow": "*"}}
     value = {name: item for name, item in {**right, **wrong}.items() if item is not None}
     check("toolkit.recipe/2", right)
-    with pytest.raises(jsonschema.ValidationError):
+    with pytest.raises(library().ValidationError):
         check("toolkit.recipe/2", value)
 
 
 def test_a_job_fits_and_one_with_an_unknown_field_does_not():
     made = schema(JobFile, "")
-    jsonschema.validate({"trainer": "mnist", "nodes": 2, "env": {"A": "b"}}, made)
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"trainer": "mnist", "node": 2}, made)
+    library().validate({"trainer": "mnist", "nodes": 2, "env": {"A": "b"}}, made)
+    with pytest.raises(library().ValidationError):
+        library().validate({"trainer": "mnist", "node": 2}, made)
 
 
 def test_the_verdict_of_the_doctor_fits():
@@ -73,14 +82,14 @@ def test_the_verdict_of_the_doctor_fits():
     for text in (verdict_json(host, image, verdict), host_json(host, verdict.findings)):
         value = json.loads(text)
         check("toolkit.doctor/1", value)
-        with pytest.raises(jsonschema.ValidationError):
+        with pytest.raises(library().ValidationError):
             check("toolkit.doctor/1", {**value, "chosen": "srun"})
 
 
 def test_an_explanation_fits():
     value = msgspec.to_builtins(explain_output(Output("0: rank 0 of 1\n1: rank 0 of 1\nKeyError: 'x'\n")))
     check("toolkit.explain/2", json.loads(json.dumps(value)))
-    with pytest.raises(jsonschema.ValidationError):
+    with pytest.raises(library().ValidationError):
         check("toolkit.explain/2", {"schema": "toolkit.explain/2", "findings": [{}]})
 
 

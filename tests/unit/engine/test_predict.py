@@ -17,9 +17,10 @@ from tests.unit.engine.examples import (
     with_,
     without,
 )
+from tests.unit.engine.fixtures import tables
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
-from toolkit.engine.predict import examine, predict
+from toolkit.engine.predict import examine, foresee, predict, will_work
 from toolkit.engine.traits import pmix_type
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
 from toolkit.model.prediction import MODES, Prediction, Request, Verdict
@@ -273,7 +274,7 @@ def images(draw: st.DrawFn) -> ImageFacts:
     )
 
 
-@settings(max_examples=count(100, 600), deadline=None)
+@settings(max_examples=count(40, 600), deadline=None)
 @given(hosts(), images(), st.integers(1, 4), st.integers(1, 4))
 def test_the_engine_never_raises_and_never_leaves_a_finding_without_evidence(
     host: HostFacts, image: ImageFacts, nodes: int, ranks: int
@@ -322,3 +323,26 @@ def test_all_releases_of_one_major_may_decide(types: tuple[str, ...], client: st
 def test_a_server_of_which_only_the_major_release_is_known_is_called_by_that():
     assert of_major("pmix_v4").because.endswith("Slurm serves PMIx 4")
     assert "pmix-store-of-early-5" not in of_major("pmix_v5", client="5.0.7").findings
+
+
+CASES = [
+    (f"{name}-{number}", of)
+    for table in tables()
+    for name, cases in table.items()
+    for number, of in enumerate(cases)
+]
+
+
+@every_row("of", [of for _, of in CASES], ids=[name for name, _ in CASES])
+def test_whether_a_launch_will_work_is_what_its_prediction_says(of):
+    asked = of.host_facts, of.image_facts, of.request, of.plan
+    assert will_work(*asked) == (foresee(*asked).outcome == "ok")
+
+
+@every_row("types", [("pmix_v3", "pmix_v4"), ("pmix_v3",), ("pmix",), ("none",)])
+def test_it_is_so_where_the_release_of_slurms_pmix_is_unknown(types):
+    slurm = with_(HOST.slurm, mpi_types=types, mpi_default=types[0])
+    host = with_(HOST, slurm=slurm, pmix=None, unknown={"pmix": "no file was found"})
+    for prediction in predict(host, IMAGE, Request(nodes=2)).predictions:
+        if prediction.plan:
+            assert will_work(host, IMAGE, Request(nodes=2), prediction.plan) == (prediction.outcome == "ok")

@@ -12,14 +12,14 @@ from tests.unit.engine.whole import HOST, IMAGE
 from tests.unit.tables import every_row
 from tests.unit.thorough import count, share
 from toolkit.engine.case import Case
-from toolkit.engine.predict import examine, foresee, predict
+from toolkit.engine.predict import examine, foresee, predict, will_work
 from toolkit.engine.registry import RULES
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import MODES, Outcome, Prediction, Request
 
 many = settings(
-    max_examples=count(60, 400), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=count(30, 400), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 OUTCOMES = get_args(Outcome)
 IDS = {rule.id for rule in RULES}
@@ -147,22 +147,20 @@ def _has(facts: Any, field: str) -> bool:
     return (inner is not None and hasattr(inner, rest)) if rest else True
 
 
-FAILING = [
-    (f"{name}-{number}", of)
-    for name, cases in tables()[0].items()
-    for number, of in enumerate(cases)
-    if foresee(of.host_facts, of.image_facts, of.request, of.plan).outcome not in {"ok", "unknown"}
-]
+FIRES = [(f"{name}-{number}", of) for name, cases in tables()[0].items() for number, of in enumerate(cases)]
 
 
-@every_row("number", range(len(FAILING)), ids=[name for name, _ in FAILING])
+@every_row("number", range(len(FIRES)), ids=[name for name, _ in FIRES])
 def test_to_know_less_never_makes_a_failure_good(number: int):
-    of = FAILING[number][1]
+    of = FIRES[number][1]
+    if foresee(of.host_facts, of.image_facts, of.request, of.plan).outcome in {"ok", "unknown"}:
+        return
     for side, field in share(forgettable(of), number, 4):
         host = forget(of.host_facts, field) if side == "host" else of.host_facts
         image = forget(of.image_facts, field) if side == "image" else of.image_facts
-        after = foresee(host, image, of.request, of.plan).outcome
-        assert after != "ok", f"without {side}.{field} this failure is called ok"
+        assert not will_work(host, image, of.request, of.plan), (
+            f"without {side}.{field} this failure is called ok"
+        )
 
 
 @many
@@ -177,7 +175,7 @@ def test_to_know_less_of_any_facts_never_makes_a_failure_good(
         of = Case(host, image, request, prediction.plan)
         side, field = data.draw(st.sampled_from(forgettable(of)))
         less = (forget(host, field), image) if side == "host" else (host, forget(image, field))
-        assert foresee(*less, request, prediction.plan).outcome != "ok", f"without {side}.{field}"
+        assert not will_work(*less, request, prediction.plan), f"without {side}.{field}"
 
 
 def test_the_whole_example_is_launched_without_a_finding_that_matters():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.engine import brute
 from tests.unit.engine.examples import HOST, with_
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.engine.solver.asks import asked_for, asks_of, demand_of
 from toolkit.engine.solver.foreseen import ways
 from toolkit.engine.solver.search import SearchProblem, first, ordered
@@ -27,7 +28,7 @@ from toolkit.probe.probe import load as load_facts
 
 def careful(examples):
     return settings(
-        max_examples=examples,
+        max_examples=count(examples // 4, examples),
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )

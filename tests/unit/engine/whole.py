@@ -276,7 +276,7 @@ def absent(facts: Any, *names: str) -> Any:
 def unread(facts: Any, *names: str) -> Any:
     """Return a copy in which facts could not be read."""
     why = {**facts.unknown, **dict.fromkeys(names, "no answer in time")}
-    top = dict.fromkeys(name for name in names if "." not in name)
+    top = {name: {} if isinstance(getattr(facts, name), dict) else None for name in names if "." not in name}
     return told(msgspec.structs.replace(facts, unknown=why, **top))
 
 

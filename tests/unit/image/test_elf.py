@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit.image.sifs import component, elf, index
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.image.files.pages import whole
 from toolkit.image.loader import mca
 from toolkit.image.loader.elf import data, read_elf, symbol
@@ -63,7 +64,7 @@ def test_code_is_left_out_where_it_has_a_segment_of_its_own():
     assert b"libx.so.1" in data(whole(bytes(library)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=count(75, 300), deadline=None)
 @given(st.dictionaries(st.integers(0, 700), st.integers(0, 255), max_size=12), st.integers(0, 700))
 def test_a_damaged_library_is_read_or_not_and_never_raises(flips, length):
     library = elf(soname="libx.so", needed=("liby.so",), versions=("GLIBC_2.4",), symbols={"a": "b"}, level=2)
@@ -122,7 +123,7 @@ def test_an_index_that_is_none_is_told_from_an_empty_one():
     assert read_cache(index({})) == {}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count(50, 200), deadline=None)
 @given(st.dictionaries(st.integers(0, 160), st.integers(0, 255), max_size=8), st.integers(0, 160))
 def test_a_damaged_index_never_raises(flips, length):
     whole = index({"liba.so": "/lib/liba.so", "libb.so": "/lib/libb.so"})

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.image.sifs import DATA, elf, sandbox
 from tests.unit.image.test_inspect import STACK
+from tests.unit.thorough import count
 from toolkit.errors import CheckFailed, ToolkitError
 from toolkit.image.files.bounded import BoundedTree, Budget
 from toolkit.image.files.folder import FolderTree
@@ -141,7 +142,7 @@ ELVES = st.builds(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=count(30, 120), deadline=None)
 @given(st.dictionaries(st.sampled_from(PATHS), TEXTS | LINKS | ELVES | st.binary(max_size=99), max_size=8))
 def test_a_sandbox_of_any_content_gives_facts_or_an_error_of_ours(tmp_path_factory, files):
     look(sandbox(tmp_path_factory.mktemp("image"), {"/usr/bin/env": elf(), **files}))
@@ -152,7 +153,7 @@ FLIPS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count(40, 150), deadline=None)
 @given(FLIPS, st.sampled_from(("gzip", "xz", "lz4", "zstd")))
 def test_a_damaged_squashfs_gives_facts_or_an_error_of_ours(tmp_path_factory, flips, kind):
     data = bytearray((DATA / f"tiny.{kind}").read_bytes())

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.image.archives import PACK
 from tests.unit.image.test_tar import Memory
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.files import marks
 from toolkit.image.files.bounded import Budget
@@ -32,15 +33,15 @@ def opened(data: bytes, budget: Budget | None = None):
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count(20, 60), deadline=None)
 @given(
     st.sampled_from(sorted(PACKED)),
     st.lists(st.tuples(st.integers(0, len(DATA) + 10), st.integers(0, 70_000)), max_size=8),
 )
 def test_what_is_read_is_what_was_packed(kind, reads):
     source = opened(PACKED[kind])
-    for offset, count in reads:
-        assert source.read_at(offset, count) == DATA[offset : offset + count]
+    for offset, length in reads:
+        assert source.read_at(offset, length) == DATA[offset : offset + length]
 
 
 def test_going_back_in_gzip_begins_at_a_mark(monkeypatch):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.image.archives import PACK, tar
 from tests.unit.image.test_tar import Memory
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.errors import CheckFailed
 from toolkit.image.files import tree as files
 from toolkit.image.files.bounded import BoundedTree, Budget
@@ -164,7 +165,7 @@ PATHS = st.lists(PARTS, min_size=1, max_size=4).map("/".join)
 CONTENTS = st.sampled_from(("1", "->a", "->../b", "->/c/a", "->.", "=>a", "=>a/b", ""))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=count(75, 300), deadline=None)
 @given(st.lists(st.dictionaries(PATHS, CONTENTS, max_size=6), max_size=4))
 def test_layers_of_any_content_give_a_tree_or_an_error_of_ours(layers):
     try:

@@ -20,8 +20,16 @@ from toolkit.knowledge.stacks import stacks
 LOCKED = [name for name in names() if load_lock(name)]
 
 
+@pytest.fixture(scope="module")
+def shipped_now() -> dict[str, object]:
+    """What is made with the shipped rows."""
+    return made()
+
+
 @pytest.fixture
-def knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def knowledge(
+    shipped_now: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
     """An empty folder in place of ``recipes/knowledge``."""
     folder = tmp_path / "recipes" / "knowledge"
     folder.mkdir(parents=True)
@@ -63,23 +71,24 @@ def edit(file: Path, *words: tuple[str, str]) -> None:
     file.write_text(content)
 
 
-SHIPPED = made()
-
-
-def test_every_shipped_recipe_is_made_with_an_empty_knowledge_folder(knowledge: Path) -> None:
+def test_every_shipped_recipe_is_made_with_an_empty_knowledge_folder(
+    knowledge: Path, shipped_now: dict[str, object]
+) -> None:
     with pytest.raises(BadInput, match=r"stacks\.toml: "):
         stacks()
-    assert made() == SHIPPED
+    assert made() == shipped_now
 
 
-def test_changed_rows_do_not_change_what_a_lock_makes(knowledge: Path) -> None:
+def test_changed_rows_do_not_change_what_a_lock_makes(
+    knowledge: Path, shipped_now: dict[str, object]
+) -> None:
     for name in ("components", "stacks", "licences"):
         shutil.copy(shipped("recipes") / "knowledge" / f"{name}.toml", knowledge)
     words = (('"--without-verbs"', '"--with-verbs", "--enable-debug"'), ('"4.1.4"', '"4.1.9"'))
     edit(knowledge / "stacks.toml", *words, ("debian:bookworm-slim", "debian:other"), ('= "1" }', '= "0" }'))
     edit(knowledge / "licences.toml", ('"Apache-2.0"', '"MIT"'))
     assert "4.1.9" in {row.version for row in stacks().rows("openmpi")}
-    assert made() == SHIPPED
+    assert made() == shipped_now
 
 
 def test_a_base_that_is_unknown_today_is_refused_only_where_a_stack_is_chosen(knowledge: Path) -> None:

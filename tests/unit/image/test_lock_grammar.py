@@ -37,7 +37,7 @@ def test_a_hostile_value_in_any_field_is_refused_or_harmless(number, monkeypatch
     path = PLACES[number]
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path))
     free = path[-1] in ("why", "source", "title")
-    for value in share(hostile.HOSTILE, number, 3):
+    for value in share(hostile.HOSTILE, number, 5):
         why = locks.refused(json.dumps(hostile.changed(json.loads(hostile.plain()), path, value)).encode())
         assert "\n" not in why
         assert len(why) < 500

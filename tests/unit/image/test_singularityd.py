@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.thorough import count
 from toolkit.image.files.config import started
 from toolkit.image.files.folder import FolderTree
 from toolkit.image.loader.scripts import environment as read_environment
@@ -114,7 +115,7 @@ def test_what_no_shell_can_set_is_left_out():
     assert singularityd.environment(["a-b=1", "1A=2", "=x", "ok"]) == '#!/bin/sh\nexport ok="${ok:-}"\n'
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=count(20, 40), deadline=None)
 @given(
     words=WORDS.filter(bool),
     value=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.image.sifs import DATA
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.files import tree as files
 from toolkit.image.files.sif.squash import SquashTree
@@ -70,7 +71,7 @@ FLIPS = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=count(100, 400), deadline=None)
 @given(FLIPS, st.sampled_from(KINDS))
 def test_damage_gives_an_answer_or_an_error_of_ours(flips, kind):
     data = bytearray((DATA / f"tiny.{kind}").read_bytes())

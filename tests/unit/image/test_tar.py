@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.unit.image.archives import tar
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.errors import CheckFailed
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.tar import entries, is_tar
@@ -36,7 +37,7 @@ def listed(data: bytes):
 NAMES = st.lists(st.text("aé/_.", min_size=1, max_size=70), min_size=1, max_size=3).map("/b".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=count(40, 150), deadline=None)
 @given(st.dictionaries(NAMES, st.binary(max_size=1500), max_size=6), st.sampled_from(FORMS[1:]))
 def test_members_are_those_that_python_lists(files, form):
     data = tar(files, form)

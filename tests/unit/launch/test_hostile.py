@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.unit.launch.examples import ACROSS, CARRIED, CONTAINED, GLOO, MPIRUN, SRUN, job_script
 from tests.unit.launch.scripts import given_to, run
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.cli import launch
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.launch.request import layers
@@ -25,7 +26,7 @@ from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Site
 from toolkit.scheduler.slurm import header as sbatch_lines
 
-COUNT = int(os.environ.get("HOSTILE_JOBS", "60"))
+COUNT = int(os.environ.get("HOSTILE_JOBS", count(20, 60)))
 
 _SHARP = st.sampled_from(
     ["$(touch broke)", "`touch broke`", "; touch broke", "\n#SBATCH --wrap=x", "\ntouch broke",

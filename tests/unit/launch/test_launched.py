@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.matrix.record import load
 from tests.unit.engine.examples import HOST, IMAGE, with_
 from tests.unit.launch.examples import SPEC
+from tests.unit.thorough import count
 from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee, predict
 from toolkit.knowledge import sites
@@ -23,7 +24,7 @@ from toolkit.model.fix import LaunchFix
 from toolkit.model.prediction import MODES, Plan, Request
 from toolkit.model.site import Container, Launch, Site
 
-COUNT = int(os.environ.get("LAUNCHES", "200"))
+COUNT = int(os.environ.get("LAUNCHES", count(80, 200)))
 _TRUTH = load()
 _SHIPPED = [site for name in sites.names() if (site := sites.site(name)).scheduler == "slurm"]
 _COUNTED = ("--nodes=", "--ntasks=", "--ntasks-per-node=", "--kill-on-bad-exit=", "--label", "-n")

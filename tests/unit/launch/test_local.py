@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.unit.engine.whole import HOST, IMAGE, absent, image, unread
 from tests.unit.launch.examples import CARRIED, CONTAINED, GLOO, RECORD, local_script, spec
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.launch.jobscript.localscript import choose_here, without_queue
 from toolkit.launch.tracking import jobs, process, records
@@ -126,7 +127,7 @@ def test_golden_script_is_clean_shell(name):
     subprocess.run([shutil.which("shellcheck") or "shellcheck", GOLDEN / name], check=True)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=count(20, 40), deadline=None)
 @given(words=st.lists(hostile, min_size=1, max_size=4), because=hostile, value=hostile)
 @example(words=["$(touch broke)", "`touch broke`", "'\"", "a b"], because="\nrm -rf x", value="$HOME")
 @example(words=["-n", "*", "~", "!!"], because="x\\", value="';touch broke;'")

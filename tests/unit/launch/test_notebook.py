@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.unit.engine.whole import IMAGE
 from tests.unit.launch.examples import RECORD, job_script, spec
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.data import shipped
 from toolkit.errors import CheckFailed, Missing
 from toolkit.launch import notebook
@@ -103,7 +104,7 @@ def test_the_far_end_is_one_more_step_of_the_job(tmp_path):
     assert words[-3:] == ("sh", f"{tmp_path}/relay.sh", "40017")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=count(20, 40), deadline=None)
 @given(name=hostile, image=hostile)
 def test_hostile_paths_start_the_relay_and_nothing_else(tmp_path_factory, name, image):
     base = tmp_path_factory.mktemp("far")

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.facts import ContainerRuntime, HostFacts, SlurmFacts
 from toolkit.probe.answers import separate
@@ -337,7 +338,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=count(50, 200), deadline=None)
 @given(LINES, st.sampled_from(["1", "all", "node[1-9]", "0"]))
 @example(["0: @node n1", "0: toolkit-probe/1", "0: @end"], "1")  # the node answers, and knows nothing
 def test_any_answer_of_nodes_is_taken_apart(lines, nodes):
@@ -352,7 +353,7 @@ WORDS = st.sampled_from([w for line in RECORDED.splitlines() for w in line.split
 SAID = st.lists(st.one_of(st.text(max_size=40), st.lists(WORDS, max_size=4).map(" ".join)), max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=count(75, 300), deadline=None)
 @given(st.dictionaries(QUESTIONS, st.tuples(SAID, st.integers(0, 255)), max_size=8))
 def test_facts_are_read_from_any_answer_and_each_missing_one_has_a_reason(said):
     body = "".join(

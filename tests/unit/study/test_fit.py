@@ -5,6 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.study.studies import BSC, point, study
+from tests.unit.thorough import count
 from toolkit.study import fit, folder, model
 from toolkit.study.statistics import curves
 
@@ -96,7 +97,7 @@ def test_the_bytes_of_the_gradient_give_a_bandwidth():
     assert fit.latency(curve, fit.fit(curve)) is None
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=count(20, 60))
 @given(st.lists(st.floats(1e-4, 1e5), min_size=2, max_size=5), st.sampled_from(["weak", "strong"]))
 @example([1645.6002015081995, 0.0001, 12068.0], "weak")
 def test_any_times_give_weights_that_are_not_negative_and_a_range_around_the_value(times, scaling):
@@ -107,7 +108,7 @@ def test_any_times_give_weights_that_are_not_negative_and_a_range_around_the_val
     assert 0 <= told.low <= told.value <= told.high
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=count(20, 50))
 @given(st.lists(st.floats(0.5, 50), min_size=4, max_size=6))
 def test_the_best_choice_of_terms_is_as_good_as_any_other_weights(times):
     ranks = [2**i for i in range(len(times))]

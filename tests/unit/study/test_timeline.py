@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.benchmarks.timeline.made import make
 from tests.unit.study.studies import TIMELINE
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.errors import BadInput
 from toolkit.study import advice, timeline, timeline_file
 
@@ -144,7 +145,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path):
         read(tmp_path / "none.json")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=count(25, 100), deadline=None)
 @given(st.binary(max_size=300))
 def test_no_bytes_break_the_reader_otherwise_than_in_one_line(tmp_path_factory, content):
     file = tmp_path_factory.mktemp("t") / "t.json"
@@ -155,7 +156,7 @@ def test_no_bytes_break_the_reader_otherwise_than_in_one_line(tmp_path_factory, 
         assert str(file) in error.message
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count(20, 60), deadline=None)
 @given(st.integers(0, 20_000))
 def test_a_timeline_may_be_cut_anywhere(tmp_path_factory, at):
     file = tmp_path_factory.mktemp("t") / "t.json"

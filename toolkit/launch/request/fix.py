@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 
 from toolkit.engine.plan import plan
-from toolkit.engine.predict import foresee, predict
+from toolkit.engine.predict import foresee, predict, will_work
 from toolkit.engine.proposal import propose
 from toolkit.engine.surroundings import surrounded
 from toolkit.knowledge.pmix import is_plugin
@@ -50,7 +50,7 @@ def mend(host: HostFacts, image: ImageFacts, request: Request, site: Site | None
     for mode in modes:
         for fix in _fixes(mode, host) if verdict.of(mode).plan else ():
             changed = plan(host, image, request, mode, site, fix)
-            if foresee(host, image, request, changed).outcome == "ok":
+            if will_work(host, image, request, changed):
                 return Mended(before, plain, changed)
     return None
 

@@ -86,7 +86,9 @@ def _plot(report: Report, name: str, title: str, draw: Draw) -> Plot:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("#999999")
     axes.tick_params(colors=GREY)
-    return Plot(name, title, _svg(figure), _png(figure))
+    svg = _svg(figure)
+    figure.set_layout_engine("none")  # the places found for one file hold for the other
+    return Plot(name, title, svg, _png(figure))
 
 
 def _svg(figure: "Figure") -> str:

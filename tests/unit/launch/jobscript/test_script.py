@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.launch.examples import BIND, CARRIED, GLOO, SPEC, SRUN, job_script, spec
 from tests.unit.launch.scripts import CASES, GOLDEN, given_to, made, run
 from tests.unit.tables import every_row
+from tests.unit.thorough import count
 from toolkit.data import shipped
 from toolkit.errors import BadInput
 from toolkit.launch.jobscript.script import PREFLIGHT, as_name, check_names
@@ -39,7 +40,7 @@ def test_a_job_that_was_submitted_without_its_environment_hands_it_to_its_ranks(
     assert "NONE" not in ran.said
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count(20, 60), deadline=None)
 @given(words=st.lists(hostile, min_size=1, max_size=4), because=hostile, value=hostile)
 @example(
     words=["$(touch broke)", "`touch broke`", "a b", "'\"", "\n#SBATCH --x"],
