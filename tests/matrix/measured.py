@@ -356,7 +356,7 @@ def _words(cell: dict[str, Any]) -> list[str]:
 
 @cache
 def _split(command: str) -> tuple[str, ...]:
-    """Return the words of a command; the functions here ask for those of each cell several times."""
+    """Return the words of a command. The functions here split the command of each cell several times."""
     return tuple(shlex.split(command))
 
 

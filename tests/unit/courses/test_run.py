@@ -1,7 +1,11 @@
 """A page is done in a real shell, and told where it goes otherwise than it says."""
 
+from itertools import chain, repeat
+from types import SimpleNamespace
+
 import pytest
 
+from tests.courses import desk as desks
 from tests.courses import run as courses
 from tests.courses.desk import CLASSROOM, Desk, NoEnd, Shell
 
@@ -53,9 +57,13 @@ def test_a_file_that_was_not_made_is_told(desk):
     assert result.wrong == ["p.md:1: a.svg was not made"]
 
 
-def test_a_command_without_end_is_stopped_and_told(desk):
-    result = courses.run("```console\n$ echo begun; sleep 60\n```\n", "p.md", desk, timeout=0.5)
-    assert "no end within 0.5 s" in result.wrong[0]
+def test_a_command_without_end_is_stopped_and_told(desk, monkeypatch):
+    # The time is over when the shell has printed, however long it took to start.
+    page = "```console\n$ echo begun; sleep 600\n```\n"
+    clock = chain([0, 0], repeat(1000))
+    monkeypatch.setattr(desks, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    result = courses.run(page, "p.md", desk, timeout=500)
+    assert "no end within 500 s" in result.wrong[0]
     assert "begun" in result.wrong[0]
 
 

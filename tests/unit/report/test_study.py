@@ -15,7 +15,7 @@ from tests.unit.study.studies import BSC, SHARES, kept, point, study
 from tests.unit.tables import every_row
 from tests.unit.terminal import FORGED, assert_harmless
 from toolkit.errors import CheckFailed
-from toolkit.report.study import plot_style, study_tables
+from toolkit.report.study import plot_style, study_plots, study_tables
 from toolkit.report.study.study_page import page
 from toolkit.report.study.study_plots import plots
 from toolkit.report.study.study_text import text_of
@@ -127,7 +127,7 @@ def test_equal_figures_give_equal_files(whole, drawn):
 
 
 def test_a_study_without_shares_and_accuracy_has_the_other_plots():
-    assert [plot.name for plot in plots(read([BSC]))] == ["epoch-time", "speed-up", "efficiency"]
+    assert [name for name, *_ in study_plots._kinds(read([BSC]))] == ["epoch-time", "speed-up", "efficiency"]
 
 
 def test_the_table_holds_what_is_measured_and_marks_what_is_not(whole):
@@ -204,14 +204,16 @@ def test_the_published_series_reads_as_it_was_published():
     assert "3.75 times as fast as on 1 rank" in text
 
 
-def test_what_ranks_wait_for_samples_is_in_plot_table_and_words(tmp_path):
+def test_what_ranks_wait_for_samples_is_in_plot_table_and_words(tmp_path, monkeypatch):
     points = [
         point(1, 8.0, waiting=0.2),
         point(2, 6.0, waiting=0.3),
         point(2, 9.0, profile=True, shares=SHARES),
     ]
     report = read([kept(tmp_path, study([(1, 1), (2, 1)], profile=True), points)])
-    drawn = next(plot for plot in plots(report) if plot.name == "communication")
+    kinds = [kind for kind in study_plots._kinds(report) if kind[0] == "communication"]
+    monkeypatch.setattr(study_plots, "_kinds", lambda _: kinds)
+    (drawn,) = plots(report)
     assert "waiting for samples" in words_of(drawn)
     assert "1 rank on 1 node" in words_of(drawn)
     text = page(report, [])
@@ -268,7 +270,7 @@ def test_studies_of_epochs_and_of_units_have_a_heading_for_both(tmp_path, whole)
     assert "s/epoch or 1,000 tokens" in text_of(both)
     assert "<th>s/epoch or 1,000 tokens</th>" in page(both, [])
     assert "s/epoch or 1,000 tokens &" in study_tables.latex_of(both)
-    assert next(iter(plots(both))).title == "Time of an epoch or 1,000 tokens, seconds"
+    assert next(study_plots._kinds(both))[1] == "Time of an epoch or 1,000 tokens, seconds"
     assert "s/epoch " in text_of(whole)
 
 
