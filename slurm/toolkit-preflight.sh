@@ -55,9 +55,13 @@ for one in "$python" python3 python /usr/bin/python3; do
 done
 if [ -z "$found" ] || [ -z "$library$mpi4py" ]; then by_variables; fi
 "$found" - "$library" "$mpi4py" "$tasks" "$rank" << 'END'
-import ctypes
 import os
 import sys
+
+try:
+    import ctypes
+except ImportError:  # a minimal Python
+    sys.exit(64)
 
 library, mpi4py, tasks, rank = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 

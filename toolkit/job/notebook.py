@@ -16,7 +16,7 @@ from toolkit.job.request.gate import demand_of
 from toolkit.job.request.inputs import image_of
 from toolkit.job.request.layering import JobRequest, announce, asked
 from toolkit.job.request.locations import check_directory, login_variable
-from toolkit.launch import notebook, unseen
+from toolkit.launch import loaded, notebook, unseen
 from toolkit.launch.jobscript.choose import ModeChoice
 from toolkit.launch.request.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.request.layers import DEFAULTS
@@ -27,7 +27,7 @@ from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
 from toolkit.run.command import Runner
-from toolkit.runtime import apptainer
+from toolkit.runtime import apptainer, named
 
 _FIELDS = {"cpus": "cpus_per_rank", "gpus": "gpus_per_node", "bind": "binds"}
 """Options that have another name here than in a job: it is one task on one node."""
@@ -82,6 +82,7 @@ def prepared(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: boo
     target = target_of(runner, asking.job, asking.flags, image, tell, remote=remote)
     facts = target.image.facts
     folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or target.base
+    _check_runtime(loaded.command_of(target.host, site, job.runtime or ""))
     spec = _spec(specify(job, JobPaths(target.run(notebook.NAME), target.there)), asking, folder, facts)
     choice = _launch(target.host, facts, request_of(spec, job.env or {}, notebook.MODE, site), site)
     return prepare.prepared(target, asking.job, spec, choice, _WHY, asking.job.notes())
@@ -99,12 +100,26 @@ def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
     site = unseen.with_folder(job, site)
     base = unseen.folder_of(job, site)
     places = unseen.places(base, notebook.NAME, image)
+    _check_runtime(job.runtime or site.container.command)
     spec = _spec(specify(job, places), asking, asking.folder or base, image)
     tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {places.image}")
     if not asking.folder:
         tell.step(f"The notebook shows {base} in this script; --folder names another one there")
     why = f"{_WHY}; nothing was asked of {site.title}"
     return unseen.script_of(spec, job, site, image, notebook.MODE, why, asking.job.notes())[1]
+
+
+def _check_runtime(command: str) -> None:
+    """Refuse a runtime by which the tunnel to a notebook does not start.
+
+    Raises:
+        BadInput: unless it is Apptainer or Singularity.
+    """
+    if named(command) is not named(""):
+        raise BadInput(
+            f"--runtime {command}: a notebook starts with Apptainer or Singularity alone",
+            fix="leave --runtime out, and give a SIF file",
+        )
 
 
 def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> ModeChoice:

@@ -17,7 +17,7 @@ from tests.unit.launch.examples import RECORD, job_script, spec
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
 from toolkit.data import shipped
-from toolkit.errors import CheckFailed, Missing
+from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.launch import notebook
 from toolkit.launch.tracking import follow, jobs
 from toolkit.launch.tracking.slurm import JobStatus
@@ -219,3 +219,11 @@ def test_what_is_secret_goes_with_the_job(tmp_path):
     assert left == {"notebook.py", "relay.py", "relay.sh", "output.log"}
     with pytest.raises(Missing, match="has ended"):
         notebook.token_of(LocalRunner(), one)
+
+
+def test_a_notebook_is_refused_for_a_runtime_by_which_its_tunnel_does_not_start():
+    from toolkit.job.notebook import _check_runtime
+
+    _check_runtime("/opt/bin/singularity")
+    with pytest.raises(BadInput, match="a notebook starts with Apptainer or Singularity alone"):
+        _check_runtime("podman")
