@@ -53,7 +53,10 @@ def command(ctx: click.Context) -> None:
 def list_jobs(
     states: tuple[str, ...] = (), site: str | None = None, since: str | None = None, as_json: bool = False
 ) -> None:
-    """List the jobs launched from here, the oldest first, after asking Slurm about those that go on."""
+    """List the jobs launched from here, the newest first, after asking Slurm about those that go on.
+
+    JSON has them in the order of their submission.
+    """
     chosen = [r for r in app.jobs(tell=Progress()) if site is None or site in _names(r)]
     if since is not None:
         from toolkit.cli.frame.since import since as moment
@@ -66,23 +69,9 @@ def list_jobs(
         say_json({"schema": "toolkit.jobs/1", "jobs": listed})
         return
     from toolkit.cli.frame.styles import width_of_terminal
-    from toolkit.report.job import state
-    from toolkit.report.table import table
+    from toolkit.report.job import jobs_table
 
-    rows = [
-        (
-            r.key,
-            r.id,
-            state(r) if ok else f"{state(r)} (not reached)",
-            r.mode,
-            f"{r.spec.nodes} x {r.spec.ranks_per_node}",
-            r.place,
-            dt.datetime.fromisoformat(r.submitted).isoformat(timespec="seconds"),
-        )
-        for r, ok in found
-    ]
-    titles = ("job", "slurm", "state", "mode", "nodes x ranks", "where", "submitted")
-    say_text(table(titles, rows, width_of_terminal()))
+    say_text(jobs_table(found, width_of_terminal()))
 
 
 @command.command("show")

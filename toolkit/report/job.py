@@ -12,8 +12,11 @@ from toolkit.launch.tracking.states import clock, times
 from toolkit.model.hidden import SHOWN
 from toolkit.model.job import JobRecord, JobTask
 from toolkit.report.plain import joined
+from toolkit.report.table import table
 
 _WIDTH = 12
+_WIDE = 120
+"""Columns from which a list of jobs has room for mode and place."""
 _UNKNOWN: Mapping[int, str] = {}
 
 
@@ -103,3 +106,33 @@ def _entry(name: str, values: Iterable[str]) -> Iterator[str]:
     """Yield a line for each value that is not blank, the first one behind the name."""
     for number, value in enumerate(filter(str.strip, values)):
         yield f"{'' if number else name:<{_WIDTH}}{value}"
+
+
+def jobs_table(found: Iterable[tuple[JobRecord, bool]], width: int | None) -> str:
+    """Return a line for each job, the newest first; ``False`` beside a record says that its place is away.
+
+    Args:
+        found: records in the order of their submission.
+        width: the columns of the terminal; where it is narrow, mode and place are left out.
+    """
+    wide = width is None or width >= _WIDE
+    rows = [
+        (
+            record.key,
+            record.id,
+            state(record) if reached else f"{state(record)} (not reached)",
+            *((record.mode,) if wide else ()),
+            f"{record.spec.nodes} x {record.spec.ranks_per_node}",
+            *((record.place,) if wide else ()),
+            _moment(record.submitted, "%Y-%m-%d %H:%M" if wide else "%m-%d %H:%M"),
+        )
+        for record, reached in reversed(list(found))
+    ]
+    more = ("mode", "where") if wide else ()
+    titles = ("job", "slurm", "state", *more[:1], "ranks", *more[1:], "submitted")
+    return table(titles, rows, width)
+
+
+def _moment(text: str, form: str) -> str:
+    """Return a time in this machine's zone."""
+    return dt.datetime.fromisoformat(text).astimezone().strftime(form)

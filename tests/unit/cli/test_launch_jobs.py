@@ -77,7 +77,7 @@ def test_the_list_shows_what_became_of_the_jobs_over_one_connection_a_place(reac
     reached["login"] = Recorded(scontrol=[DONE, FAILED, RUNNING])
     lines = jobs("list").stdout.splitlines()[-4:]
     assert [state for line in lines for state in ("completed", "failed", "running") if state in line] == [
-        "completed", "failed", "running", "completed",
+        "completed", "running", "failed", "completed",
     ]  # fmt: skip
     assert reached["opened"] == ["login"]
     assert records.find("a").state == "completed"
@@ -90,7 +90,7 @@ def test_a_place_that_is_not_reached_is_marked_and_no_error(reached):
     reached["login"], reached["silent"] = Recorded(scontrol=[DONE]), Recorded(scontrol=[AWAY])
     done = jobs("list")
     assert done.exit_code == 0
-    away, there, silent = done.stdout.splitlines()[-3:]
+    silent, there, away = done.stdout.splitlines()[-3:]
     assert "running (not reached)" in away
     assert "completed" in there
     assert "running (not reached)" in silent
