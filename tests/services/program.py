@@ -18,11 +18,11 @@ class _Toolkit:
         return [str(Path(sys.executable).with_name("toolkit")), *words]
 
     def __call__(
-        self, *words: str, ok: bool = True, timeout: float = 900
+        self, *words: str, ok: bool = True, timeout: float = 900, cwd: Path = ROOT
     ) -> "subprocess.CompletedProcess[str]":
         process = subprocess.Popen(
             self.words(*words),
-            cwd=ROOT,
+            cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

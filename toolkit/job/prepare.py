@@ -174,6 +174,7 @@ def prepare(
         spec,
         preflight=bool(job.preflight) and checked,
         project=project.parcel.target if project else "",
+        unsure=sources.code is not None and sources.code.facts.serial is None and not flags.copies,
     )
     spec = copied(spec, sources.code) if flags.copies else spec
     request = request_of(spec, job.env or {}, job.mode, site)

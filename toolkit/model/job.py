@@ -81,6 +81,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The name of the bundled trainer, empty for a command of the person's own."""
     site: str = ""
     """The name of the site profile, empty where none was used."""
+    unsure: bool = False
+    """The text of the program does not show whether its ranks join."""
     project: str = ""
     """The archive of the user's project, which the job unpacks into its folder; empty if no project came."""
 

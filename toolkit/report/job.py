@@ -109,7 +109,7 @@ def _entry(name: str, values: Iterable[str]) -> Iterator[str]:
 
 
 def jobs_table(found: Iterable[tuple[JobRecord, bool]], width: int | None) -> str:
-    """Return a line for each job, the newest first; ``False`` beside a record says that its place is away.
+    """Return a line for each job, the newest first; ``False`` marks a record whose place is unreachable.
 
     Args:
         found: records in the order of their submission.

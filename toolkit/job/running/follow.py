@@ -11,7 +11,7 @@ from toolkit.job.running.fetch import in_words, written
 from toolkit.launch.tracking import jobs, output, pace, records, states
 from toolkit.launch.tracking.follow import follow
 from toolkit.launch.tracking.slurm import JobStatus
-from toolkit.launch.tracking.worlds import all_alone
+from toolkit.launch.tracking.worlds import all_alone, same_epochs
 from toolkit.model.finding import ADVICE, KnownFault, OutputExplanation
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
@@ -116,6 +116,12 @@ def conclude(record: JobRecord, tell: Tell) -> None:
     """
     if record.state != "completed":
         raise failure(record)
+    text = jobs.kept_output(record) if record.spec.unsure else ""
+    if epoch := same_epochs(text, record.spec.ranks):
+        tell.notice(
+            f"each of the {record.spec.ranks} ranks reports `{epoch}`: "
+            f"if the program does not join its ranks, it trained {record.spec.ranks} separate models"
+        )
     figures = f"; for its figures: toolkit report {record.key}" if _has_figures(record) else ""
     tell.step(f"Job {record.id or record.key} is complete{figures}")
 

@@ -10,6 +10,10 @@ _WORLDS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """``Hello from rank 0 of 1``, ``process 0/2``, ``{"rank": 0, "size": 2``, ``rank=0 size=2``."""
+_EPOCH = re.compile(
+    r"^(\d{1,6}): (.{0,20}\bepoch\b[ \t:=\[]*\d{1,6}[ \t]*(?:/[ \t]*\d{1,6})?)", re.IGNORECASE
+)
+"""``1: Epoch 1/5``: a rank, as ``srun --label`` puts it before a line, and the epoch that it begins."""
 _MOST = 4 << 20
 
 
@@ -29,3 +33,14 @@ def all_alone(text: str, ranks: int) -> bool:
                 return False
             found += 1
     return found >= ranks
+
+
+def same_epochs(text: str, ranks: int) -> str:
+    """Return a line on an epoch that every one of ``ranks`` ranks reports; empty if one rank reports none."""
+    if ranks < 2:
+        return ""
+    told: dict[str, set[str]] = {}
+    for line in text[:_MOST].splitlines():
+        if match := _EPOCH.match(line[:2000]):
+            told.setdefault(match[2].strip(), set()).add(match[1])
+    return next((line for line, names in told.items() if len(names) >= ranks), "")

@@ -1,0 +1,129 @@
+"""Programs that were not written for toolkit, each with its command and its outcome on two nodes.
+
+``said`` is text of the job's output for a program that runs, and text of the error for one that is refused.
+``wrote`` is a file that ``toolkit jobs fetch`` copies.
+"""
+
+from dataclasses import dataclass, field
+
+DATA = """import numpy as np
+rng = np.random.default_rng(0)
+x = rng.normal(size=(256, 8)).astype("float32")
+y = (x.sum(1) > 0).astype("int32")
+"""
+NET = """import tensorflow as tf
+def build():
+    layers = tf.keras.layers
+    return tf.keras.Sequential([layers.Input(8), layers.Dense(8, "relu"), layers.Dense(2)])
+def compiled(optimizer="adam"):
+    model = build()
+    model.compile(optimizer, tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    return model
+"""
+PLAIN = f"""{DATA}{NET}model = compiled()
+model.fit(x, y, verbose=2)
+model.save('plain.keras')
+print('trained')
+"""
+HOROVOD = f"""{DATA}{NET}import horovod.tensorflow.keras as hvd
+hvd.init()
+x, y = x[hvd.rank()::hvd.size()], y[hvd.rank()::hvd.size()]
+model = compiled(hvd.DistributedOptimizer(tf.keras.optimizers.Adam(0.001 * hvd.size())))
+model.fit(x, y, verbose=0, callbacks=[hvd.callbacks.BroadcastGlobalVariablesCallback(0)])
+if hvd.rank() == 0:
+    model.save('joined.keras')
+    print('ranks:', hvd.size(), 'samples:', len(x))
+"""
+MPI = "from mpi4py import MPI\nworld = MPI.COMM_WORLD\ntotal = world.allreduce(world.rank + 1)\n"
+SAY = "if world.rank == 0:\n    print('total:', total)\n"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A folder of files and the words of ``toolkit launch`` after its options."""
+
+    files: dict[str, str]
+    words: tuple[str, ...]
+    said: str
+    runs: bool = True
+    nodes: int = 2
+    wrote: str = ""
+    options: tuple[str, ...] = field(default=())
+
+
+def refused(files, words, said, **more):
+    return Program(files, words, said, runs=False, **more)
+
+
+PROGRAMS = {
+    "keras on one node": Program({"train.py": PLAIN}, ("train.py",), "trained", nodes=1, wrote="plain.keras"),
+    "keras on two nodes": refused({"train.py": PLAIN}, ("train.py",), "never joins its ranks: 2 copies"),
+    "keras with horovod": Program(
+        {"train.py": HOROVOD}, ("train.py",), "ranks: 2 samples: 128", wrote="joined.keras"
+    ),
+    "argparse": Program(
+        {"t.py": f"import argparse\np = argparse.ArgumentParser()\np.add_argument('--epochs', type=int)\n"
+                 f"n = p.parse_args().epochs\n{MPI}if world.rank == 0:\n    print('epochs:', n, total)\n"},
+        ("t.py", "--", "--epochs", "5"), "epochs: 5 3",
+    ),
+    "its own --output and --strategy": Program(
+        {"t.py": f"import sys\n{MPI}if world.rank == 0:\n    print(sys.argv[1:])\n"},
+        ("t.py", "--", "--output", "mine", "--strategy", "x"), "['--output', 'mine', '--strategy', 'x']",
+    ),
+    "three files": Program(
+        {"main.py": "from lib.total import total\nfrom say import say\nsay(total)\n",
+         "lib/total.py": MPI, "say.py": "def say(n):\n    print('total:', n)\n"},
+        ("main.py",), "total: 3",
+    ),
+    "three files that join nothing": refused(
+        {"main.py": "from lib.net import n\nfrom say import say\nsay(n)\n", "lib/net.py": "n = 1\n",
+         "say.py": "def say(n):\n    print(n)\n"},
+        ("main.py",), "never joins its ranks",
+    ),
+    "a command": Program({"t.py": MPI + SAY}, ("--", "python", "t.py"), "total: 3"),
+    "a module": Program(
+        {"pkg/__init__.py": "", "pkg/__main__.py": "from .work import go\ngo()\n",
+         "pkg/work.py": f"{MPI}def go():\n    print('total:', total)\n"},
+        ("--", "python", "-m", "pkg"), "total: 3",
+    ),
+    "a shell script": Program(
+        {"run.sh": "set -e\npython t.py\n", "t.py": MPI + SAY}, ("--", "bash", "run.sh"), "total: 3"
+    ),
+    "a shell script that joins nothing": refused(
+        {"run.sh": "set -e\npython t.py\n", "t.py": "print(1)\n"},
+        ("--", "bash", "run.sh"), "never joins its ranks",
+    ),
+    "reads a file beside it": Program(
+        {"t.py": f"{MPI}if world.rank == 0:\n    print(open('in.txt').read(), total)\n", "in.txt": "read"},
+        ("t.py",), "read 3",
+    ),
+    "writes a file beside it": Program(
+        {"t.py": f"{MPI}if world.rank == 0:\n    open('out.csv', 'w').write('1,2')\n"},
+        ("t.py",), "", wrote="out.csv",
+    ),
+    "copies on purpose": Program(
+        {"t.py": "import os\nn = os.environ['TOOLKIT_COPY']\n"
+                 "open('mine.txt', 'w').write(n)\nprint('copy', n)\n"},
+        ("--copies", "t.py"), "copy 1", wrote="copy-1/mine.txt",
+    ),
+    "a typo": refused({"t.py": f"{MPI}pritn(total)\n"}, ("t.py",), "t.py:4: the name `pritn` is not defined"),
+    "a fault of syntax": refused({"t.py": f"{MPI}print(total\n"}, ("t.py",), "t.py:4: '(' was never closed"),
+    "a missing import": refused({"t.py": f"import cv2\n{MPI}"}, ("t.py",), "has no module `cv2`"),
+    "a misspelt import": refused({"t.py": f"import numpyy\n{MPI}"}, ("t.py",), "did you mean numpy?"),
+    "a notebook export": refused(
+        {"t.py": f"get_ipython().run_line_magic('matplotlib', 'inline')\n{MPI}"}, ("t.py",), "get_ipython"
+    ),
+    "a misspelt command": refused({"t.py": MPI}, ("--", "pyhton", "t.py"), "no command `pyhton`"),
+    "an ignored file": refused(
+        {"t.py": MPI, "in.csv": "1", ".gitignore": "*.csv\n"},
+        ("t.py", "--", "in.csv"), "in.csv does not travel",
+    ),
+    "an option of trainers": refused(
+        {"t.py": MPI}, ("--strategy", "horovod", "t.py"), "only a trainer has it"
+    ),
+    "pytorch without torch in the image": refused(
+        {"t.py": "import torch\nimport torch.distributed as dist\ndist.init_process_group('gloo')\n"},
+        ("t.py",), "has no module `torch`",
+    ),
+    "too large": refused({"t.py": MPI, "big.bin": "SIZE:300000000"}, ("t.py",), "its largest files"),
+}  # fmt: skip
