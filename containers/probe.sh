@@ -141,7 +141,8 @@ variables='
             next
         }
         name ~ /^(OMPI_MCA_|PMIX_MCA_|PRTE_MCA_)/ ||
-        name ~ /^(OPAL_PREFIX|OPAL_LIBDIR|PMIX_PREFIX|PMIX_INSTALL_PREFIX|PRTE_PREFIX|PMIX_VERSION|SLURM_MPI_TYPE)$/ {
+        name ~ /^(OPAL_PREFIX|OPAL_LIBDIR|PMIX_PREFIX|PMIX_INSTALL_PREFIX|PRTE_PREFIX|PMIX_VERSION|SLURM_MPI_TYPE)$/ ||
+        name ~ /^(APPTAINER|SINGULARITY)(_BIND|_BINDPATH|ENV_LD_LIBRARY_PATH)$/ {
             print
             next
         }

@@ -30,3 +30,18 @@ def test_a_value_that_no_rule_reads_is_left_out(name):
 )  # fmt: skip
 def test_a_value_that_rules_read_is_kept(name, value):
     assert public({name: value}) == {name: value}
+
+
+def test_folders_that_a_module_binds_are_kept_and_personal_ones_are_masked():
+    given = {
+        "SINGULARITY_BIND": "/opt/cray,/var/spool,/scratch/~/x",
+        "APPTAINERENV_LD_LIBRARY_PATH": "/opt/cray/pe/lib64:/home/ada/lib:relative",
+        "SINGULARITYENV_FOO": "/opt/x",
+        "APPTAINER_BINDPATH": "",
+    }
+    assert public(given) == {
+        "SINGULARITY_BIND": "/opt/cray,/var/spool,-",
+        "APPTAINERENV_LD_LIBRARY_PATH": "/opt/cray/pe/lib64:-:-",
+        "SINGULARITYENV_FOO": "",
+        "APPTAINER_BINDPATH": "",
+    }

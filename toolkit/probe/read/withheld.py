@@ -18,6 +18,11 @@ _RANDOM = re.compile(r"(?=[A-Za-z_-]*[0-9])(?=[0-9_-]*[A-Za-z])[A-Za-z0-9_-]{20,
 """A run of letters and digits as keys have it; the longest word of a list of components has 16 letters."""
 
 _LONGEST = 200
+_MOST = 4000
+_LISTS = {"_BIND": ",", "_BINDPATH": ",", "ENV_LD_LIBRARY_PATH": ":"}
+"""Variables of the container runtime that name folders of a site's module, and what separates them; a folder
+that may tell who the user is becomes ``-``."""
+_OF_RUNTIME = re.compile(rf"(?:APPTAINER|SINGULARITY)({'|'.join(_LISTS)})")
 
 
 def public(variables: Mapping[str, str], prefix: str = "") -> dict[str, str]:
@@ -26,9 +31,20 @@ def public(variables: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     Args:
         prefix: what a name lacks of that of a variable, as ``OMPI_MCA_`` in a file of parameters.
     """
-    return {
-        name: value if _may_be_kept(f"{prefix}{name}", value) else "" for name, value in variables.items()
-    }
+    return {name: _kept(f"{prefix}{name}", value) for name, value in variables.items()}
+
+
+def _kept(name: str, value: str) -> str:
+    found = _OF_RUNTIME.fullmatch(name)
+    if found is None:
+        return value if _may_be_kept(name, value) else ""
+    sign = _LISTS[found[1]]
+    parts = value[:_MOST].split(sign) if value else ()
+    return sign.join(part if _is_of_system(part) else "-" for part in parts)
+
+
+def _is_of_system(part: str) -> bool:
+    return part.startswith("/") and not _PERSONAL.search(part) and not _RANDOM.search(part)
 
 
 def _may_be_kept(name: str, value: str) -> bool:
