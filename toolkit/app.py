@@ -153,6 +153,7 @@ def doctor(
 
 def launch(
     program: str | Sequence[str] | None = None,
+    /,
     *,
     follow: bool = False,
     tell: Tell | None = None,
@@ -187,7 +188,11 @@ def launch(
 
 
 def script(
-    program: str | Sequence[str] | None = None, *, tell: Tell | None = None, **options: Unpack[LaunchOptions]
+    program: str | Sequence[str] | None = None,
+    /,
+    *,
+    tell: Tell | None = None,
+    **options: Unpack[LaunchOptions],
 ) -> str:
     """Return the job script that :func:`launch` would submit, as ``toolkit launch --dry-run`` does.
 

@@ -44,7 +44,7 @@ steps=0
 start() {
     local rank status=0 pids=()
     for ((rank = 0; rank < 2; rank++)); do
-        SLURM_JOB_ID=$$ SLURM_STEP_ID=$steps SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=$rank SLURM_LOCALID=$rank \
+        SLURM_JOB_ID=$$ SLURM_STEP_ID=$steps SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=2 SLURM_PROCID=$rank SLURM_LOCALID=$rank SLURM_NODEID=0 \
         SLURM_STEP_NODELIST="${HOSTNAME%%.*}" SLURMD_NODENAME="${HOSTNAME%%.*}" \
         singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \

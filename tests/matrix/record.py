@@ -189,9 +189,26 @@ def _images(images: dict[str, ImageRecord]) -> str:
     return f'{{"schema": "{SCHEMA}",\n"images": {facts}}}\n'
 
 
+_NEW = {"plan": {"program": "mpi", "starter": ""}, "request": {"program": None, "command": [], "joins": []}}
+"""Fields that came after the first cells; where they have these values they are not written."""
+
+
+def _line(cell: Cell) -> dict[str, Any]:
+    """Return a cell as it is written."""
+    line: dict[str, Any] = msgspec.to_builtins(cell)
+    for part, fields in _NEW.items():
+        line[part] = {n: v for n, v in line[part].items() if n not in fields or list_of(v) != fields[n]}
+    return line
+
+
+def list_of(value: Any) -> Any:
+    """Return a tuple as a list, and any other value as it is."""
+    return list(value) if isinstance(value, tuple) else value
+
+
 def _cluster(name: str, host: HostFacts, cells: list[Cell]) -> str:
     facts = json.dumps(msgspec.to_builtins(host), indent=1, sort_keys=True)
-    lines = msgspec.to_builtins(sorted(cells, key=lambda cell: cell.name))
+    lines = [_line(cell) for cell in sorted(cells, key=lambda cell: cell.name)]
     rows = ",\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
     return (
         f'{{"schema": "{SCHEMA}",\n"name": {json.dumps(name)},\n"host": {facts},\n"cells": [\n{rows}\n]}}\n'

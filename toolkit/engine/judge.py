@@ -43,8 +43,7 @@ def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Findin
 
 def weigh(case: Case, rules: tuple[Rule, ...]) -> Judged:
     """Ask the rules about one launch; its findings wait until it is known which other ways work."""
-    mode = case.mode
-    answers = tuple(a for r in rules if mode in r.modes if (a := _ask(case, r)))
+    answers = tuple(a for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
     said = _outcome(case, answers)
     rests, outside = basis(case)
     return Judged(case, answers, msgspec.structs.replace(said, basis=rests, beyond=outside))

@@ -3,10 +3,15 @@
 from toolkit.engine.case import Case
 from toolkit.engine.proposal import AGENT
 from toolkit.engine.words import mpi_name, plain
+from toolkit.program import named
 
 
 def praise(case: Case) -> str:
     """Return the reason for ``ok``, for a person."""
+    return _by_mpi(case) if named(case.plan.program).BY_MPI else _without_mpi(case)
+
+
+def _by_mpi(case: Case) -> str:
     mpi = mpi_name(case.image_facts.mpi)
     if case.request.alone and case.mode != "mpirun-container":
         return f"one rank, which needs no other; the image has {mpi}"
@@ -31,6 +36,16 @@ def praise(case: Case) -> str:
             return f"{mpi} starts its own ranks; the script starts its daemons on the other nodes, by srun"
         case _:
             return f"{mpi} starts its own ranks on one node"
+
+
+def _without_mpi(case: Case) -> str:
+    """Say why a program works that needs no MPI."""
+    title = named(case.plan.program).TITLE
+    if not case.plan.wrapper:
+        return f"{title} needs nothing of the launcher"
+    if case.plan.starter:
+        return f"srun starts {case.plan.starter} on each node, and the job script tells it the other nodes"
+    return f"the job script tells each rank of {title} its number and its peers; no MPI is needed"
 
 
 def _loaded(case: Case) -> str:

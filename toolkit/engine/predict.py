@@ -17,8 +17,10 @@ from toolkit.knowledge.pmix import releases
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.fix import LaunchFix
-from toolkit.model.prediction import MODES, Mode, Plan, Prediction, Request, Verdict
+from toolkit.model.prediction import Mode, Plan, Prediction, Request, Verdict
 from toolkit.model.site import Site
+from toolkit.program import horovod
+from toolkit.program.choose import best_modes, modes_of
 
 RANKING: tuple[Mode, ...] = (
     "srun-pmix",
@@ -31,6 +33,9 @@ RANKING: tuple[Mode, ...] = (
 """Best first: srun works on several nodes, carries the fabric of the image, needs no MPI on the host and
 leaves placement to Slurm. Gloo serves Horovod alone: it is taken only where it is asked for, as nobody
 knows here what the command is."""
+
+_OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
+"""Modes of programs without MPI, which only apply to an image that has such a program."""
 
 _SEVERITIES = ("error", "warning", "info")
 _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
@@ -50,25 +55,26 @@ def predict(
     site: Site | None = None,
     fix: LaunchFix | None = None,
 ) -> Verdict:
-    """Judge every launch mode, as it would be launched, and choose the best one that works.
+    """Judge every launch mode that applies to the program, as it would be launched, and choose the best one.
 
     ``request.mode``, or the mode of a ``fix``, narrows the choice to one mode; all are judged, so that the
     user sees the others.
     """
-    plans = (plan(host, image, request, mode, site, fix) for mode in MODES)
+    asked = fix.mode if fix else request.mode
+    wanted = msgspec.structs.replace(request, mode=asked)
+    plans = (plan(host, image, request, mode, site, fix) for mode in modes_of(image, wanted))
     judged = [_judged(host, image, request, made) for made in plans]
     predictions = tuple(one.prediction for one in judged)
     # Only now is it known which other way a fix may name.
-    works = working(predictions)
-    found = _merged(finding for one in judged for finding in one.findings(works))
-    asked = fix.mode if fix else request.mode
+    works = working(predictions, best_modes(image, wanted))
+    found = _merged((finding for one in judged for finding in one.findings(works)), len(judged))
     return Verdict(predictions=predictions, findings=found, chosen=_choose(works, asked))
 
 
-def working(predictions: tuple[Prediction, ...]) -> tuple[Mode, ...]:
-    """Return the ways that are predicted to work, best first."""
+def working(predictions: tuple[Prediction, ...], best: tuple[Mode, ...] = ()) -> tuple[Mode, ...]:
+    """Return the ways that are predicted to work, best first; ``best`` are the modes made for the program."""
     works = {p.mode for p in predictions if p.outcome == "ok"}
-    return tuple(mode for mode in (*RANKING, "gloo") if mode in works)
+    return tuple(mode for mode in dict.fromkeys((*best, *RANKING, *_OTHERS, "gloo")) if mode in works)
 
 
 def foresee(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Prediction:
@@ -131,22 +137,22 @@ def case_of(host: HostFacts, image: ImageFacts, request: Request, made: Plan) ->
 
 
 def _choose(works: tuple[Mode, ...], asked: Mode | None) -> Mode | None:
-    wanted = (asked,) if asked else RANKING
+    wanted = (asked,) if asked else (*RANKING, *_OTHERS)
     return next((mode for mode in works if mode in wanted), None)
 
 
-def _merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Join what one rule said of several modes, and sort by severity."""
+def _merged(findings: Iterable[Finding], modes: int) -> tuple[Finding, ...]:
+    """Join what one rule said of several of so many modes, and sort by severity."""
     by_key: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         key = (finding.id, finding.title)
         if earlier := by_key.get(key):
-            finding = _joined(earlier, finding)  # noqa: PLW2901 - the joined one takes its place
+            finding = _joined(earlier, finding, modes)  # noqa: PLW2901 - the joined one takes its place
         by_key[key] = finding
     return tuple(sorted(by_key.values(), key=lambda f: (_SEVERITIES.index(f.severity), f.undecided)))
 
 
-def _joined(one: Finding, other: Finding) -> Finding:
+def _joined(one: Finding, other: Finding, judged: int) -> Finding:
     modes = (*one.modes, *other.modes)
     return Finding(
         id=one.id,
@@ -155,7 +161,7 @@ def _joined(one: Finding, other: Finding) -> Finding:
         evidence=tuple(dict.fromkeys((*one.evidence, *other.evidence))),
         fix=one.fix,
         source=one.source,
-        modes=() if len(modes) == len(MODES) else modes,
+        modes=() if len(modes) == judged else modes,
         undecided=one.undecided,
     )
 
@@ -166,14 +172,14 @@ def examine(host: HostFacts) -> tuple[Finding, ...]:
     rules = tuple(rule for rule in RULES if _is_of_host(rule))
     # The smallest job that needs its ranks to find each other: what else is asked for is not known here.
     request = Request(nodes=1, ranks_per_node=2)
-    judged = [weigh(Case(host, image, request, plan(host, image, request, m)), rules) for m in MODES]
+    judged = [weigh(Case(host, image, request, plan(host, image, request, m)), rules) for m in horovod.MODES]
     advice = {r.id for r in rules if r.advice}
     # Whatever else works is a matter of the image, too.
     offers = tuple(m for m in working(tuple(one.prediction for one in judged)) if m in _OFFERED)
-    found = _merged(f for one in judged for f in one.findings(offers))
+    found = _merged((f for one in judged for f in one.findings(offers)), len(judged))
     # What nobody could tell of one way, or for advice, is no news of the host.
     told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))
-    return _merged(_milder(finding) for finding in told)
+    return _merged((_milder(finding) for finding in told), len(judged))
 
 
 def _is_of_host(rule: Rule) -> bool:

@@ -31,7 +31,9 @@ from toolkit.knowledge import counts
 from toolkit.knowledge.fabric import fabrics_of
 from toolkit.knowledge.mpi import Namespaces
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
-from toolkit.model.prediction import Mode, Plan, Request
+from toolkit.model.prediction import Mode, Plan, ProgramName, Request
+from toolkit.program import named
+from toolkit.program.choose import program_for, starter_of
 from toolkit.versions import within
 
 _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
@@ -39,6 +41,8 @@ _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
 _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 GLOO_FILE = "toolkit-gloo.py"
 """What wires up ranks in an image that has no trainers of toolkit; a job script makes it in its folder."""
+RANKS_FILE = "toolkit-ranks.sh"
+"""What tells a rank its place and where the others are; a job script makes it in its folder."""
 AGENT = "toolkit-agent"
 """What mpirun inside a container calls in place of ssh; a job script makes it in its folder."""
 ISOLATED = "isolated"
@@ -48,6 +52,9 @@ ISOLATED = "isolated"
 def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
     """Return the plan for ``mode``, whether or not it will work; rules judge that."""
     inside = mode == "mpirun-container"
+    program = program_for(image, request, mode)
+    if not named(program).BY_MPI:
+        return _without_mpi(host, image, request, mode, program)
     return Plan(
         mode=mode,
         launcher=_launcher(host, image, request, mode),
@@ -67,13 +74,32 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
     )
 
 
+def _without_mpi(
+    host: HostFacts, image: ImageFacts, request: Request, mode: Mode, program: ProgramName
+) -> Plan:
+    """Return the plan for a program whose ranks do not ask an MPI for each other."""
+    starter = starter_of(program, request.command)
+    return Plan(
+        mode=mode,
+        launcher=_launcher(host, image, request, mode),
+        inside=mode == "mpirun-container",
+        container=(*_by_runtime(host, image), *_driver(host, image), *_left_out(host)),
+        env=dict(request.env),
+        unset=harmful(host),
+        binds=_binds(host),
+        wrapper=("sh", RANKS_FILE) if named(program).peers(starter) else (),
+        program=program,
+        starter=starter,
+    )
+
+
 def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     match mode:
         case "srun-pmix":
             return ("srun", f"--mpi={pmix_type(host) or 'pmix'}")
         case "srun-pmi2":
             return ("srun", "--mpi=pmi2")
-        case "srun-none" | "gloo":
+        case "srun-none" | "gloo" | "torch" | "jax" | "tf-config":
             return ("srun", "--mpi=none")
         case "bind":
             return _launcher_of_mounted(host, mounted_mpi(host, image))

@@ -6,10 +6,12 @@ from enum import IntEnum
 
 from toolkit.engine.case import Case
 from toolkit.model.finding import Severity
-from toolkit.model.prediction import MODES, Mode, Outcome
+from toolkit.model.prediction import MODES, MPI_MODES, Mode, Outcome, Plan, ProgramName
+from toolkit.program import ALL, named
 
-MPI_MODES: tuple[Mode, ...] = tuple(mode for mode in MODES if mode != "gloo")
-"""Modes in which ranks find each other through MPI."""
+__all__ = ["MPI_MODES", "TRY_IT", "Check", "Hit", "LaunchStage", "Rule", "rule"]
+
+_NO_MPI: frozenset[Mode] = frozenset(mode for p in ALL if not p.BY_MPI for mode in p.MODES) - set(MPI_MODES)
 
 TRY_IT = "try it: toolkit doctor IMAGE --live --mode MODE"
 """What to do about a launch of which nobody knows what becomes of it."""
@@ -83,6 +85,8 @@ class Rule:
     ``advice`` marks a rule that never changes an outcome, so that it may stay undecided.
     ``instead`` are other ways of launching that mend it: the best of them that works is named before ``fix``,
     which names none, as a rule sees one way only and does not know whether another works.
+    ``programs`` are those that it is about. Empty, it is about all if one of its modes needs no MPI, and
+    else about those that find their ranks through MPI.
     """
 
     id: str
@@ -95,6 +99,15 @@ class Rule:
     modes: tuple[Mode, ...] = MODES
     advice: bool = False
     instead: tuple[Mode, ...] = ()
+    programs: tuple[ProgramName, ...] = ()
+
+    def concerns(self, plan: Plan) -> bool:
+        """Return whether the rule is about a launch."""
+        if plan.mode not in self.modes:
+            return False
+        if self.programs:
+            return plan.program in self.programs
+        return named(plan.program).BY_MPI or bool(_NO_MPI & set(self.modes))
 
 
 def rule(
@@ -108,10 +121,11 @@ def rule(
     modes: tuple[Mode, ...] = MODES,
     advice: bool = False,
     instead: tuple[Mode, ...] = (),
+    programs: tuple[ProgramName, ...] = (),
 ) -> Callable[[Check], Rule]:
     """Make a rule of a function; registering it is a line in :mod:`toolkit.engine.registry`."""
 
     def made(check: Check) -> Rule:
-        return Rule(id, title, severity, fix, source, check, facts, modes, advice, instead)
+        return Rule(id, title, severity, fix, source, check, facts, modes, advice, instead, programs)
 
     return made

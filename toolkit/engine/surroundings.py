@@ -79,6 +79,8 @@ def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -
         found = {"NCCL_SOCKET_IFNAME": site.network} if request.gpus else {}
         if plan.mode == "gloo":
             found["HOROVOD_GLOO_IFACE"] = site.network
+        if plan.program == "torch":
+            found["GLOO_SOCKET_IFNAME"] = site.network
         if site.fabric.lower() == "ethernet":
             found["UCX_NET_DEVICES"] = site.network
         return found

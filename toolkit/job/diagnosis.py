@@ -4,11 +4,13 @@ import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from toolkit.engine.predict import predict
 from toolkit.job.facts import facts_of
 from toolkit.job.places import Where
 from toolkit.job.request.layering import announce, asked
-from toolkit.job.sight import view, view_of
+from toolkit.job.sight import joins_of, view, view_of
 from toolkit.launch.loaded import with_runtime
 from toolkit.launch.request import layers
 from toolkit.launch.request.layers import OPTION
@@ -76,6 +78,7 @@ def wanted(
     layers.checked({"nodes": nodes, "ranks_per_node": ranks_per_node, "mode": mode}, OPTION, {}, strict=True)
     if not site and not job_file:
         request = Request(nodes=nodes or NODES, ranks_per_node=ranks_per_node or 1, mode=mode)
+        request = msgspec.structs.replace(request, command=command, joins=joins_of(command))
         words = _runtime_words(runtime)
         return LaunchRequest(request, words=words, view=view(command), runtime=runtime or "")
     said = {"image": image, "site": site, "partition": partition, "ranks_per_node": ranks_per_node}
@@ -90,7 +93,11 @@ def wanted(
     spec = specify(made.job, JobPaths(folder, image))
     words = (*(("--site", site) if site else ()), *(("--job", job_file) if job_file else ()))
     words += _runtime_words(runtime)
-    request = request_of(spec, made.job.env or {}, made.job.mode, made.site)
+    request = request_of(
+        spec, made.job.env or {}, made.job.mode, made.site, made.job.program, joins_of(command)
+    )
+    if not seen.command:  # the command is a placeholder
+        request = msgspec.structs.replace(request, command=())
     return LaunchRequest(request, made.site, spec.modules, words, seen, spec.runtime)
 
 

@@ -24,7 +24,7 @@ from toolkit.launch.tracking import records, submission
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.live import Live, Trial
-from toolkit.model.prediction import Mode, Prediction, Request, Verdict
+from toolkit.model.prediction import MPI_MODES, Mode, Prediction, Request, Verdict
 from toolkit.model.progress import Tell
 from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
@@ -85,7 +85,7 @@ def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, Host
         tell.step(f"Reading {asked.image.name} and asking {runner.place} what it has")
         found = look(runner, asked.image.resolve(), None, tell, remote=False)
         image, host = found.facts, probe(runner, of_job(asked.partition))
-        request = Request(nodes=asked.nodes, ranks_per_node=asked.ranks_per_node)
+        request = Request(nodes=asked.nodes, ranks_per_node=asked.ranks_per_node, program="mpi")
         verdict = predict(host, image, request)
         bench = _bench(asked, where, runner, host, found, demand, tell)
         trials = tuple(_try(bench, verdict.of(mode)) for mode in _modes(asked, verdict))
@@ -103,8 +103,8 @@ def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, Host
 
 
 def _check(asked: TrialRequest) -> None:
-    if "gloo" in asked.modes:
-        raise BadInput("--live --mode gloo: it runs no MPI, which is what is tried here")
+    if without := [mode for mode in asked.modes if mode not in MPI_MODES]:
+        raise BadInput(f"--live --mode {without[0]}: it runs no MPI, which is what is tried here")
     if not asked.image.is_file():
         what = "a folder; turn it into a SIF file" if asked.image.is_dir() else "no such file"
         raise BadInput(f"{asked.image}: {what}")
@@ -115,9 +115,8 @@ def _modes(asked: TrialRequest, verdict: Verdict) -> list[Mode]:
     """Return the modes to try: those that were named, else the engine's choice, else the first possible."""
     if asked.modes:
         return list(dict.fromkeys(asked.modes))
-    possible: list[Mode] = [p.mode for p in verdict.predictions if p.plan and p.mode != "gloo"]
-    chosen = verdict.chosen if verdict.chosen != "gloo" else None
-    return [chosen] if chosen else possible[:1] or [verdict.predictions[0].mode]
+    possible: list[Mode] = [p.mode for p in verdict.predictions if p.plan]
+    return [verdict.chosen] if verdict.chosen else possible[:1] or [verdict.predictions[0].mode]
 
 
 def _bench(
@@ -178,7 +177,7 @@ def _job(bench: _Bench, mode: Mode) -> tuple[JobRecord, str]:
         binds=(apptainer.bind(folder),),
         preflight=False,
     )
-    verdict = predict(bench.host, bench.image, request_of(spec, spec.env, mode, None))
+    verdict = predict(bench.host, bench.image, request_of(spec, spec.env, mode, None, "mpi"))
     choice = choose(verdict, mode, force=True)
     record = msgspec.structs.replace(
         to_record(bench.runner.place, spec, choice, bench.cleared),

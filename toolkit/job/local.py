@@ -14,7 +14,7 @@ from toolkit.job.request.gate import clear, demand_of
 from toolkit.job.request.inputs import look, startable
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import directory
-from toolkit.job.sight import view_of
+from toolkit.job.sight import joins_of, view_of
 from toolkit.job.submit import Call, Opener
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import plan
@@ -75,7 +75,12 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     )
     spec = copied(spec, sources.code) if call.copies else spec
     env = dict(job.env or {})
-    choice = choose_here(host, facts, request_of(spec, env, job.mode, None), force=call.force)
+    choice = choose_here(
+        host,
+        facts,
+        request_of(spec, env, job.mode, None, job.program, joins_of(job.command or ())),
+        force=call.force,
+    )
     runtime = plan.runtime_of(host)
     text = local_script(spec, choice.plan, choice.because, runtime, facts)
     return runner, Prepared(to_record(runner.place, spec, choice, cleared), text, (), runtime, hidden(env))

@@ -84,7 +84,7 @@ def prepared(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: boo
     folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or target.base
     _check_runtime(loaded.command_of(target.host, site, job.runtime or ""))
     spec = _spec(specify(job, JobPaths(target.run(notebook.NAME), target.there)), asking, folder, facts)
-    choice = _launch(target.host, facts, request_of(spec, job.env or {}, notebook.MODE, site), site)
+    choice = _launch(target.host, facts, request_of(spec, job.env or {}, notebook.MODE, site, "serial"), site)
     return prepare.prepared(target, asking.job, spec, choice, _WHY, asking.job.notes())
 
 

@@ -30,7 +30,7 @@ from toolkit.job.request.inputs import (
 )
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import directory, find_image, image_there, login_variable, program_file
-from toolkit.job.sight import view_of
+from toolkit.job.sight import joins_of, view_of
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import choose, script
 from toolkit.launch.jobscript.choose import ModeChoice
@@ -177,7 +177,8 @@ def prepare(
         unsure=sources.code is not None and sources.code.facts.serial is None and not flags.copies,
     )
     spec = copied(spec, sources.code) if flags.copies else spec
-    request = request_of(spec, job.env or {}, job.mode, site)
+    joins = joins_of(job.command or ())
+    request = request_of(spec, job.env or {}, job.mode, site, job.program, joins)
     choice = _chosen(asked, flags, sources.fix, target.host, image, request, tell)
     tell_idle(target.image.name, spec, site, target.host, image, tell)
     notes = asked.notes(explain=flags.explain)

@@ -29,14 +29,14 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.jobfile import JobFile
-from toolkit.model.prediction import Outcome, Prediction, Request
+from toolkit.model.prediction import Outcome, Prediction, ProgramName, Request
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
 from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
 
-_NEW = ("trainer", "image", "runtime", "mode", "data", "directory", "site")
+_NEW = ("trainer", "image", "runtime", "mode", "program", "data", "directory", "site")
 """What makes another job of it, of which nothing would be known."""
 
 
@@ -70,7 +70,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     tell.step(f"Asking {runner.place} what it has")
     host = loaded.with_runtime(probe(runner, of_job(spec.partition)), site, spec.modules, spec.runtime)
     image = facts or _beside(runner, record)
-    request = request_of(spec, {**spec.env, **secrets}, record.mode, site)
+    request = request_of(spec, {**spec.env, **secrets}, record.mode, site, _program(record))
     if image:
         verdict = predict(host, image, request, site, record.fix)
         # That it worked counts for more than what is predicted of it.
@@ -85,6 +85,11 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     runtime = loaded.command_of(host, site, spec.runtime)
     text = script.job_script(spec, choice.plan, because, runtime, site, image, (cleared.note,))
     return Prepared(made, text, (), runtime, secrets)
+
+
+def _program(record: JobRecord) -> ProgramName | None:
+    """Return the program of a record; ``None`` if it uses MPI, as in older records."""
+    return None if record.plan.program == "mpi" else record.plan.program
 
 
 def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site | None) -> ModeChoice:

@@ -30,6 +30,17 @@ def view(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
     )
 
 
+def joins_of(command: Sequence[str]) -> frozenset[str]:
+    """Return how the Python script that a command names joins its ranks; empty if this machine has none."""
+    for word in command:
+        path = Path(word)
+        if word.endswith(_SUFFIX) and path.is_file() and path.stat().st_size <= _MOST_TEXT:
+            from toolkit.program.script import read_script
+
+            return read_script(path).joins
+    return frozenset()
+
+
 def _script(command: Sequence[str]) -> str | None:
     """Return the text of the first Python script of this machine that a command names."""
     for word in command:

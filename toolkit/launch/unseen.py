@@ -87,7 +87,7 @@ def script_of(
     fix: Fix | None = None,
 ) -> tuple[Plan, str]:
     """Return the plan of a launch at a site of which no facts are known, and its script."""
-    request = request_of(spec, job.env or {}, mode, site)
+    request = request_of(spec, job.env or {}, mode, site, job.program)
     command = spec.runtime or site.container.command
     made = plan(_host(site, command), image, request, mode, site, fix.launch if fix else None)
     return made, script.job_script(spec, made, because, command, site, image, notes)

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from toolkit.launcher import mpirun, pals, srun
+from toolkit.launcher.ranks import RankPlace
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan, Request
@@ -14,6 +15,8 @@ class Launcher(Protocol):
 
     COMMAND: str
     """The program that is called."""
+    RANK: RankPlace
+    """Where a rank finds its own place."""
 
     def words(
         self, planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None

@@ -1,11 +1,19 @@
 """``mpirun`` of Open MPI, Hydra (MPICH) and Intel MPI, on the host or in the container; pure."""
 
+from toolkit.launcher.ranks import RankPlace
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Request
 from toolkit.model.site import Site
 
 COMMAND = "mpirun"
+
+RANK = RankPlace(
+    "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}",
+    "${OMPI_COMM_WORLD_LOCAL_RANK:-$MPI_LOCALRANKID}",
+    "$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / local_ranks))",
+)
+"""mpirun(1) of Open MPI; Hydra sets ``PMI_RANK`` and ``MPI_LOCALRANKID`` (pmodels/mpich:src/pm/hydra)."""
 
 
 def words(

@@ -5,12 +5,16 @@ NCAR/mpibind. Ranks reach the launcher through ``PMI_*`` variables and ``/var/ru
 profile binds.
 """
 
+from toolkit.launcher.ranks import RankPlace
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Request
 from toolkit.model.site import Site
 
 NAME, COMMAND = "pals", "mpiexec"
+
+RANK = RankPlace("$PALS_RANKID", "$PALS_LOCAL_RANKID", "$PALS_NODEID")
+"""HPE's mpiexec(1) of PALS; ALCF user guide for Polaris, "Running Jobs"."""
 
 
 def words(

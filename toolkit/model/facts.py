@@ -343,6 +343,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Version of PyTorch."""
     pytorch_cuda: str | None = None
     """CUDA that PyTorch was built for; ``absent`` where it was built without."""
+    jax: str | None = None
+    """Version of JAX."""
     cuda: str | None = None
     """Version of the CUDA runtime library in the image."""
     cudnn: str | None = None

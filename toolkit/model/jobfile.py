@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypedDict, get_args
 
 import msgspec
 
-from toolkit.model.prediction import MODES, Mode
+from toolkit.model.prediction import MODES, PROGRAMS, Mode, ProgramName
 from toolkit.model.runtime import NAMES
 
 Strategy = Literal["single", "horovod", "mirrored", "multiworker", "mpi-aggregate", "hybrid", "ps"]
@@ -114,6 +114,7 @@ FIELDS: tuple[JobField, ...] = (
     JobField("modules", "Load a module in the job", option="--module", metavar="NAME", many=True, queue=True),
     JobField("sbatch", "Add an #SBATCH line: --sbatch=--hold", metavar="OPTION", many=True, queue=True),
     JobField("mode", "Launch mode, in place of the engine's choice", choices=MODES),
+    JobField("program", "What the ranks find each other by", choices=PROGRAMS),
     JobField("strategy", "How a trainer is distributed", choices=get_args(Strategy)),
     JobField("data", "Folder of the data set on this machine, or cluster:NAME", metavar="DIR"),
     JobField("directory", "Folder on the cluster for images, data and runs", metavar="DIR"),
@@ -147,6 +148,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     runtime: str | None = None
     site: str | None = None
     mode: Mode | None = None
+    program: ProgramName | None = None
     strategy: Strategy | None = None
     data: str | None = None
     directory: str | None = None
@@ -207,6 +209,7 @@ class JobFields(TypedDict, total=False):
     runtime: str
     site: str
     mode: Mode
+    program: ProgramName
     strategy: Strategy
     data: str | os.PathLike[str]
     directory: str

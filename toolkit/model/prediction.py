@@ -6,10 +6,32 @@ import msgspec
 
 from toolkit.model.finding import Finding
 
-Mode = Literal["srun-pmix", "srun-pmi2", "srun-none", "mpirun-host", "mpirun-container", "bind", "gloo"]
+Mode = Literal[
+    "srun-pmix",
+    "srun-pmi2",
+    "srun-none",
+    "mpirun-host",
+    "mpirun-container",
+    "bind",
+    "gloo",
+    "torch",
+    "jax",
+    "tf-config",
+]
 """Ways to start ranks that can be judged and launched; design words, kept for life."""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
+
+MPI_MODES: tuple[Mode, ...] = MODES[: MODES.index("gloo")]
+"""Modes in which the ranks can find each other through MPI."""
+
+ProgramName = Literal["mpi", "horovod", "torch", "jax", "tf-config", "serial"]
+"""How the ranks of a program find each other; a module of :mod:`toolkit.program` each."""
+
+PROGRAMS: tuple[ProgramName, ...] = get_args(ProgramName)
+
+Starter = Literal["", "torchrun", "accelerate", "deepspeed"]
+"""What starts the ranks of a node, if the user's command does."""
 
 Outcome = Literal[
     "ok",
@@ -38,7 +60,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     around it; without one an mpirun starts its ranks by itself, on this machine. ``env`` is set inside
     the container, ``binds`` are ``SRC[:DST[:OPTS]]``, ``workdir`` is a folder in it. ``cpus_per_rank``
     counts cores; ``cpu_bind`` and ``gpu_bind`` are srun's words. ``gpus`` says that ranks get GPUs.
-    ``directory`` is the folder of the run, empty if none is known.
+    ``directory`` is the folder of the run, empty if none is known. ``program`` is what the user says that
+    it is, ``command`` what each rank runs, ``joins`` what its script joins its ranks with; each is ``None``
+    or empty if it is unknown.
     """
 
     nodes: int = 2
@@ -56,6 +80,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     directory: str = ""
     user_site: bool = False
     """Python reads the packages of the home folder, which the plan otherwise leaves out."""
+    program: ProgramName | None = None
+    command: tuple[str, ...] = ()
+    joins: frozenset[str] = frozenset()
 
     @property
     def alone(self) -> bool:
@@ -71,7 +98,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     within the container (``mpirun-container``), else it runs on the host and starts the container.
     ``container`` holds options for ``singularity exec``. ``env`` is set inside the container,
     ``unset`` names host variables that must not reach it. ``binds`` are ``SRC[:DST[:OPTS]]``.
-    ``wrapper`` holds words in front of the ranks' command, inside the container.
+    ``wrapper`` holds words in front of the ranks' command, inside the container. ``program`` says how the
+    ranks find each other; ``starter`` is what the launcher starts once a node, in place of the ranks.
     """
 
     mode: Mode
@@ -82,6 +110,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     unset: tuple[str, ...] = ()
     binds: tuple[str, ...] = ()
     wrapper: tuple[str, ...] = ()
+    program: ProgramName = "mpi"
+    starter: Starter = ""
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,3 +159,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, mode: Mode) -> Prediction:
         """Return the prediction for ``mode``."""
         return next(p for p in self.predictions if p.mode == mode)
+
+    def ok(self, mode: Mode) -> bool:
+        """Return whether ``mode`` applies to the program and is predicted to work."""
+        return any(p.mode == mode and p.outcome == "ok" for p in self.predictions)

@@ -238,6 +238,7 @@ def _learning(image: ImageFacts | None) -> str:
     named = (
         ("TensorFlow", image.tensorflow),
         ("PyTorch", image.pytorch),
+        ("JAX", image.jax),
         ("Horovod", image.horovod),
         ("mpi4py", image.mpi4py),
         ("Python", image.python),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import get_args
 
-from toolkit.engine.proposal import AGENT, GLOO_FILE
+from toolkit.engine.proposal import AGENT, GLOO_FILE, RANKS_FILE
 from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
@@ -58,7 +58,7 @@ def typed(plan: Plan, host: HostFacts, request: Request) -> list[str]:
 
     Where a launch needs files that a job script makes in its folder, it is toolkit that has to be called.
     """
-    if AGENT in plan.launcher or GLOO_FILE in plan.wrapper:
+    if AGENT in plan.launcher or {GLOO_FILE, RANKS_FILE} & set(plan.wrapper) or plan.starter:
         gpus = ["--gpus-per-node", str(len(host.gpus))] if host.gpus and "--nv" in plan.container else []
         words = ["toolkit", "launch", "--mode", plan.mode, "--image", "IMAGE", *shape(request), *gpus]
         return [*words, "--", "COMMAND"]

@@ -16,6 +16,12 @@ class Scheduler(Protocol):
     """The job script below ``slurm/``."""
     SUBMIT_DIR: str
     """The variable in a job that names the folder where it was submitted, with a ``$``."""
+    JOB: str
+    """The number of the job, in the words of its script."""
+    NODES: str
+    """A command of the script that prints the nodes of the job, one a line; the script runs on the first."""
+    ADDRESS: str
+    """A command that prints the address of the node ``$first``, if its name does not resolve; or nothing."""
 
     def header(self, spec: JobSpec, site: Site | None = None) -> list[str]:
         """Return the lines that the scheduler reads from the head of the script, without their prefix.

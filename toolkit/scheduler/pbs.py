@@ -14,6 +14,11 @@ NAME = "pbs"
 TEMPLATE = "job.pbs.sh.j2"
 SUBMIT_DIR = "$PBS_O_WORKDIR"
 
+JOB = "${PBS_JOBID%%[!0-9]*}"
+NODES = 'uniq "$PBS_NODEFILE"'
+ADDRESS = ""
+"""qsub(1B), ENVIRONMENT: the file has a line for each chunk or rank, in the order of the nodes."""
+
 
 def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     """Return the lines without ``#PBS``.

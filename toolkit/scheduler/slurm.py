@@ -12,6 +12,11 @@ NAME = "slurm"
 TEMPLATE = "job.sh.j2"
 SUBMIT_DIR = "$SLURM_SUBMIT_DIR"
 
+JOB = "$SLURM_JOB_ID"
+NODES = 'scontrol show hostnames "$SLURM_JOB_NODELIST"'
+ADDRESS = "scontrol --oneliner show node \"$first\" | sed -n 's/.* NodeAddr=\\([^ ]*\\) .*/\\1/p'"
+"""sbatch(1), scontrol(1); a script runs on the first node of its job."""
+
 SIGNAL = "USR1"
 """What Slurm sends to the script before the time limit."""
 

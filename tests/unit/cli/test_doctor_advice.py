@@ -21,7 +21,7 @@ from toolkit.image.locks.matched import matched
 from toolkit.image.startable import STARTABLE
 from toolkit.job.request.inputs import StartableImage, startable
 from toolkit.model.facts import HostFacts, ImageFacts
-from toolkit.model.prediction import MODES, Mode, Request, Verdict
+from toolkit.model.prediction import MPI_MODES, Mode, Request, Verdict
 
 PLACE, FACTS = ("--host", "login"), ("--facts", "facts.json")
 
@@ -43,7 +43,7 @@ def test_nothing_is_advised_that_the_verdict_says_fails(place: str, name: str, m
     verdict = predict(host, image, Request())
     another = cache(lambda: matched(host, image, Request()))
     monkeypatch.setattr(doctor_advice, "matched", lambda *_: another())
-    for mode in share((None, *MODES), sorted(truth().images).index(name), 8):
+    for mode in share((None, *MPI_MODES, "gloo"), sorted(truth().images).index(name), 8):
         judged = _in(mode, verdict)
         said = advise(DoctorRequest(host, image, Request(mode=mode), PLACE, FACTS), judged)
         assert bool(said.text) == (judged.chosen is None), mode
@@ -58,13 +58,13 @@ def _in(mode: Mode | None, verdict: Verdict) -> Verdict:
     """Return the verdict where a mode is asked for, which decides nothing but what is chosen."""
     if mode is None:
         return verdict
-    return msgspec.structs.replace(verdict, chosen=mode if verdict.of(mode).outcome == "ok" else None)
+    return msgspec.structs.replace(verdict, chosen=mode if verdict.ok(mode) else None)
 
 
 def test_the_mode_that_is_asked_for_decides_nothing_but_what_is_chosen():
     host = truth().hosts["pmix"]
     for number, (name, record) in enumerate(truth().images.items()):
-        mode = MODES[number % len(MODES)]
+        mode = MPI_MODES[number % len(MPI_MODES)]
         request = Request(mode=mode)
         assert predict(host, record.facts, request) == _in(mode, predict(host, record.facts, Request())), name
         assert matched(host, record.facts, request) == matched(host, record.facts, Request())

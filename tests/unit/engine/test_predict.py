@@ -23,7 +23,7 @@ from tests.unit.thorough import count
 from toolkit.engine.predict import examine, foresee, predict, will_work
 from toolkit.engine.traits import pmix_type
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
-from toolkit.model.prediction import MODES, Prediction, Request, Verdict
+from toolkit.model.prediction import MPI_MODES, Prediction, Request, Verdict
 
 
 def outcomes(verdict: Verdict) -> dict[str, str]:
@@ -280,7 +280,7 @@ def test_the_engine_never_raises_and_never_leaves_a_finding_without_evidence(
     host: HostFacts, image: ImageFacts, nodes: int, ranks: int
 ):
     verdict = predict(host, image, Request(nodes=nodes, ranks_per_node=ranks))
-    assert [p.mode for p in verdict.predictions] == list(MODES)
+    assert [p.mode for p in verdict.predictions] == [*MPI_MODES, "gloo"]
     assert all(f.evidence and all(f.evidence) for f in verdict.findings)
     assert all(p.because for p in verdict.predictions)
 

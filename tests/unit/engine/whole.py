@@ -134,6 +134,7 @@ _IMAGE = ImageFacts(
     absent={
         "pytorch": "no torch in the image",
         "pytorch_cuda": "no torch in the image",
+        "jax": "no jax in the image",
         "cuda_compat": "no cuda-compat in the image",
         "nccl_ofi": "libnccl-net*.so that sends through libfabric: not in the image",
         "entrypoint": "none",
@@ -288,6 +289,7 @@ _WORDS: dict[Mode, tuple[str, ...]] = {
     "bind": ("srun", "--mpi=pmix"),
     "mpirun-host": ("mpirun",),
     "mpirun-container": ("/usr/bin/mpirun",),
+    **dict.fromkeys(("torch", "jax", "tf-config"), ("srun", "--mpi=none")),
 }
 
 

@@ -31,6 +31,9 @@ GLOO = Plan(
     env={"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"},
     wrapper=("python", "-m", "toolkit.trainers.gloo", "--"),
 )
+TORCH = Plan(
+    mode="torch", launcher=("srun", "--mpi=none"), wrapper=("sh", "toolkit-ranks.sh"), program="torch"
+)
 CARRIED = msgspec.structs.replace(GLOO, wrapper=("python3", "toolkit-gloo.py", "--"))
 PODMAN = Plan(
     mode="srun-pmix",

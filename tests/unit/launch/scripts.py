@@ -20,6 +20,7 @@ from tests.unit.launch.examples import (
     PODMAN,
     SPEC,
     SRUN,
+    TORCH,
     job_script,
     spec,
 )
@@ -80,6 +81,7 @@ CASES = {
     "job-mpirun-container.sh": (spec(nodes=1, ranks_per_node=2), CONTAINED),
     "job-mpirun-nodes.sh": (spec(ranks_per_node=2), ACROSS),
     "job-gloo.sh": (spec(ranks_per_node=2), GLOO),
+    "job-torch.sh": (spec(ranks_per_node=2, command=("python", "train.py")), TORCH),
     "job-bind.sh": (SPEC, BIND),
     "job-stops.sh": (spec(trainer="mnist", warning=120), SRUN),
     "job-elastic.sh": (
@@ -111,10 +113,14 @@ __all__ = ["CARRIED", "CASES", "EVERYTHING", "GOLDEN", "made", "run"]
 
 _STAND_IN = """#!/bin/bash
 printf '%s\\0' "$(($# + 1))" "${0##*/}" "$@" >> "$RECORDED"
-case "${0##*/}" in squeue) echo RUNNING ;; srun) echo "srun exports ${SLURM_EXPORT_ENV-all}" ;; esac
+case "${0##*/}" in
+    squeue) echo RUNNING ;;
+    scontrol) echo n ;;
+    srun) echo "srun exports ${SLURM_EXPORT_ENV-all}" ;;
+esac
 exit "${ENDS:-0}"
 """
-PROGRAMS = ("srun", "singularity", "mpirun", "mpiexec", "sbatch", "squeue")
+PROGRAMS = ("srun", "singularity", "mpirun", "mpiexec", "sbatch", "squeue", "scontrol")
 
 
 @dataclass(frozen=True)

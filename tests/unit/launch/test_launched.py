@@ -105,6 +105,8 @@ def taken_apart(script: str, made: Plan, image: str) -> Plan:
         unset=tuple(word for option, word in pairwise(dropped) if option == "-u"),
         binds=tuple(binds),
         wrapper=made.wrapper,
+        program=made.program,
+        starter=made.starter,
     )
 
 

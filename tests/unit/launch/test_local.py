@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, image, unread
-from tests.unit.launch.examples import CARRIED, CONTAINED, GLOO, RECORD, local_script, spec
+from tests.unit.launch.examples import CARRIED, CONTAINED, GLOO, RECORD, TORCH, local_script, spec
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
@@ -34,6 +34,7 @@ DIRECT = Plan(mode="srun-none", launcher=("srun", "--mpi=none"))
 CASES = {
     "local-mpirun-container.sh": (spec(nodes=1, ranks_per_node=2), CONTAINED),
     "local-gloo.sh": (spec(nodes=1, ranks_per_node=2, preflight=False), GLOO),
+    "local-torch.sh": (spec(nodes=1, ranks_per_node=2, command=("python", "train.py")), TORCH),
     "local-direct.sh": (
         spec(
             nodes=1,
@@ -173,14 +174,14 @@ def test_without_a_launcher_in_the_image_gloo_is_taken():
 
 
 def test_one_rank_needs_neither():
-    bare = absent(absent(IMAGE, "mpi", "mpirun"), "horovod")
+    bare = absent(absent(absent(IMAGE, "mpi", "mpirun"), "horovod"), "tensorflow")
     assert choice(LAPTOP, bare, 1).plan.mode == "srun-none"
     with pytest.raises(CheckFailed, match="no launch mode"):
         choice(LAPTOP, bare, 2)
 
 
 def test_a_mode_that_needs_slurm_is_refused_with_the_choices():
-    with pytest.raises(BadInput, match=r"srun-pmix.*mpirun-container, gloo"):
+    with pytest.raises(BadInput, match=r"srun-pmix.*mpirun-container, torch, jax, tf-config, gloo"):
         choice(HOST, IMAGE, 2, "srun-pmix")
 
 
@@ -452,7 +453,7 @@ def test_every_value_in_the_template_is_quoted_or_checked():
     checked = {
         "version", "mode", "preflight_of",  # our own words
         "because",  # one line of a comment
-        "ranks",  # a number
+        "ranks", "processes",  # numbers
         "start", "command", "preflight",  # quoted word by word
         "runtime", "secrets_file",  # constants, in comments too
         '", once a rank" if launcher else ""',

@@ -12,10 +12,10 @@ from toolkit.engine.words import mpi_name
 from toolkit.knowledge import cuda, fabric
 from toolkit.knowledge.fabric import Fabric
 from toolkit.model.facts import ImageMpi
-from toolkit.model.prediction import MODES
+from toolkit.model.prediction import MPI_MODES
 from toolkit.sonames import plain
 
-_OWN_MPI = tuple(mode for mode in MODES if mode not in {"bind", "gloo"})
+_OWN_MPI = tuple(mode for mode in MPI_MODES if mode != "bind")
 """Modes in which the image's own MPI carries the messages."""
 
 _HOST = ("host.infiniband", "host.fabrics")

@@ -4,9 +4,11 @@ from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.traits import host_launcher, pmix_type
 from toolkit.knowledge.pmix import is_plugin
-from toolkit.model.prediction import Mode
+from toolkit.model.prediction import PROGRAMS, Mode
 
-OUTSIDE_SLURM: frozenset[Mode] = frozenset({"mpirun-container", "mpirun-host", "gloo"})
+OUTSIDE_SLURM: frozenset[Mode] = frozenset(
+    {"mpirun-container", "mpirun-host", "gloo", "torch", "jax", "tf-config"}
+)
 """What can start several ranks on one machine without srun; one rank needs nobody to start it."""
 
 
@@ -113,6 +115,7 @@ def architecture_differs(case: Case) -> Hit | None:
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
     facts=("host.slurm.mpi_types",),
     modes=("srun-pmix",),
+    programs=PROGRAMS,
 )
 def slurm_lacks_pmix(case: Case) -> Hit | None:
     """``srun --mpi=pmix`` ends at once where ``srun --mpi=list`` does not name it."""
@@ -131,6 +134,7 @@ def slurm_lacks_pmix(case: Case) -> Hit | None:
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
     facts=("host.slurm.mpi_types",),
     modes=("srun-pmi2",),
+    programs=PROGRAMS,
 )
 def slurm_lacks_pmi2(case: Case) -> Hit | None:
     """``srun --mpi=pmi2`` ends at once where ``srun --mpi=list`` does not name it."""
@@ -150,6 +154,7 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     source="srun(1), --mpi: an unknown type ends the step",
     facts=("host.slurm.mpi_types",),
     modes=("srun-pmix", "srun-pmi2", "bind"),
+    programs=PROGRAMS,
 )
 def mpi_type_not_offered(case: Case) -> Hit | None:
     """The profile of a site names the type that its Slurm had; another release of Slurm, or another cluster,
@@ -176,6 +181,7 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     source="Apptainer user guide, MPI: hybrid model",
     facts=("host.mpis",),
     modes=("mpirun-host",),
+    programs=PROGRAMS,
 )
 def host_launcher_absent(case: Case) -> Hit | None:
     """The hybrid model needs an mpirun outside the container, on PATH as a job finds it."""
@@ -193,6 +199,7 @@ def host_launcher_absent(case: Case) -> Hit | None:
     source="ld.so(8): 'error while loading shared libraries'",
     facts=("host.mpis",),
     modes=("mpirun-host",),
+    programs=PROGRAMS,
 )
 def host_launcher_broken(case: Case) -> Hit | None:
     """Its folder is on PATH, and the loader does not find the libraries that belong to it."""

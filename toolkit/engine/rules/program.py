@@ -1,10 +1,13 @@
-"""Rules about the program of a rank: which MPI it loads, and whether a mount hides that."""
+"""Rules about the program of a rank: which MPI it loads, and how its ranks find each other without one."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.families import families
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
 from toolkit.engine.searched import path_given
+from toolkit.engine.wireup import cleaned
 from toolkit.engine.words import mpi_name
+from toolkit.model.prediction import ProgramName
+from toolkit.program import named
 
 _OWN_MODES = tuple(mode for mode in MPI_MODES if mode != "bind")
 _OF_HOST = ("/tmp", "/var/tmp")  # noqa: S108 - folders that the runtime mounts from the host
@@ -85,3 +88,50 @@ def programs_disagree(case: Case) -> Hit | None:
 def _some(programs: tuple[str, ...]) -> str:
     first, *others = programs
     return f"{first} and {len(others)} more" if others else first
+
+
+WITHOUT_MPI: tuple[ProgramName, ...] = ("torch", "jax", "tf-config")
+_FACTS: dict[ProgramName, str] = {"torch": "pytorch", "jax": "jax", "tf-config": "tensorflow"}
+
+
+@rule(
+    "ranks-not-told",
+    "The container is started without the variables that tell a rank its number",
+    severity="error",
+    fix="leave --cleanenv and --containall out; unset single variables instead",
+    source="Apptainer user guide, environment; srun(1), output environment variables",
+    facts=("host.environment",),
+    programs=WITHOUT_MPI,
+)
+def ranks_not_told(case: Case) -> Hit | None:
+    """The job script tells each rank its number from what the launcher has set: ``SLURM_PROCID``,
+    ``OMPI_COMM_WORLD_RANK``. Without that the number is empty, and the program refuses it.
+    """
+    case.ask("host.environment")
+    found = cleaned(case)
+    if not found:
+        return None
+    because = f"{next(iter(found))} removes SLURM_*, from which each rank takes its number"
+    return Hit(tuple(dict.fromkeys(found.values())), "init-failure", because)
+
+
+@rule(
+    "image-lacks-framework",
+    "The image does not have the framework of the program",
+    severity="warning",
+    fix="use an image that has it, or bind a folder of packages that does",
+    source="toolkit image inspect IMAGE lists the frameworks of an image",
+    facts=("image.pytorch", "image.jax", "image.tensorflow"),
+    programs=WITHOUT_MPI,
+    advice=True,
+)
+def image_lacks_framework(case: Case) -> Hit | None:
+    """The command may use packages outside the image, as in a virtual environment of the project. The launch
+    is the same then.
+    """
+    fact = f"image.{_FACTS[case.plan.program]}"
+    case.ask(fact)
+    if case.state(fact) == "known":
+        return None
+    title = f"The image does not have {named(case.plan.program).TITLE}"
+    return Hit(case.cite(fact), title=title)

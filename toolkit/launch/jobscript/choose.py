@@ -34,7 +34,7 @@ def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mo
     Raises:
         CheckFailed: with the reason and the fix, if the launch is predicted to fail.
     """
-    wanted = mode or verdict.chosen or next((m for m in others if verdict.of(m).outcome == "ok"), None)
+    wanted = mode or verdict.chosen or next((m for m in others if verdict.ok(m)), None)
     if wanted is None:
         reasons = tuple(f"{p.mode}: {p.outcome}: {p.why}" for p in verdict.predictions)
         raise CheckFailed("no launch mode is predicted to work here", fix=_fix(verdict, None), detail=reasons)

@@ -7,7 +7,7 @@ import msgspec
 from toolkit import __version__
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
-from toolkit.launch.jobscript import plan, preflight
+from toolkit.launch.jobscript import plan, preflight, ranks
 from toolkit.launch.jobscript.choose import ModeChoice, choose
 from toolkit.launch.jobscript.script import check_command, image_values, variable_values
 from toolkit.launch.jobscript.wrapper import gloo_program
@@ -15,12 +15,13 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import FIELDS, JobFile
 from toolkit.model.prediction import Mode, Plan, Request
+from toolkit.program.choose import best_modes
 from toolkit.render import quoted_words, render
 from toolkit.runtime import COMMAND as RUNTIME
 
-MODES: tuple[Mode, ...] = ("mpirun-container", "gloo")
-"""What starts ranks on one machine without Slurm, the best first: the image's launcher; or the script itself,
-which Horovod's ranks find each other from."""
+MODES: tuple[Mode, ...] = ("mpirun-container", "torch", "jax", "tf-config", "gloo")
+"""What starts ranks on one machine without Slurm: the launcher in the image, or the script, which then tells
+the ranks of each other."""
 
 DIRECT: Mode = "srun-none"
 """One rank without any launcher: the same as what it is under ``srun --mpi=none``."""
@@ -84,14 +85,15 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
             "toolkit cluster up, then --cluster virtual in place of --local",
         )
     request = msgspec.structs.replace(
-        request, mode=None, batch=False, allocation=False, gpus=request.gpus or bool(host.gpus)
+        request, batch=False, allocation=False, gpus=request.gpus or bool(host.gpus)
     )
     verdict = predict(_without_slurm(host), image, request)
-    works = next((m for m in allowed if verdict.of(m).outcome == "ok"), None)
+    best = (*best_modes(image, request), *allowed)
+    works = next((mode for mode in best if mode in allowed and verdict.ok(mode)), None)
     verdict = msgspec.structs.replace(
-        verdict, predictions=tuple(verdict.of(m) for m in allowed), chosen=works
+        verdict, predictions=tuple(p for p in verdict.predictions if p.mode in allowed), chosen=works
     )
-    return choose(verdict, mode or works or (MODES[0] if force else None), force=force)
+    return choose(verdict, mode or works or (verdict.predictions[0].mode if force else None), force=force)
 
 
 def _without_slurm(host: HostFacts) -> HostFacts:
@@ -110,7 +112,7 @@ def local_script(
         BadInput: for values that no script can hold.
     """
     check_command(spec.command)
-    spec = preflight.kept(spec, made.mode, image)
+    spec = preflight.kept(spec, made, image)
     return render(
         "slurm",
         "local.sh.j2",
@@ -120,7 +122,9 @@ def local_script(
             "because": " ".join("".join(c if c.isprintable() else " " for c in because).split()),
             "ranks": spec.ranks_per_node,
             "launcher": made.inside,
-            "gloo": made.mode == "gloo",
+            "copies": made.mode == "gloo" or bool(made.wrapper),
+            "processes": 1 if made.starter else spec.ranks_per_node,
+            **ranks.values(spec, made, None),
             "start": _lines(_start_words(spec, made, runtime), 8),
             "command": _lines([spec.command], 4),
             "preflight": _lines([preflight.here(spec, image)], 4) if spec.preflight else "",

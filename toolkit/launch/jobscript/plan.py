@@ -3,7 +3,9 @@
 import posixpath
 from collections.abc import Iterable
 
-from toolkit.engine.proposal import AGENT, GLOO_FILE
+import msgspec
+
+from toolkit.engine.proposal import AGENT, GLOO_FILE, RANKS_FILE
 from toolkit.errors import BadInput
 from toolkit.launch.request import variables
 from toolkit.launcher import of as launcher_of
@@ -41,7 +43,9 @@ def launch_words(
     own = variables.names_of(spec)
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
     given = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
-    inner = [*_wrapper_words(spec, plan), *command]
+    wrapper = _wrapper_words(spec, plan)
+    # The place of a rank comes before the user's variables, which win.
+    told, inner = (wrapper, [*command]) if tells_ranks(plan) else ([], [*wrapper, *command])
     kind = named(runtime)
     container = kind.words(runtime, plan.container, (*plan.binds, *binds))
     if plan.inside and kind.IN_LAUNCHER:
@@ -49,16 +53,27 @@ def launch_words(
             f"--mode {plan.mode}: {kind.NAMES[0]} starts containers by srun alone", fix="use another --mode"
         )
     image, without = list(kind.image(spec)), _without(plan.unset, dropped)
-    launcher = [plan.launcher[0], *launcher_of(plan).counts(spec), *plan.launcher[1:]]
+    launcher = [plan.launcher[0], *_counts(spec, plan), *plan.launcher[1:]]
     if plan.inside:
         around = ["bash", posixpath.join(spec.directory, MPIRUN_FILE)] if by_agent(plan) else []
         launcher = ["--", *launcher] if around else launcher
-        groups = [around, without, container, image, launcher, env, given, inner]
+        start = [around, without, container, image, launcher]
     elif kind.IN_LAUNCHER:
-        groups = [launcher, container, image, without, env, given, inner]
+        start = [launcher, container, image, without]
     else:
-        groups = [launcher, without, container, image, env, given, inner]
+        start = [launcher, without, container, image]
+    groups = [*start, told, env, given, inner]
     return [group for group in groups if group]
+
+
+def _counts(spec: JobSpec, plan: Plan) -> list[str]:
+    """Return how many processes start where; a starter starts once a node, with the cores of its ranks."""
+    launcher = launcher_of(plan)
+    if not plan.starter:
+        return launcher.counts(spec)
+    cores = (spec.cpus_per_rank or 1) * spec.ranks_per_node
+    words = launcher.counts(msgspec.structs.replace(spec, ranks_per_node=1))
+    return [*words, f"--cpus-per-task={cores}"] if launcher.COMMAND == "srun" else words
 
 
 def _without(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
@@ -88,10 +103,16 @@ def by_agent(plan: Plan) -> bool:
     return plan.inside and AGENT in plan.launcher
 
 
+def tells_ranks(plan: Plan) -> bool:
+    """Return whether the job script makes a file that sets variables for the place of a rank."""
+    return RANKS_FILE in plan.wrapper and plan.starter not in {"accelerate", "deepspeed"}
+
+
 def gloo_file(spec: JobSpec, plan: Plan) -> str | None:
     """Return where the job has to have a wrapper for its ranks; ``None`` if the image has what it needs."""
     return posixpath.join(spec.directory, GLOO_FILE) if GLOO_FILE in plan.wrapper else None
 
 
 def _wrapper_words(spec: JobSpec, plan: Plan) -> list[str]:
-    return [gloo_file(spec, plan) or word if word == GLOO_FILE else word for word in plan.wrapper]
+    made = {GLOO_FILE, RANKS_FILE}
+    return [posixpath.join(spec.directory, word) if word in made else word for word in plan.wrapper]

@@ -12,8 +12,9 @@ from toolkit.launch.request.gpus import has_gpus
 from toolkit.launcher.srun import NODES
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
-from toolkit.model.prediction import Mode
+from toolkit.model.prediction import Mode, Plan
 from toolkit.model.site import Site
+from toolkit.program import named
 from toolkit.runtime.apptainer import bind
 from toolkit.versions import within
 
@@ -38,9 +39,9 @@ def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
     return image is not None and not _is_own(image, trainer=bool(spec.trainer)) and bool(_of_program(image))
 
 
-def kept(spec: JobSpec, mode: Mode, image: ImageFacts | None) -> JobSpec:
-    """Return the job without a preflight that could not check it: Gloo starts ranks without MPI."""
-    if mode == "gloo" and is_of_program(spec, image):
+def kept(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
+    """Return the job without a preflight that could not check it, as its ranks do without MPI."""
+    if not named(plan.program).BY_MPI or (plan.mode == "gloo" and is_of_program(spec, image)):
         return msgspec.structs.replace(spec, preflight=False)
     return spec
 

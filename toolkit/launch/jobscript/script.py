@@ -10,7 +10,7 @@ from toolkit.data import shipped
 from toolkit.engine.proposal import GLOO_FILE
 from toolkit.errors import BadInput
 from toolkit.launch.jobscript import foreign as found
-from toolkit.launch.jobscript import preflight
+from toolkit.launch.jobscript import preflight, ranks
 from toolkit.launch.jobscript.plan import MPIRUN_FILE, by_agent, gloo_file, launch_words
 from toolkit.launch.jobscript.preflight import PREFLIGHT
 from toolkit.launch.jobscript.wrapper import gloo_program
@@ -55,7 +55,7 @@ def job_script(
         BadInput: for values that Slurm could not take or that no script can hold.
     """
     check_spec(spec)
-    spec = preflight.kept(spec, plan.mode, image)
+    spec = preflight.kept(spec, plan, image)
     _check_elastic(spec, plan)
     pieces = _pieces(spec, site)
     scheduler = schedulers.of(site)
@@ -92,6 +92,7 @@ def job_script(
             **image_values(spec, runtime, site),
             "wrapper_file": GLOO_FILE if gloo_file(spec, plan) else None,
             "wrapper": gloo_program(),
+            **ranks.values(spec, plan, scheduler),
             "mpirun_file": MPIRUN_FILE if by_agent(plan) else None,
             "mpirun": (shipped("slurm") / MPIRUN_FILE).read_text(encoding="utf-8"),
             "runtime": runtime,

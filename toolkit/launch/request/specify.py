@@ -12,7 +12,7 @@ from toolkit.launch.request.gpus import has_gpus
 from toolkit.model.hidden import hidden, shown
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
-from toolkit.model.prediction import Mode, Request
+from toolkit.model.prediction import Mode, ProgramName, Request
 from toolkit.model.site import Site
 from toolkit.runtime import apptainer
 
@@ -82,8 +82,18 @@ def specify(job: JobFile, places: JobPaths) -> JobSpec:
     )
 
 
-def request_of(spec: JobSpec, env: Mapping[str, str], mode: Mode | None, site: Site | None) -> Request:
-    """Return what a launch of this job asks of the engine; ``env`` has the secret values too."""
+def request_of(
+    spec: JobSpec,
+    env: Mapping[str, str],
+    mode: Mode | None,
+    site: Site | None,
+    program: ProgramName | None = None,
+    joins: frozenset[str] = frozenset(),
+) -> Request:
+    """Return what a launch of this job asks of the engine; ``env`` has the secret values too.
+
+    ``program`` is what the user says that it is, ``joins`` what its script joins its ranks with.
+    """
     return Request(
         nodes=spec.nodes,
         ranks_per_node=spec.ranks_per_node,
@@ -97,6 +107,9 @@ def request_of(spec: JobSpec, env: Mapping[str, str], mode: Mode | None, site: S
         gpus=has_gpus(spec, site),
         directory=spec.directory,
         user_site=spec.user_site,
+        program=program or ("horovod" if spec.trainer else None),
+        command=spec.command,
+        joins=joins,
     )
 
 

@@ -74,8 +74,8 @@ def test_the_job_script_makes_the_check_and_gloo_has_none(tmp_path):
     text = job_script(job, SRUN, "why", image=running())
     assert text.count(f"{tmp_path}/{FILE}") + text.count(f"> {FILE}") >= 2
     assert is_of_program(job, running())
-    assert kept(job, "gloo", running()).preflight is False
-    assert kept(job, "srun-pmix", running()).preflight
+    assert kept(job, Plan(mode="gloo", launcher=()), running()).preflight is False
+    assert kept(job, Plan(mode="srun-pmix", launcher=()), running()).preflight
 
 
 def check(*given, env=None, python=""):

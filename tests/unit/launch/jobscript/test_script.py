@@ -183,6 +183,8 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
         "image_words | sh_words",
         "words | sh_words", "foreign.names | sh_words",
         "prefix", "foreign.options",  # constants of our own
+        "ranks_nodes", "ranks_job", "ranks_address", "ranks_lines", "ranks_file",  # constants of our own
+        "ranks_per_node", "ranks_ports", "16 * ranks_ports", "ranks_ports - 1",  # numbers
         'foreign.kept | join(" | ")',  # checked by the reader of site profiles
     }  # fmt: skip
     files = [

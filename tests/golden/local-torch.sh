@@ -1,0 +1,96 @@
+#!/bin/bash
+# Made by toolkit 0.3.0. Runs on this machine without Slurm; needs nothing but singularity and the image: bash job.sh
+#
+# Launch mode torch: the launcher in the image starts them
+
+set -u
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
+
+# How the job ended is left in a file, as a job of Slurm leaves it.
+rm -f exit-code stop-asked
+leave_status() {
+    echo "$?" > exit-code.part && mv exit-code.part exit-code
+    rm -f .secret
+    rm -f process
+}
+trap leave_status EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# Who runs it, for `toolkit jobs cancel`: when it began tells this process from a later one of its number.
+if read -r stat < "/proc/$$/stat" && read -r boot < /proc/sys/kernel/random/boot_id; then
+    read -ra fields <<< "${stat##*) }"
+    echo "$$ ${fields[19]} $boot" > process
+fi 2> /dev/null
+
+command -v singularity > /dev/null || {
+    echo "job: singularity is not on PATH of $(hostname); load its module or ask the administrator" >&2
+    exit 127
+}
+
+# The ranks are none of an allocation or a step that this shell may be in.
+unset "${!SLURM_@}" "${!PMIX_@}" "${!PMI_@}"
+export TOOLKIT_JOB_DIR="$PWD"
+
+# What ranks that speak TCP know each other by: whoever reaches their ports without it is sent away.
+rm -f .secret
+(umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
+
+echo "job: $$, 2 ranks on $(hostname), mode torch"
+
+# How the ranks find each other: each reads this file in the container, and becomes the command. The nodes are looked up
+# here, as an image has no command of the scheduler. The port is free on this node, the first of the job, and differs
+# from job to job.
+find_peers() {
+    local nodes first count job port
+    nodes=$(printf localhost) job=$$
+    [ -n "$nodes" ] || return
+    count=$(wc -l <<< "$nodes") first=${nodes%%$'\n'*} nodes=${nodes//$'\n'/ }
+    port=$((16384 + job * 16 % 16000))
+    while grep -qE "^ *[0-9]+: [0-9A-F]+:($(printf '%04X|' $(seq "$port" $((port + 0))))none) " \
+        /proc/net/tcp /proc/net/tcp6 2> /dev/null; do
+        port=$((port + 1))
+    done
+    {
+        printf '%s=%q\n' first "$first" nodes "$nodes" port "$port" job "$job" node_count "$count" \
+            local_ranks 2 ranks $((count * 2))
+        cat << 'END'
+rank="$SLURM_PROCID"
+local_rank="$SLURM_LOCALID"
+node_rank="$SLURM_NODEID"
+export MASTER_ADDR="$first" MASTER_PORT="$port"
+export RANK="$rank" LOCAL_RANK="$local_rank" NODE_RANK="$node_rank"
+export WORLD_SIZE="$ranks" LOCAL_WORLD_SIZE="$local_ranks"
+exec "$@"
+END
+    } > toolkit-ranks.sh || return
+}
+find_peers || {
+    echo "job: the nodes of the job could not be looked up" >&2
+    exit 1
+}
+
+# start WORDS: once a rank, each of which is told its place by the variables that a step of Slurm has.
+# Where one fails the others would wait for it for ever: they are ended.
+steps=0
+start() {
+    local rank status=0 pids=()
+    for ((rank = 0; rank < 2; rank++)); do
+        SLURM_JOB_ID=$$ SLURM_STEP_ID=$steps SLURM_STEP_NUM_TASKS=2 SLURM_NTASKS=2 SLURM_PROCID=$rank SLURM_LOCALID=$rank SLURM_NODEID=0 \
+        SLURM_STEP_NODELIST="${HOSTNAME%%.*}" SLURMD_NODENAME="${HOSTNAME%%.*}" \
+        singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
+        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+        sh /work/ada/toolkit/runs/mnist-1/toolkit-ranks.sh \
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 "$@" &
+        pids+=("$!")
+    done
+    for ((rank = 0; rank < 2 && status == 0; rank++)); do
+        wait -n || status=$?
+    done
+    [ "$status" -eq 0 ] || kill "${pids[@]}" 2> /dev/null
+    wait
+    steps=$((steps + 1))
+    return "$status"
+}
+
+start python train.py

@@ -1,0 +1,35 @@
+"""Programs whose ranks find each other without MPI: what takes their number away, and a missing framework."""
+
+from tests.unit.engine.whole import IMAGE, absent, case, host, image, unread
+
+TORCH = {"mode": "torch", "program": "torch", "wrapper": ("sh", "toolkit-ranks.sh")}
+
+FIRES = {
+    "ranks-not-told": [
+        case(**TORCH, container=("--cleanenv",)),
+        case(host(environment={"APPTAINER_CONTAINALL": "1"}), **TORCH),
+        case(mode="srun-pmix", program="jax", container=("--containall",)),
+    ],
+    "image-lacks-framework": [
+        case(**TORCH),
+        case(mode="jax", program="jax"),
+        case(of=absent(IMAGE, "tensorflow"), mode="tf-config", program="tf-config"),
+    ],
+}
+QUIET = {
+    "ranks-not-told": [
+        case(**TORCH),
+        case(host(environment={"APPTAINER_CONTAINALL": "1"}), **TORCH, unset=("APPTAINER_CONTAINALL",)),
+        case(mode="srun-none", program="serial", container=("--cleanenv",)),
+    ],
+    "image-lacks-framework": [
+        case(of=image(pytorch="2.4.0"), **TORCH),
+        case(of=image(jax="0.5.0"), mode="jax", program="jax"),
+        case(mode="tf-config", program="tf-config"),
+        case(),
+    ],
+}
+UNDECIDED = {
+    "image-lacks-framework": [case(of=unread(IMAGE, "pytorch"), **TORCH)],
+}
+OUTCOMES = {"ranks-not-told": "init-failure"}

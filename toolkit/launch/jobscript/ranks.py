@@ -1,0 +1,30 @@
+"""The file by which each rank learns its place and its peers, as the job script makes it; pure."""
+
+from toolkit.engine.proposal import RANKS_FILE
+from toolkit.launcher import of as launcher_of
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Plan
+from toolkit.program import named
+from toolkit.scheduler import Scheduler
+
+
+def values(spec: JobSpec, plan: Plan, scheduler: Scheduler | None) -> dict[str, object]:
+    """Return what ``parts/ranks.sh.j2`` needs; without a file there is nothing to make.
+
+    Without a ``scheduler`` all ranks are on this machine.
+    """
+    if RANKS_FILE not in plan.wrapper:
+        return {"ranks_file": None}
+    own = launcher_of(plan).RANK
+    place = (f'rank="{own.rank}"', f'local_rank="{own.local_rank}"', f'node_rank="{own.node_rank}"')
+    return {
+        "ranks_file": RANKS_FILE,
+        "ranks_lines": "\n".join((*place, *named(plan.program).peers(plan.starter))),
+        "ranks_per_node": spec.ranks_per_node,
+        "ranks_elastic": spec.elastic,
+        "ranks_ports": spec.ranks_per_node if plan.program == "tf-config" else 1,
+        "ranks_hostfile": plan.starter == "deepspeed",
+        "ranks_nodes": scheduler.NODES if scheduler else "printf localhost",
+        "ranks_address": scheduler.ADDRESS if scheduler else "",
+        "ranks_job": scheduler.JOB if scheduler else "$$",
+    }

@@ -1,0 +1,15 @@
+"""What a launcher tells each rank of its place, as words of shell."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RankPlace:
+    """Words of shell for the number of a rank, its number on its node, and the number of its node.
+
+    ``local_ranks`` is a variable of the script that uses them: the ranks on each node.
+    """
+
+    rank: str
+    local_rank: str
+    node_rank: str

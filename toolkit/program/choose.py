@@ -1,0 +1,77 @@
+"""Find what program a launch runs: what the user says, the command, the user's script, the image; pure."""
+
+import posixpath
+from collections.abc import Collection, Sequence
+
+from toolkit.model.facts import ImageFacts
+from toolkit.model.prediction import MODES, Mode, ProgramName, Request, Starter
+from toolkit.program import ALL, mpi, named, of_mode
+
+
+def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
+    """Return what the command can be, the likeliest first; more than one if nothing decides it."""
+    if request.program:
+        return (request.program,)
+    if any(program.starter(request.command) for program in ALL):
+        return ("torch",)
+    if joined := of_joins(request.joins):
+        return (joined,)
+    return _of_image(image, request.command)
+
+
+def of_joins(joins: Collection[str]) -> ProgramName | None:
+    """Return the program of a script that joins its ranks so.
+
+    A script that uses MPI beside another way needs both: MPI modes, in which the others work as well.
+    """
+    order: tuple[ProgramName, ...] = ("horovod", "mpi", "torch", "jax", "tf-config")
+    return next((name for name in order if named(name).JOINS & set(joins)), None)
+
+
+def starter_of(program: ProgramName, command: Sequence[str]) -> Starter:
+    """Return what the launcher starts once a node, if the command names it."""
+    return named(program).starter(command)
+
+
+def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
+    """Return the launch modes that apply, in the order of the model.
+
+    The mode that the user asks for applies, whatever it was made for.
+    """
+    fitting = {mode for name in programs_of(image, request) for mode in named(name).MODES}
+    return tuple(mode for mode in MODES if mode in fitting or mode == request.mode)
+
+
+def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
+    """Return the modes that are made for what the program is likely to be; they come before all others."""
+    first = named(programs_of(image, request)[0])
+    return () if first.BY_MPI else first.MODES
+
+
+def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
+    """Return the program that is started in a launch mode.
+
+    An MPI launcher starts every program; any other mode is made for one.
+    """
+    programs = programs_of(image, request)
+    fitting = (name for name in programs if mode in named(name).MODES)
+    other = of_mode(mode)
+    return next(fitting, programs[0] if other is mpi else other.NAME)
+
+
+def _of_image(image: ImageFacts, command: Sequence[str]) -> tuple[ProgramName, ...]:
+    """Return what the image has; where it has an MPI, that too, as its programs are not read."""
+    if image.horovod is not None:
+        return ("mpi", "horovod")
+    frameworks = tuple(p.NAME for p in ALL if not p.BY_MPI and p.in_image(image))
+    if frameworks and image.mpi is None and "mpi" in image.absent:
+        return frameworks
+    if frameworks and image.mpi4py is None and _is_python(command):
+        return (*frameworks, "mpi", "horovod")
+    if not frameworks and command and not _is_python(command) and "mpi" in image.absent:
+        return ("serial",)
+    return ("mpi", "horovod", *frameworks)
+
+
+def _is_python(command: Sequence[str]) -> bool:
+    return bool(command) and posixpath.basename(command[0]).startswith("python")

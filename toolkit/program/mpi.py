@@ -1,0 +1,27 @@
+"""Programs whose ranks call MPI; pure."""
+
+from collections.abc import Sequence
+
+from toolkit.model.facts import ImageFacts
+from toolkit.model.prediction import MPI_MODES, Mode, ProgramName, Starter
+
+NAME: ProgramName = "mpi"
+TITLE = "MPI"
+JOINS = frozenset({"mpi"})
+MODES: tuple[Mode, ...] = MPI_MODES
+BY_MPI = True
+
+
+def in_image(image: ImageFacts) -> bool:
+    """Return whether the image has an MPI library."""
+    return image.mpi is not None
+
+
+def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the signature of a program
+    """Return nothing: the launcher starts the ranks."""
+    return ""
+
+
+def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
+    """Return nothing: the MPI library asks its launcher."""
+    return ()

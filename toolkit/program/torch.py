@@ -1,0 +1,81 @@
+"""PyTorch: ranks meet at a port of the first rank (``torch.distributed``, ``env://``); pure.
+
+Sources: PyTorch's documentation, torch.distributed ("Environment variable initialization"), and torchrun,
+whose options are read from ``PET_*`` variables too (pytorch/pytorch:torch/distributed/argparse_util.py);
+huggingface/accelerate:src/accelerate/commands/launch.py; deepspeedai/DeepSpeed:deepspeed/launcher/runner.py.
+"""
+
+import posixpath
+from collections.abc import Sequence
+
+from toolkit.model.facts import ImageFacts
+from toolkit.model.prediction import Mode, ProgramName, Starter
+
+NAME: ProgramName = "torch"
+TITLE = "PyTorch"
+JOINS = frozenset({"torch", "torchrun", "accelerate", "deepspeed", "lightning"})
+MODES: tuple[Mode, ...] = ("torch",)
+BY_MPI = False
+
+_MODULES: dict[str, Starter] = {
+    "torch.distributed.run": "torchrun",
+    "torch.distributed.launch": "torchrun",
+    "accelerate.commands.launch": "accelerate",
+    "deepspeed.launcher.runner": "deepspeed",
+}
+
+
+def in_image(image: ImageFacts) -> bool:
+    """Return whether the image has PyTorch."""
+    return image.pytorch is not None
+
+
+def starter(command: Sequence[str]) -> Starter:
+    """Return ``torchrun``, ``accelerate`` or ``deepspeed`` for a command that starts with it."""
+    words = [posixpath.basename(word) for word in command[:1]] + list(command[1:])
+    if words[:1] == ["torchrun"]:
+        return "torchrun"
+    if words[:2] == ["accelerate", "launch"] or words[:1] == ["accelerate-launch"]:
+        return "accelerate"
+    if words[:1] == ["deepspeed"]:
+        return "deepspeed"
+    if words and words[0].startswith("python") and "-m" in words[1:4]:
+        module = words[words.index("-m") + 1 :][:1]
+        return _MODULES.get(module[0], "") if module else ""
+    return ""
+
+
+def peers(starter: Starter) -> tuple[str, ...]:
+    """Return the variables of each rank; for a starter those, or the options, that it takes once a node."""
+    meeting = 'export MASTER_ADDR="$first" MASTER_PORT="$port"'
+    if starter == "torchrun":
+        return (
+            "# What torchrun takes for options that the command does not give.",
+            'export PET_NNODES="$node_count" PET_NPROC_PER_NODE="$local_ranks" PET_NODE_RANK="$node_rank"',
+            'export PET_MASTER_ADDR="$first" PET_MASTER_PORT="$port" PET_RDZV_ID="$job"',
+            'export PET_RDZV_BACKEND=c10d PET_RDZV_ENDPOINT="$first:$port"',
+            'if [ "$node_rank" = 0 ]; then PET_RDZV_CONF=is_host=1; else PET_RDZV_CONF=is_host=0; fi',
+            "export PET_RDZV_CONF",
+        )
+    if starter == "accelerate":
+        return (
+            meeting,
+            "# Options that the command gives come later and win.",
+            'if [ "$1" = accelerate ]; then shift; fi',
+            "shift",
+            'set -- --main_process_ip "$first" --main_process_port "$port" --num_processes "$ranks" "$@"',
+            'set -- accelerate launch --num_machines "$node_count" --machine_rank "$node_rank" "$@"',
+        )
+    if starter == "deepspeed":
+        return (
+            meeting,
+            "# Options that the command gives come later and win.",
+            "shift",
+            'set -- --node_rank "$node_rank" --master_addr "$first" --master_port "$port" "$@"',
+            'set -- deepspeed --hostfile "${0%/*}/hostfile" --no_ssh "$@"',
+        )
+    return (
+        meeting,
+        'export RANK="$rank" LOCAL_RANK="$local_rank" NODE_RANK="$node_rank"',
+        'export WORLD_SIZE="$ranks" LOCAL_WORLD_SIZE="$local_ranks"',
+    )
