@@ -9,7 +9,7 @@ from toolkit.errors import BadInput
 from toolkit.files import open_given
 from toolkit.launch.tracking import records
 from toolkit.model.finding import OutputExplanation
-from toolkit.model.job import JobRecord
+from toolkit.model.job import FINAL_STATES, JobRecord
 
 _MOST = 64 << 20
 """Bytes of output that are kept; causes are near the beginning or the end, so the middle is skipped."""
@@ -49,9 +49,11 @@ def of_job(record: JobRecord) -> OutputExplanation:
         head, tail, skipped = b"", b"", 0
     code = "" if record.exit_code is None else f", exit code {record.exit_code}"
     state = f"\njob: {record.id or record.key} ended as {record.state}{code}\n".encode()
-    if record.state in {"timeout", "cancelled"}:
+    if record.state in FINAL_STATES and record.state != "completed":
         head, tail = (head, tail + state) if tail else (head + state, tail)
-    return _of_output(Output(head, tail, skipped))
+    found = _of_output(Output(head, tail, skipped))
+    # A job that resumed after ranks failed has not failed.
+    return OutputExplanation(findings=found.findings) if record.state == "completed" else found
 
 
 def _of_folder(folder: Path) -> OutputExplanation:

@@ -18,6 +18,7 @@ _TASK = re.compile(
     r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
     r"|process rank (?P<rank>\d+)|MPI_ABORT was invoked on rank (?P<abort>\d+)|\bon rank (?P<on>\d+)\b"
 )
+_NAMES_STATUS = re.compile(r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK")
 _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt")
 _PROGRESS = re.compile(
     r"^(?:step|epoch|iter)|\d+/\d+ \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
@@ -85,12 +86,14 @@ def _choose(
     dead = [clue for clue in endings if clue.strength >= 4 and not _late(clue, endings)]
     near = [pair for pair in causes if pair[0].line.number >= (end or last) - _WINDOW]
     for least in (5, 4, 3):
-        if found := [pair for pair in near if pair[0].strength >= least]:
+        before = end if end is not None and least < 4 else last
+        if found := [p for p in near if p[0].strength >= least and p[0].line.number <= before]:
             return _of_first_rank(found, endings)
         if least == 4 and dead:
             return dead[0], ""
     if end is not None and (far := [pair for pair in causes if pair[0].strength >= 5]):
         return far[-1]
+    near = [pair for pair in near if end is None or pair[0].line.number <= end]
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
     if end is not None and (said := _last_words(output, endings)):
         if weak and weak[-1][0].line.number >= said.line.number - 3:
@@ -100,7 +103,7 @@ def _choose(
         return weak[0]
     if others:
         return others[0], ""
-    named = [clue for clue in endings if _TASK.search(clue.line.text)]
+    named = [clue for clue in endings if _NAMES_STATUS.search(clue.line.text)]
     return ((named or endings)[0], "") if endings else None
 
 

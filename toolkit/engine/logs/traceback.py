@@ -15,6 +15,11 @@ _CHAIN = re.compile(
     r"^(?:During handling of the above exception|The above exception was the direct cause)", re.MULTILINE
 )
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<frozen|/opt/conda/bin/|^<string>")
+_RAISED = re.compile(
+    r"(?:[a-z_]\w{0,60}\.){0,9}[A-Z]\w{0,80}(?::|$)|(?:[a-z_]\w{0,60}\.){1,9}\w{1,80}(?::|$)"
+)
+"""What a traceback ends with; other ranks may write between its lines."""
+
 _WRAPS = re.compile(r"^(?:\w+: )?Caught \w+ in |^\w*RemoteTraceback|^\"\"\"$|^Original Traceback")
 
 
@@ -70,6 +75,8 @@ def _read(output: Output, position: int) -> Raised | None:
             continue
         if _WRAPS.search(text.strip()):
             return None
+        if not _RAISED.match(text.strip()):
+            continue
         return Raised(place, line, _own(frames), frozenset(numbers), _is_chained(lines, line, numbers))
     return None
 
