@@ -48,7 +48,6 @@ _COUNT = click.IntRange(min=1)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File that --fix writes  [default: fix.toml]"
 )
-@click.option("--undo", metavar="FILE", type=click.Path(path_type=Path), help="With --fix: undo the last one")
 @click.option(
     "--ask", is_flag=True, help="Answer from the few facts of a ticket: asked, or in --facts FILE.toml"
 )
@@ -77,7 +76,6 @@ def command(
     no_verify: bool,
     fix: bool,
     output: Path | None,
-    undo: Path | None,
     ask: bool,
     as_json: bool,
     rules: bool,
@@ -111,15 +109,10 @@ def command(
             )
         ctx.exit(doctor_ask.command(facts, as_json=as_json))
     of_job = bool(site or job_file)
-    _check_options(image, facts, modes, live=live, of_job=of_job, fix=fix, output=output, undo=undo)
+    _check_options(image, facts, modes, live=live, of_job=of_job, fix=fix, output=output)
     _check_queue(facts, partition, account, live=live)
     if (verify_key is not None or no_verify) and not live:
         raise BadInput("--verify-key and --no-verify: without --live no image is started", fix="give --live")
-    if undo is not None:
-        from toolkit.cli.doctor_fix import undo as put_back
-
-        put_back(undo)
-        return
     if facts is not None and (host is not None or cluster is not None or ssh_config is not None):
         raise BadInput("--facts, --host, --cluster and --ssh-config: facts come from a file or from a place")
     if rules or page:
@@ -180,7 +173,6 @@ def _check_options(
     of_job: bool,
     fix: bool,
     output: Path | None,
-    undo: Path | None,
 ) -> None:
     """Refuse options that do not go together."""
     if of_job and image is None:
@@ -193,11 +185,9 @@ def _check_options(
         raise BadInput("--live and --fix: give one of them; --fix needs no job")
     if live and facts is not None:
         raise BadInput("--live and --facts: a job needs a place: --cluster, --host, or this machine")
-    if undo is not None and not fix:
-        raise BadInput("--undo: give --fix with it")
     if output is not None and not fix:
         raise BadInput("-o: --fix is what writes a file")
-    if image is None and (live or (fix and undo is None)):
+    if image is None and (live or fix):
         raise BadInput("--live and --fix need an IMAGE")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.cli import fixfile
-from toolkit.cli.frame.say import say, say_json, say_text
+from toolkit.cli.frame.say import say_json, say_text
 from toolkit.cli.frame.styles import style_of_stdout
 from toolkit.errors import CheckFailed
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -63,11 +63,6 @@ def command(
     }
     shown = difference(before, after, output.name, style_of_stdout())
     _tell(as_json, value, f"{shown}\n\n{_written(output, changed=changed)}\nNext\n  {one_line(use)}")
-
-
-def undo(file: Path) -> None:
-    """Put back what was there before the last ``--fix``."""
-    say(fixfile.undo(file))
 
 
 def _recipe(
@@ -131,10 +126,7 @@ def _recipe_of(image: ImageFacts) -> list[str]:
 def _written(file: Path, *, changed: bool) -> str:
     if not changed:
         return one_line(f"{file} says so already.")
-    kept = fixfile.undo_file(file)
-    undo = f"toolkit doctor --fix --undo {shlex.quote(str(file))}"
-    there = f" ({kept})" if kept.exists() else ""
-    return one_line(f"Written to {file}; {undo} puts back what was there{there}.")
+    return one_line(f"Written to {file}.")
 
 
 def _tell(as_json: bool, value: dict[str, object], text: str) -> None:

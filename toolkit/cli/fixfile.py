@@ -10,7 +10,7 @@ from toolkit.report.fix import MARK
 
 
 def write(file: Path, content: str) -> bool:
-    """Write a file, and keep an earlier one of this command beside it; return whether anything changed.
+    """Write a file, in place of an earlier one of this command; return whether anything changed.
 
     Raises:
         BadInput: if a file of that name is there that this command did not write.
@@ -18,33 +18,8 @@ def write(file: Path, content: str) -> bool:
     earlier = _own(file)
     if earlier == content:
         return False
-    if earlier is not None:
-        kept = undo_file(file)
-        _own(kept)
-        write_whole(kept, earlier.encode())
     write_whole(file, content.encode())
     return True
-
-
-def undo(file: Path) -> str:
-    """Put back what was there before the last :func:`write`, and say what that was.
-
-    Raises:
-        BadInput: if there is nothing of this command to be undone.
-    """
-    if _own(file) is None:
-        raise BadInput(f"{file}: there is no such file, and nothing to undo")
-    kept = undo_file(file)
-    if _own(kept) is None:
-        file.unlink()
-        return f"{file} is removed; there was none before"
-    kept.replace(file)
-    return f"{file} is as it was before"
-
-
-def undo_file(file: Path) -> Path:
-    """Return where the earlier version of a file is kept."""
-    return file.with_name(f"{file.name}.undo")
 
 
 def _own(file: Path) -> str | None:

@@ -21,7 +21,6 @@ from toolkit.launch.jobscript import plan
 from toolkit.launch.jobscript.localscript import choose_here, local_script, without_queue
 from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
-from toolkit.launch.request.trainers import check_carried
 from toolkit.launch.tracking import records
 from toolkit.launch.tracking.alone import run_local
 from toolkit.model.hidden import hidden
@@ -63,7 +62,6 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     runner = opener(None, None, None)
     image = startable(look(runner, sources.image, None, tell, remote=False, view=view_of(job, None)))
     facts = image.facts
-    check_carried(job, facts)
     cleared = clear(image, demand_of(asked, call.verify_key, call.no_verify), tell)
     host = loaded.with_runtime(probe(runner, Question(nodes="0")), None, (), job.runtime or "")
     base = directory(runner, job.directory, remote=False)

@@ -159,7 +159,6 @@ def prepare(
     job, site = asked.job, asked.site
     target = target_of(runner, asked, flags, sources.image, tell, remote=remote)
     image = target.image.facts
-    trainers.check_carried(job, image)
     sources, job = check_program(sources, asked, flags, target.image, tell)
     checked = has_check(image, trainer=bool(job.trainer))
     if job.preflight and not checked:

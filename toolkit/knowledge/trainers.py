@@ -13,20 +13,17 @@ Epochs = Literal["each", "shared", "none"]
 
 
 class Shipped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A trainer, the data that it wants, and the first release whose images have it."""
+    """A trainer and the data that it wants."""
 
     name: str
-    since: str
     epochs: Epochs
     dataset: str = ""
     bring: bool = False
 
 
 class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What holds for some strategies, and the release from which on there are more than the ``first``."""
+    """What holds for some strategies."""
 
-    since: str
-    first: tuple[Strategy, ...]
     mpi: tuple[Strategy, ...]
     apart: tuple[Strategy, ...]
 

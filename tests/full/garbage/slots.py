@@ -90,7 +90,6 @@ _READING = (
     Slot("doctor", "image", (HERE, *NOWHERE, "--live", "--mode", "srun-pmix"), case="--live"),
     Slot("doctor", "--facts", ("good.sif", "--facts", HERE)),
     Slot("doctor", "--job", ("good.sif", "--facts", "facts.txt", "--job", HERE), ".yaml", NO_JOB),
-    Slot("doctor", "--undo", ("--fix", "--undo", HERE), ".toml"),
     _ssh_config("doctor", "good.sif"),
     # What is not recognised is a failed check; what cannot be read is a wrong file.
     Slot("explain", "file", (HERE,), codes=CHECKED),

@@ -45,7 +45,7 @@ def run(*words: str):
     return CliRunner().invoke(doctor, words, obj={"verbose": False, "quiet": True})
 
 
-def test_a_fix_is_written_shown_as_a_diff_and_undone(image, leaky):
+def test_a_fix_is_written_shown_as_a_diff(image, leaky):
     result = run(image, "--facts", leaky, "--fix")
     assert result.exit_code == 0, result.output
     assert "--- without fix.toml" in result.stdout
@@ -55,28 +55,20 @@ def test_a_fix_is_written_shown_as_a_diff_and_undone(image, leaky):
     fix = load_fix(Path("fix.toml"))
     assert fix.launch.mode == "srun-pmix"
     assert "OMPI_MCA_pml" in fix.launch.unset
-    undone = run("--fix", "--undo", "fix.toml")
-    assert undone.exit_code == 0
-    assert not Path("fix.toml").exists()
 
 
-def test_an_earlier_version_is_kept_beside_and_comes_back(image, leaky):
+def test_an_earlier_version_is_replaced(image, leaky):
     run(image, "--facts", leaky, "--fix")
     first = Path("fix.toml").read_text()
     result = run(image, "--facts", CLUSTER, "--mode", "srun-pmi2", "--fix")
     assert result.exit_code == 0, result.output
     assert Path("fix.toml").read_text() != first
-    assert Path("fix.toml.undo").read_text() == first
-    assert "is as it was before" in run("--fix", "--undo", "fix.toml").stdout
-    assert Path("fix.toml").read_text() == first
-    assert not Path("fix.toml.undo").exists()
 
 
 def test_the_same_fix_twice_changes_nothing(image, leaky):
     run(image, "--facts", leaky, "--fix")
     result = run(image, "--facts", leaky, "--fix")
     assert "says so already" in result.stdout
-    assert not Path("fix.toml.undo").exists()
 
 
 @pytest.mark.parametrize("theirs", ["mine = 1\n", "", "\xff"])
@@ -86,16 +78,6 @@ def test_a_file_of_others_is_not_touched(image, leaky, theirs):
     assert isinstance(result.exception, BadInput)
     assert "did not write it" in result.exception.message
     assert Path("fix.toml").read_text("latin-1") == theirs
-    assert isinstance(run("--fix", "--undo", "fix.toml").exception, BadInput)
-    assert Path("fix.toml").read_text("latin-1") == theirs
-
-
-def test_a_kept_file_of_others_is_not_touched_either(image, leaky):
-    run(image, "--facts", leaky, "--fix")
-    Path("fix.toml.undo").write_text("mine")
-    result = run(image, "--facts", CLUSTER, "--mode", "srun-pmi2", "--fix")
-    assert isinstance(result.exception, BadInput)
-    assert Path("fix.toml.undo").read_text() == "mine"
 
 
 def test_a_folder_and_a_broken_link_are_not_overwritten(image, leaky):
@@ -103,10 +85,6 @@ def test_a_folder_and_a_broken_link_are_not_overwritten(image, leaky):
     Path("link").symlink_to("nowhere")
     for name in ("folder", "link"):
         assert isinstance(run(image, "--facts", leaky, "--fix", "-o", name).exception, BadInput)
-
-
-def test_nothing_to_undo(tmp_path):
-    assert isinstance(run("--fix", "--undo", "none.toml").exception, BadInput)
 
 
 def test_nothing_to_fix(image):
@@ -146,7 +124,6 @@ def test_the_json_of_a_fix(image, leaky):
     [
         (["--live", "--fix"], "--live and --fix"),
         (["--live"], "--live and --facts"),
-        (["--undo", "x"], "--undo"),
         (["-o", "x"], "-o"),
         (["--mode", "srun-pmix", "--mode", "srun-pmi2"], "--mode"),
     ],

@@ -1,4 +1,4 @@
-"""The words of the check that runs before a training, as far as the image's own version of it knows them."""
+"""The words of the check that runs before a training."""
 
 import posixpath
 from collections.abc import Sequence
@@ -16,14 +16,9 @@ from toolkit.model.prediction import Mode, Plan
 from toolkit.model.site import Site
 from toolkit.program import named
 from toolkit.runtime.apptainer import bind
-from toolkit.versions import within
 
 PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
 """What is run in the container first; ``--tasks`` is added by the script."""
-
-_KNOWS_MORE = ">=0.2"
-"""Releases of toolkit whose preflight looks at nodes, GPUs, free space and the image too."""
-
 
 FILE = "toolkit-preflight.sh"
 """What checks the world of a program's own MPI; the job script makes it in its folder."""
@@ -77,23 +72,13 @@ def _of_program(image: ImageFacts) -> tuple[str, ...]:
 def words(
     spec: JobSpec, site: Site | None, image: ImageFacts | None, mode: Mode | None = None
 ) -> tuple[str, ...]:
-    """Return the command of the preflight; images of before 0.2 have one that counts ranks alone.
-
-    Raises:
-        BadInput: if the image's own preflight cannot check what is asked for.
-    """
+    """Return the command of the preflight; one in an image of unknown contents is asked for little."""
     if image is not None and is_of_program(spec, image):
         options = _of_program(image)
         if mode == "bind":
             options = _mounted(options, image)
         return ("sh", posixpath.join(spec.directory, FILE), *options)
-    release = (image.stack or {}).get("toolkit") if image else None
-    if not isinstance(release, str) or not within(release, _KNOWS_MORE):
-        if isinstance(release, str) and (asked := limits(spec)):
-            raise BadInput(
-                f"{asked[0]}: the preflight in this image, of toolkit {release}, does not know it",
-                fix="build the image anew, or leave the option out",
-            )
+    if image is None or "toolkit" not in (image.stack or {}):
         return (*PREFLIGHT, *_limits_alone(spec))
     gpus = spec.gpus_per_node or 0
     if not spec.gpus_per_node and site and has_gpus(spec, site):

@@ -7,11 +7,9 @@ from pathlib import PurePath
 from toolkit.errors import BadInput
 from toolkit.knowledge import trainers as known
 from toolkit.launch.request.checks import as_name
-from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile, Strategy
 from toolkit.model.prediction import Mode
 from toolkit.near import near
-from toolkit.versions import older
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +18,11 @@ class TrainerProgram:
 
     ``dataset`` is what ``toolkit data get`` fetches, empty for a trainer that needs none, or one's own;
     ``bring`` is true where a person has to bring the data.
-    ``own`` is true of a person's own file, which has to be brought to where the job runs. ``since`` is the
-    first release whose images can run it.
+    ``own`` is true of a file of the user, which has to travel to where the job runs.
     """
 
     name: str
     program: tuple[str, ...]
-    since: str
     dataset: str = ""
     bring: bool = False
     own: bool = False
@@ -40,26 +36,6 @@ class TrainerProgram:
     def at(self, path: str) -> "TrainerProgram":
         """Return it as it is where its file lies at ``path``."""
         return replace(self, program=(path,)) if self.own else self
-
-
-def check_carried(job: JobFile, image: ImageFacts) -> None:
-    """Look whether an image's own toolkit has a job's trainer and strategy; an image that says none may.
-
-    Raises:
-        BadInput: if it is older than them.
-    """
-    if job.trainer is None:
-        return
-    carried, trainer = (image.stack or {}).get("toolkit"), find(job.trainer)
-    strategies, needs = known.trainers().strategies, [(trainer.name, trainer.since)]
-    if job.strategy and job.strategy not in strategies.first:
-        needs.append((f"--strategy {job.strategy}", strategies.since))
-    for what, since in needs:
-        if isinstance(carried, str) and older(carried, since):
-            raise BadInput(
-                f"{image.path}: carries toolkit {carried}, and {what} came with {since}",
-                fix="build the image again: toolkit image build RECIPE && toolkit image sif RECIPE",
-            )
 
 
 def other_modes(job: JobFile) -> tuple[Mode, ...]:
@@ -79,7 +55,6 @@ def shipped() -> dict[str, TrainerProgram]:
         row.name: TrainerProgram(
             row.name,
             ("-m", f"toolkit.trainers.{row.name.replace('-', '_')}"),
-            row.since,
             row.dataset,
             row.bring,
         )
@@ -94,9 +69,7 @@ def find(name: str) -> TrainerProgram:
         BadInput: naming the choices.
     """
     if name.endswith(".py"):
-        return TrainerProgram(
-            as_name(PurePath(name).stem), (name,), known.trainers().strategies.since, own=True
-        )
+        return TrainerProgram(as_name(PurePath(name).stem), (name,), own=True)
     try:
         return shipped()[name]
     except KeyError:

@@ -1,4 +1,3 @@
-import contextlib
 import importlib
 from pathlib import Path
 from typing import get_args
@@ -10,7 +9,6 @@ from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch.request import trainers
 from toolkit.launch.tracking import again
-from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile, Strategy
 from toolkit.trainers.ranks.world import STRATEGIES
@@ -72,25 +70,6 @@ def test_what_a_trainer_was_given_is_read_back_from_its_command():
         command = known.command(data, "/o", "single", ("--epochs", "1", "--data", "/other"))
         spec = JobSpec(name="x", image="/i", command=command, directory="/o", trainer=name)
         assert again.arguments(spec) == ("--epochs", "1", "--data", "/other")
-
-
-@every_row(
-    ("job", "release", "said"),
-    [
-        (JobFile(trainer="mnist"), "0.1.0", None),
-        (JobFile(trainer="mnist-cnn"), "0.3.0", None),
-        (JobFile(trainer="mnist-cnn"), None, None),
-        (JobFile(command=("true",)), "0.1.0", None),
-        (JobFile(trainer="mnist-cnn"), "0.2.0", "carries toolkit 0.2.0, and mnist-cnn came with 0.3"),
-        (JobFile(trainer="my.py"), "0.2.0", "carries toolkit 0.2.0, and my came with 0.3"),
-        (JobFile(trainer="mnist", strategy="ps"), "0.2.0", "and --strategy ps came with 0.3"),
-        (JobFile(trainer="mnist", strategy="horovod"), "0.2.0", None),
-    ],
-)
-def test_an_image_that_is_older_than_what_it_is_to_run_is_refused(job, release, said):
-    image = ImageFacts(path="x.sif", format="sif", stack={"toolkit": release} if release else None)
-    with pytest.raises(BadInput, match=said) if said else contextlib.nullcontext():
-        trainers.check_carried(job, image)
 
 
 @every_row(
