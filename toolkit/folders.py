@@ -38,3 +38,13 @@ def at_home(path: str | os.PathLike[str]) -> Path:
     there; ``Path.expanduser`` raises what is no error of a person's.
     """
     return Path(os.path.expanduser(path))  # noqa: PTH111 - see above
+
+
+def has_file(path: Path) -> bool:
+    """Return whether a path leads to a file; a name that is too long leads nowhere."""
+    return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises an error for such a name
+
+
+def has_folder(path: Path) -> bool:
+    """Return whether a path leads to a folder; a name that is too long leads nowhere."""
+    return os.path.isdir(path)  # noqa: PTH112 - as above

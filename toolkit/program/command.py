@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolkit.folders import has_file, has_folder
 from toolkit.knowledge.joins import joins
 from toolkit.program.script.facts import ScriptFacts
 from toolkit.program.script.read import read_module, read_script, read_text
@@ -67,7 +68,7 @@ def _read(words: list[str], place: _Place) -> CommandFacts:
         return CommandFacts(head, joins=frozenset({name}), serial=False)
     if head in _SHELLS:
         return _shell(head, rest, place)
-    if words[start].endswith(".py") and (place.folder / words[start]).is_file():
+    if words[start].endswith(".py") and has_file(place.folder / words[start]):
         return _of_script(head, start, read_script(place.folder / words[start], place.files))
     return CommandFacts(words[start], unknown=(f"{head} is not a Python program",))
 
@@ -114,7 +115,7 @@ def _module(program: str, name: Sequence[str], place: _Place) -> CommandFacts:
 
 def _file(program: str, words: Sequence[str], at: int, place: _Place) -> CommandFacts:
     path = place.folder / words[at]
-    if words[at] == "-" or not path.exists():
+    if words[at] == "-" or not (has_file(path) or has_folder(path)):
         return CommandFacts(program, at, unknown=(f"{words[at]} is not on this machine",))
     if path.is_dir():
         main = path / "__main__.py"
@@ -135,7 +136,7 @@ def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
     if code is None:
         file = next((word for word in rest if word not in options), "")
         path = place.folder / file
-        if not file or not path.is_file() or path.stat().st_size > _LONGEST:
+        if not file or not has_file(path) or path.stat().st_size > _LONGEST:
             return CommandFacts(head, unknown=(f"{file or head} is not a shell script on this machine",))
         code = path.read_text("utf-8", "replace")
     if place.depth >= _DEEPEST:

@@ -104,6 +104,7 @@ _READING = (
     Slot("launch", "--fix", ("--fix", HERE, *NOWHERE, *JOB), ".toml"),
     Slot("launch", "--verify-key", ("--verify-key", HERE, *NOWHERE, *JOB), ".asc"),
     Slot("launch", "--data", ("mnist", "--data", HERE, *NOWHERE, *IMAGE), "", FOLDERS | NEW),
+    Slot("launch", "--project", ("--project", HERE, *NOWHERE, *JOB), "", FOLDERS),
     _ssh_config("launch", *JOB),
     Slot("launch", "--env-file", ("--env-file", HERE, *NOWHERE, *JOB), ".env"),
     Slot("notebook", "--env-file", ("--env-file", HERE, *NOWHERE, *IMAGE), ".env"),
@@ -156,12 +157,33 @@ NO_FILES = frozenset(
     {
         "--accept-origin",
         *("--account", "--array", "--attach", "--begin", "--bind", "--cluster", "--compare", "--constraint"),
-        *("--cpu-bind", "--dependency", "--directory", "--env", "--error", "--exclude", "--explain"),
+        *(
+            "--cpu-bind",
+            "--dependency",
+            "--directory",
+            "--env",
+            "--error",
+            "--exclude",
+            "--explain",
+            "--fetch",
+        ),
         *("--folder", "--from-job", "--gpu", "--gpu-bind", "--host", "--key", "--licenses", "--listen"),
         *("--mail-type", "--mail-user", "--memory", "--memory-per-cpu", "--min-free", "--module", "--name"),
         *("--node", "--nodelist", "--nodes", "--output", "--packages", "--partition", "--pattern"),
         *("--platform", "--python", "--qos", "--reservation", "--sbatch", "--since", "--site", "--strong"),
-        *("--tag", "--time", "--unit", "--user", "--weak", "--workdir", "job", "jobs", "source", "target"),
+        *(
+            "--tag",
+            "--time",
+            "--unit",
+            "--user",
+            "--weak",
+            "--workdir",
+            "job",
+            "jobs",
+            "patterns",
+            "source",
+            "target",
+        ),
     }
 )
 """Options and arguments of text that name no file of this machine, or none at all."""

@@ -204,3 +204,16 @@ def test_the_program_of_a_command(folder, line):
     (folder / "ranks.sh").write_text("python alone.py --rank $SLURM_PROCID\n")
     facts = read_command(shlex.split(line), folder)
     assert (facts.serial, " ".join(facts.joins)) == COMMANDS[line]
+
+
+@pytest.mark.parametrize("words", [("python", "x" * 6000), ("bash", "x" * 6000), ("x" * 6000 + ".py",)])
+def test_a_name_that_is_too_long_is_no_file(folder, words):
+    job = job_of(*words, nodes=2)
+    code = code_of(job, Flags())
+    assert code.facts.serial is None
+    assert brought(code, Flags(), "/big", Silent()) is None
+
+
+def test_a_project_with_a_name_that_is_too_long_is_refused():
+    with pytest.raises(BadInput, match="there is no such folder"):
+        code_of(job_of("hostname"), Flags(project="x" * 6000))

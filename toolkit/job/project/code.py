@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.folders import at_home, is_below, is_system
+from toolkit.folders import at_home, has_file, has_folder, is_below, is_system
 from toolkit.job.project.collect import Collected, collect
 from toolkit.job.project.pack import pack
 from toolkit.job.request.flags import Flags
@@ -55,7 +55,7 @@ def code_of(job: JobFile, flags: Flags) -> Code | None:
     here = Path.cwd()
     facts = read_command(job.command, here)
     script = here / job.command[facts.script] if facts.script is not None else None
-    if script is not None and not script.exists():
+    if script is not None and not (has_file(script) or has_folder(script)):
         script = None
     root = _root(here, script, flags.project)
     start = here if is_below(str(here), str(root)) else root
@@ -65,7 +65,7 @@ def code_of(job: JobFile, flags: Flags) -> Code | None:
 def _root(here: Path, script: Path | None, given: str | None) -> Path:
     if given is not None:
         root = at_home(given).resolve()
-        if not root.is_dir():
+        if not has_folder(root):
             raise BadInput(f"--project {given}: there is no such folder")
         if script is not None and not is_below(str(script.resolve()), str(root)):
             raise BadInput(f"--project {given}: {script} is not in it", fix="name the folder of the script")

@@ -3,7 +3,7 @@
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.folders import at_home
+from toolkit.folders import at_home, has_file
 from toolkit.launch.request.checks import as_name
 from toolkit.launch.request.layers import Merged
 from toolkit.program.script.read import read_script
@@ -22,7 +22,7 @@ def without_trainer(merged: Merged) -> Merged:
     """
     job = merged.job
     path = at_home(job.trainer or "")
-    if job.trainer is None or not job.trainer.endswith(".py") or not path.is_file():
+    if job.trainer is None or not job.trainer.endswith(".py") or not has_file(path):
         return merged
     if read_script(path).trainer:
         return merged
