@@ -18,6 +18,8 @@ def explained(found: OutputExplanation, style: Style = unstyled, width: int = 10
         yield from findings(found.findings, style, width)
         return
     root, fault = found.root, found.fault
+    if first := first_failed(root):
+        yield from wrapped(first, 0, width)
     yield style("Root line", "bold")
     yield from root_lines(root, width)
     yield ""
@@ -36,20 +38,16 @@ def explained(found: OutputExplanation, style: Style = unstyled, width: int = 10
 
 
 def root_lines(root: RootLine, width: int) -> Iterator[str]:
-    """Yield the root line with its number and rank, and the frame of the user's code."""
-    rank = f", rank {root.rank}" if root.rank else ""
-    node = f" on {root.node}" if root.rank and root.node else ""
-    yield from wrapped(short(root.text), 4, width, first=f"line {root.number}{rank}{node}: ", hang=2)
+    """Yield the root line with its number, and the frame of the user's code."""
+    yield from wrapped(short(root.text), 4, width, first=f"line {root.number}: ", hang=2)
     if root.frame:
         yield from wrapped(root.frame, 6, width, first="raised at ", hang=2)
 
 
-def first_failed(found: OutputExplanation) -> str:
+def first_failed(root: RootLine) -> str:
     """Return which rank failed first, as a sentence; empty text if the output does not name it."""
-    if found.root is None or not found.root.rank:
-        return ""
-    node = f" on {found.root.node}" if found.root.node else ""
-    return f"rank {found.root.rank}{node} failed first"
+    node = f" on {root.node}" if root.node else ""
+    return f"Rank {root.rank}{node} failed first." if root.rank else ""
 
 
 def steps(fix: str) -> list[str]:

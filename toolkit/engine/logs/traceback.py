@@ -50,7 +50,7 @@ def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
             found[-1] = Raised(
                 before.position,
                 before.exception,
-                before.frame,
+                before.frame or made.frame,
                 before.numbers | made.numbers,
                 made.chained,
             )
@@ -94,8 +94,8 @@ def _is_chained(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int])
 
 
 def _own(frames: list[re.Match[str]]) -> str:
-    """Return the last frame of the user's own code, else the last one."""
-    own = [frame for frame in frames if not _LIBRARY.search(frame["file"])] or frames
+    """Return the last frame of the user's own code; empty text if all frames are of libraries."""
+    own = [frame for frame in frames if not _LIBRARY.search(frame["file"])]
     if not own:
         return ""
     last = own[-1]

@@ -1,0 +1,58 @@
+"""The explanation of job output as text: root line first, then cause or class, steps, and advice."""
+
+import pytest
+
+from tests.unit.tables import every_row
+from toolkit.engine.logs.explanation import explain_output
+from toolkit.engine.logs.joblines import Output
+from toolkit.report.explained import explained, steps
+
+END = "srun: error: node2: task 1: Exited with exit code 1\n"
+UNKNOWN = f"1: ShapeError: 3 is not 4\n{END}"
+KNOWN = f"1: OSError: [Errno 28] No space left on device: '/scratch/x'\n{END}"
+
+
+def text(log: str, width: int = 80) -> list[str]:
+    return list(explained(explain_output(Output(log)), width=width))
+
+
+def test_an_unknown_fault_has_root_line_class_steps_and_advice():
+    assert text(UNKNOWN) == [
+        "Rank 1 on node2 failed first.",
+        "Root line",
+        "  line 1: 1: ShapeError: 3 is not 4",
+        "",
+        "A Python exception ended the program (python-exception)",
+        "  The last line of the traceback names the exception, the lines above it show",
+        "  where it was raised. The same code fails again with the same input.",
+        "  1. Read the code at the line after `raised at`.",
+        "  2. Run one rank with the same input.",
+        "",
+        "Submitting the same job again will not help.",
+        "End: line 2: srun: error: node2: task 1: Exited with exit code 1",
+    ]
+
+
+def test_a_known_cause_comes_before_the_class():
+    lines = text(KNOWN)
+    cause = next(number for number, line in enumerate(lines) if line.startswith("Cause: "))
+    class_ = next(number for number, line in enumerate(lines) if line.startswith("Class: "))
+    assert lines.index("Root line") < cause < class_
+    assert lines[cause + 1].startswith(("  1. ", "(")) or "(disk-full)" in lines[cause + 1]
+
+
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_lines_fit_the_terminal(width):
+    assert all(len(line) <= width for line in text(UNKNOWN + "x" * 30, width))
+
+
+@every_row(
+    ("fix", "wanted"),
+    [
+        ("one", ["one"]),
+        ("one; two", ["one", "two"]),
+        ("sinfo -o 'a; b'; two (x; y)", ["sinfo -o 'a; b'", "two (x; y)"]),
+    ],
+)
+def test_a_fix_is_cut_at_semicolons_outside_of_quotes_and_brackets(fix, wanted):
+    assert steps(fix) == wanted
