@@ -24,7 +24,7 @@ def folder_of(job: str | None, tell: Tell) -> Path:
     if job and Path(job).is_dir():
         return Path(job)
     try:
-        record = records.find(job)
+        record = records.find(job, newest=True)
     except BadInput as error:
         if job and (Path(job).exists() or "/" in job or not records.any_kept()):
             raise BadInput(

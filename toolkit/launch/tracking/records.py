@@ -94,8 +94,12 @@ def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
     return sorted(found, key=lambda record: (record.submitted, record.key))
 
 
-def find(wanted: str | None, on_damage: Callable[[str], None] = lambda _: None) -> JobRecord:
+def find(
+    wanted: str | None, on_damage: Callable[[str], None] = lambda _: None, *, newest: bool = False
+) -> JobRecord:
     """Find a record by key, by the start of one, or by any number of Slurm's; the last one for ``None``.
+
+    With ``newest``, the last of several jobs with the name ``wanted`` is meant.
 
     Raises:
         BadInput: if there is none, or more than one.
@@ -115,8 +119,9 @@ def find(wanted: str | None, on_damage: Callable[[str], None] = lambda _: None) 
         return records[-1]
     exact = [r for r in records if r.key == wanted]
     matches = exact or [r for r in records if wanted in {r.id, *r.numbers} or r.key.startswith(wanted)]
-    if len(matches) == 1:
-        return matches[0]
+    named = [r for r in matches if r.spec.name == wanted] if newest else []
+    if len(matches) == 1 or named:
+        return (named or matches)[-1]
     names = ", ".join(r.key for r in (matches or records)[-5:])
     kind = "more than one job is called" if matches else "there is no job"
     raise BadInput(f"{kind} '{wanted}'; the last ones: {names}", fix="toolkit jobs list")

@@ -74,6 +74,14 @@ def test_unknown_and_ambiguous_names_list_choices():
         records.find("mnist")
 
 
+def test_the_newest_of_several_jobs_with_one_name_can_be_meant():
+    records.save(keyed("mnist-1", "1", "2026-01-02T00:00:00.000001+00:00"))
+    records.save(keyed("mnist-2", "2", "2026-01-02T00:00:00.000002+00:00"))
+    assert records.find(RECORD.spec.name, newest=True).key == "mnist-2"
+    with pytest.raises(BadInput, match="more than one"):
+        records.find("mnist-", newest=True)
+
+
 def test_a_damaged_record_is_told_and_passed_over():
     records.save(RECORD)
     broken = damaged()
