@@ -9,7 +9,7 @@ import msgspec
 from toolkit import knowledge
 from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee
-from toolkit.knowledge.usual import Question, usual
+from toolkit.knowledge.usual import TicketQuestion, usual
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
 from toolkit.model.prediction import Mode, Outcome, Plan, Prediction, Request
 
@@ -22,7 +22,7 @@ _Facts = TypeVar("_Facts", HostFacts, ImageFacts)
 class Decides:
     """A fact that the ticket does not state, and the outcomes that other common values lead to."""
 
-    question: Question
+    question: TicketQuestion
     assumed: str
     otherwise: tuple[Outcome, ...]
 
@@ -60,7 +60,7 @@ def conditional(
     return Conditional(said, tuple(found[:MOST]))
 
 
-def _assumed(filled: tuple[HostFacts, ImageFacts], question: Question) -> str:
+def _assumed(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> str:
     """Return the usual value of a fact in words."""
     side, *parts = question.fact.split(".")
     value: Any = filled[0] if side == "host" else filled[1]

@@ -8,7 +8,7 @@ import msgspec
 from toolkit.knowledge.reading import read
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A fact that may decide; ``values`` are other common values, ``command`` prints it."""
 
     fact: str
@@ -32,7 +32,7 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     image: dict[str, Any]
     absent: Absent
     interfaces: dict[str, tuple[str, ...]]
-    question: tuple[Question, ...]
+    question: tuple[TicketQuestion, ...]
 
 
 @cache

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from toolkit.launcher import mpirun, pals, srun
-from toolkit.launcher.ranks import RankPlace
+from toolkit.launcher.ranks import RankWords
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan, Request
@@ -15,7 +15,7 @@ class Launcher(Protocol):
 
     COMMAND: str
     """The program that is called."""
-    RANK: RankPlace
+    RANK: RankWords
     """Where a rank finds its own place."""
 
     def words(

@@ -1,6 +1,6 @@
 """``mpirun`` of Open MPI, Hydra (MPICH) and Intel MPI, on the host or in the container; pure."""
 
-from toolkit.launcher.ranks import RankPlace
+from toolkit.launcher.ranks import RankWords
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Request
@@ -8,7 +8,7 @@ from toolkit.model.site import Site
 
 COMMAND = "mpirun"
 
-RANK = RankPlace(
+RANK = RankWords(
     "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}",
     "${OMPI_COMM_WORLD_LOCAL_RANK:-$MPI_LOCALRANKID}",
     "$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / local_ranks))",

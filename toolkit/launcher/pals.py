@@ -5,7 +5,7 @@ NCAR/mpibind. Ranks reach the launcher through ``PMI_*`` variables and ``/var/ru
 profile binds.
 """
 
-from toolkit.launcher.ranks import RankPlace
+from toolkit.launcher.ranks import RankWords
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Request
@@ -13,7 +13,7 @@ from toolkit.model.site import Site
 
 NAME, COMMAND = "pals", "mpiexec"
 
-RANK = RankPlace("$PALS_RANKID", "$PALS_LOCAL_RANKID", "$PALS_NODEID")
+RANK = RankWords("$PALS_RANKID", "$PALS_LOCAL_RANKID", "$PALS_NODEID")
 """HPE's mpiexec(1) of PALS; ALCF user guide for Polaris, "Running Jobs"."""
 
 

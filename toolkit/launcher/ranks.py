@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class RankPlace:
+class RankWords:
     """Words of shell for the number of a rank, its number on its node, and the number of its node.
 
     ``local_ranks`` is a variable of the script that uses them: the ranks on each node.

@@ -1,7 +1,7 @@
 """``srun`` of Slurm; pure."""
 
 from toolkit.knowledge.pmix import is_plugin
-from toolkit.launcher.ranks import RankPlace
+from toolkit.launcher.ranks import RankWords
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Request
@@ -9,7 +9,7 @@ from toolkit.model.site import Site
 
 COMMAND = "srun"
 
-RANK = RankPlace("$SLURM_PROCID", "$SLURM_LOCALID", "$SLURM_NODEID")
+RANK = RankWords("$SLURM_PROCID", "$SLURM_LOCALID", "$SLURM_NODEID")
 """srun(1), OUTPUT ENVIRONMENT VARIABLES."""
 
 NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
