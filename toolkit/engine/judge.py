@@ -51,7 +51,7 @@ def weigh(case: Case, rules: tuple[Rule, ...]) -> Judged:
 
 def is_ok(case: Case, rules: tuple[Rule, ...]) -> bool:
     """Return whether :func:`weigh` predicts ok. The first rule that prevents it is the last one asked."""
-    return not any(_prevents(a) for r in rules if case.mode in r.modes if (a := _ask(case, r)))
+    return not any(_prevents(a) for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
 
 
 def _prevents(answer: RuleAnswer) -> bool:
