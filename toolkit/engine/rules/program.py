@@ -33,6 +33,8 @@ def mount_hides_mpi(case: Case) -> Hit | None:
     file, folder = next(iter(image.hidden.items()))
     because = f"the runtime mounts {folder} of the host over {file} of the image"
     evidence = (f"image: {file}", f"plan: {folder} is mounted")
+    if case.plan.inside and image.mpirun is None and "mpirun" in image.absent:
+        return Hit(evidence, "unavailable", f"{because}, and there is no other mpirun in the image")
     if folder in _OF_HOST:
         return Hit(evidence, "loader-failure", because, title=because)
     return Hit(evidence, "unknown", f"{because}; what the host has there is not known")

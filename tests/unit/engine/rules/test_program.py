@@ -3,7 +3,7 @@
 import msgspec
 
 from tests.unit.engine.rules.test_loader import PROBE, loading
-from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, case, image
+from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, image
 from toolkit.engine.families import families
 from toolkit.engine.predict import predict
 from toolkit.model.facts import ImageProgram
@@ -34,7 +34,11 @@ def refused(**programs: str):
 FIRES = {
     "loader-refuses-program": [case(of=refused()), case(of=refused(), env={"LD_LIBRARY_PATH": "/opt/x"})],
     "programs-disagree": [case(of=TWO)],
-    "mount-hides-mpi": [case(of=hiding("/tmp")), case(of=hiding("/scratch"))],
+    "mount-hides-mpi": [
+        case(of=hiding("/tmp")),
+        case(of=hiding("/scratch")),
+        case(of=absent(hiding("/tmp"), "mpirun"), mode="mpirun-container", nodes=1, ranks_per_node=2),
+    ],
 }
 QUIET = {
     "loader-refuses-program": [case(), case(of=refused(**{TOOL: MPI.library}))],
@@ -67,3 +71,10 @@ def test_a_family_names_its_programs_and_copies_of_one_release_are_one_family():
         ("mpich", (SOLVER,)),
     ]
     assert families(ALIKE) == families(NAMED) == families(IMAGE) == ()
+
+
+def test_a_launcher_that_a_mount_hides_is_unavailable():
+    of = absent(hiding("/tmp"), "mpirun")
+    verdict = predict(HOST, of, Request(nodes=1, ranks_per_node=2))
+    assert verdict.of("mpirun-container").outcome == "unavailable"
+    assert verdict.of("srun-pmix").outcome == "loader-failure"
