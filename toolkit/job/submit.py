@@ -157,6 +157,7 @@ def submitted(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> 
     from toolkit.launch.tracking import submission
     from toolkit.run.stage import stage
 
+    submission.require_slurm(job.script)
     stage(runner, job.parcels, tell)
     tell.step(f"Submitting to Slurm on {runner.place}")
     return submission.submit(runner, at(job, where).record, job.script, job.secrets)

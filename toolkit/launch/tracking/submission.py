@@ -4,10 +4,11 @@ import contextlib
 import posixpath
 import time
 from collections.abc import Mapping
+from itertools import takewhile
 
 import msgspec
 
-from toolkit.errors import CheckFailed, Interrupted, Missing
+from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.launch.request import variables
 from toolkit.launch.tracking import records, slurm, successors
 from toolkit.model.hidden import NO_SECRETS, Hidden
@@ -25,6 +26,20 @@ _BY_SIGNAL = 128
 """From this status on a shell, or SSH, tells of a program that was ended; sbatch itself says 1."""
 
 
+def require_slurm(script: str) -> None:
+    """Refuse a script that sbatch would read without its header, on one node with the default time limit.
+
+    Raises:
+        BadInput: if the script is for PBS.
+    """
+    head = takewhile(lambda line: not line or line.startswith("#"), script.split("\n"))
+    if any(line.startswith("#PBS ") for line in head):
+        raise BadInput(
+            "the job script is for PBS, and toolkit submits jobs of Slurm only",
+            fix="write the script with --dry-run > job.sh, and submit it with qsub job.sh",
+        )
+
+
 def submit(
     runner: Runner, record: JobRecord, script: str, secrets: Mapping[str, Hidden] = NO_SECRETS
 ) -> JobRecord:
@@ -35,11 +50,13 @@ def submit(
     From the moment that sbatch is started the record stays, unless sbatch itself says no: a job may run.
 
     Raises:
+        BadInput: if the script is for another scheduler, whose header sbatch would ignore.
         CheckFailed: with sbatch's own words, if it refuses; then no record is left. Also if no gate has
             checked the image.
         Missing: if it is not known whether sbatch submitted the job.
         Interrupted: on Ctrl-C while sbatch ran.
     """
+    require_slurm(script)
     records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     try:

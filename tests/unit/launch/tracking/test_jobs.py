@@ -3,15 +3,17 @@
 import msgspec
 import pytest
 
-from tests.unit.launch.examples import RECORD
+from tests.unit.launch.examples import RECORD, spec
 from tests.unit.launch.recorded import AWAY, DONE, FAILED, GONE, REFUSAL, RUNNING, UNANSWERED, Recorded
 from tests.unit.tables import every_row
-from toolkit.errors import CheckFailed, Interrupted, Lost, Missing
+from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing
 from toolkit.launch.tracking import jobs, records, submission
 from toolkit.model.hidden import Hidden
 from toolkit.model.job import JobTask
 from toolkit.run import patience
+from toolkit.scheduler import pbs
 
+PLAIN = spec()
 NEW = msgspec.structs.replace(RECORD, id="")
 OUTPUT = f"{RECORD.spec.directory}/output.log"
 METRICS = f"{RECORD.spec.directory}/metrics.jsonl"
@@ -48,6 +50,14 @@ def test_submitting_writes_the_script_and_keeps_the_number():
     assert records.find(None) == record
     assert slurm.files[f"{RECORD.spec.directory}/job.sh"] == b"#!/bin/bash\n"
     assert kept("job.sh") == "#!/bin/bash\n"
+
+
+def test_a_script_for_pbs_is_not_submitted_by_sbatch():
+    for_pbs = "#!/bin/bash\n# Made by toolkit\n" + "".join(f"#PBS {line}\n" for line in pbs.header(PLAIN))
+    with pytest.raises(BadInput, match="for PBS"):
+        submission.submit(Recorded(), NEW, for_pbs)
+    assert records.every() == []
+    assert submission.submit(Recorded(sbatch=["41"]), NEW, "#!/bin/bash\ncat <<E\n#PBS -N x\nE\n").id == "41"
 
 
 def test_a_refusal_is_told_in_sbatchs_words_and_leaves_no_record():
