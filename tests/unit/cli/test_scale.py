@@ -264,7 +264,7 @@ def test_values_that_do_not_fit_beside_those_of_the_study_are_refused(tmp_path, 
 
 
 def test_the_same_files_are_meant_from_any_folder(tmp_path, cluster, monkeypatch):
-    (tmp_path / "net.py").touch()
+    (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
     (tmp_path / "my.sif").touch()
     (tmp_path / "parts").mkdir()
     where = str(tmp_path / "kept")
