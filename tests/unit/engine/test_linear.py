@@ -8,9 +8,16 @@ import pytest
 
 from toolkit import knowledge
 from toolkit.engine.logs.joblines import LONGEST
+from toolkit.knowledge.signatures import fault_lines
 
 _parser = import_module("re._parser")
-SEARCHED = ("toolkit.engine.logs.alone", "toolkit.engine.logs.explain", "toolkit.launch.live")
+SEARCHED = (
+    "toolkit.engine.logs.alone",
+    "toolkit.engine.logs.root",
+    "toolkit.engine.logs.traceback",
+    "toolkit.engine.logs.explain",
+    "toolkit.launch.live",
+)
 MATCHED = (
     "toolkit.engine.logs.joblines",
     "toolkit.launch.tracking.output",
@@ -24,8 +31,13 @@ def patterns() -> dict[str, re.Pattern[str]]:
     """Return every pattern of the catalogue and of the modules, by what it is called."""
     found = {}
     for signature in knowledge.signatures():
-        for pattern in (signature.pattern, *signature.then, *filter(None, [signature.overcome])):
+        for pattern in (
+            *(signature.pattern, *signature.then),
+            *filter(None, [signature.overcome, signature.seen, signature.unless]),
+        ):
             found[f"{signature.id}: {pattern[:60]}"] = re.compile(pattern, re.MULTILINE)
+    for row in fault_lines():
+        found |= {f"{row.class_}: {pattern[:60]}": re.compile(pattern) for pattern in row.patterns}
     for module in (*SEARCHED, *MATCHED):
         for name, value in vars(import_module(module)).items():
             if isinstance(value, re.Pattern):

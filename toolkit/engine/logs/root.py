@@ -21,7 +21,7 @@ _TASK = re.compile(
 _NAMES_STATUS = re.compile(r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK")
 _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt")
 _PROGRESS = re.compile(
-    r"^(?:step|epoch|iter)|\d+/\d+ \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
+    r"^(?:step|epoch|iter)|(?<!\d)\d{1,9}/\d{1,9} \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
 )
 _SLURM = ("srun:", "slurmstepd")
 
