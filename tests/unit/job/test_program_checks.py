@@ -20,12 +20,12 @@ IMAGE = Contents(
 FAULTS = {
     "import numpyy as np": "t.py:1: x.sif has no module `numpyy`, did you mean numpy?",
     "import cv2": "t.py:1: x.sif has no module `cv2`",
-    "from modle import build": "t.py:1: x.sif has no module `modle`",
+    "from titel import build": "t.py:1: x.sif has no module `titel`",
     "import lib.nothing": "t.py:1: the project has no module `lib.nothing`",
     "def f(:\n    pass": "t.py:1: invalid syntax: def f(:",
     "x = 1\npritn(x)": "t.py:2: the name `pritn` is not defined, did you mean print?",
     "get_ipython().system('pip install x')": "t.py:1: the name `get_ipython` is not defined",
-    "def f():\n    modle.fit()\nmodel = 1": "t.py:2: the name `modle` is not defined, did you mean model?",
+    "def f():\n    titel.fit()\ntitle = 1": "t.py:2: the name `titel` is not defined, did you mean title?",
 }
 
 SOUND = (
