@@ -48,12 +48,12 @@ def _listed(name: str) -> tuple[object, ...]:
         versions = solved(named).versions
     except ToolkitError as error:
         return name, "", "", "", "", recipe.title, error.message, recipe.want
-    mpi = next(component for component in MPIS if component in versions)
+    mpi = next((component for component in MPIS if component in versions), "")
     return (
         name,
         versions.get("tensorflow", "-"),
         versions.get("horovod", "-"),
-        f"{mpi} {versions[mpi]}",
+        f"{mpi} {versions[mpi]}" if mpi else "-",
         versions["base"],
         f"{recipe.title}{' (not built everywhere)' if recipe.unbuildable else ''}",
         "",
