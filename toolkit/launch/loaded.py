@@ -50,6 +50,9 @@ def _preferring(host: HostFacts, command: str) -> HostFacts:
         return host
     other = next((one for one in host.other_runtimes if named(one.name) is kind), None)
     rest = tuple(one for one in (first, *host.other_runtimes) if one is not other)
+    if other is None and "other_runtimes" in host.unknown:
+        unknown = {**host.unknown, "runtime": host.unknown["other_runtimes"]}
+        return msgspec.structs.replace(host, runtime=None, other_runtimes=rest, unknown=unknown)
     if other is None:
         line = f"{command}: not found on PATH; there is {first.name}"
         return msgspec.structs.replace(

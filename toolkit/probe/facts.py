@@ -196,6 +196,9 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
 def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]:
     """Return the container runtimes of a machine, the preferred one first."""
     found = tuple(one for kind in RUNTIMES if (one := kind.read(section(kind.SECTION))))
+    late = next((kind.NAMES[0] for kind in RUNTIMES if section(kind.SECTION).status == TIMED_OUT), "")
+    if late:
+        book.unknown["other_runtimes"] = f"{late} --version: no answer in time"
     if not found:
         asked = section("runtime")
         book.lacks("runtime", asked, "apptainer, singularity")

@@ -100,6 +100,16 @@ def test_a_runtime_that_is_not_there_is_absent_and_the_message_names_the_other()
     assert with_runtime(absent(runtime(), "runtime"), None, (), "podman").runtime is None
 
 
+def test_a_runtime_that_did_not_answer_in_time_is_unknown_and_not_absent():
+    late = msgspec.structs.replace(
+        runtime(), unknown={**runtime().unknown, "other_runtimes": "podman --version: no answer in time"}
+    )
+    chosen = with_runtime(late, None, (), "podman")
+    assert chosen.runtime is None
+    assert "runtime" not in chosen.absent
+    assert chosen.unknown["runtime"] == "podman --version: no answer in time"
+
+
 def test_the_command_is_what_was_asked_for_then_the_sites_then_the_hosts():
     assert command_of(BOTH, SITE, "apptainer") == "apptainer"
     assert command_of(BOTH, SITE) == "podman"
