@@ -76,7 +76,7 @@ def test_a_launcher_inside_gives_its_ranks_the_path_of_the_image():
     with_path = with_(IMAGE, environment={"PATH": "/opt/venv/bin:/usr/bin"})
     plan = predict(HOST, with_path, Request(nodes=1)).of("mpirun-container").plan
     assert plan is not None
-    assert plan.env == {"PATH": "/opt/venv/bin:/usr/bin"}
+    assert plan.env == {"PATH": "/opt/venv/bin:/usr/bin", "PYTHONNOUSERSITE": "1"}
 
 
 def test_an_mpich_image_is_launched_by_pmi2():
@@ -133,7 +133,7 @@ def test_the_plan_takes_away_what_the_hosts_launcher_exports():
     plan = predict(HOST, IMAGE, Request()).of("mpirun-host").plan
     assert plan is not None
     assert plan.unset == ("OMPI_MCA_mca_base_component_path",)
-    assert plan.env == {"SLURM_STEP_ID": "0"}
+    assert plan.env == {"SLURM_STEP_ID": "0", "PYTHONNOUSERSITE": "1"}
 
 
 def test_an_mpi_in_one_piece_keeps_what_the_launcher_exports():
@@ -174,7 +174,7 @@ def test_tmp_is_bound_where_the_site_does_not_mount_it():
 def test_an_old_pmix_5_client_gets_the_store_that_every_server_has():
     plan = predict(HOST, with_(IMAGE, pmix="5.0.1"), Request()).of("srun-pmix").plan
     assert plan is not None
-    assert plan.env == {"PMIX_MCA_gds": "hash"}
+    assert plan.env == {"PMIX_MCA_gds": "hash", "PYTHONNOUSERSITE": "1"}
 
 
 @pytest.mark.parametrize(

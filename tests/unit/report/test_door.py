@@ -16,7 +16,7 @@ AROUND = (
     # How to write past the door, and the modules that may.
     (r"\bprint\(", {"report/progress.py"}),
     (r"click\.(?:echo|secho|style|echo_via_pager|get_(?:text|binary)_stream)\b", {"cli/frame/say.py"}),
-    (r"click\.(?:prompt|confirm)\b", {"cli/init.py"}),  # readline writes what is asked
+    (r"click\.(?:prompt|confirm)\b", {"cli/doctor_ask.py", "cli/init.py"}),  # readline writes what is asked
     (r"unfiltered\(", {"report/door.py", "report/progress.py"}),
     (r"sys\.(?:stdout|stderr)\.(?:write|buffer)|sys\.__std(?:out|err)__", {"run/relay.py"}),
     (r"/dev/(?:tty|std(?:out|err)|fd)", {"cli/frame/files.py"}),
