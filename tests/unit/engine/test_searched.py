@@ -88,7 +88,8 @@ def test_the_plan_is_for_the_mpi_that_is_loaded():
     asked = Request(nodes=2, env={"LD_LIBRARY_PATH": "/opt/cuda/lib"})
     verdict = predict(HOST, TWO, asked)
     told = foresee(HOST, with_(TWO, mpi=OLD, pmix=None), asked, verdict.of("mpirun-host").plan)
-    assert verdict.of("mpirun-host").plan == propose(HOST, with_(TWO, mpi=OLD), asked, "mpirun-host")
+    proposed = propose(HOST, with_(TWO, mpi=OLD), asked, "mpirun-host")
+    assert verdict.of("mpirun-host").plan == with_(proposed, env={**proposed.env, "PYTHONNOUSERSITE": "1"})
     assert told.plan == verdict.of("mpirun-host").plan
 
 
