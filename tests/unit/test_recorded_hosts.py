@@ -8,8 +8,11 @@ import pytest
 TESTS = Path(__file__).parents[1]
 PUBLIC = frozenset(
     {
+        "apptainer.org",
         "bugs.debian.org",
+        "docs.docker.com",
         "docs.nvidia.com",
+        "github.com",
         "jade-hpc-gpu.github.io",
         "vsoch.github.io",
         "www.debian.org",
@@ -17,8 +20,8 @@ PUBLIC = frozenset(
     }
 )
 """Hosts of documentation that programs print in their messages."""
-PRINTED = frozenset({"java.io", "n3.internal", "nvcr.io", "type.googleapis.com"})
-"""What logs print in the form of a host: a Java package, a node, a protobuf type, a public registry."""
+PRINTED = frozenset({"127.0.0.1", "java.io", "n3.internal", "nvcr.io", "type.googleapis.com"})
+"""What logs print in the form of a host: the own machine, a Java package, a node, a protobuf type, a public registry."""
 RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")
 """Names that RFC 2606 and RFC 6761 keep for examples."""
 

@@ -15,7 +15,9 @@ class Clock:
         self.needs, self.text = needs, text
         self.limits: list[int] = []
 
-    def sif(self, image):
+    before = ""
+
+    def word(self, image):
         return f"{image}.sif"
 
     def run(self, jobs):
