@@ -21,7 +21,7 @@ PUBLIC = frozenset(
 )
 """Hosts of documentation that programs print in their messages."""
 PRINTED = frozenset({"127.0.0.1", "java.io", "n3.internal", "nvcr.io", "type.googleapis.com"})
-"""What logs print in the form of a host: the own machine, a Java package, a node, a protobuf type, a public registry."""
+"""What logs print in the form of a host: this machine, a Java package, a node, a type, a public registry."""
 RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")
 """Names that RFC 2606 and RFC 6761 keep for examples."""
 

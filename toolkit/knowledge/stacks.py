@@ -72,7 +72,7 @@ class Version(Row, frozen=True, kw_only=True):
     What a build takes: ``debian`` packages; ``wheels``, requirements that pip installs as they are;
     ``tools``, requirements that its compilation needs; ``archive`` and ``configure``, the words for its
     configure script; ``environment``, variables of the finished image.
-    ``patches`` are files of ``recipes/patches`` that its source needs, in this order.
+    ``patches`` are files of ``recipes/patches`` that its source needs.
     ``speaks`` is of an MPI library, ``driver`` the bounds of a CUDA release for NVIDIA's driver.
     """
 

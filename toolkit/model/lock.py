@@ -67,7 +67,7 @@ class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ``words`` are the options of its configure script, or the operations of Horovod. ``after`` names the
     earlier steps whose results it needs, ``wheels`` the wheels of the image that it is compiled against.
     ``extra`` names further archives among the sources that its script unpacks. ``patches`` are applied to the
-    unpacked sources in this order: name of a file that toolkit ships in ``recipes/patches`` → its SHA-256.
+    unpacked sources in the order of their names: a file of ``recipes/patches`` → its SHA-256.
     """
 
     component: Compiled

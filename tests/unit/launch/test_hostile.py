@@ -45,7 +45,8 @@ GOOD = {
     "exclude": "node3", "licenses": "scratch:1", "mail_type": "END", "mail_user": "a@b.org", "array": "0-3",
     "dependency": "afterok:12", "begin": "now+2hours", "gpu": "v100", "gpu_bind": "closest",
     "cpu_bind": "cores", "min_free": "20G",
-    "output": "out-%j.log", "error": "err.log", "workdir": "/work/a b", "runtime": "apptainer", "wckey": "course",
+    "output": "out-%j.log", "error": "err.log", "workdir": "/work/a b", "runtime": "apptainer",
+    "wckey": "course",
 }  # fmt: skip
 
 
