@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.field.cases import calibration, grade, modes_of, read, table
+from tests.field.cases import calibration, grade, outcomes_of, read, table
 
 
 def main(wanted: list[str]) -> None:
@@ -16,7 +16,7 @@ def main(wanted: list[str]) -> None:
         print(f"    said {said.shown} ({said.basis}): {said.why}")
         print(f"    findings: {', '.join(finding.id for finding in one.findings)}")
         if wanted:
-            print(f"    modes: {modes_of(case)}")
+            print(f"    modes: {outcomes_of(case)}")
     print(table(graded))
     print(calibration(graded))
 

@@ -10,6 +10,7 @@ from toolkit.engine.predict import foresee, predict
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import MODES, Basis, Mode, Outcome, Plan, Prediction, Request
+from toolkit.program.choose import modes_of
 
 FILE = Path(__file__).parent / "doctor.jsonl"
 
@@ -77,7 +78,15 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(file: Path = FILE) -> tuple[Case, ...]:
     """Return the cases in a file, one a line."""
-    return tuple(msgspec.json.decode(line, type=Case) for line in file.read_bytes().splitlines())
+    return tuple(_converted(msgspec.json.decode(line, type=Case)) for line in file.read_bytes().splitlines())
+
+
+def _converted(case: Case) -> Case:
+    """Return a case in today's modes: ``srun --mpi=none`` of a framework without MPI has a mode of its own."""
+    modes = modes_of(case.image, case.request)
+    if case.mode != "srun-none" or case.mode in modes:
+        return case
+    return msgspec.structs.replace(case, mode=modes[0])
 
 
 def typed(case: Case, planned: Plan) -> Plan:
@@ -165,7 +174,7 @@ def calibration(graded: tuple[Graded, ...]) -> str:
     return "\n".join(lines)
 
 
-def modes_of(case: Case) -> dict[Mode, Outcome]:
+def outcomes_of(case: Case) -> dict[Mode, Outcome]:
     """Return the outcome of each mode by toolkit's own plans."""
     verdict = predict(case.host, case.image, case.request)
     return {mode: verdict.of(mode).outcome for mode in MODES}

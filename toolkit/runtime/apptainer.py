@@ -31,7 +31,6 @@ HIDES: Mapping[Aspect, frozenset[str]] = {
     "processes": frozenset({"-p", "--pid", "--unshare-pid"}),
     "users": frozenset({"-u", "--userns", "--unshare-userns", "-f", "--fakeroot"}),
     "network": frozenset({"-n", "--net"}),
-    "identity": frozenset({"-f", "--fakeroot"}),
 }
 SHARES: Mapping[Aspect, str] = {}
 

@@ -133,10 +133,10 @@ def test_what_is_advised_to_be_launched_is_taken_by_launch(form):
     launched = advice(HOST, facts).command.startswith("toolkit launch ")
     found = StartableImage("box", facts, "", None, "./box")
     if launched:
-        assert startable(found) is found
+        assert startable(found, "apptainer") is found
     else:
         with pytest.raises(BadInput, match="a job starts from a SIF"):
-            startable(found)
+            startable(found, "apptainer")
 
 
 def test_layers_are_made_a_sif_first():

@@ -127,7 +127,7 @@ def test_the_cluster_is_asked_where_the_profile_says(own, monkeypatch):
 
 
 def test_which_profile_has_to_be_told_where_there_are_several(own):
-    with pytest.raises(BadInput, match=r"say which site; choices: biohpc"):
+    with pytest.raises(BadInput, match=r"say which site; choices: archer2, aurora, biohpc"):
         run("check")
     (own / "a.toml").write_text(MINE)
     (own / "b.toml").write_text(MINE)

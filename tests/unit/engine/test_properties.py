@@ -16,7 +16,8 @@ from toolkit.engine.predict import examine, foresee, predict, will_work
 from toolkit.engine.registry import RULES
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
-from toolkit.model.prediction import MODES, Outcome, Prediction, Request
+from toolkit.model.prediction import MPI_MODES, Outcome, Prediction, Request
+from toolkit.program.choose import modes_of
 
 many = settings(
     max_examples=count(30, 400), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -42,7 +43,7 @@ def sound_prediction(prediction: Prediction) -> bool:
 @given(hosts, images, requests)
 def test_no_facts_make_the_engine_raise(host: HostFacts, image: ImageFacts, request: Request):
     verdict = predict(host, image, request)
-    assert tuple(p.mode for p in verdict.predictions) == MODES
+    assert tuple(p.mode for p in verdict.predictions) == modes_of(image, request)
     assert all(sound_prediction(p) for p in verdict.predictions)
     assert all(sound(f) for f in verdict.findings), [f for f in verdict.findings if not sound(f)]
     works = {p.mode for p in verdict.predictions if p.outcome == "ok"}
@@ -108,7 +109,7 @@ def test_where_the_mpi_could_not_be_read_no_mode_of_it_is_called_good(host: Host
     gone: dict[str, Any] = {"mpi": None, "other_mpis": (), "pmix": None, "programs": {}}
     unread = msgspec.structs.replace(image, unknown=book, horovod=None, horovod_built=None, **gone)
     verdict = predict(host, unread, Request(nodes=2))
-    assert "ok" not in {p.outcome for p in verdict.predictions if p.mode != "bind"}
+    assert "ok" not in {p.outcome for p in verdict.predictions if p.mode in MPI_MODES and p.mode != "bind"}
 
 
 def forget(facts: Any, name: str) -> Any:

@@ -19,6 +19,8 @@ from toolkit.engine.predict import foresee, predict
 from toolkit.model.facts import HostFacts, ImageMpi
 from toolkit.model.prediction import Mode, Request, Verdict
 
+NO_USER_SITE = {"PYTHONNOUSERSITE": "1"}
+
 
 def outcomes(verdict: Verdict) -> dict[str, str]:
     return {p.mode: p.outcome for p in verdict.predictions}
@@ -272,7 +274,7 @@ def test_a_private_tmp_of_slurm_gets_the_store_that_needs_none():
     private = with_(HOST, slurm=with_(SLURM, settings={"JobContainerType": "job_container/tmpfs"}))
     ours = predict(private, image, Request()).of("srun-pmix")
     assert ours.plan is not None
-    assert (ours.outcome, ours.plan.env) == ("ok", {"PMIX_MCA_gds": "hash"})
+    assert (ours.outcome, ours.plan.env) == ("ok", {"PMIX_MCA_gds": "hash", **NO_USER_SITE})
     assert foresee(private, image, Request(), with_(ours.plan, env={})).outcome == "init-failure"
     assert foresee(private, IMAGE, Request(), with_(ours.plan, env={})).outcome == "ok"
 
@@ -326,7 +328,7 @@ def test_what_a_person_sets_counts():
     ).of("srun-pmix")
     assert given.outcome == "ok"
     assert given.plan is not None
-    assert given.plan.env == {"OMPI_MCA_btl_tcp_if_include": "eth0"}
+    assert given.plan.env == {"OMPI_MCA_btl_tcp_if_include": "eth0", **NO_USER_SITE}
     asked = Request(env={"OMPI_MCA_btl": "openib"})
     assert (
         outcomes(predict(HOST, IMAGE, asked))["srun-pmix"] == "unknown"
@@ -354,10 +356,10 @@ def test_a_fault_of_a_release_is_lifted_where_no_fabric_is_shut_out(
     ethernet = with_(HOST, interfaces=("eth0",), infiniband=())
     lifted = predict(ethernet, image, Request()).of(mode)
     assert lifted.plan is not None
-    assert (lifted.outcome, lifted.plan.env) == ("ok", env)
+    assert (lifted.outcome, lifted.plan.env) == ("ok", {**env, **NO_USER_SITE})
     fabric = predict(with_(ethernet, infiniband=("mlx5_0",)), image, Request()).of(mode)
     assert fabric.plan is not None
-    assert (fabric.outcome == "ok", fabric.plan.env) == (False, {})
+    assert (fabric.outcome == "ok", fabric.plan.env) == (False, NO_USER_SITE)
 
 
 def test_a_mounted_mpi_is_looked_for_before_what_the_image_has_and_the_driver_after_it():

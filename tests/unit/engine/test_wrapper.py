@@ -3,7 +3,7 @@
 from tests.unit.engine.whole import HOST, IMAGE, absent, image
 from tests.unit.tables import every_row
 from toolkit.engine.proposal import GLOO_FILE, propose
-from toolkit.model.prediction import MODES, Request
+from toolkit.model.prediction import MPI_MODES, Request
 
 
 def test_an_image_of_toolkit_has_the_wrapper_inside():
@@ -16,6 +16,6 @@ def test_to_another_image_the_job_brings_the_wrapper():
     assert plan.wrapper == ("python3", GLOO_FILE, "--")
 
 
-@every_row("mode", [mode for mode in MODES if mode != "gloo"])
+@every_row("mode", MPI_MODES)
 def test_what_speaks_mpi_needs_no_wrapper(mode):
     assert propose(HOST, IMAGE, Request(), mode).wrapper == ()

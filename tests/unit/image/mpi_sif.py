@@ -8,7 +8,12 @@ from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
 
 def write_mpi_sif(path: Path) -> Path:
     """Write the SIF; its libraries and programs have names and versions but no code."""
-    files = {**BASE, **OPEN_MPI_4, **dict.fromkeys(("usr/bin/python", "usr/bin/sleep", "usr/bin/true"), "")}
+    files = {
+        **BASE,
+        **OPEN_MPI_4,
+        "/usr/bin/python": "->python3",
+        **dict.fromkeys(("/usr/bin/sleep", "/usr/bin/true"), ""),
+    }
     path.write_bytes(sif(squashfs({name: _content(given) for name, given in files.items()})))
     return path
 

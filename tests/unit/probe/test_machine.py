@@ -141,11 +141,10 @@ def test_fabrics_are_told_by_their_devices(device, fabric):
 
 
 def test_where_there_is_another_runtime_that_is_told():
-    """As at NERSC, which has both of these (docs.nersc.gov, containers)."""
-    host = facts("@ runtime\n|other podman-hpc\n|other shifter\n@rc 127\n")
+    host = facts("@ runtime\n|other crun\n|other runc\n@rc 127\n")
     assert host.runtime is None
     assert host.cite("runtime") == (
-        "apptainer, singularity: not found on PATH; there is podman-hpc, shifter, which is not used here"
+        "apptainer, singularity: not found on PATH; there is crun, runc, which is not used here"
     )
     assert host.cite("runtime") == host.absent["runtime"]
     assert facts("@ runtime\n@rc 127\n").absent["runtime"] == "apptainer, singularity: not found on PATH"

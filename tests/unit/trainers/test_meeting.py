@@ -125,10 +125,10 @@ def test_who_does_not_come_is_named():
 RANK = """
 import sys, time
 from toolkit.trainers.ranks import meeting
-from toolkit.trainers.ranks.peers import Place
+from toolkit.trainers.ranks.peers import RankPlace
 meeting._TIME_TO_SPEAK = 0.2
 rank, how = int(sys.argv[1]), sys.argv[2]
-one = meeting.Meeting(Place(sys.argv[3], rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64), 20.0)
+one = meeting.Meeting(RankPlace(sys.argv[3], rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64), 20.0)
 one.gather(b"")
 print("met", flush=True)
 if how == "fail":
@@ -140,12 +140,12 @@ time.sleep(60)
 EARLY = """
 import sys
 from toolkit.trainers.ranks import meeting
-from toolkit.trainers.ranks.peers import Place
+from toolkit.trainers.ranks.peers import RankPlace
 meeting._TIME_TO_SPEAK = 0.2
 rank = int(sys.argv[1])
 print("up", flush=True)
 sys.stdin.readline()
-place = Place("early", rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64)
+place = RankPlace("early", rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64)
 meeting.Meeting(place, 1.5 if rank == 0 else 20.0)
 """
 

@@ -39,10 +39,10 @@ def network_apart(case: Case) -> Hit | None:
     "user-inside-differs",
     "Ranks have another user number than the PMIx server expects",
     severity="error",
-    fix="keep the user number: podman run --userns=keep-id; leave --fakeroot out",
+    fix="keep the user number: podman run --userns=keep-id",
     source=(
         "openpmix/openpmix:src/mca/psec/native/psec_native.c at v5.0.7, validate_cred; "
-        "tests/matrix: 'without --userns=keep-id', '--fakeroot'"
+        "tests/matrix: 'without --userns=keep-id'"
     ),
     facts=("image.mpi.interfaces",),
     modes=_FROM_HOST,
@@ -63,7 +63,7 @@ def user_inside_differs(case: Case) -> Hit | None:
     "pmi-socket-closed",
     "The container closes the socket for PMI",
     severity="error",
-    fix="start containers with --preserve-fd=$PMI_FD (podman 5.0, crun); or use PMIx: --mode srun-pmix",
+    fix="start containers with --preserve-fd=$PMI_FD (podman 5.0, crun); or use PMIx",
     source="podman-run(1), --preserve-fd; tests/matrix: 'without --preserve-fd=PMI_FD'",
     facts=("image.mpi.interfaces",),
     modes=_FROM_HOST,

@@ -31,7 +31,6 @@ FIRES = {
     "user-inside-differs": [
         case(PODMAN, ARCHIVE, container=less("--userns=keep-id")),
         case(PODMAN, ARCHIVE, "mpirun-host", container=less("--userns=keep-id")),
-        case(container=("--fakeroot",)),
     ],
     "pmi-socket-closed": [
         case(PODMAN, OF_MPICH, "srun-pmi2", container=less(podman.DESCRIPTOR)),
@@ -59,7 +58,9 @@ QUIET = {
 }
 UNDECIDED = {
     "network-apart": [case(unread(HOST, "runtime"))],
-    "user-inside-differs": [case(of=unread(IMAGE, "mpi.interfaces"), container=("--fakeroot",))],
+    "user-inside-differs": [
+        case(PODMAN, unread(ARCHIVE, "mpi.interfaces"), container=less("--userns=keep-id"))
+    ],
     "pmi-socket-closed": [case(PODMAN, unread(ARCHIVE, "mpi.interfaces"), "srun-pmi2", container=())],
 }
 OUTCOMES = {
