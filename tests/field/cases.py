@@ -82,7 +82,7 @@ def read(file: Path = FILE) -> tuple[Case, ...]:
 
 
 def _converted(case: Case) -> Case:
-    """Return a case in today's modes: ``srun --mpi=none`` of a framework without MPI has a mode of its own."""
+    """Return a case in today's modes: frameworks without MPI have modes apart from ``srun-none``."""
     modes = modes_of(case.image, case.request)
     if case.mode != "srun-none" or case.mode in modes:
         return case
