@@ -52,9 +52,8 @@ def test_a_fitting_image_ends_in_a_command_to_type(sif):
     assert result.exit_code == 0
     assert "Open MPI 4.1.4" in result.stdout
     # However wide the terminal is.
-    assert "→ srun -N 2 -n 2 --mpi=pmix apptainer exec IMAGE env PYTHONNOUSERSITE=1 COMMAND" in " ".join(
-        result.stdout.split()
-    )
+    line = " ".join(pasted(result.stdout).split())
+    assert "→ srun -N 2 -n 2 --mpi=pmix apptainer exec IMAGE env PYTHONNOUSERSITE=1 COMMAND" in line
     # The facts are of another place, so that the launch has to be told one.
     launch = f"toolkit launch --image {sif} --nodes 2 --host LOGIN_NODE -- COMMAND"
     assert pasted(result.stdout).endswith(launch)
