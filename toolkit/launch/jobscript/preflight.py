@@ -42,9 +42,12 @@ def kept(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
 
 
 def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
-    """Return whether the image's own check runs in the Python that the job runs in."""
+    """Return whether the image's own check runs in the Python that the job runs in.
+
+    A program without MPI, such as ``hostname``, runs under the same launcher as that check.
+    """
     program = image.program
-    return image.stack is not None and (trainer or program is None or bool(program.python))
+    return image.stack is not None and (trainer or program is None or bool(program.python) or not program.mpi)
 
 
 def _of_program(image: ImageFacts) -> tuple[str, ...]:
