@@ -21,6 +21,9 @@ PROCESSOR = ("host.cpu_vendor", "host.cpu_threads")
 _SYSTEM = {"/", "/usr", "/usr/local"}
 """Prefixes that a container has of its own."""
 
+HOST_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - their names alone
+"""Folders that a runtime mounts from the host, so that they hide what an image has there."""
+
 
 def host_launcher(host: HostFacts) -> HostMpi | None:
     """Return the MPI whose mpirun is found first on the host."""

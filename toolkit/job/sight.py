@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolkit.engine.traits import bind_target
+from toolkit.engine.traits import HOST_FOLDERS, bind_target
 from toolkit.model.jobfile import JobFile
 from toolkit.model.rank import RankView
 from toolkit.model.site import Site
 
-_ALWAYS = ("/tmp", "/var/tmp")  # noqa: S108 - Apptainer mounts the host's, and the plan does where a site does not
 TRAINER = ("python", "-m", "toolkit.trainers")
 """How the command of a trainer begins."""
 _MOST_TEXT = 1 << 20
@@ -26,7 +25,7 @@ def view(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
     targets = [bind_target(bind) for bind in binds]
     known = [target for target in targets if target.startswith("/") and target != "/" and "$" not in target]
     return RankView(
-        command=tuple(command), script=_script(command), hidden=tuple(dict.fromkeys((*_ALWAYS, *known)))
+        command=tuple(command), script=_script(command), hidden=tuple(dict.fromkeys((*HOST_FOLDERS, *known)))
     )
 
 

@@ -2,12 +2,12 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
-from toolkit.engine.traits import bind_target, brings_orte
+from toolkit.engine.traits import HOST_FOLDERS, bind_target, brings_orte
 from toolkit.engine.words import mpi_name
 from toolkit.folders import is_below
 from toolkit.model.prediction import Outcome
 
-_WRITABLE = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - folders that the runtime mounts
+_WRITABLE = (*HOST_FOLDERS, "/dev/shm")  # noqa: S108 - folders that the runtime mounts
 _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
 
 

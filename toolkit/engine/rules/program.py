@@ -4,13 +4,13 @@ from toolkit.engine.case import Case
 from toolkit.engine.families import families
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
 from toolkit.engine.searched import path_given
+from toolkit.engine.traits import HOST_FOLDERS
 from toolkit.engine.wireup import cleaned
 from toolkit.engine.words import mpi_name
 from toolkit.model.prediction import ProgramName
 from toolkit.program import named
 
 _OWN_MODES = tuple(mode for mode in MPI_MODES if mode != "bind")
-_OF_HOST = ("/tmp", "/var/tmp")  # noqa: S108 - folders that the runtime mounts from the host
 _NAME_IT = "name the program: toolkit doctor IMAGE -- COMMAND"
 
 
@@ -35,7 +35,7 @@ def mount_hides_mpi(case: Case) -> Hit | None:
     evidence = (f"image: {file}", f"plan: {folder} is mounted")
     if case.plan.inside and image.mpirun is None and "mpirun" in image.absent:
         return Hit(evidence, "unavailable", f"{because}, and there is no other mpirun in the image")
-    if folder in _OF_HOST:
+    if folder in HOST_FOLDERS:
         return Hit(evidence, "loader-failure", because, title=because)
     return Hit(evidence, "unknown", f"{because}; what the host has there is not known")
 

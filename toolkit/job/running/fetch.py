@@ -1,6 +1,5 @@
 """Copy what a job wrote from its folder to this machine; what is here already stays."""
 
-import hashlib
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -115,9 +114,7 @@ def _copy(runner: Runner, one: Written, path: Path, digest: str, detail: Callabl
                 detail(f"{done / max(one.size, 1):.0%}")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}", fix="give another folder with -o DIR") from error
-    with part.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != digest:
+    if sha256(part) != digest:
         part.unlink()
         raise CheckFailed(
             f"{one.path}: the file changed while it was copied", fix="fetch it again when the job has ended"
