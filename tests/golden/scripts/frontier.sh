@@ -39,7 +39,7 @@ leave_status() {
 }
 trap leave_status EXIT
 
-# What ranks that speak TCP know each other by: whoever reaches their ports without it is sent away.
+# The secret of ranks that speak TCP: a connection without it is refused.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
