@@ -29,6 +29,12 @@ def package() -> Path:
     return Path(__file__).resolve().parent
 
 
+def checkout() -> Path | None:
+    """Return the folder of the checkout that this installation runs from; ``None`` for a wheel."""
+    root = package().parent
+    return root if (root / "pyproject.toml").is_file() and shipped("recipes").parent == root else None
+
+
 def cache_dir() -> Path:
     """Return where downloads and conversions are kept: ``TOOLKIT_CACHE_DIR``, else XDG's cache.
 

@@ -1,5 +1,6 @@
 """``toolkit doctor``: compare an image with a cluster, and say how it will run there."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,9 @@ _COUNT = click.IntRange(min=1)
 @click.option(
     "--ask", is_flag=True, help="Answer from the few facts of a ticket: asked, or in --facts FILE.toml"
 )
+@click.option(
+    "-a", "--all", "everything", is_flag=True, help="Show every launch mode, all findings and all facts"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON")
 @click.option("--rules", is_flag=True, help="List the rules and stop")
 @click.option("--explain", "page", metavar="ID", help="Print the page of one rule and stop")
@@ -77,26 +81,30 @@ def command(
     fix: bool,
     output: Path | None,
     ask: bool,
+    everything: bool,
     as_json: bool,
     rules: bool,
     page: str | None,
 ) -> None:
-    """Predict what every way of launching IMAGE will do, why, and what mends it.
+    """Predict whether IMAGE runs on a cluster, in which launch mode, and why.
 
-    After -- give the command of a rank: the verdict is then of the MPI that its program loads.
+    The first line answers Yes, Perhaps (no recorded launch is like this one), No or Unknown
+    (facts are missing), with the command to type next. --all shows every launch mode.
 
-    Exits 0 if a way works (with --mode: if that one does), 1 if none, 2 for a bad file or
-    option, 3 if the place cannot be reached. Without IMAGE it looks at the host alone, and
-    exits 1 if nothing could be launched there. --live exits 0 if what happened is what was
-    predicted, and the messages are right. --fix never overwrites a file that it did not write.
+    After -- give the command of a rank: toolkit then judges the MPI that its program loads.
+
+    Exits with 0 if a launch mode works (with --mode: if that mode does), 1 if none does, 2 for a
+    bad file or option, 3 if the cluster cannot be reached. Without IMAGE it checks the host alone,
+    and exits with 1 if nothing can be launched there. --live exits with 0 if the job does what
+    was predicted. --fix never overwrites a file that it did not write.
 
     \b
     Examples:
-      toolkit doctor my.sif --cluster virtual
-      toolkit doctor my.sif --cluster virtual -- /opt/app/bin/solver
+      toolkit doctor my.sif --cluster demo
+      toolkit doctor my.sif --cluster demo -- /opt/app/bin/solver
       toolkit doctor my.sif --facts facts.json --nodes 4
       toolkit doctor my.sif --host login --site juwels --job train.yaml
-      toolkit doctor my.sif --cluster virtual --live --mode srun-pmix
+      toolkit doctor my.sif --cluster demo --live --mode srun-pmix
       toolkit doctor my.sif --host login --fix -o fix.toml
       toolkit doctor --ask --facts ticket.toml
     """
@@ -124,13 +132,20 @@ def command(
         from toolkit.cli import doctor_live
         from toolkit.image.startable import check_startable
         from toolkit.job.live import TrialRequest as Trial
+        from toolkit.job.request.locations import named_image
 
-        check_startable(Path(image), "IMAGE")
+        file = Path(named_image(image))
+        check_startable(file, "IMAGE")
         queue = (partition, account, verify_key, no_verify)
-        trial = Trial(Path(image), nodes or 2, ranks_per_node or 1, modes, *queue)
+        trial = Trial(file, nodes or 2, ranks_per_node or 1, modes, *queue)
         ctx.exit(doctor_live.command(trial, where, tell, as_json=as_json))
+    # A facts file does not say how to reach its place.
+    there = "LOGIN_NODE" if facts else host
+    place = ["--host", there] if there else ["--cluster", cluster] if cluster else []
+    place += ["--ssh-config", str(ssh_config)] if ssh_config else []
+    place += ["--partition", partition] if partition else []
     if image is None:
-        ctx.exit(_host_alone(facts, where, partition, as_json=as_json))
+        ctx.exit(_host_alone(facts, where, partition, place, as_json=as_json))
     from toolkit.job.diagnosis import diagnose, wanted
 
     mode = modes[0] if modes else None
@@ -138,10 +153,6 @@ def command(
     with tell:
         job = wanted(image, site, job_file, partition, nodes, ranks_per_node, mode, tell, program, runtime)
         found = diagnose(image, facts, job, where, partition, tell)
-    # A facts file does not say how to reach its place.
-    there = "LOGIN_NODE" if facts else host
-    place = ["--host", there] if there else ["--cluster", cluster] if cluster else []
-    place += ["--partition", partition] if partition else []
     if fix:
         from toolkit.cli import doctor_fix
 
@@ -160,7 +171,7 @@ def command(
 
     looked = ("--facts", str(facts)) if facts else tuple(place)
     asked = DoctorRequest(found.host, found.image, job.request, tuple(place), looked, job.site, job.words)
-    _show(asked, found.verdict, as_json=as_json)
+    _show(asked, found.verdict, everything=everything, as_json=as_json)
     ctx.exit(0 if found.verdict.chosen else 1)
 
 
@@ -202,7 +213,9 @@ def _check_queue(facts: Path | None, partition: str | None, account: str | None,
         raise BadInput(f"--account {account}: without --live no job is submitted", fix="leave it out")
 
 
-def _host_alone(facts: Path | None, where: Where, partition: str | None, *, as_json: bool) -> int:
+def _host_alone(
+    facts: Path | None, where: Where, partition: str | None, place: list[str], *, as_json: bool
+) -> int:
     """Show the facts of a place and what they lead to, and return the exit status."""
     from toolkit.engine.predict import examine
     from toolkit.job.facts import facts_of
@@ -210,26 +223,28 @@ def _host_alone(facts: Path | None, where: Where, partition: str | None, *, as_j
     host = facts_of(facts, where, partition)
     found = examine(host)
     if as_json:
-        from toolkit.report.doctor_json import host_json
+        from toolkit.report.doctor.as_json import host_json
 
         say_json(host_json(host, found))
     else:
         from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
-        from toolkit.report.doctor import host_page
+        from toolkit.report.doctor.page import host_page
 
-        say_text(host_page(host, found, style_of_stdout(), width_of_stdout()))
+        looked = ["--facts", str(facts)] if facts else place
+        command = shlex.join(["toolkit", "doctor", "IMAGE", *looked])
+        say_text(host_page(host, found, command, style_of_stdout(), width_of_stdout()))
     return 1 if any(f.severity == "error" for f in found) else 0
 
 
-def _show(asked: "DoctorRequest", verdict: Verdict, *, as_json: bool) -> None:
+def _show(asked: "DoctorRequest", verdict: Verdict, *, everything: bool, as_json: bool) -> None:
     if as_json:
-        from toolkit.report.doctor_json import verdict_json
+        from toolkit.report.doctor.as_json import verdict_json
 
         say_json(verdict_json(asked.host, asked.image, verdict))
         return
     from toolkit.cli.doctor_advice import advise
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
-    from toolkit.report.doctor import page
+    from toolkit.report.doctor.page import page
 
     advice = advise(asked, verdict)
     say_text(
@@ -240,6 +255,7 @@ def _show(asked: "DoctorRequest", verdict: Verdict, *, as_json: bool) -> None:
             asked.request,
             next_command=advice.command,
             advice=advice.text,
+            everything=everything,
             style=style_of_stdout(),
             width=width_of_stdout(),
         )
@@ -256,7 +272,7 @@ def _tell_rules(page: str | None, *, as_json: bool) -> None:
             f"--explain {page}: there is no such rule{near(page or '', known)}; choices: {', '.join(known)}"
         )
     if as_json:
-        from toolkit.report.doctor_json import rules_json
+        from toolkit.report.doctor.as_json import rules_json
 
         say_json(rules_json(chosen))
         return

@@ -8,14 +8,14 @@ import msgspec
 from toolkit.engine.hindrance import concerns_all, hindrance
 from toolkit.engine.predict import predict, working
 from toolkit.engine.traits import computes_on_gpus
-from toolkit.image.files.reference import for_apptainer
+from toolkit.image.files.reference import sif_command
 from toolkit.image.locks.matched import matched
 from toolkit.image.startable import STARTABLE
 from toolkit.launch.request.fix import mend
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request, Verdict
 from toolkit.model.site import Site
-from toolkit.report.ways import shape
+from toolkit.report.doctor.ways import shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _named(mode: Mode) -> Mode | None:
 def _launch(asked: DoctorRequest, request: Request, mode: Mode | None) -> str:
     image = asked.image
     if image.format not in STARTABLE:
-        return shlex.join(["apptainer", "build", *for_apptainer(image)])
+        return sif_command(image)
     # A job file names what is run.
     what = ["mnist"] if image.stack and image.horovod and "--job" not in asked.job else []
     words = ["toolkit", "launch", *what, "--image", image.path, *shape(request)]

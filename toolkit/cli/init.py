@@ -86,6 +86,7 @@ def command(
         say(f"toolkit: {gap}", err=True)
     where = shlex.quote(str(output) if output else called)
     place = f" --cluster {cluster}" if cluster else f" --host {shlex.quote(host)}" if host else ""
+    place += f" --ssh-config {shlex.quote(str(ssh_config))}" if ssh_config else ""
     say(f"  look at it:  toolkit site show {where}")
     say(f"  launch:      toolkit launch mnist --site {where}{place}")
 

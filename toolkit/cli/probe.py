@@ -62,7 +62,7 @@ def command(
     from toolkit.job.facts import gathered
     from toolkit.job.places import Where
     from toolkit.probe.probe import NodeChoice, encode
-    from toolkit.report.doctor import side_by_side
+    from toolkit.report.doctor.sides import side_by_side
     from toolkit.report.nodes import machines
 
     if output:

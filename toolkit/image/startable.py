@@ -1,12 +1,11 @@
 """Look at the head of a file that a job is to start from, before any other machine is asked."""
 
-import shlex
 from pathlib import Path
 
 from toolkit.errors import BadInput
 from toolkit.files import open_given
 from toolkit.image.files.bounded import Budget
-from toolkit.image.files.reference import for_apptainer
+from toolkit.image.files.reference import sif_command
 from toolkit.image.files.sif.siffile import is_sif, read_sif
 from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.inspect import SQUASHFS, inspect
@@ -40,5 +39,5 @@ def check_startable(path: Path, option: str) -> None:
         return
     raise BadInput(
         f"{option} {path}: a job starts from a SIF, and this is {facts.format}",
-        fix=f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(facts)])}",
+        fix=f"make one: {sif_command(facts)}",
     )

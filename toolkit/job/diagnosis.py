@@ -130,8 +130,9 @@ def diagnose(
     """
     if isinstance(image, str):
         from toolkit.image.inspect import inspect
+        from toolkit.job.request.locations import named_image
 
-        image = inspect(image, tell=tell, view=wanted.view)
+        image = inspect(named_image(image), tell=tell, view=wanted.view)
     if not isinstance(place, HostFacts):
         place = facts_of(place, where, partition)
     return wanted.judge(place, image)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from toolkit.model.finding import ADVICE, KnownFault, OutputExplanation, RootLine
-from toolkit.report.doctor import Style, findings, unstyled
-from toolkit.report.lines import wrapped
+from toolkit.report.doctor.findings import findings
+from toolkit.report.lines import Style, unstyled, wrapped
 
 _LONGEST = 1000
 """Characters of a line of output that are shown."""

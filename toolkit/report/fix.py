@@ -11,7 +11,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan, Request
 from toolkit.model.recipe import Recipe
 from toolkit.render import quoted
-from toolkit.report.doctor import Style, unstyled
+from toolkit.report.lines import Style, unstyled
 from toolkit.report.plain import joined
 from toolkit.report.toml import Value, toml
 

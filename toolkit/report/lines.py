@@ -2,12 +2,20 @@
 
 import shlex
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from toolkit.report.plain import one_line
 
+Style = Callable[[str, str], str]
+"""Puts text into a style: ``good``, ``bad``, ``warn``, ``dim``, ``bold``; plain output has none."""
+
 ROOM = 20
 """As narrow as a column of text may be; else it stands farther left, or below what is before it."""
+
+
+def unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style
+    """Leave text as it is, for a file, a pipe and ``NO_COLOR``."""
+    return text
 
 
 def wrapped(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
@@ -37,17 +45,21 @@ def hung(label: str, text: str, width: int | None) -> list[str]:
     return wrapped(text, near, width, first=label, hang=near) or [label.rstrip()]
 
 
-def command_lines(words: Iterable[str], indent: int, width: int, *, first: str = "") -> list[str]:
+def command_lines(
+    words: Iterable[str], indent: int, width: int, *, first: str = "", more: int | None = None
+) -> list[str]:
     """Return a command in lines that a shell reads as one: each but the last ends in a backslash.
 
-    An option stays with its value, as far as that can be told from the words.
+    An option stays with its value, as far as that can be told from the words. ``more`` indents the lines
+    after the first, which otherwise follow the text behind ``first``.
     """
+    further = " " * (indent + len(first) + 2 if more is None else more)
     lines = [" " * indent + first]
     for number, group in enumerate(_groups([shlex.quote(word) for word in words])):
         behind = f"{lines[-1]} {group}" if number else f"{lines[-1]}{group}"
         if number and len(behind) + len(_GOES_ON) > width:
             lines[-1] += _GOES_ON
-            lines.append(f"{' ' * (indent + len(first) + 2)}{group}")
+            lines.append(f"{further}{group}")
         else:
             lines[-1] = behind
     return lines

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from toolkit.model.facts import HostFacts
 from toolkit.model.live import Live, Message, Trial
-from toolkit.report.doctor import Style, findings, unstyled
+from toolkit.report.doctor.findings import findings
+from toolkit.report.lines import Style, unstyled
 from toolkit.report.plain import joined
 
 _WIDEST = 100

@@ -7,7 +7,7 @@ from toolkit.model.facts import HostFacts
 from toolkit.probe.bundle import Bundle
 from toolkit.probe.group import differences, shown
 from toolkit.probe.hostlist import fold
-from toolkit.report.doctor import Style
+from toolkit.report.lines import Style
 
 _NARROWEST = 20
 _WIDEST_NAME = 30

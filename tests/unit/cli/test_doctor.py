@@ -9,7 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.unit.engine.examples import with_
+from tests.unit.image.sifs import DATA as TINY
 from tests.unit.image.sifs import sandbox
+from tests.unit.image.sifs import sif as sif_file
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
 from tests.unit.tables import every_row
 from toolkit.cli.doctor import command as doctor
@@ -56,7 +58,12 @@ def test_a_fitting_image_ends_in_a_command_to_type(sif):
     assert "→ srun -N 2 -n 2 --mpi=pmix apptainer exec IMAGE env PYTHONNOUSERSITE=1 COMMAND" in line
     # The facts are of another place, so that the launch has to be told one.
     launch = f"toolkit launch --image {sif} --nodes 2 --host LOGIN_NODE -- COMMAND"
-    assert pasted(result.stdout).endswith(launch)
+    assert launch in pasted(answered(result.stdout))
+
+
+def answered(page: str) -> str:
+    """Return the first paragraph of a page: the answer and its command."""
+    return page.partition("\n\n")[0]
 
 
 def pasted(page: str) -> str:
@@ -89,6 +96,22 @@ def test_the_json_has_its_schema(image):
     assert all({"id", "severity", "title", "evidence", "fix", "source"} <= set(f) for f in found["findings"])
 
 
+def test_a_recipe_is_judged_by_the_image_that_was_made_of_it(image, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("toolkit.job.request.locations.checkout", lambda: None)
+    error = raised("tf2.15-cpu", "--facts", CLUSTER)
+    assert isinstance(error, Missing)
+    assert error.fix.startswith("toolkit image build tf2.15-cpu && toolkit image sif tf2.15-cpu")
+    checkout = tmp_path / "checkout"
+    made = checkout / "build" / "images" / "tf2.15-cpu.sif"
+    made.parent.mkdir(parents=True)
+    made.write_bytes(sif_file((TINY / "tiny.gzip").read_bytes()))
+    monkeypatch.setattr("toolkit.job.request.locations.checkout", lambda: checkout)
+    result = run("tf2.15-cpu", "--facts", CLUSTER)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert "tf2.15-cpu.sif on " in result.stdout
+
+
 def test_a_host_alone():
     result = run("--facts", CLUSTER)
     assert result.exit_code == 0
@@ -119,7 +142,7 @@ def test_the_pmix_of_slurm_and_that_of_mpirun_are_told_apart(tmp_path, slurms, o
 def test_an_image_where_slurm_does_not_answer_is_unknown(image):
     result = run(image, "--facts", str(EVIDENCE / "slurm-not-configured.txt"))
     assert result.exit_code == 1
-    assert "unknown" in result.stdout
+    assert result.stdout.startswith("Unknown: toolkit lacks facts that decide.")
 
 
 def test_bad_files_and_options(image, tmp_path):
@@ -166,14 +189,14 @@ def test_no_mpirun_on_a_host_is_no_error_where_srun_works(tmp_path):
 def test_where_nothing_is_known_the_missing_facts_are_named_and_next_is_a_command(image):
     result = run(image, "--facts", str(EVIDENCE / "slurm-not-configured.txt"))
     assert "not known: host.slurm" in " ".join(result.stdout.split())
-    assert result.stdout.splitlines()[-1] == "  toolkit probe --host LOGIN_NODE -o facts.json"
+    assert "toolkit probe --host LOGIN_NODE -o facts.json" in answered(result.stdout)
 
 
 def test_a_mode_that_fails_is_answered_with_one_that_works_and_its_command(sif):
     result = run(sif, "--facts", CLUSTER, "--mode", "srun-pmi2")
     assert "Use mode srun-pmix in place of srun-pmi2: it is predicted to work." in result.stdout
     launch = f"toolkit launch --image {sif} --nodes 2 --host LOGIN_NODE -- COMMAND"
-    assert pasted(result.stdout).endswith(launch)
+    assert launch in pasted(answered(result.stdout))
 
 
 def test_where_no_command_helps_none_is_promised(image, tmp_path):
@@ -182,8 +205,8 @@ def test_where_no_command_helps_none_is_promised(image, tmp_path):
     facts.write_bytes(msgspec.json.encode(with_(host, absent={**host.absent, "runtime": "not found"})))
     result = run(image, "--facts", str(facts))
     assert result.exit_code == 1
-    assert "\nWhat would mend it\n  Load its module (module avail" in result.stdout
-    assert "\nNext\n" not in result.stdout
+    assert "\nWhat to do\n  Load its module (module avail" in result.stdout
+    assert "toolkit" not in answered(result.stdout)
 
 
 def test_facts_and_a_place_are_one_too_many(image, tmp_path):
@@ -211,7 +234,7 @@ def test_a_node_of_the_partition_is_asked_and_launched_in(sif, monkeypatch):
     monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: place)
     result = run(sif, "--host", "login", "--partition", "gpu,long")
     assert place.words == ("sh", "-s", "1", "5", "gpu")
-    assert pasted(result.stdout).endswith("--host login --partition gpu,long -- COMMAND")
+    assert pasted(answered(result.stdout)).endswith("--host login --partition gpu,long -- COMMAND")
     run("--host", "login")
     assert place.words == ("sh", "-s", "1", "5")
 

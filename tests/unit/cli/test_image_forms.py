@@ -31,7 +31,7 @@ def test_doctor_judges_an_archive_and_tells_how_it_becomes_a_sif(archive):
         result = CliRunner().invoke(doctor, [text, "--facts", CLUSTER], obj=OBJ)
         assert result.exit_code == 0
         pasted = " ".join(result.stdout.replace("\\\n", "").split())
-        assert pasted.endswith(f"apptainer build my.sif docker-archive:{archive}")
+        assert f"apptainer build my.sif docker-archive:{archive} my.tar on " in pasted
 
 
 def test_inspect_prints_the_facts_of_a_layout(tmp_path):
@@ -43,7 +43,13 @@ def test_inspect_prints_the_facts_of_a_layout(tmp_path):
     assert isinstance(refused, BadInput)
 
 
-@pytest.mark.parametrize("text", ["docker-daemon:a:1", "oci:folder", "docker-archive:x.tar"])
+def test_a_sif_of_an_engine_is_made_without_apptainer():
+    with pytest.raises(BadInput) as caught:
+        find_image("docker-daemon:a:1")
+    assert caught.value.fix == "make one: toolkit image sif docker-daemon:a:1"
+
+
+@pytest.mark.parametrize("text", ["oci:folder", "docker-archive:x.tar"])
 def test_launch_says_that_a_job_starts_from_a_sif(text):
     with pytest.raises(BadInput, match=f"--image {text}: a job starts from a SIF") as caught:
         find_image(text)

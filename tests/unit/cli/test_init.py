@@ -55,6 +55,12 @@ def run(monkeypatch, tmp_path):
     return call
 
 
+def test_the_next_command_reaches_the_same_place(run, tmp_path):
+    config = str(tmp_path / "my config")
+    done = run("--yes", "--host", "login", "--ssh-config", config)
+    assert f" --host login --ssh-config '{config}'" in done.stdout.splitlines()[-1]
+
+
 def test_a_profile_is_written_and_found_by_its_name_with_its_facts(run, tmp_path):
     done = run("--yes")
     assert done.exit_code == 0

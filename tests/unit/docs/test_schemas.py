@@ -17,7 +17,7 @@ from toolkit.engine.predict import predict
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Request
-from toolkit.report.doctor_json import host_json, verdict_json
+from toolkit.report.doctor.as_json import host_json, verdict_json
 
 DOCUMENTS = documents()
 

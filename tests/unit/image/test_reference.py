@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
-from toolkit.image.files.reference import for_apptainer, refer
+from toolkit.image.files.reference import refer, sif_command
 from toolkit.model.facts import ImageFacts
 
 
@@ -71,14 +71,14 @@ def test_what_is_elsewhere_is_told_with_the_command_that_brings_it(text, fetch):
 
 
 @every_row(
-    ("path", "form", "words"),
+    ("path", "form", "command"),
     [
-        ("d/x.tar.gz", "docker-archive", ("x.sif", "docker-archive:d/x.tar.gz")),
-        ("oci-archive:x.tar:1", "oci-archive", ("1.sif", "oci-archive:x.tar:1")),
-        ("layout/", "oci-layout", ("layout.sif", "oci:layout/")),
-        ("docker-daemon:a/b:latest", "docker-daemon", ("b.sif", "docker-daemon:a/b:latest")),
-        ("/tmp/box", "sandbox", ("box.sif", "/tmp/box")),
+        ("d/x.tar.gz", "docker-archive", "apptainer build x.sif docker-archive:d/x.tar.gz"),
+        ("oci-archive:x.tar:1", "oci-archive", "apptainer build 1.sif oci-archive:x.tar:1"),
+        ("layout/", "oci-layout", "apptainer build layout.sif oci:layout/"),
+        ("docker-daemon:a/b:latest", "docker-daemon", "toolkit image sif docker-daemon:a/b:latest"),
+        ("/tmp/box", "sandbox", "apptainer build box.sif /tmp/box"),
     ],
 )
-def test_apptainer_is_told_what_to_build_of(path, form, words):
-    assert for_apptainer(ImageFacts(path=path, format=form)) == words
+def test_the_command_that_makes_a_sif(path, form, command):
+    assert sif_command(ImageFacts(path=path, format=form)) == command

@@ -7,18 +7,22 @@ import pytest
 from tests.matrix.record import load
 from tests.unit.engine.examples import HOST, IMAGE, with_
 from tests.unit.tables import every_row
-from toolkit.engine.predict import predict
+from toolkit.engine.predict import examine, predict
 from toolkit.model.facts import HostFacts, ImageFacts
-from toolkit.model.prediction import Request
-from toolkit.report.doctor import host_page, page
+from toolkit.model.prediction import Prediction, Request, Verdict
+from toolkit.report.doctor.answer import answer
+from toolkit.report.doctor.page import host_page, page
 
 COMMAND = "toolkit launch --image 'my image.sif' --nodes 2 --host LOGIN_NODE -- COMMAND"
 
 
-def shown(width: int, host: HostFacts = HOST, image: ImageFacts = IMAGE) -> str:
-    request = Request()
+def shown(
+    width: int, host: HostFacts = HOST, image: ImageFacts = IMAGE, *, everything: bool = True, **shape
+) -> str:
+    request = Request(**shape)
     verdict = predict(host, image, request)
-    return page(host, image, verdict, request, next_command=COMMAND, advice="Do it.", width=width)
+    said = {"next_command": COMMAND, "advice": "Do it.", "everything": everything}
+    return page(host, image, verdict, request, **said, width=width)
 
 
 def words(text: str) -> set[str]:
@@ -29,7 +33,10 @@ def words(text: str) -> set[str]:
 def test_lines_fit_but_for_words_that_do_not(width):
     truth = load()
     for name in ("app-mpich-4.3.1", "venv-impi-2021.6.0", "source-openmpi-4.1.4-plugins"):
-        text = shown(width, truth.hosts["pmix"], truth.images[name].facts)
+        text = "\n".join(
+            shown(width, truth.hosts["pmix"], truth.images[name].facts, everything=all_)
+            for all_ in (True, False)
+        )
         wide = [line for line in text.splitlines() if len(line) > width]
         longest = [max(line.split(), key=len) for line in wide]
         # A line is too wide only for a word that stands alone in it, behind what it is hung on.
@@ -49,10 +56,77 @@ def test_in_a_narrow_terminal_the_image_stands_below_the_host():
     assert "    host   glibc 2.41" in host_page(HOST, (), width=40).splitlines()
 
 
-def test_a_path_in_the_table_begins_a_line_before_it_is_broken():
-    launcher = with_(HOST.mpis[0], launcher="/opt/centre/openmpi/bin/mpirun")
-    lines = shown(70, with_(HOST, mpis=(launcher,))).splitlines()
-    assert any(line.startswith("             /opt/centre/openmpi/bin/") for line in lines)
+def test_the_first_line_answers_and_has_the_command():
+    first = shown(200, everything=False).splitlines()[0]
+    assert first == f"Yes: srun-pmix. {COMMAND}"
+    narrow = shown(60, everything=False).splitlines()
+    assert narrow[0].startswith("Yes: srun-pmix. toolkit launch --image 'my image.sif'")
+    assert narrow[0].endswith(" \\")
+    assert narrow[1].startswith("  --")
+
+
+def test_a_mode_that_the_user_asked_for_is_answered():
+    first = shown(100, everything=False, mode="srun-pmi2").splitlines()[0]
+    assert first == "No: srun-pmi2 is predicted to end in init-failure."
+
+
+@every_row(
+    ("chosen", "outcomes", "asked", "word"),
+    [
+        ("srun-pmix", {"srun-pmix": "ok"}, None, "Yes"),
+        ("srun-pmix", {"srun-pmix": "ok?"}, None, "Perhaps"),
+        (None, {"srun-pmix": "crash", "srun-none": "unknown"}, None, "Unknown"),
+        (None, {"srun-pmix": "crash", "srun-none": "singletons"}, None, "No"),
+        (None, {"srun-pmix": "crash", "gloo": "ok"}, None, "No"),
+        (None, {"srun-pmix": "unknown", "srun-none": "ok"}, "srun-pmix", "Unknown"),
+        (None, {"srun-pmix": "hang", "srun-none": "unknown"}, "srun-pmix", "No"),
+    ],
+)
+def test_the_word_of_the_answer(chosen, outcomes, asked, word):
+    predictions = tuple(
+        Prediction(
+            mode=mode,
+            outcome=outcome.removesuffix("?"),
+            because="x",
+            basis="beyond" if outcome.endswith("?") else "derived",
+        )
+        for mode, outcome in outcomes.items()
+    )
+    assert answer(Verdict(predictions=predictions, findings=(), chosen=chosen), asked).word == word
+
+
+def test_error_is_said_only_of_what_stops_this_launch():
+    assert " error " not in shown(80)
+    assert " error " not in shown(80, everything=False)
+    assert " error " in shown(80, everything=False, mode="srun-pmi2")
+
+
+def test_the_fix_of_the_fault_is_said_once():
+    truth = load()
+    host, image = truth.hosts["pmix"], truth.images["venv-impi-2021.6.0"].facts
+    verdict = predict(host, image, Request())
+    fix = next(f.fix for f in verdict.findings if f.id == "libfabric-missing")
+    advice = f"{fix[0].upper()}{fix[1:]}."
+    text = page(host, image, verdict, Request(), next_command="x", advice=advice)
+    assert " ".join(text.split()).count(fix[1:]) == 1
+    assert text.startswith("No: The MPI in the image opens libfabric")
+
+
+def test_a_host_alone_is_answered():
+    assert host_page(HOST, (), "toolkit doctor IMAGE").splitlines()[0].startswith("Yes: ")
+    (found,) = [
+        f for f in examine(with_(HOST, runtime=None, absent={"runtime": "no"})) if f.severity == "error"
+    ]
+    text = host_page(HOST, (found,))
+    assert text.startswith(f"No: {found.title}.")
+    assert "toolkit doctor" not in text
+
+
+def test_a_path_in_the_table_is_never_broken():
+    launcher = with_(HOST.mpis[0], launcher="/opt/centre/software/openmpi/bin/mpirun")
+    lines = shown(80, with_(HOST, mpis=(launcher,))).splitlines()
+    at = lines.index("  MPI        host: Open MPI 5.0.7, /opt/centre/software/openmpi/bin/mpirun")
+    assert lines[at + 1] == "             image: Open MPI 4.1.4"
 
 
 def test_ids_of_rules_and_modes_are_never_broken():

@@ -6,7 +6,8 @@ import msgspec
 
 from toolkit.probe.asking import NodeChoice
 from toolkit.probe.bundle import Bundle, read
-from toolkit.report.doctor import side_by_side, unstyled
+from toolkit.report.doctor.sides import side_by_side
+from toolkit.report.lines import unstyled
 from toolkit.report.nodes import machines
 
 EVIDENCE = Path(__file__).parents[2] / "evidence"

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_
 from toolkit.engine.predict import predict
 from toolkit.model.prediction import MODES, Mode, Outcome, Request
-from toolkit.report.doctor import unstyled
-from toolkit.report.ways import typed, ways
+from toolkit.report.doctor.ways import typed, ways
+from toolkit.report.lines import unstyled
 
 
 def words(mode: Mode, image=IMAGE, host=HOST, **shape: int) -> str:

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 
-from toolkit.report.doctor import Style, unstyled
+from toolkit.report.lines import Style, unstyled
 from toolkit.report.plain import styled
 
 _LEAST = 30

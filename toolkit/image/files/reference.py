@@ -55,7 +55,14 @@ def refer(image: str | Path) -> Reference:
     )
 
 
-def for_apptainer(facts: ImageFacts) -> tuple[str, str]:
+def sif_command(facts: ImageFacts) -> str:
+    """Return the command that makes a SIF of an image that no job starts from."""
+    if facts.path.startswith("docker-daemon:"):
+        return shlex.join(("toolkit", "image", "sif", facts.path))
+    return shlex.join(("apptainer", "build", *_for_apptainer(facts)))
+
+
+def _for_apptainer(facts: ImageFacts) -> tuple[str, str]:
     """Return the words behind ``apptainer build``: the file to make, and what to make it of."""
     here = facts.path
     if not here.startswith(TRANSPORTS) and facts.format != "sandbox":

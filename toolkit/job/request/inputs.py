@@ -1,7 +1,6 @@
 """Images and data that lie on a cluster for everybody: found there, held against their digest, not copied."""
 
 import posixpath
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import msgspec
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.files.filelock import identity
-from toolkit.image.files.reference import for_apptainer
+from toolkit.image.files.reference import sif_command
 from toolkit.image.inspect import inspect
 from toolkit.image.startable import STARTABLE
 from toolkit.job.request.locations import ON_CLUSTER, data_folder, expanded, find_image
@@ -133,7 +132,7 @@ def startable(image: StartableImage, command: str = "") -> StartableImage:
     able = named(command).FORMATS if command else formats()
     if form in able:
         return image
-    sif = f"make one: {shlex.join(['apptainer', 'build', *for_apptainer(image.facts)])}"
+    sif = f"make one: {sif_command(image.facts)}"
     if able & STARTABLE:
         raise BadInput(f"--image {name}: a job starts from a SIF, and this is {form}", fix=sif)
     program = posixpath.basename(command)

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from toolkit.ambient import require_trusted
-from toolkit.data import cache_dir, names
+from toolkit.data import cache_dir, checkout, names
 from toolkit.errors import BadInput, Missing
 from toolkit.files import check_given, is_there
 from toolkit.folders import at_home
@@ -45,7 +45,7 @@ def find_image(given: str) -> Path:
     name = shlex.quote(given)
     make = f"toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif"
     raise Missing(
-        f"there is no image {given} in build/images, images or this folder"
+        f"there is no image {given} in {_listed(_image_folders())}"
         f"{near(given, known) if given not in known else ''}",
         fix=make if given in known else "give a SIF file, or a name that toolkit image list has",
     )
@@ -67,13 +67,14 @@ def image_here(given: str) -> Path | None:
     if given.startswith(TRANSPORTS) or "://" in given:
         raise BadInput(
             f"--image {given}: a job starts from a SIF",
-            fix=f"make one: apptainer build my.sif {shlex.quote(given)}",
+            fix=f"make one: {_sif_of(given)}",
         )
     if not is_path(given):
-        for folder in (Path("build/images"), Path("images"), Path()):
+        for folder in _image_folders():
             candidate = folder / f"{given}.sif"
             if candidate.is_file():
-                require_trusted(candidate, f"name the file: --image {shlex.quote(f'./{candidate}')}")
+                named = candidate if candidate.is_absolute() else f"./{candidate}"
+                require_trusted(candidate, f"name the file: --image {shlex.quote(str(named))}")
                 return candidate.resolve()
     # A folder may be called as a recipe is, and nobody means it then.
     if path.is_dir() and (is_path(given) or given not in names(_RECIPES, ".toml")):
@@ -81,6 +82,35 @@ def image_here(given: str) -> Path | None:
     if is_path(given) and is_there(path, label="--image"):
         check_given(path, label="--image")  # a device, a FIFO, a link that leads nowhere
     return None
+
+
+def _image_folders() -> tuple[Path, ...]:
+    """Return the folders in which the name of a recipe is looked up: of this folder, then of the checkout."""
+    here = (Path("build/images"), Path("images"), Path())
+    made = checkout()
+    return (*here, made / "build" / "images") if made and made != Path.cwd() else here
+
+
+def _listed(folders: tuple[Path, ...]) -> str:
+    *first, last = ("this folder" if folder == Path() else str(folder) for folder in folders)
+    return f"{', '.join(first)} or {last}"
+
+
+def _sif_of(given: str) -> str:
+    if given.startswith("docker-daemon:"):
+        return f"toolkit image sif {shlex.quote(given)}"
+    return f"apptainer build my.sif {shlex.quote(given)}"
+
+
+def named_image(given: str) -> str:
+    """Return the file of an image that is called by the name of a recipe; any other text as it is.
+
+    Raises:
+        Missing: if the image of the recipe was not built.
+    """
+    if Path(given).exists() or given not in names(_RECIPES, ".toml"):
+        return given
+    return str(find_image(given))
 
 
 def is_path(image: str) -> bool:

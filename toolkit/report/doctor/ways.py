@@ -1,14 +1,14 @@
 """The doctor's table of the ways to launch: what becomes of each, and the command of the chosen one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import get_args
 
 from toolkit.engine.proposal import AGENT, GLOO_FILE, RANKS_FILE
 from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
-from toolkit.model.prediction import MODES, Outcome, Plan, Request, Verdict
-from toolkit.report.lines import ROOM, command_lines, wrapped
+from toolkit.model.prediction import MODES, Outcome, Plan, Prediction, Request, Verdict
+from toolkit.report.lines import ROOM, Style, command_lines, wrapped
 from toolkit.runtime import named
 
 _MARKS = {"ok": ("✔", "good"), "unknown": ("?", "warn"), "unavailable": ("-", "dim")}
@@ -21,26 +21,31 @@ _NEAR = 4
 _ARROW = "→ "
 
 
-def ways(
-    verdict: Verdict, host: HostFacts, request: Request, style: Callable[[str, str], str], width: int
-) -> Iterator[str]:
-    """Yield a line for each way, or more where its reason is long."""
+def ways(verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int) -> Iterator[str]:
+    """Yield the lines of every launch mode."""
     for prediction in verdict.predictions:
-        mark, colour = _MARKS.get(prediction.outcome, _FAILED)
-        chosen = prediction.mode == verdict.chosen
-        name = style(f"{prediction.mode:{_MODE}}", "bold" if chosen else "")
-        outcome = style(f"{prediction.shown:{_OUTCOME}}", colour)
-        head = f"  {style(mark, colour)} {name} {outcome}"
-        if width - _INDENT < ROOM:
-            yield head.rstrip()
-            yield from wrapped(prediction.why, _NEAR, width)
-        else:
-            first, *rest = wrapped(prediction.why, _INDENT, width) or [""]
-            yield f"{head} {first.lstrip()}".rstrip()
-            yield from rest
-        if chosen and prediction.plan:
-            words = typed(prediction.plan, host, request)
-            yield from (style(line, "good") for line in _arrow(words, width))
+        yield from way(prediction, verdict, host, request, style, width)
+
+
+def way(
+    prediction: Prediction, verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int
+) -> Iterator[str]:
+    """Yield a line for a launch mode, or more if its reason is long; the chosen one has its command."""
+    mark, colour = _MARKS.get(prediction.outcome, _FAILED)
+    chosen = prediction.mode == verdict.chosen
+    name = style(f"{prediction.mode:{_MODE}}", "bold" if chosen else "")
+    outcome = style(f"{prediction.shown:{_OUTCOME}}", colour)
+    head = f"  {style(mark, colour)} {name} {outcome}"
+    if width - _INDENT < ROOM:
+        yield head.rstrip()
+        yield from wrapped(prediction.why, _NEAR, width)
+    else:
+        first, *rest = wrapped(prediction.why, _INDENT, width) or [""]
+        yield f"{head} {first.lstrip()}".rstrip()
+        yield from rest
+    if chosen and prediction.plan:
+        words = typed(prediction.plan, host, request)
+        yield from (style(line, "good") for line in _arrow(words, width))
 
 
 def _arrow(words: list[str], width: int) -> list[str]:

@@ -1,72 +1,17 @@
-"""The doctor's page for a person: host beside image, a verdict a mode, findings, what to type next."""
+"""What the host and the image have, beside each other: a table, and one line each."""
 
-import shlex
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from toolkit.engine.words import mpi_name, plain
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
-from toolkit.model.finding import Finding
-from toolkit.model.prediction import Request, Verdict
 from toolkit.probe.group import shown
-from toolkit.report.lines import command_lines, wrapped
-from toolkit.report.plain import joined
-from toolkit.report.ways import ways
+from toolkit.report.lines import Style, wrapped
 from toolkit.versions import parse
 
-Style = Callable[[str, str], str]
-"""Puts text into a style: ``good``, ``bad``, ``warn``, ``dim``, ``bold``; plain output has none."""
-
-_SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
-_WIDEST = 100
 _NARROWEST = 20
 """As narrow as a column of the table may be."""
 _MEMORY = (("shm", "in /dev/shm"), ("locked_memory", "may be locked"))
-
-
-def unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style
-    """Leave text as it is, for a file, a pipe and ``NO_COLOR``."""
-    return text
-
-
-def page(
-    host: HostFacts,
-    image: ImageFacts,
-    verdict: Verdict,
-    request: Request,
-    *,
-    next_command: str,
-    advice: str = "",
-    style: Style = unstyled,
-    width: int = _WIDEST,
-) -> str:
-    """Return the whole page for an image on a host; ``advice`` stands where no command can be given."""
-    width = min(width, _WIDEST)
-    lines = [*_heading(host, image, request, style, width), "", *side_by_side(host, image, style, width), ""]
-    lines += [style("Ways to launch", "bold"), *ways(verdict, host, request, style, width), ""]
-    here = tuple(f for f in verdict.findings if _concerns(f, verdict))
-    others = tuple(f for f in verdict.findings if f not in here)
-    if here:
-        lines += [style("Findings", "bold"), *findings(here, style, width)]
-    if others:
-        lines += [style("Why not the other ways", "bold"), *findings(others, style, width)]
-    if advice:
-        lines += [style("What would mend it", "bold"), *wrapped(advice, 2, width), ""]
-    if next_command:
-        lines += [style("Next", "bold"), *command_lines(shlex.split(next_command), 2, width)]
-    return joined(lines).rstrip()
-
-
-def host_page(
-    host: HostFacts, found: tuple[Finding, ...], style: Style = unstyled, width: int = _WIDEST
-) -> str:
-    """Return the page for a host alone."""
-    width = min(width, _WIDEST)
-    lines = [style(host.place, "bold"), "", *side_by_side(host, None, style, width), ""]
-    if found:
-        lines += [style("Findings", "bold"), *findings(found, style, width)]
-    lines += [style("Next", "bold"), "  toolkit doctor IMAGE"]
-    return joined(lines)
 
 
 def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width: int) -> Iterator[str]:
@@ -78,13 +23,29 @@ def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width:
         yield from _one_below_the_other(rows, image is not None, style, width)
         return
     yield style(f"  {'':{name_width}}  {'HOST':{column}}  {'IMAGE' if image else ''}".rstrip(), "dim")
-    for name, left, right in rows:
-        lefts, rights = _cell(left, column), _cell(right, column)
-        for number in range(max(len(lefts), len(rights))):
-            label = name if number == 0 else ""
-            one = lefts[number] if number < len(lefts) else ""
-            two = rights[number] if number < len(rights) else ""
-            yield f"  {style(f'{label:{name_width}}', 'dim')}  {one:{column}}  {two}".rstrip()
+    for row in rows:
+        yield from _beside(row, name_width, column, style, width)
+
+
+def _beside(
+    row: tuple[str, str, str], name_width: int, column: int, style: Style, width: int
+) -> Iterator[str]:
+    """Yield the lines of a row; a cell with a word that is wider than its column has lines for itself."""
+    name, left, right = row
+    label = f"  {style(f'{name:{name_width}}', 'dim')}  "
+    indent = name_width + 4
+    if max(map(len, (*left.split(), *right.split())), default=0) > column:
+        for side, text in (("host: ", left), ("image: ", right)):
+            for line in wrapped(text, indent + len(side), width, first=side, hang=len(side)) if text else ():
+                yield f"{label}{line[indent:]}"
+                label = " " * indent
+        return
+    lefts, rights = (textwrap.wrap(text, column, break_on_hyphens=False) or [""] for text in (left, right))
+    for number in range(max(len(lefts), len(rights))):
+        one = lefts[number] if number < len(lefts) else ""
+        two = rights[number] if number < len(rights) else ""
+        yield f"{label}{one:{column}}  {two}".rstrip()
+        label = " " * indent
 
 
 def _one_below_the_other(
@@ -97,58 +58,29 @@ def _one_below_the_other(
             yield from wrapped(text, 4 + len(side), width, first=f"    {side}", hang=4 + len(side))
 
 
-def _cell(text: str, column: int) -> list[str]:
-    """Return the lines of a cell; a path that is wider is broken, as another column stands beside it."""
-    lines = textwrap.wrap(text, column, break_long_words=False, break_on_hyphens=False) or [""]
-    return [line[at : at + column] for line in lines for at in range(0, len(line) or 1, column)]
-
-
-def findings(found: tuple[Finding, ...], style: Style, width: int) -> Iterator[str]:
-    """Yield each finding: what is so, the lines that show it, what mends it; what lacks facts in one."""
-    undecided = [f for f in found if f.undecided and f.severity == "info"]
-    for finding in (f for f in found if f not in undecided):
-        yield from _head(finding, style, width)
-        yield from wrapped(finding.title, 11, width)
-        for line in finding.evidence:
-            yield from (style(part, "dim") for part in wrapped(line, 13, width, first="· "))
-        yield from wrapped(finding.fix, 16, width, first="fix: ", hang=5)
-        yield ""
-    if undecided:
-        head = style("info    ", "dim")
-        yield f"  {head} not decided, as facts are missing"
-        yield from wrapped(", ".join(finding.id for finding in undecided), 11, width)
-        for line in dict.fromkeys(line for finding in undecided for line in finding.evidence):
-            yield from (style(part, "dim") for part in wrapped(line, 13, width, first="· "))
-        yield ""
-
-
-def _head(finding: Finding, style: Style, width: int) -> Iterator[str]:
-    """Yield severity, id and the modes that a finding is about, which take a line of their own if need be."""
-    head = (
-        f"  {style(f'{finding.severity:8}', _SEVERITY_STYLE[finding.severity])} {style(finding.id, 'bold')}"
+def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> Iterator[str]:
+    """Yield a line for the host and one for the image: the software that decides."""
+    slurm, runtime = host.slurm, host.runtime
+    first = host.mpis[0] if host.mpis else None
+    there = (
+        f"Slurm {slurm.version}" if slurm else "",
+        f"PMIx {plain(host.pmix)}" if host.pmix else "",
+        mpi_name(first) if first else "",
+        f"{runtime.name.capitalize()} {runtime.version}" if runtime else "",
+        _gpus(host) if host.gpus or host.amd_gpus else "",
     )
-    modes = f"({', '.join(finding.modes)})" if finding.modes else ""
-    if 11 + len(finding.id) + 2 + len(modes) <= width:
-        yield f"{head}{style(f'  {modes}', 'dim')}" if modes else head
-        return
-    yield head
-    yield from (style(line, "dim") for line in wrapped(modes, 11, width))
+    mpi = image.mpi
+    inside = (mpi_name(mpi) if mpi else _no_mpi(image), _learning(image))
+    for label, parts in (("host   ", there), ("image  ", inside)):
+        lines = wrapped(
+            _words(*parts) or "nothing known", 2 + len(label), width, first=label, hang=len(label)
+        )
+        yield f"  {style(label, 'dim')}{lines[0][2 + len(label) :]}"
+        yield from lines[1:]
 
 
-def _concerns(finding: Finding, verdict: Verdict) -> bool:
-    """Tell whether a finding is about the chosen way; about any, where none is chosen."""
-    return verdict.chosen is None or not finding.modes or verdict.chosen in finding.modes
-
-
-def _heading(host: HostFacts, image: ImageFacts, request: Request, style: Style, width: int) -> Iterator[str]:
-    name = image.path.rpartition("/")[2] or image.path
-    nodes = f"{request.nodes} node{'s' if request.nodes > 1 else ''}"
-    ranks = f"{request.ranks_per_node} rank{'s' if request.ranks_per_node > 1 else ''}"
-    shape = f"{nodes} \N{MULTIPLICATION SIGN} {ranks}"
-    if len(f"{name} on {host.place}, {shape}") <= width:
-        yield f"{style(name, 'bold')} on {style(host.place, 'bold')}, {shape}"
-        return
-    yield from (style(line, "bold") for line in wrapped(f"{name} on {host.place}, {shape}", 0, width))
+def _no_mpi(image: ImageFacts) -> str:
+    return "no MPI" if "mpi" in image.absent else "MPI not known"
 
 
 def _pmix(host: HostFacts, first: HostMpi | None) -> str:

@@ -1,0 +1,69 @@
+"""The doctor's answer in one line: yes or no, the launch mode or the fault, and the command to type next."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Literal
+
+from toolkit.engine.hindrance import hindrance
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import Mode, Prediction, Verdict
+from toolkit.report.lines import Style, command_lines, wrapped
+
+Word = Literal["Yes", "Perhaps", "No", "Unknown"]
+_SHORT = 3
+"""An answer shorter than this part of a line has the beginning of a long command behind it."""
+_STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unknown": "warn"}
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorAnswer:
+    """``word`` answers whether the image runs there; ``text`` says how, or why not, without a full stop."""
+
+    word: Word
+    text: str
+
+
+def answer(verdict: Verdict, asked: Mode | None = None) -> DoctorAnswer:
+    """Return the answer of a verdict; ``asked`` is the only mode that the user accepts, if any."""
+    if verdict.chosen is not None:
+        sure = verdict.of(verdict.chosen).shown != "ok?"
+        return DoctorAnswer("Yes" if sure else "Perhaps", verdict.chosen)
+    if asked is not None and (found := [p for p in verdict.predictions if p.mode == asked]):
+        return _of_mode(found[0])
+    works = [p.mode for p in verdict.predictions if p.outcome == "ok"]
+    if works:
+        return DoctorAnswer("No", f"only mode {works[0]} is predicted to work, and only if you name it")
+    if any(p.outcome == "unknown" for p in verdict.predictions):
+        return DoctorAnswer("Unknown", "toolkit lacks facts that decide")
+    fault = hindrance(verdict)
+    return DoctorAnswer("No", fault.title if fault else "no launch mode is predicted to work")
+
+
+def host_answer(place: str, found: tuple[Finding, ...]) -> DoctorAnswer:
+    """Return the answer about a host alone: whether containers can be launched there."""
+    errors = [finding for finding in found if finding.severity == "error"]
+    if errors:
+        return DoctorAnswer("No", errors[0].title)
+    return DoctorAnswer("Yes", f"{place} can launch containers")
+
+
+def _of_mode(prediction: Prediction) -> DoctorAnswer:
+    if prediction.outcome == "unknown":
+        return DoctorAnswer("Unknown", f"toolkit lacks facts that decide about {prediction.mode}")
+    return DoctorAnswer("No", f"{prediction.mode} is predicted to end in {prediction.outcome}")
+
+
+def answer_lines(said: DoctorAnswer, command: str, style: Style, width: int) -> list[str]:
+    """Return the answer with the command behind it; the command begins a line if there is no room for it."""
+    head = wrapped(f"{said.word}: {said.text}.", 0, width)
+    words = shlex.split(command)
+    beside = command_lines(words, 0, width, first=f"{head[0]} ", more=2) if words else []
+    if beside and len(head) == 1 and (len(beside) == 1 or len(head[0]) <= width // _SHORT):
+        return _coloured(beside, said.word, style)
+    below = command_lines(words, 2, width) if words else []
+    return _coloured([*head, *below], said.word, style)
+
+
+def _coloured(lines: list[str], word: Word, style: Style) -> list[str]:
+    rest = lines[0].removeprefix(f"{word}:")
+    return [f"{style(f'{word}:', _STYLES[word])}{rest}", *lines[1:]]

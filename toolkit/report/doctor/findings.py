@@ -1,0 +1,46 @@
+"""Findings on a page: what is so, the lines that show it, and the fix."""
+
+from collections.abc import Iterator
+
+from toolkit.model.finding import Finding
+from toolkit.report.lines import Style, wrapped
+
+_SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
+
+
+def findings(
+    found: tuple[Finding, ...], style: Style, width: int, *, labelled: bool = True, said: str = ""
+) -> Iterator[str]:
+    """Yield the lines of each finding; those that lack facts share one entry.
+
+    Without ``labelled`` the severity is left out: a finding about a mode that is not needed stops nothing.
+    A fix that ``said`` holds is not repeated.
+    """
+    undecided = [f for f in found if f.undecided and f.severity == "info"]
+    for finding in (f for f in found if f not in undecided):
+        yield from _head(finding, style, width, labelled=labelled)
+        yield from wrapped(finding.title, 11, width)
+        for line in finding.evidence:
+            yield from (style(part, "dim") for part in wrapped(line, 13, width, first="· "))
+        if finding.fix[1:] not in said:
+            yield from wrapped(finding.fix, 16, width, first="fix: ", hang=5)
+        yield ""
+    if undecided:
+        label = style("info     ", "dim") if labelled else ""
+        yield f"  {label}not decided, as facts are missing"
+        yield from wrapped(", ".join(finding.id for finding in undecided), 11, width)
+        for line in dict.fromkeys(line for finding in undecided for line in finding.evidence):
+            yield from (style(part, "dim") for part in wrapped(line, 13, width, first="· "))
+        yield ""
+
+
+def _head(finding: Finding, style: Style, width: int, *, labelled: bool) -> Iterator[str]:
+    """Yield severity, id and the modes that a finding is about, on a second line if need be."""
+    label = f"{style(f'{finding.severity:8}', _SEVERITY_STYLE[finding.severity])} " if labelled else ""
+    head = f"  {label}{style(finding.id, 'bold')}"
+    modes = f"({', '.join(finding.modes)})" if finding.modes else ""
+    if 11 + len(finding.id) + 2 + len(modes) <= width:
+        yield f"{head}{style(f'  {modes}', 'dim')}" if modes else head
+        return
+    yield head
+    yield from (style(line, "dim") for line in wrapped(modes, 11, width))

@@ -1,0 +1,118 @@
+"""The page of the doctor: the answer and its command, then what the answer rests on."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from toolkit.engine.hindrance import hindrance
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import Finding
+from toolkit.model.prediction import Request, Verdict
+from toolkit.report.doctor.answer import answer, answer_lines, host_answer
+from toolkit.report.doctor.findings import findings
+from toolkit.report.doctor.sides import in_short, side_by_side
+from toolkit.report.doctor.ways import way, ways
+from toolkit.report.lines import Style, unstyled, wrapped
+from toolkit.report.plain import joined
+
+_WIDEST = 100
+
+
+def page(
+    host: HostFacts,
+    image: ImageFacts,
+    verdict: Verdict,
+    request: Request,
+    *,
+    next_command: str,
+    advice: str = "",
+    everything: bool = False,
+    style: Style = unstyled,
+    width: int = _WIDEST,
+) -> str:
+    """Return the page for an image on a host; ``advice`` says what to do if the answer is not yes.
+
+    ``everything`` adds all facts, every launch mode, and the findings about modes that are not needed.
+    """
+    width = min(width, _WIDEST)
+    lines = [*answer_lines(answer(verdict, request.mode), next_command, style, width), ""]
+    lines += [*_heading(host, image, request, style, width)]
+    if everything:
+        lines += ["", *side_by_side(host, image, style, width), ""]
+        lines += [style("Launch modes", "bold"), *ways(verdict, host, request, style, width), ""]
+    else:
+        lines += [*in_short(host, image, style, width), *_chosen(verdict, host, request, style, width), ""]
+    if advice:
+        lines += [style("What to do", "bold"), *wrapped(advice, 2, width), ""]
+    here, others = _sorted(verdict, request)
+    shown = here if everything else _needed(here, verdict, request)
+    if shown:
+        lines += [style("Findings", "bold"), *findings(shown, style, width, said=advice)]
+    if others and everything:
+        lines += [style("Why not the other modes", "bold")]
+        lines += [*findings(others, style, width, labelled=False)]
+    if not everything:
+        lines += [*wrapped(_left_out(verdict, (*here, *others), shown), 0, width)]
+    return joined(lines).rstrip()
+
+
+def host_page(
+    host: HostFacts,
+    found: tuple[Finding, ...],
+    next_command: str = "toolkit doctor IMAGE",
+    style: Style = unstyled,
+    width: int = _WIDEST,
+) -> str:
+    """Return the page for a host alone."""
+    width = min(width, _WIDEST)
+    said = host_answer(host.place, found)
+    lines = [*answer_lines(said, next_command if said.word == "Yes" else "", style, width), ""]
+    lines += [*side_by_side(host, None, style, width), ""]
+    if found:
+        lines += [style("Findings", "bold"), *findings(found, style, width)]
+    return joined(lines).rstrip()
+
+
+def _sorted(verdict: Verdict, request: Request) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """Return the findings about the launch that is answered, and those about other modes."""
+    mode = verdict.chosen or request.mode
+    here = tuple(f for f in verdict.findings if mode is None or not f.modes or mode in f.modes)
+    return here, tuple(f for f in verdict.findings if f not in here)
+
+
+def _needed(here: tuple[Finding, ...], verdict: Verdict, request: Request) -> tuple[Finding, ...]:
+    """Return what a reader needs: what is wrong with the launch; of many faults, the first."""
+    wrong = tuple(f for f in here if f.severity != "info")
+    if not (verdict.chosen or request.mode):
+        first = hindrance(verdict)
+        wrong = tuple(f for f in wrong if f == first or not f.modes)
+    return tuple(msgspec.structs.replace(f, modes=()) for f in wrong)
+
+
+def _left_out(verdict: Verdict, found: tuple[Finding, ...], shown: tuple[Finding, ...]) -> str:
+    """Say what ``--all`` shows besides."""
+    works = [p.mode for p in verdict.predictions if p.outcome == "ok" and p.mode != verdict.chosen]
+    also = f"Also predicted to work: {', '.join(works)}. " if works and verdict.chosen else ""
+    more = len(found) - len(shown)
+    further = f", {more} further finding{'s' if more > 1 else ''}" if more else ""
+    return f"{also}--all shows all {len(verdict.predictions)} launch modes{further}, and the facts."
+
+
+def _chosen(verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int) -> Iterator[str]:
+    """Yield why the chosen mode works, or the mode that the user asked for fails."""
+    mode = verdict.chosen or request.mode
+    for prediction in verdict.predictions:
+        if prediction.mode == mode:
+            yield ""
+            yield from way(prediction, verdict, host, request, style, width)
+
+
+def _heading(host: HostFacts, image: ImageFacts, request: Request, style: Style, width: int) -> Iterator[str]:
+    name = image.path.rpartition("/")[2] or image.path
+    nodes = f"{request.nodes} node{'s' if request.nodes > 1 else ''}"
+    ranks = f"{request.ranks_per_node} rank{'s' if request.ranks_per_node > 1 else ''}"
+    shape = f"{nodes} \N{MULTIPLICATION SIGN} {ranks}"
+    if len(f"{name} on {host.place}, {shape}") <= width:
+        yield f"{style(name, 'bold')} on {style(host.place, 'bold')}, {shape}"
+        return
+    yield from (style(line, "bold") for line in wrapped(f"{name} on {host.place}, {shape}", 0, width))
