@@ -1,11 +1,11 @@
 """Residual networks on CIFAR-10: ``python -m toolkit.trainers.cifar10``.
 
-``--model resnet8``, ``resnet20`` and so on are the small ones that He et al. made for these images. Any
-image model of ``keras.applications`` goes by its name, as ResNet50V2 and ResNet152V2 in the BSC course, which
-has the images resized: ``--image-size 128``.
+``--model resnet8``, ``resnet20`` and so on are the small networks that He et al. designed for these images.
+The names of ``keras.applications`` also work. The BSC course uses ResNet50V2 and ResNet152V2, which need
+larger images: ``--image-size 128``.
 
-The defaults are SGD with Nesterov's momentum, a warm-up of one epoch and then a cosine: in 12 epochs of
-resnet8, one process came to a test accuracy of 0.8199.
+The defaults are SGD with Nesterov's momentum, a warm-up of one epoch and then cosine decay. With them one
+process trained resnet8 to a test accuracy of 0.8199 in 12 epochs.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="PIXELS",
         help="for models of keras.applications",
     )
-    add("--no-augment", action="store_true", help="do not mirror and move the images")
+    add("--no-augment", action="store_true", help="do not flip and shift the images")
 
 
 def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
@@ -61,7 +61,9 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
 def _name(text: str) -> str:
     small = _SMALL.fullmatch(text)
     if small and (int(small[1]) < 8 or int(small[1]) % 6 != 2):
-        raise argparse.ArgumentTypeError(f"{text}: has 6 n + 2 layers, as in resnet8, resnet14 and resnet20")
+        raise argparse.ArgumentTypeError(
+            f"{text}: needs 6 n + 2 layers, as in resnet8, resnet14 and resnet20"
+        )
     return text
 
 

@@ -1,4 +1,4 @@
-"""The command line of every trainer, and the one place where a trainer ends."""
+"""The command line of every trainer, and the only module where a trainer exits."""
 
 import argparse
 import os
@@ -22,17 +22,17 @@ from toolkit.trainers.trouble import STOPPED, Stopped, Trouble
 from toolkit.trainers.words import count, count_or_auto, positive, seed
 
 _TIME_TO_SPEAK = 1.0
-"""Seconds that the other ranks leave to rank 0 before they tell of a fault of their own."""
+"""Seconds that the other ranks wait for rank 0 before they report their own fault."""
 
 
 def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
-    """Train as the command line says, and end the process; if this rank fails, end the whole job.
+    """Train as the command line says, and exit; if this rank fails, abort the whole job.
 
-    Exit codes: 0 it trained, 1 it failed, 2 an option or the data is wrong, 3 something is not installed,
-    75 it was asked to stop and wrote a checkpoint, from which the same command goes on.
+    Exit status: 0 trained, 1 failed, 2 an option or the data is wrong, 3 a package is not installed, 75
+    stopped on request after writing a checkpoint, from which the same command resumes.
     """
     trainer, options = parse(trainer, words)
-    # TensorFlow's messages about its own set-up tell nobody anything who wants to train.
+    # TensorFlow's messages about its own set-up do not help users who train.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if options.learning.xla == "off" else "3")
     world: World | None = None
     try:
@@ -47,14 +47,14 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
             threads = prepare_devices(world)
         except Trouble as found:
             trouble = trouble or found
-        # A trouble of any rank is one of all; who has found one still joins the others to say so.
+        # A fault of any rank stops all ranks; a rank with a fault still joins the others to report it.
         world.agree(trouble)
         world.begin()
         (trainer.run or train)(trainer, options, world, threads)
         _leave(world, 0)
     except Trouble as error:
-        # Where Horovod cannot be loaded there is no world yet to abort. The exit status ends the others,
-        # who wait for this rank: mpirun ends a job for it, srun does with --kill-on-bad-exit.
+        # If Horovod cannot be loaded there is no world to abort. The exit status stops the other ranks, which
+        # wait for this one: mpirun then aborts the job, and srun does so with --kill-on-bad-exit.
         print(f"{trainer.name}: {error.message}", file=sys.stderr)
         _end(world, error.code)
     except Stopped as wish:
@@ -66,7 +66,7 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     except Exception as error:  # noqa: BLE001 - told in full, and the other ranks must not wait for this one
         if world:
             world.failing(error)
-        # A fault that meets all ranks is told by rank 0, which then ends the others.
+        # If all ranks have the same fault, rank 0 reports it and aborts the others.
         time.sleep(_TIME_TO_SPEAK if world and world.rank else 0)
         if separated(error):
             print(f"{trainer.name}: {_lost(world)}", file=sys.stderr)
@@ -76,9 +76,9 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
 
 
 def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
-    """Read the options, and return the trainer that they make of this one.
+    """Parse the options, and return the trainer that they configure.
 
-    The process ends with status 2 if they are wrong.
+    If they are wrong, the process exits with status 2.
     """
     parser = argparse.ArgumentParser(
         prog=f"python -m toolkit.trainers.{trainer.name.replace('-', '_')}",
@@ -110,21 +110,21 @@ def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
         help="the largest that auto tries",
     )
     add("--seed", type=seed, default=1, help="of the first weights and of the shuffling")
-    add("--fresh", action="store_true", help="begin anew; without it a checkpoint in DIR is gone on from")
-    add("--keep", type=count, default=Options.keep, metavar="N", help="how many checkpoints stay")
+    add("--fresh", action="store_true", help="start again; without it a checkpoint in DIR is resumed")
+    add("--keep", type=count, default=Options.keep, metavar="N", help="number of checkpoints to keep")
     add(
         "--checkpoint-seconds",
         type=positive,
         default=Options.checkpoint_seconds,
         metavar="S",
-        help="a checkpoint is written after each epoch, and in a long one so often",
+        help="write a checkpoint after each epoch, and this often in a long one",
     )
     add(
         "--log-seconds",
         type=positive,
         default=Options.log_seconds,
         metavar="S",
-        help="a line in the log after each epoch, and in a long one so often",
+        help="log a line after each epoch, and this often in a long one",
     )
     add("--tensorboard", action="store_true", help="write the metrics for TensorBoard, too")
     RankSpread.add_options(parser)
@@ -149,7 +149,7 @@ def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
 
 
 def _refuse(trainer: Trainer, options: Options) -> None:
-    """Let the first rank refuse options that cannot be, or would have no effect."""
+    """Exit on the first rank if options exclude each other or have no effect."""
     if options.batch_limit != Options.batch_limit and options.batch_size:
         complain_once(f"--batch-limit is for --batch-size auto, and not for {options.batch_size}")
     default = trainer.learning.of_batch(options.batch_size or trainer.batch_size)
@@ -158,7 +158,7 @@ def _refuse(trainer: Trainer, options: Options) -> None:
 
 
 def _look(trainer: Trainer, options: Options) -> Trouble | None:
-    """Check what can be checked before TensorFlow is loaded."""
+    """Return the first fault that can be found before TensorFlow is loaded."""
     try:
         if options.data:
             if not options.data.is_dir():

@@ -1,4 +1,4 @@
-"""Share the items that one rank lists out to all ranks: file names, numbers, anything that can be sent.
+"""Assign the items that rank 0 lists to all ranks: file names, numbers, or any picklable values.
 
     from pathlib import Path
 
@@ -10,7 +10,7 @@
 
     mine = names()          # on each rank: its own share of what the function returned on rank 0
 
-The semantics are those of the ``DataDistributor`` of HPC4Neuro; the code is our own.
+The semantics follow ``DataDistributor`` of HPC4Neuro; the code is independent.
 """
 
 import functools
@@ -24,11 +24,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Loader = Callable[P, Iterable[T]]
-"""Lists the items; what it returns has a length."""
+"""Lists the items; its result has a length."""
 
 
 class Communicator(Protocol):
-    """What is needed of a communicator: these of mpi4py's methods, with their names."""
+    """The methods of mpi4py's communicator that are used here, with the same names."""
 
     def Get_rank(self) -> int: ...  # noqa: N802
     def Get_size(self) -> int: ...  # noqa: N802
@@ -38,18 +38,18 @@ class Communicator(Protocol):
 
 
 class DataDistributionError(Exception):
-    """The items could not be listed or shared out; all ranks raise it, with the message of rank 0."""
+    """The items could not be listed or distributed; all ranks raise it, with the message of rank 0."""
 
 
 class DataDistributor:
-    """Makes of a function that lists items one that returns this rank's share of them.
+    """Turns a function that lists items into a function that returns this rank's share of them.
 
-    Rank 0 alone calls the function. Its items are dealt like cards: with 10 of them and 4 ranks, rank 0 gets
-    items 0, 4 and 8, and rank 3 gets 3 and 7. So no item is lost or given twice, and no rank has more than
-    one more than another.
+    Only rank 0 calls the function. Its items are dealt like cards: with 10 items and 4 ranks, rank 0 gets
+    items 0, 4 and 8, and rank 3 gets 3 and 7. Each item is assigned exactly once, and the numbers of items
+    differ by at most one.
 
-    With ``shutdown_on_error`` an error ends all ranks with status 1, after rank 0 has said what it is; else
-    it is raised on all of them.
+    With ``shutdown_on_error`` an error stops all ranks with status 1, after rank 0 has printed it; otherwise
+    all ranks raise it.
     """
 
     def __init__(self, communicator: Communicator, shutdown_on_error: bool = False) -> None:
@@ -62,16 +62,16 @@ class DataDistributor:
         self, loader: None = None, shuffle: bool = False
     ) -> Callable[[Loader[P, T]], Callable[P, list[T]]]: ...
     def __call__(self, loader: Loader[P, T] | None = None, shuffle: bool = False) -> Any:
-        """Decorate a function; ``shuffle`` mixes the items before they are dealt.
+        """Decorate a function; ``shuffle`` shuffles the items before they are assigned.
 
         Raises:
             DataDistributionError: on all ranks, when the new function is called, if the old one fails, or
-                returns no items that can be counted, or fewer than there are ranks.
+                returns no countable items, or fewer items than there are ranks.
         """
         if loader is None:
             return functools.partial(self.__call__, shuffle=shuffle)
         if not callable(loader):
-            raise TypeError(f"{loader!r} is no function that lists items")
+            raise TypeError(f"{loader!r} is not a function that lists items")
 
         @functools.wraps(loader)
         def mine(*args: P.args, **kwargs: P.kwargs) -> list[T]:
@@ -83,7 +83,7 @@ class DataDistributor:
                     hands = self._dealt(loader(*args, **kwargs), shuffle)
                 except Exception as error:  # noqa: BLE001 - the other ranks wait, and must hear of any error
                     failure, cause = _said(error), error
-            # All learn first whether there are items, and then each gets its own only.
+            # All ranks first receive whether there are items, and then each receives only its own.
             failure = self._communicator.bcast(failure, root=0)
             if failure is not None:
                 self._fail(failure, cause)
@@ -93,10 +93,12 @@ class DataDistributor:
         return mine
 
     def _dealt(self, items: Iterable[T], shuffle: bool) -> list[bytes]:
-        """Return what each rank gets, as bytes: what cannot be sent is an error of rank 0 like any other."""
+        """Return the items of each rank as bytes; an item that cannot be sent is an error of rank 0."""
         size = self._communicator.Get_size()
         if not isinstance(items, Iterable) or not isinstance(items, Sized):
-            raise DataDistributionError(f"the function returned no list of items but {type(items).__name__}")
+            raise DataDistributionError(
+                f"the function returned {type(items).__name__}, which is not a list of items"
+            )
         all_items = list(items)
         if len(all_items) < size:
             raise DataDistributionError(f"there are {len(all_items)} items for {size} ranks")
@@ -107,7 +109,7 @@ class DataDistributor:
     def _fail(self, message: str, cause: Exception | None) -> NoReturn:
         if not self._shutdown_on_error:
             raise DataDistributionError(message) from cause
-        # Said before any rank leaves: launchers end the others, and their output, with the first that does.
+        # Print before any rank exits: launchers stop the other ranks, and their output, at the first exit.
         self._communicator.barrier()
         if self._communicator.Get_rank() == 0:
             print(f"data distribution: {message}", file=sys.stderr, flush=True)

@@ -1,19 +1,18 @@
-"""Let Horovod find its ranks without MPI: ``python -m toolkit.trainers.gloo -- COMMAND``, once a rank.
+"""Start Horovod ranks without MPI: ``python -m toolkit.trainers.gloo -- COMMAND``, once for each rank.
 
-Every task of a step that ``srun --mpi=none`` started runs this in front of its command. Task 0 opens the
-store in which Horovod looks for its peers: HTTP, as ``horovod/runner/http/http_server.py`` has it. The
-others find it on the first node of the step, at one of a few ports that follow from the numbers of job and
-step; what answers there is asked which step it serves. So no file is written, none can be stale, and jobs
-that share a node do not meet. Once all have come, each is told its place and becomes its command.
+Every task of a step that ``srun --mpi=none`` started runs this before its command. Task 0 opens the store in
+which Horovod looks up its peers: HTTP, as in ``horovod/runner/http/http_server.py``. The other tasks find the
+store on the first node of the step, at one of a few ports that follow from the numbers of job and step; the
+server there confirms which step it serves. So no file is written, no file can be out of date, and jobs that
+share a node do not meet. When all tasks have joined, each receives its place and executes its command.
 
-Who knows the secret of the job is a rank: hellos and their answers carry a proof (HMAC). Horovod's own client
-sends no header, so its keys lie below a path that follows from the secret.
+A process that knows the secret of the job is a rank: requests and answers carry a proof (HMAC). Horovod's own
+client sends no header, so its keys are below a path that follows from the secret.
 
-The file needs Python 3.8, :mod:`toolkit.trainers.rendezvous` and nothing else. A job script carries both, as
-one, into images that know nothing of toolkit. ``HOROVOD_GLOO_IFACE`` and ``HOROVOD_GLOO_TIMEOUT_SECONDS`` are
-obeyed, and ``HOROVOD_START_TIMEOUT``, the seconds in which all ranks have to come. Exit codes: those of the
-command; 1 if ranks do not find each other; 2 for a wrong call; 126 and 127 as shells have them for a command
-that cannot be started.
+The file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies both, as one file,
+into images without toolkit. It obeys ``HOROVOD_GLOO_IFACE`` and ``HOROVOD_GLOO_TIMEOUT_SECONDS``, and
+``HOROVOD_START_TIMEOUT``, the seconds in which all ranks must join. Exit status: the command's; 1 if ranks do
+not find each other; 2 for a wrong call; 126 and 127 as in shells for a command that cannot be started.
 """
 
 from __future__ import annotations
@@ -50,19 +49,20 @@ from toolkit.trainers.rendezvous import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Seconds: for all ranks to come, as nodes take their time to mount an image (the preflight has more); for
-# one answer; until a store that answered is gone; and by which others leave the word to rank 0, as srun
-# ends them when it fails.
+# Seconds: until all ranks must have joined, since mounting an image on nodes takes time (the preflight has
+# more); for one answer; until a store that answered counts as closed; and by which other ranks let rank 0
+# report first, because srun stops them when it fails.
 _SECONDS, _ANSWER_SECONDS, _GONE_SECONDS, _TIME_TO_SPEAK = 240, 5.0, 15.0, 3.0
 
-_PEER_SECONDS = "300"  # Gloo's own limit, 30 by default; ranks may load TensorFlow at very different speeds
-_LARGEST = 1 << 24  # bytes of a value in the store; a rank's addresses for thousands are less than a megabyte
+_PEER_SECONDS = "300"  # Gloo's own limit is 30 s; ranks may load TensorFlow at very different speeds.
+# Largest value in the store in bytes; the addresses of a rank among thousands take less than a megabyte.
+_LARGEST = 1 << 24
 _LARGEST_HELLO = 4096
 _HELLO, _NONCE, _PROOF = "/toolkit/hello", "X-Toolkit-Nonce", "X-Toolkit-Proof"
 
 
 def main(words: Sequence[str]) -> int:
-    """Become the command, or return why not."""
+    """Execute the command, or return the exit status of a failure."""
     if len(words) < 2 or words[0] != "--":
         return _say("usage: python -m toolkit.trainers.gloo -- COMMAND", 2)
     try:
@@ -75,7 +75,9 @@ def main(words: Sequence[str]) -> int:
 
 
 def wired(task: Task, environment: Mapping[str, str]) -> dict[str, str]:
-    """Meet the other ranks and return the variables by which Horovod joins them; ``Trouble`` if they miss."""
+    """Join the other ranks and return the variables that Horovod needs; raise ``Trouble`` if they do not
+    meet.
+    """
     seconds = _number(environment, "HOROVOD_START_TIMEOUT", str(_SECONDS))
     ports, caller = ports_of(task.step), environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
     alone = environment.get("SLURM_STEP_NODELIST") == task.first
@@ -89,18 +91,18 @@ def wired(task: Task, environment: Mapping[str, str]) -> dict[str, str]:
         **place,
         "HOROVOD_CONTROLLER": "gloo",
         "HOROVOD_CPU_OPERATIONS": "gloo",
-        # Horovod puts address, colon and port into a URL alone (horovod/common/gloo/http_store.h).
+        # Horovod joins address, colon and port into a URL without changes (horovod/common/gloo/http_store.h).
         "HOROVOD_GLOO_RENDEZVOUS_ADDR": f"{address}:{port}/{path_of(secret, task.step)}",
         "HOROVOD_GLOO_RENDEZVOUS_PORT": str(port),
         "HOROVOD_GLOO_TIMEOUT_SECONDS": environment.get("HOROVOD_GLOO_TIMEOUT_SECONDS") or _PEER_SECONDS,
         "HOROVOD_GLOO_IFACE": environment.get("HOROVOD_GLOO_IFACE") or interface_of(own, interfaces()),
     }
-    # Without an interface Gloo takes the address that the name of the host has.
+    # Without an interface Gloo uses the address of the host's name.
     return {name: value for name, value in variables.items() if value}
 
 
 def read_task(environment: Mapping[str, str]) -> Task:
-    """Return what Slurm says of this task; ``Trouble`` if it says nothing, or what cannot be."""
+    """Return this task as Slurm's variables describe it; raise ``Trouble`` if they are missing or wrong."""
     rank, size = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
     if rank >= size:
         raise RendezvousFault(f"SLURM_PROCID is {rank} in a step of {size} tasks")
@@ -124,10 +126,10 @@ def path_of(secret: bytes, step: str) -> str:
 
 
 class Store(ThreadingHTTPServer):
-    """What ranks put under ``/SCOPE/KEY`` and others get; ``OSError`` if the port cannot be opened."""
+    """Stores what ranks put under ``/SCOPE/KEY`` for others to get; ``OSError`` if the port is taken."""
 
     daemon_threads = True
-    request_queue_size = 1024  # all ranks come at once
+    request_queue_size = 1024  # All ranks connect at once.
 
     def __init__(self, task: Task, port: int, secret: bytes, address: str = "") -> None:
         self.secret, self.path = secret, path_of(secret, task.step)
@@ -142,16 +144,16 @@ class Store(ThreadingHTTPServer):
         super().__init__((address, port), _Handler)
 
     def server_bind(self) -> None:
-        """Bind, without the question for the name of this host, which may take a minute."""
+        """Bind without looking up the name of this host, which may take a minute."""
         socketserver.TCPServer.server_bind(self)
 
     def service_actions(self) -> None:
-        """End with the rank that opened the store, whatever program it is by then."""
+        """Exit with the rank that opened the store, whatever program it has become."""
         if os.getppid() != self.keeper:
             raise SystemExit
 
     def greet(self, task: Task, at: str) -> dict[str, object]:
-        """Return what a rank that comes is told; ``at`` is the address of this node that it came to."""
+        """Return the answer to a rank that joins; ``at`` is the address of this node that the rank used."""
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -163,7 +165,7 @@ class Store(ThreadingHTTPServer):
                 self.reached = self.reached or at
             absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
             if not absent and task.rank == 0:
-                # Rank 0 may be done at once, and the store with it: the others have to know first.
+                # Rank 0 may finish at once and close the store, so the others must read it first.
                 absent = [rank for rank in range(1, self.task.size) if rank not in self.told]
             if absent:
                 return {**said, "absent": ", ".join(map(str, absent[:8])) + ", …" * (len(absent) > 8)}
@@ -172,7 +174,9 @@ class Store(ThreadingHTTPServer):
             return {**said, "place": self.places[task.rank], "reached": self.reached}
 
     def leave(self, scope: str, key: str) -> None:
-        """Forget a scope once all have left it: Horovod before 0.23 leaves while others may still ask."""
+        """Delete a scope after all ranks have left it: before Horovod 0.23 a rank may leave while others
+        still ask.
+        """
         with self.lock:
             gone = self.left.setdefault(scope, set())
             gone.add(key)
@@ -182,7 +186,7 @@ class Store(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """The store as Gloo speaks to it."""
+    """The HTTP requests of Gloo."""
 
     server: Store
     timeout = 30
@@ -218,7 +222,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200)
 
     def _greet(self, value: bytes) -> None:
-        """Answer a rank that proves that it is one."""
+        """Answer a process that proves that it is a rank."""
         nonce, secret = self.headers.get(_NONCE, "").encode(), self.server.secret
         if not proves(self.headers.get(_PROOF, ""), secret, b"hello", nonce, value):
             return self._answer(403)
@@ -229,7 +233,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _names(self) -> tuple[str, str] | None:
         """Return scope and key of a request; ``None`` if it does not come from a rank of the step."""
-        # Horovod puts the port behind the path of HOROVOD_GLOO_RENDEZVOUS_ADDR.
+        # Horovod puts the port after the path of HOROVOD_GLOO_RENDEZVOUS_ADDR.
         first, _, rest = self.path.strip("/").partition("/")
         wanted = f"{self.server.path}:{self.server.server_address[1]}"
         if not hmac.compare_digest(first.encode("utf-8", "replace"), wanted.encode()):
@@ -246,11 +250,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Write no log."""
 
 
 def _task(said: bytes) -> Task | None:
-    """Return the task that a rank says it is; ``None`` for anything else, whoever says it."""
+    """Return the task that a rank describes; ``None`` for anything else."""
     try:
         task = Task(**json.loads(said))
     except (ValueError, TypeError):
@@ -259,7 +263,7 @@ def _task(said: bytes) -> Task | None:
 
 
 def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "") -> Store:
-    """Return the store at the first of the ports that is free; ``Trouble`` if none is."""
+    """Open the store at the first free port of these; raise ``Trouble`` if none is free."""
     why = ""
     for port in ports:
         try:
@@ -270,14 +274,14 @@ def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "
 
 
 def serve_beside(store: Store) -> None:
-    """Serve in a child until this process has ended: signals and exit code are then as those of any rank."""
+    """Serve in a child until this process exits, so that signals and exit status are the command's own."""
     if os.fork():
         return store.server_close()
     try:
         for number in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"):
             signal.signal(getattr(signal, number), signal.SIG_IGN)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in range(3):  # srun waits until nobody holds them
+        for stream in range(3):  # srun waits until no process has them open.
             os.dup2(nothing, stream)
         store.serve_forever(poll_interval=0.2)
     finally:
@@ -287,10 +291,12 @@ def serve_beside(store: Store) -> None:
 def join(
     task: Task, ports: Sequence[int], caller: str, seconds: float, secret: bytes
 ) -> tuple[dict[str, str], str, tuple[str, int]]:
-    """Say hello until all ranks have come; return place, own address among the ranks, and the store.
+    """Ask the store until all ranks have joined; return this rank's variables, its address, and the store's
+    place.
 
-    ``caller`` is the address of the node where srun was called: in a batch script the first one, and known
-    without any name service. ``Trouble`` if not all come within ``seconds``, or the store is not found.
+    ``caller`` is the address of the node where srun was called: in a batch script the first node, known
+    without a name service. Raises ``Trouble`` if not all ranks join within ``seconds``, or the store is not
+    found.
     """
     begun = heard = time.monotonic()
     limit = seconds + (_TIME_TO_SPEAK if task.rank else 0)
@@ -309,7 +315,7 @@ def join(
                 break
         now = time.monotonic()
         if store and now - heard > _GONE_SECONDS:
-            raise RendezvousFault(f"rank 0 on {task.first} has gone while others were waited for")
+            raise RendezvousFault(f"rank 0 on {task.first} exited while it waited for other ranks")
         if now - begun > limit:
             late = f"rank {absent} did not reach rank 0 on {task.first} within {seconds:g} s"
             lost = f"rank {task.rank} on {task.host} did not find rank 0 within {seconds:g} s: {why}"
@@ -319,10 +325,10 @@ def join(
 
 
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
-    """Return addresses that the first node may have, and what to say if the store is at none of them."""
+    """Return possible addresses of the first node, and what to print if none of them has the store."""
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
-        return ["127.0.0.1", *([bound] if bound else [])], "its process has ended"
+        return ["127.0.0.1", *([bound] if bound else [])], "its process has exited"
     known, found = addresses_of(task.first), [caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []
     if not known:
         return found, f"the name {task.first} has no IPv4 address here"
@@ -331,7 +337,7 @@ def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
 
 
 def _hello(place: tuple[str, int], task: Task, secret: bytes) -> tuple[dict[str, Any], str]:
-    """Return what the store of this step answers at a place, nothing if it is another; and our address."""
+    """Return the answer of this step's store at a place, empty if it is another step's; and our address."""
     connection = HTTPConnection(*place, timeout=_ANSWER_SECONDS)
     nonce, body = os.urandom(16).hex(), json.dumps(task._asdict()).encode()
     try:
@@ -361,7 +367,8 @@ def _number(environment: Mapping[str, str], name: str, default: str = "") -> int
 
 
 def _become(command: list[str]) -> int:
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and so would what it becomes
+    # Python ignores SIGPIPE, and the executed command would inherit that.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)  # noqa: S606 - the words of the person
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Image models on ImageNet, or on images of one's own: ``python -m toolkit.trainers.imagenet``.
+"""Image models on ImageNet, or on your own images: ``python -m toolkit.trainers.imagenet``.
 
-``--data`` holds TFRecords as ImageNet is usually packed (:mod:`toolkit.trainers.data.records`), or a folder
+``--data`` holds TFRecords in the usual form of ImageNet (:mod:`toolkit.trainers.data.records`), or a folder
 for each class (:mod:`toolkit.trainers.data.folder`).
 """
 
@@ -27,7 +27,7 @@ SIDE = 224
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", default="ResNet50", metavar="NAME", help="a model of keras.applications")
-    add("--image-size", type=count, default=SIDE, metavar="PIXELS", help="width and height that it sees")
+    add("--image-size", type=count, default=SIDE, metavar="PIXELS", help="width and height of its input")
     add("--classes", type=count, default=CLASSES, metavar="N", help="how many there are in TFRecords")
 
 
@@ -46,7 +46,7 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
 
 
 def check(data: Path) -> None:
-    """Look at the data in the form that they have.
+    """Check the data in the form that it has.
 
     Raises:
         Trouble: naming what is wrong.
@@ -55,7 +55,7 @@ def check(data: Path) -> None:
 
 
 def load(data: Path, side: int = SIDE, seed: int = 1, classes: int = CLASSES) -> tuple[Data, Data]:
-    """Return the images to train on and those to test with; folders say by themselves how many classes."""
+    """Return the images for training and for testing; the number of folders is the number of classes."""
     if _form(data) is folder:
         return folder.load(data, side, seed)
     return records.load(data, side, seed, classes=classes)
@@ -66,7 +66,7 @@ def _form(data: Path) -> ModuleType:
 
 
 def _classes(data: Path) -> int:
-    """Return how many folders of classes there are; 0 for another form, and for what cannot be read."""
+    """Return the number of class folders; 0 if the data has another form or cannot be read."""
     try:
         return sum(path.is_dir() and path.name[0] != "." for path in (data / folder.TRAIN).iterdir())
     except OSError:

@@ -1,6 +1,6 @@
-"""How fast ResNet50 trains, on images of nothing: ``python -m toolkit.trainers.imagenet_synthetic``.
+"""Measure how fast ResNet50 trains on random images: ``python -m toolkit.trainers.imagenet_synthetic``.
 
-The images have the size of ImageNet's and lie in memory, so that neither disk nor decoding counts.
+The images have the size of ImageNet's and are in memory, so that the result excludes disk and decoding.
 ``--model`` takes any image model of ``keras.applications``, ``--image-size`` another size.
 """
 
@@ -24,7 +24,7 @@ _IMAGES = 128
 
 
 def load(_: Path, side: int = 224) -> tuple[Samples, Samples]:
-    """Return random images of so many pixels each way, and random classes."""
+    """Return random images of ``side`` x ``side`` pixels, and random classes."""
     made = samples((side, side, 3), CLASSES, _IMAGES)
     return made, made
 

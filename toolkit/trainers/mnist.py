@@ -1,11 +1,11 @@
 """The dense network of the classic tutorial, on MNIST: ``python -m toolkit.trainers.mnist``.
 
-Of ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs, over as many samples as the data set has. So
-two ranks train two epochs each and see every image four times between them, as in the tutorial; but where
-the tutorial's ranks each shuffle for themselves, these share out one shuffle after the other, and no image
-comes twice before each has come once (see :mod:`toolkit.trainers.data.shares`). Sharing out one pass an epoch
-would halve the steps: measured with three seeds, two epochs of that end at a test accuracy of 0.9715 to
-0.9773, and two epochs of this at 0.9769 to 0.9803.
+With ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs, over as many samples as the data set has. So
+two ranks train two epochs each and see every image four times together, as in the tutorial. But the
+tutorial's ranks each shuffle independently; these ranks divide one shuffle after the other, and no image
+repeats before every image was used once (see :mod:`toolkit.trainers.data.shares`). Dividing one pass for each
+epoch would halve the steps: measured with three seeds, two such epochs reach a test accuracy of 0.9715 to
+0.9773, and two epochs of this trainer 0.9769 to 0.9803.
 """
 
 from functools import partial
@@ -24,7 +24,7 @@ CLASSES = 10
 
 
 def check(folder: Path) -> None:
-    """Look at the headers and sizes of the four files.
+    """Check the headers and sizes of the four files.
 
     Raises:
         Trouble: naming the file that is wrong.
@@ -40,7 +40,7 @@ def check(folder: Path) -> None:
 
 
 def load(folder: Path) -> tuple[Samples, Samples]:
-    """Read the images, as bytes, and their digits; 60,000 to train on and 10,000 to test with."""
+    """Return the images, as bytes, and their digits: 60,000 for training and 10,000 for testing."""
     return _part(folder, "train"), _part(folder, "t10k")
 
 

@@ -1,7 +1,7 @@
 """Convolutional networks on MNIST: ``python -m toolkit.trainers.mnist_cnn``.
 
-``--model classic`` is the one with two convolutions of 3 x 3 that Keras' first examples and the Jülich course
-train for 12 epochs, ``--model tutorial`` that of TensorFlow's tutorial, with 5 x 5 and two poolings.
+``--model classic`` has two convolutions of 3 x 3; Keras' first examples and the Jülich course train it for 12
+epochs. ``--model tutorial`` is the network of TensorFlow's tutorial, with 5 x 5 and two poolings.
 """
 
 import argparse

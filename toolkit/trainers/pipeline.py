@@ -1,11 +1,11 @@
-"""Model parallelism, as a worked example: ``python -m toolkit.trainers.pipeline --data DIR``.
+"""A worked example of model parallelism: ``python -m toolkit.trainers.pipeline --data DIR``.
 
-The layers of a network are laid on two devices, as one does with a model that is too large for one. The
-second waits for the first, unless a batch is cut into micro-batches: then it works on one of them while the
-first is at the next, as in GPipe (Huang et al. 2019, arXiv:1811.06965). Their gradients are added up before
-the update, so that the result is that of the whole batch on one device; ``--compare`` shows it.
+The layers of a network are split over two devices, as for a model that is too large for one device. The
+second device waits for the first, unless a batch is cut into micro-batches: then it processes one micro-batch
+while the first device processes the next, as in GPipe (Huang et al. 2019, arXiv:1811.06965). The gradients
+are summed before the update, so the result equals the whole batch on one device; ``--compare`` shows it.
 
-Without GPUs the devices are two parts of the CPU, which shows how it works, and no gain.
+Without GPUs the devices are two parts of the CPU, which shows the mechanism but no speed-up.
 """
 
 import argparse
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 
 class Pipeline:
-    """Stages of a network, each on a device of its own."""
+    """Stages of a network, each on its own device."""
 
     def __init__(self, stages: "Sequence[tf.keras.Model]", devices: Sequence[str], pieces: int) -> None:
-        """Take stages whose variables lie on ``devices``; a batch is cut into so many ``pieces``."""
+        """Store stages whose variables are on ``devices``; a batch is cut into ``pieces`` pieces."""
         self.stages, self._devices, self._pieces = stages, devices, pieces
 
     @property
     def variables(self) -> "list[tf.Variable]":
-        """Return what is trained, of all stages."""
+        """Return the trainable variables of all stages."""
         return [variable for stage in self.stages for variable in stage.trainable_variables]
 
     def gradients(self, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, list[tf.Tensor]]":
         """Return the mean loss of a batch and its gradients; part of a graph.
 
-        Nothing here says when a stage is computed: a device begins with a micro-batch when what the stage
-        needs is there, so the stages of different micro-batches overlap, forward and backward.
+        No code here schedules a stage: a device starts with a micro-batch when the stage's inputs are ready,
+        so the stages of different micro-batches overlap, forward and backward.
         """
         import tensorflow as tf
 
@@ -65,7 +65,9 @@ class Pipeline:
 def train(
     devices: Sequence[str], samples: Samples, *, pieces: int, batch: int, steps: int, rate: float
 ) -> tuple[list[float], float]:
-    """Train a dense network in two stages; return the loss of each step, and the seconds of all but one."""
+    """Train a dense network in two stages; return the loss of each step, and the seconds of all steps but the
+    first.
+    """
     import numpy as np
     import tensorflow as tf
 
@@ -115,7 +117,7 @@ def main(words: list[str] | None = None) -> int:
     """Train as the command line says."""
     parser = argparse.ArgumentParser(
         prog="python -m toolkit.trainers.pipeline",
-        description="Trains a network whose layers lie on two devices.",
+        description="Trains a network whose layers are on two devices.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with mnist")
@@ -123,7 +125,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--batch-size", type=count, default=256, help="samples a step")
     parser.add_argument("--micro-batches", type=count, default=4, help="pieces of a batch")
     parser.add_argument("--learning-rate", type=positive, default=0.1)
-    parser.add_argument("--compare", action="store_true", help="train once more, whole on one device")
+    parser.add_argument("--compare", action="store_true", help="train again, whole on one device")
     options = parser.parse_args(words)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
@@ -148,7 +150,7 @@ def main(words: list[str] | None = None) -> int:
         )
     if options.compare:
         apart = max(abs(one - other) for one, other in zip(*found, strict=True))
-        print(f"the losses differ by {apart:.1e} at most")
+        print(f"the losses differ by at most {apart:.1e}")
     return 0
 
 

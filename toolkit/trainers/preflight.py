@@ -1,9 +1,9 @@
-"""Check MPI, or Gloo in its place, before a training: ``python -m toolkit.trainers.preflight --tasks N``.
+"""Check MPI or Gloo before a training: ``python -m toolkit.trainers.preflight --tasks N``.
 
-Every rank runs it. Is the world that MPI reports the one that was started, do messages arrive, how fast, and
-is every node as it should be? It loads no TensorFlow and takes about a second, where a training that began
-wrongly may be noticed after a night. ``docs/trainers.md`` says what is checked, and what that proves.
-Exit codes: 0 all is well, 1 it is not (a sentence for each thing that is wrong), 3 mpi4py is not installed.
+Every rank runs it. It checks that MPI's world has the size that was started, that messages arrive and how
+fast, and the state of every node. It loads no TensorFlow and takes about a second; without it, a wrong start
+may be noticed only the next morning. ``docs/trainers.md`` describes the checks and what they prove. Exit
+status: 0 passed, 1 failed (a sentence for each fault), 3 mpi4py is not installed.
 """
 
 import array
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 _TIME_TO_SPEAK = 2.0
-"""Seconds that silent ranks wait before they fail, as a launcher may end all ranks with the first."""
+"""Seconds that silent ranks wait before they fail, because a launcher may stop all ranks with the first."""
 
 _LINES = 5
-"""Sentences that are told; on thousands of nodes the rest would hide them."""
+"""Number of sentences to print; on thousands of nodes more would hide the important ones."""
 
 _NUMBERS = 1 << 16
-"""Numbers in the test message; half a megabyte does not pass by the same path as a few bytes."""
+"""Numbers in the test message: half a megabyte takes another path in MPI than a few bytes."""
 
 
 def main(words: list[str] | None = None) -> int:
-    """Check, and return the exit code."""
+    """Run the checks, and return the exit status."""
     wanted = parse(words)
     begun = time.monotonic()
     if ring.wired():
@@ -60,7 +60,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerdict:
-    """Look at all nodes and the network between them; return what rank 0 makes of it."""
+    """Check all nodes and the network between them; return rank 0's verdict."""
     rank, hosts = world.Get_rank(), world.allgather(host)
     first = hosts.index(host) == rank
     facts = look(wanted, rank, host, first=first)
@@ -68,7 +68,7 @@ def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerd
     if first and nodes.Get_size() > 1:
         facts = replace(facts, gbit=over_mpi(nodes))
     nodes.Free()
-    # All ranks leave a barrier within what a message takes.
+    # All ranks leave a barrier within the time of one message.
     world.Barrier()
     now = time.time()
     facts = replace(facts, ahead=now - world.bcast(now))
@@ -78,7 +78,7 @@ def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerd
 
 
 def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: float) -> int:
-    """Let the first process say what was found, and return the exit code."""
+    """Print the verdict on the first process, and return the exit status."""
     if started_rank(os.environ) == 0:
         for warning in verdict.warnings[:_LINES]:
             print(f"preflight: warning: {warning}.", file=sys.stderr, flush=True)
@@ -98,7 +98,7 @@ def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: 
 
 
 def check_messages(world: "Comm") -> str:
-    """Send numbers among all ranks; return what is wrong with what came back, or nothing."""
+    """Send numbers among all ranks; return what is wrong with the results, or an empty text."""
     rank, size = world.Get_rank(), world.Get_size()
     if sorted(world.allgather(rank)) != list(range(size)):
         return "MPI gave two ranks the same number"
@@ -107,14 +107,14 @@ def check_messages(world: "Comm") -> str:
     world.Allreduce(sent, received)
     wanted = size * (size + 1) / 2
     wrong = sum(number != wanted for number in received)
-    # Every rank must end alike, so that the one that speaks knows of the others.
+    # Every rank must exit alike, so the rank that prints must know the faults of the others.
     if world.allreduce(wrong):
         return f"MPI's messages do not arrive whole: the sum over {size} ranks is wrong"
     return ""
 
 
 def library_name(told: str) -> str:
-    """Return name and version of an MPI library from what it tells of itself.
+    """Return name and version of an MPI library from the text that it reports.
 
     >>> library_name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4")
     'Open MPI 4.1.4'
@@ -129,14 +129,14 @@ def _wrong_size(found: int, tasks: int) -> str:
     sentence = f"MPI reports a world of {found} where {tasks} tasks were started"
     if found == 1:
         return (
-            f"{sentence}: every rank is alone. The launcher and the MPI of the image do not speak to each "
-            "other (PMIx, PMI-2); `toolkit doctor` says which launch mode works"
+            f"{sentence}: every rank is alone. The launcher and the image's MPI have no common interface "
+            "(PMIx, PMI-2); `toolkit doctor` says which launch mode works"
         )
     return f"{sentence}: some ranks are missing or were started twice; ask for as many ranks as tasks"
 
 
 def _fail(*sentences: str, code: int = 1) -> int:
-    # MPI's own rank does not tell who speaks: where every rank is alone, each is number 0.
+    # MPI's own rank does not identify the process: if every rank is alone, each is number 0.
     if started_rank(os.environ) == 0:
         for sentence in sentences:
             print(f"preflight: {sentence}.", file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
 """What ranks without MPI need to find and to trust each other: ports, addresses, the secret of their job.
 
-Each run of a job script makes a secret in the job's folder, which only its user can read. Who knows the
-secret is a rank of the job; everything else that reaches a port is sent away.
+Each run of a job script writes a secret to the job's folder, which only its user can read. A process that
+knows the secret is a rank of the job; other connections are refused.
 
-The file needs Python 3.8 and nothing else: a job script carries it into images that know nothing of toolkit.
+The file needs only Python 3.8: a job script copies it into images without toolkit.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ SECRET = ".secret"  # noqa: S105 - the name of a file in the job's folder
 _LEAST = 32  # bytes of a secret
 _WAIT_SECONDS = 60.0  # until a network file system shows a new file on all nodes (nfs(5), acregmax)
 
-_FIRST_PORT, _PORTS = 16384, 16384  # below those of outgoing connections (ip_local_port_range)
+_FIRST_PORT, _PORTS = 16384, 16384  # Below the ports of outgoing connections (ip_local_port_range).
 _SIOCGIFCONF, _ENTRY = 0x8912, 40  # netdevice(7), and the size of its struct ifreq on 64 bits
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 
 
 class RendezvousFault(Exception):
-    """One sentence for a person."""
+    """A fault in one sentence for the user."""
 
 
 class Task(NamedTuple):
-    """One task of a step, as Slurm tells it; ``step`` names this run of this step and no other."""
+    """One task of a step, from Slurm's variables; ``step`` identifies this run of this step."""
 
     step: str
     rank: int
@@ -50,10 +50,10 @@ class Task(NamedTuple):
 
 
 def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: bool) -> bytes:
-    """Return the secret of a job, which its script made in the job's folder.
+    """Return the secret of a job, which its script wrote to the job's folder.
 
-    The script of an older toolkit made none: then the ``first`` rank does, and the others wait for the file.
-    Ranks that are ``alone`` on one node need no job's folder; they use the folder for temporary files.
+    The script of an older toolkit wrote none: then the ``first`` rank does, and the others wait for the file.
+    Ranks ``alone`` on one node need no job's folder; they use the folder for temporary files.
 
     Raises:
         Trouble: if other users may read or replace the secret, or ranks on several nodes share no folder.
@@ -82,9 +82,9 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
 
 
 def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
-    """Return every rank's place on its node and among the nodes, in the variables of ``horovodrun``.
+    """Return every rank's place on its node and among the nodes, as the variables of ``horovodrun``.
 
-    Nodes may have different numbers of ranks, and ranks may be dealt out in any order.
+    Nodes may have different numbers of ranks, in any order.
     """
     by_host: dict[str, list[Task]] = {}
     for task in sorted(tasks, key=lambda t: t.rank):
@@ -105,19 +105,19 @@ def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
 
 
 def proof(secret: bytes, *parts: bytes) -> str:
-    """Return what only a process that knows the secret can say of these parts (HMAC-SHA256, RFC 2104)."""
+    """Return a proof of these parts that needs the secret (HMAC-SHA256, RFC 2104)."""
     message = b"".join(struct.pack(">I", len(part)) + part for part in parts)
     return hmac.new(secret, message, hashlib.sha256).hexdigest()
 
 
 def proves(given: object, secret: bytes, *parts: bytes) -> bool:
-    """Tell whether a proof is right, in a time that says nothing about the right one."""
+    """Return whether a proof is right, in constant time."""
     said = given.encode("utf-8", "replace") if isinstance(given, str) else b""
     return hmac.compare_digest(said, proof(secret, *parts).encode())
 
 
 def listening_address(first: str, caller: str, *, alone: bool) -> str:
-    """Return the address of this node at which other ranks look for rank 0; empty for all, if none is known.
+    """Return the address at which rank 0 listens on this node; empty for all, if none is known.
 
     ``first`` is the name of this node, ``caller`` the address at which Slurm knows it.
     """
@@ -163,7 +163,7 @@ def _make_secret(path: str) -> None:
 
 
 def first_node(nodes: str) -> str:
-    """Return the first of a list of nodes in the notation of Slurm.
+    """Return the first node of a list in Slurm's notation.
 
     >>> first_node("rack[01-02]n[3,5],gpu7")
     'rack01n3'
@@ -176,7 +176,7 @@ def first_node(nodes: str) -> str:
 
 
 def ports_of(step: str) -> list[int]:
-    """Return the ports at which the store of a step may be, the likeliest first."""
+    """Return the possible ports of a step's store, the likeliest first."""
     numbers = struct.unpack(">16H", hashlib.sha256(step.encode()).digest())
     return list(dict.fromkeys(_FIRST_PORT + number % _PORTS for number in numbers))
 
@@ -192,7 +192,7 @@ def interfaces() -> list[tuple[str, str]]:
 
 
 def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the interface whose first address it is, which is the one that Gloo takes; else nothing."""
+    """Return the interface whose first address this is, as Gloo needs it; empty if there is none."""
     first: dict[str, str] = {}
     for name, own in known:
         first.setdefault(name, own)

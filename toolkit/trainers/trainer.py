@@ -1,4 +1,4 @@
-"""A trainer, and what a person may choose for a run of any of them."""
+"""A trainer, and the options that every trainer has."""
 
 import argparse
 from collections.abc import Callable, Mapping
@@ -22,21 +22,20 @@ Passes = Literal["each", "shared"]
 
 
 def nothing(_: object) -> None:
-    """Do nothing: what a trainer does that has nothing to check, and no options of its own."""
+    """Do nothing: the default of a trainer without a check and without its own options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trainer:
     """A model, its data and the defaults for both.
 
-    ``data`` names the set that it trains on; a trainer without one needs no ``--data``. ``fetched`` tells
-    whether ``toolkit data get`` brings it.
-    ``check`` looks at the data without loading any of it, ``load`` returns the samples for training and those
-    for the test, and ``model`` answers with logits to inputs as they are stored. ``variant`` says what makes
-    it different from others of its name; a training goes on with the same only.
+    ``data`` names the data set; a trainer without one needs no ``--data``. ``fetched`` says whether ``toolkit
+    data get`` downloads it. ``check`` checks the data without loading it, ``load`` returns the samples for
+    training and testing, and ``model`` returns logits for inputs as they are stored. ``variant``
+    distinguishes trainings of one name; a training can only be resumed with the same variant.
 
-    ``passes`` is what an epoch is: where it is ``each``, every rank trains on as many samples as there are,
-    so that N ranks go N times through the data; where it is ``shared``, all of them go through it once.
+    ``passes`` is the meaning of an epoch. With ``each``, every rank trains on as many samples as there are,
+    so that N ranks go N times through the data; with ``shared``, all ranks together go through it once.
     """
 
     name: str
@@ -49,28 +48,28 @@ class Trainer:
     fetched: bool = True
     check: Callable[[Path], None] = nothing
     tuning: Tuning = UNTUNED
-    """What Horovod is told about this model's messages where ranks compute on processors."""
+    """Horovod's message settings for this model if ranks compute on CPUs."""
     augment: "Augment | None" = None
-    """Changes the inputs of a batch at random while the model trains."""
+    """Augments the inputs of a batch at random while the model trains."""
     passes: Passes = "shared"
     variant: Mapping[str, str | int | float] = field(default_factory=dict)
     add_options: Callable[[argparse.ArgumentParser], None] = nothing
     """Adds the trainer's own options to the command line."""
     configured: "Callable[[Trainer, argparse.Namespace], Trainer] | None" = None
-    """Returns the trainer that these options make of it, once they have been read; or raises ``Trouble``."""
+    """Returns the trainer that these options configure, or raises ``Trouble``."""
     unused: tuple[str, ...] = ()
-    """Options that all trainers have and this one has no use for, such as ``--tensorboard``."""
+    """Common options that this trainer does not use, such as ``--tensorboard``."""
     run: "Callable[[Trainer, Options, World, int], None] | None" = None
-    """Is done instead of a training: with the options, all ranks, and the cores of this one."""
+    """Replaces the training: a function of the options, all ranks, and the cores of this one."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a person chose. ``epochs`` is for all ranks together, ``batch_size`` for each device.
+    """The user's options. ``epochs`` is for all ranks together, ``batch_size`` for each device.
 
-    A ``batch_size`` of 0 is found by trial, up to ``batch_limit``. ``fresh`` begins anew where there is a
-    checkpoint, ``keep`` is how many of them stay, ``checkpoint_seconds`` how long a training goes on without
-    one within an epoch, and ``log_seconds`` without a line in the log.
+    A ``batch_size`` of 0 is found by trial, up to ``batch_limit``. ``fresh`` ignores existing checkpoints,
+    ``keep`` is how many checkpoints stay, ``checkpoint_seconds`` the time between checkpoints within an
+    epoch, and ``log_seconds`` the time between lines in the log.
     """
 
     data: Path | None

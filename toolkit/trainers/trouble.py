@@ -1,8 +1,8 @@
-"""What ends a trainer before its end with one line: a trouble, or the wish of somebody."""
+"""Exceptions that stop a trainer with one line: a fault, or a request to stop."""
 
 
 class Trouble(Exception):
-    """Something that a person can mend; ``code`` as everywhere: 1 it failed, 2 wrong call, 3 missing."""
+    """A fault that the user can fix; ``code`` is the exit status: 1 failed, 2 wrong call, 3 missing."""
 
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)
@@ -11,8 +11,8 @@ class Trouble(Exception):
 
 
 class Stopped(Exception):
-    """The training was asked to stop and has written a checkpoint; all ranks raise it together."""
+    """The training was stopped on request and has written a checkpoint; all ranks raise it together."""
 
 
 STOPPED = 75
-"""The exit code for it: EX_TEMPFAIL of sysexits.h, "try again later"."""
+"""The exit status for it: EX_TEMPFAIL of sysexits.h, "try again later"."""

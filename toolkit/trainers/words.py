@@ -1,4 +1,4 @@
-"""Numbers and sizes as a person writes them on a command line, and reads them in a sentence."""
+"""Parse numbers and sizes from a command line, and format them for messages."""
 
 import argparse
 
@@ -6,7 +6,7 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def count(text: str) -> int:
-    """Return a number of things, of which there is at least one."""
+    """Parse a positive integer."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{value} is less than 1")
@@ -14,12 +14,12 @@ def count(text: str) -> int:
 
 
 def count_or_auto(text: str) -> int:
-    """Return a number of things, or 0 for ``auto``."""
+    """Parse a positive integer, or return 0 for ``auto``."""
     return 0 if text == "auto" else count(text)
 
 
 def positive(text: str) -> float:
-    """Return a positive number."""
+    """Parse a positive number."""
     value = float(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{value} is not a positive number")
@@ -27,7 +27,7 @@ def positive(text: str) -> float:
 
 
 def seed(text: str) -> int:
-    """Return a seed that both NumPy and TensorFlow take."""
+    """Parse a seed that both NumPy and TensorFlow accept."""
     value = int(text)
     if not 0 <= value < 2**31:
         raise argparse.ArgumentTypeError(f"{value} is not between 0 and {2**31 - 1}")
@@ -35,19 +35,19 @@ def seed(text: str) -> int:
 
 
 def size(text: str) -> int:
-    """Return bytes.
+    """Parse a number of bytes.
 
     >>> size("2G") == 2 * 1024**3
     True
     """
     number, unit = (text[:-1], text[-1:].upper()) if text[-1:].isalpha() else (text, "")
     if unit not in _UNITS or not number.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 500M or 2G")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 500M or 2G")
     return int(number) * _UNITS[unit]
 
 
 def written(count: float) -> str:
-    """Return a number of bytes as a person reads it.
+    """Format a number of bytes for a message.
 
     >>> written(1.5 * 2**30)
     '1.5 GiB'

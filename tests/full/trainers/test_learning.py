@@ -216,8 +216,8 @@ def test_the_batch_is_found_by_trial_and_ends_where_the_memory_does(alone):
     assert sizes == [[16, 32, 64, 100], [16]]
     assert found["batch"] in sizes[0]
     assert found["batch without memory"] == 16
-    assert "more than 100 were not asked for" in told[0]
-    assert "32 would take 2 GiB more, and 0 bytes may be taken" in told[1]
+    assert "the limit is 100" in told[0]
+    assert "32 would take 2 GiB more, and 0 bytes are available" in told[1]
 
 
 def test_the_rate_of_two_ranks_is_scaled_and_warmed_up(together):

@@ -101,7 +101,7 @@ def test_the_plugins_calls_aggregate_for_several_teams(inside, tmp_path):
     assert list(done.lines[-3:]) == [
         "DONE 2 [0.5, 1.0] 3 0 [2.0, [1], [1.5, 1.0]] /out/teams/rank-0000",
         "team 1 has not been configured: config_team comes first",
-        "these gradients have 2000000 values, and init was told of 1050008",
+        "these gradients have 2000000 values, and init was called for 1050008",
     ]
     assert (tmp_path / "teams" / "rank-0001" / "mine").read_text() == "1"
 

@@ -106,7 +106,7 @@ def test_an_epoch_tells_how_long_it_waited_for_samples_where_that_is_known(run, 
 
 
 def test_who_is_asked_to_stop_within_an_epoch_saves_how_far_it_is(run, tmp_path):
-    with pytest.raises(Stopped, match="000000-000000000008, and the same command goes on from there"):
+    with pytest.raises(Stopped, match="000000-000000000008, and the same command resumes from it"):
         run(Wishes((True, False)))
     progress, _ = checkpoint.newest(tmp_path / checkpoint.FOLDER)
     assert (progress.epochs, progress.part) == (0, EpochPart(8, 4.0, 2, 0.0))
@@ -173,7 +173,7 @@ def test_a_training_that_diverges_within_an_epoch_keeps_the_checkpoints_before(r
 
     monkeypatch.setattr(Instant, "epoch", epoch)
     for wish in ((False, True), (True, False)):
-        with pytest.raises(Trouble, match="diverged in epoch 2: the loss is no number") as told:
+        with pytest.raises(Trouble, match="diverged in epoch 2: the loss is not a number") as told:
             run(Wishes(wish), epochs=2)
         assert told.value.code == 1
         assert checkpoint.names(folder) == before

@@ -142,5 +142,5 @@ def test_an_error_ends_all_ranks_and_is_said_once(capsys):
 
 
 def test_what_is_no_function_is_refused_at_once():
-    with pytest.raises(TypeError, match="is no function that lists items"):
+    with pytest.raises(TypeError, match="is not a function that lists items"):
         DataDistributor(Rank(World(1), 0))(["a", "b"])

@@ -142,7 +142,7 @@ class Sums(Single):
 @every_row("loss", [math.nan, math.inf])
 def test_all_ranks_end_where_the_loss_of_any_is_no_number(tmp_path, rank, loss):
     world = Sums(rank, loss, 60, 0.0)
-    with pytest.raises(Trouble, match="the training diverged in epoch 3: the loss is no number"):
+    with pytest.raises(Trouble, match="the training diverged in epoch 3: the loss is not a number"):
         Keeper(tmp_path, world, keep=3).save(Variables(), 1, 2, EpochPart(64, 1.0, 30), SETTINGS, [])
     assert len(world.agreed) == 1
     assert not list(tmp_path.iterdir())
@@ -154,7 +154,7 @@ def test_weights_that_are_no_numbers_are_not_written_though_the_loss_has_not_see
 ):
     lost = Variables()
     lost.state = lambda: [np.arange(3), np.array([1.0, math.nan], np.float32)]
-    with pytest.raises(Trouble, match=f"diverged in epoch {epoch}: a weight is no number") as told:
+    with pytest.raises(Trouble, match=f"diverged in epoch {epoch}: a weight is not a number") as told:
         Keeper(tmp_path, Single(), keep=3).save(lost, 1, 2, EpochPart(images), SETTINGS, [])
     assert told.value.code == 1
     assert not list(tmp_path.iterdir())

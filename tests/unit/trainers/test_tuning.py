@@ -56,7 +56,7 @@ def test_what_is_usual_for_a_model_yields_to_options_environment_and_autotune(
         (
             Tuning(timeline=Path("/absent/timeline.json")),
             "horovod",
-            "there is no folder for it; make it first",
+            "its folder does not exist; create it first",
         ),
     ],
 )

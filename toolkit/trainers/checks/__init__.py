@@ -1,1 +1,1 @@
-"""What ``preflight`` asks of nodes, ranks and the links between them; no TensorFlow in it."""
+"""The checks that ``preflight`` makes of nodes, ranks and the links between them, without TensorFlow."""

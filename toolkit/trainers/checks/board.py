@@ -1,4 +1,4 @@
-"""What ranks tell each other through the store of :mod:`toolkit.trainers.gloo`, where there is no MPI."""
+"""Exchange values between ranks through the store of :mod:`toolkit.trainers.gloo`, if there is no MPI."""
 
 import contextlib
 import math
@@ -11,14 +11,14 @@ _PAUSE = 0.02
 
 
 class Silence(Exception):
-    """Nothing came in time, or the store is gone."""
+    """The store sent no answer in time, or has closed."""
 
 
 class Board:
-    """The store that the ranks share; what one writes, all can read."""
+    """The store that the ranks share: each rank can read what any rank wrote."""
 
     def __init__(self, address: str, port: int, deadline: float) -> None:
-        # The address has a path behind it that only ranks of the job know, as Horovod's own client takes it.
+        # The address ends in a path that only ranks of the job know, as Horovod's own client expects it.
         host, _, path = address.partition("/")
         self._place, self._deadline = (host.partition(":")[0], port), deadline
         self._below = f"/{path}:{port}/{_SCOPE}"
@@ -26,19 +26,19 @@ class Board:
 
     @property
     def ahead(self) -> float:
-        """Return by how many seconds this clock is certainly before that of the store.
+        """Return by how many seconds at least this clock is ahead of the store's clock.
 
-        Each answer has a date in whole seconds, and was given between question and answer.
+        Each answer has a date in whole seconds, and was sent between the question and the answer.
         """
         least, most = self._clock
         return min(max(0.0, least), most)
 
     def write(self, key: str, text: str) -> None:
-        """Write under a name; ``Silence`` if the store does not answer."""
+        """Store a value under a key; raise ``Silence`` if the store does not answer."""
         self._ask("PUT", key, text.encode())
 
     def read(self, key: str) -> str:
-        """Wait until somebody has written under a name; ``Silence`` if nobody has in time."""
+        """Wait until a rank has written this key, and return its value; raise ``Silence`` after the limit."""
         while True:
             status, body = self._ask("GET", key)
             if status == 200:

@@ -1,4 +1,4 @@
-"""How fast messages pass from node to node: all nodes at once send to the next one, as a ring does."""
+"""Measure how fast messages pass between nodes: all nodes send to the next node at once, as in a ring."""
 
 import socket
 import threading
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 _FIRST, _LARGEST = 1 << 20, 1 << 26
-"""Bytes of the messages over MPI."""
+"""Sizes in bytes of the first and the largest message over MPI."""
 
 _ENOUGH = 0.05
-"""Seconds in which a message passes that is large enough to tell the speed; there is no need of more."""
+"""Seconds: a message that takes this long is large enough to measure the speed."""
 
 _SECONDS = 0.5
-"""How long is sent over TCP."""
+"""Seconds during which data is sent over TCP."""
 
 _CHUNK = 1 << 20
 
 
 def over_mpi(nodes: "Comm") -> float:
-    """Return the Gbit/s that come from the rank before this one, in a world of one rank a node."""
+    """Return the Gbit/s that arrive from the rank before this one; the world has one rank a node."""
     from mpi4py import MPI
 
     rank, size = nodes.Get_rank(), nodes.Get_size()
@@ -36,16 +36,16 @@ def over_mpi(nodes: "Comm") -> float:
         nodes.Sendrecv(sent, (rank + 1) % size, recvbuf=received, source=(rank - 1) % size)
         took = max(time.monotonic() - begun, 1e-6)
         best = max(best, count * 8 / took / 1e9)
-        # All must go on or end together.
+        # All ranks must continue or stop together.
         if nodes.allreduce(took, op=MPI.MAX) > _ENOUGH or count >= _LARGEST:
             return best
         count *= 4
 
 
 def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: float) -> float:
-    """Return the Gbit/s that come from the node before this one, the ``number``-th of ``nodes``.
+    """Return the Gbit/s that arrive from the node before this one, which is number ``number`` of ``nodes``.
 
-    ``OSError`` or :class:`Silence` if nothing comes.
+    Raises ``OSError`` or :class:`Silence` if nothing arrives.
     """
     following = (number + 1) % nodes
     with socket.create_server((address, 0)) as door:
@@ -63,7 +63,7 @@ def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: floa
 
 
 def _pour(place: tuple[str, int], deadline: float) -> None:
-    """Send for a while; who receives says what is wrong."""
+    """Send data until the deadline; the receiver reports errors."""
     chunk = bytes(_CHUNK)
     try:
         with socket.create_connection(place, timeout=max(0.1, deadline - time.monotonic())) as connection:

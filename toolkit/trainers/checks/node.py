@@ -1,4 +1,4 @@
-"""What a rank finds on its node before a training: GPUs, free space, and which image it runs."""
+"""What a rank finds on its node before a training: GPUs, free space, and the image that it runs."""
 
 import contextlib
 import hashlib
@@ -15,16 +15,18 @@ DEVICES = Path("/dev")
 _GPU = re.compile(r"nvidia([0-9]+)")
 _BLOCK = 1 << 16
 _BLOCKS = 16
-"""Blocks that are read of an image: a megabyte a node, so that thousands at once do no harm."""
+"""Number of blocks that are read from an image: one megabyte a node, so that thousands of nodes at once do no
+harm.
+"""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What one rank knows; all but the first one of a node leave out what is the same for all on it.
+    """What one rank knows. Only the first rank of a node fills in what is the same for all ranks of the node.
 
-    ``gpus`` are the numbers of those that it may open, ``output`` and ``tmp`` bytes that are free, or why
-    that cannot be told. ``ahead`` is by how many seconds its clock is certainly before rank 0's, ``gbit`` how
-    many Gbit/s came from the node before it.
+    ``gpus`` are the numbers of the GPUs that the rank can open. ``output`` and ``tmp`` are free bytes, or the
+    reason why they are unknown. ``ahead`` is by how many seconds at least its clock is ahead of rank 0's, and
+    ``gbit`` how many Gbit/s arrived from the node before it.
     """
 
     rank: int
@@ -39,7 +41,9 @@ class Facts:
 
 
 def look(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
-    """Look at what is asked for; nothing here raises, as the other ranks wait for what is found."""
+    """Return the facts that ``wanted`` asks for. Nothing here raises, because the other ranks wait for the
+    result.
+    """
     gpus = openable(devices) if wanted.gpus_per_node else ()
     if not first:
         return Facts(rank, host, gpus=gpus)
@@ -55,7 +59,9 @@ def look(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Pa
 
 
 def openable(devices: Path) -> tuple[int, ...]:
-    """Return the numbers of NVIDIA's GPUs that may be opened; Slurm's cgroups forbid those of others."""
+    """Return the numbers of the NVIDIA GPUs that this process can open; Slurm's cgroups forbid other jobs'
+    GPUs.
+    """
     found = []
     for path in devices.glob("nvidia[0-9]*"):
         number = _GPU.fullmatch(path.name)
@@ -67,7 +73,7 @@ def openable(devices: Path) -> tuple[int, ...]:
 
 
 def free(folder: Path) -> int | str:
-    """Return the bytes that may be written into a folder, or why none may."""
+    """Return how many bytes can be written into a folder, or why none can."""
     try:
         told = os.statvfs(folder)
         if not os.access(folder, os.W_OK):
@@ -78,10 +84,10 @@ def free(folder: Path) -> int | str:
 
 
 def fingerprint(path: Path) -> str:
-    """Return the digest of an image's size and of blocks from all over it; why not, after a ``!``.
+    """Return a digest of an image's size and of blocks from all over it; or ``!`` and the reason why not.
 
-    It does not tell whether every byte is right, but which image it is: the first block holds the header of
-    a SIF, with the number and time that each one is given when it is made.
+    The digest identifies the image, but does not prove every byte: the first block is the header of a SIF,
+    which has the unique number and time of its creation.
     """
     digest = hashlib.sha256()
     try:
@@ -97,5 +103,5 @@ def fingerprint(path: Path) -> str:
 
 
 def facts_of(values: Mapping[str, object]) -> Facts:
-    """Return facts from what another rank wrote as JSON."""
+    """Return the facts that another rank wrote as JSON."""
     return Facts(**{**values, "gpus": tuple(values["gpus"])})  # type: ignore[arg-type]  # ours; JSON has no tuples

@@ -1,7 +1,7 @@
-"""Check what Gloo needs before a training: all ranks at the store, and messages from node to node over TCP.
+"""Check what Gloo needs before a training: all ranks at the store, and TCP messages between nodes.
 
-Each rank sends half a megabyte to the next one, over the interface that Gloo will use. Neither TensorFlow nor
-Horovod is loaded. What went wrong is gathered by rank 0, which speaks for all.
+Each rank sends half a megabyte to the next rank, over the interface that Gloo will use. Neither TensorFlow
+nor Horovod is loaded. Rank 0 collects the faults and reports for all ranks.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from toolkit.trainers.rendezvous import interfaces
 
 _BYTES = 1 << 19
 _TIME_TO_HEAR = 5.0
-"""Seconds after the limit in which ranks in trouble are still heard."""
+"""Seconds after the limit during which rank 0 still reads the faults of other ranks."""
 
 
 def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[PreflightVerdict, str]:
-    """Return what is wrong with the ranks, their network and nodes; and the interface of this one.
+    """Return the faults of the ranks, their network and their nodes, and the network interface of this rank.
 
-    ``environment`` is what :mod:`toolkit.trainers.gloo` gives a rank.
+    ``environment`` is what :mod:`toolkit.trainers.gloo` sets for a rank.
     """
     rank, size = int(environment["HOROVOD_RANK"]), int(environment["HOROVOD_SIZE"])
     host, interface = environment["HOROVOD_HOSTNAME"], environment.get("HOROVOD_GLOO_IFACE", "")
@@ -61,7 +61,7 @@ def _failed(sentence: str) -> PreflightVerdict:
 
 
 def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) -> str:
-    """Send to the next rank, receive from the one before; return what is wrong."""
+    """Send to the next rank and receive from the rank before; return the fault, or an empty text."""
     left, right = (rank - 1) % size, (rank + 1) % size
     with socket.create_server((address, 0)) as door:
         host, port = door.getsockname()
@@ -90,27 +90,27 @@ def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) 
 
 
 def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirements) -> PreflightVerdict:
-    """Tell rank 0 how this rank fared, and return what it makes of all."""
+    """Report to rank 0 what this rank found, and return rank 0's verdict about all ranks."""
     rank = facts.rank
     board.write(f"result-{rank}", json.dumps([problem, asdict(facts)]))
     if rank == 0:
         told = [json.loads(board.read(f"result-{other}")) for other in range(size)]
         worst = next((said for said, _ in told if said), "")
         verdict = judge([facts_of(one) for _, one in told], wanted, tcp=True)
-        # Where messages do not arrive, nothing else that was found counts.
+        # If messages do not arrive, other faults do not matter.
         verdict = replace(verdict, failures=(worst,)) if worst else verdict
         board.write("verdict", json.dumps(asdict(verdict)))
     said = json.loads(board.read("verdict"))
     board.write(f"done-{rank}", "")
     if rank == 0:
-        # The store ends with this rank; the others have to have read it.
+        # The store closes when this rank exits, so the others must have read it before.
         for other in range(size):
             board.read(f"done-{other}")
     return PreflightVerdict(tuple(said["failures"]), tuple(said["warnings"]), said["nodes"], said["slowest"])
 
 
 def _message(rank: int) -> bytes:
-    """Return bytes that no other rank sends and that show where a piece is lost or swapped."""
+    """Return bytes that differ from every other rank's and show where a piece is lost or swapped."""
     pieces = (hashlib.sha256(b"%d %d" % (rank, number)).digest() for number in range(_BYTES // 32))
     return b"".join(pieces)
 
@@ -134,11 +134,11 @@ def _receive(connection: socket.socket, deadline: float) -> bytes:
 
 
 def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the address that Gloo will have: the first of its interface, else that of the host's name."""
+    """Return the address that Gloo will have: the first of its interface, or else the host name's address."""
     found = next((address for name, address in known if name == interface), "")
     return found or socket.gethostbyname(socket.gethostname())
 
 
 def wired(environment: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether this rank is to find the others through Gloo."""
+    """Return whether this rank finds the others through Gloo."""
     return environment.get("HOROVOD_CONTROLLER") == "gloo" and "HOROVOD_GLOO_RENDEZVOUS_ADDR" in environment

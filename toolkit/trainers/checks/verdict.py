@@ -1,4 +1,4 @@
-"""Judge what all ranks found before a training: what ends the job, and what a person should know."""
+"""Judge what all ranks found before a training: failures that stop the job, and warnings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.words import written
 
 _SKEW_TO_TELL = 1.0
-"""Seconds; `make` and checkpoints that are compared by time go wrong with less than a minute."""
+"""Seconds; `make` and checkpoints that are compared by time fail with clocks less than a minute apart."""
 
 _SLOW = 0.2
-"""The part of the fabric's speed below which something is wrong: the wrong network, or a broken link."""
+"""Share of the fabric's speed below which there is a fault: the wrong network, or a broken link."""
 
 _ONE_STREAM_GBIT = 4.0
-"""What one stream of TCP out of Python reaches anywhere; a fabric's fifth may be more."""
+"""Gbit/s that one TCP stream from Python reaches on any machine; a fifth of a fabric's speed may be more."""
 
 
 @dataclass(frozen=True)
 class PreflightVerdict:
-    """``failures`` end the job; ``slowest`` is the slowest speed between two nodes in Gbit/s."""
+    """``failures`` stop the job; ``slowest`` is the slowest speed between two nodes in Gbit/s."""
 
     failures: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class PreflightVerdict:
 
 
 def judge(facts: Sequence[Facts], wanted: Requirements, *, tcp: bool = False) -> PreflightVerdict:
-    """Return what is wrong with a job whose ranks found this; ``tcp`` if Python measured the speed."""
+    """Return the faults of a job from the facts of its ranks; ``tcp`` if Python measured the speed."""
     hosts = list(dict.fromkeys(one.host for one in facts))
     speeds = [one.gbit for one in facts if one.gbit is not None]
     failures = [*_nodes(hosts, wanted), *_gpus(facts, wanted), *_space(facts, wanted)]

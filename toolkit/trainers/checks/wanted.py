@@ -1,4 +1,4 @@
-"""What a preflight is asked to check, as its command line says it."""
+"""The checks that a preflight is to make, read from its command line."""
 
 import argparse
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from toolkit.trainers.words import count, positive, size
 
 @dataclass(frozen=True)
 class Requirements:
-    """What must hold before a training; ``None`` for what is not known and therefore not checked.
+    """What must be true before a training; ``None`` is unknown and therefore not checked.
 
     ``seconds`` is the limit for all messages together. ``fabric_gbit`` is what one node can send, in Gbit/s.
-    ``output`` is the folder that needs ``min_free`` bytes, ``min_free_tmp`` are for TMPDIR. ``image`` is the
-    image's file, and ``max_skew`` how many seconds the clocks of two nodes may differ.
+    ``output`` is the folder that needs ``min_free`` bytes; TMPDIR needs ``min_free_tmp`` bytes. ``image`` is
+    the image's file, and ``max_skew`` how many seconds the clocks of two nodes may differ.
     """
 
     tasks: int
@@ -30,7 +30,7 @@ class Requirements:
 
 
 def parse(words: Sequence[str] | None) -> Requirements:
-    """Read the options; argparse ends the process with status 2 and one line if they are wrong."""
+    """Parse the options; if they are wrong, argparse prints one line and exits with status 2."""
     parser = argparse.ArgumentParser(
         prog="python -m toolkit.trainers.preflight",
         description="Checks the ranks of a job, their network and their nodes before a training.",

@@ -1,1 +1,1 @@
-"""What trainers read: files of each kind, views of them, and how samples are dealt out to ranks."""
+"""The data of trainers: readers for each kind of file, image crops, and the assignment of samples."""

@@ -1,4 +1,4 @@
-"""Change images at random while a network trains, all of a batch at once, by a draw."""
+"""Augment a whole batch of images at random while a network trains."""
 
 from typing import TYPE_CHECKING
 
@@ -9,10 +9,10 @@ _PIXELS = 4
 
 
 def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
-    """Mirror half of the images and move all by up to 4 pixels each way; what comes in is black.
+    """Flip half of the images and shift all by up to 4 pixels each way; new pixels are black.
 
-    ``images`` is of (batch, height, width, channels), ``draw`` two int32 (He et al. 2015, arXiv:1512.03385,
-    section 4.2).
+    ``images`` has the shape (batch, height, width, channels), and ``draw`` is two int32 (He et al. 2015,
+    arXiv:1512.03385, section 4.2).
     """
     import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Read the binary version of CIFAR-10: records of 3,073 bytes, the class and then a plane of each colour."""
+"""Read the binary version of CIFAR-10: records of 3,073 bytes, a class and one plane for each colour."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ _FIX = "fetch the files again with: toolkit data get cifar10"
 
 
 def check(folder: Path) -> None:
-    """Look at the sizes of the six files.
+    """Check the sizes of the six files.
 
     Raises:
         Trouble: naming the file that is wrong.
@@ -37,7 +37,7 @@ def check(folder: Path) -> None:
 
 
 def load(folder: Path) -> tuple[Samples, Samples]:
-    """Return the images, bytes of 32 x 32 x 3, and their classes: 50,000 to train on, 10,000 to test with."""
+    """Return images as bytes of 32 x 32 x 3 and their classes: 50,000 for training, 10,000 for testing."""
     return _samples(folder, _TRAIN), _samples(folder, _TEST)
 
 
@@ -46,7 +46,7 @@ def _samples(folder: Path, names: tuple[str, ...]) -> Samples:
 
     records = np.concatenate([_records(folder / name) for name in names])
     planes = records[:, 1:].reshape(-1, COLOURS, SIDE, SIDE)
-    # The values of a pixel side by side, as layers take them; copied once, and not at each step.
+    # Layers need the values of a pixel side by side; one copy here is cheaper than one at each step.
     return Samples(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0].copy())
 
 

@@ -1,4 +1,4 @@
-"""Name the sample that could not be read, where TensorFlow says only that one could not."""
+"""Name the sample that cannot be read, if TensorFlow does not name it."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -8,14 +8,14 @@ from toolkit.trainers.data.sources import Data
 from toolkit.trainers.trouble import Trouble
 
 _KINDS = {"InvalidArgumentError", "NotFoundError", "PermissionDeniedError", "FailedPreconditionError"}
-"""Errors of TensorFlow that a file may be the cause of; a rank that is gone is none of them."""
+"""TensorFlow's errors that a file can cause; a lost rank causes other errors."""
 
 
 @contextlib.contextmanager
 def reading(data: Data, numbers: Iterable[SupportsInt]) -> Iterator[None]:
-    """Look for the one of these samples that is at fault, if what is done here fails.
+    """If the body fails, find the sample of these that caused it.
 
-    Only sources that can tell are asked, by their method ``fault``: a sentence about a sample, or nothing.
+    Only sources with a method ``fault`` are checked; it returns a sentence about a sample, or nothing.
 
     Raises:
         Trouble: naming the sample.

@@ -1,4 +1,4 @@
-"""Bring the samples whose numbers were dealt to this process to its step, a batch at a time."""
+"""Pass the samples that this process was assigned to its steps, a batch at a time."""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,36 +10,36 @@ if TYPE_CHECKING:
 
 
 Portion = Any
-"""Some steps of a table: samples' numbers, a row a step, or an iterator that gives their batches."""
+"""Some steps of a table: sample numbers with a row for each step, or an iterator over their batches."""
 
 
 class Feed(Protocol):
-    """Tables of samples' numbers, a row a step, as arguments of a compiled function, and back as batches."""
+    """Converts tables of sample numbers to arguments of a compiled function, and back to batches."""
 
     signature: Any
-    """What the compiled function takes first: the specification of a portion."""
+    """The first argument of the compiled function: the specification of a portion."""
 
     def open(self, table: "numpy.ndarray", turn: int = 0) -> "Portions":
-        """Begin with a table, in an epoch that follows ``turn`` others."""
+        """Start a table in an epoch that follows ``turn`` others."""
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return the inputs and classes of a step of the portion; steps are asked for in their order."""
+        """Return the inputs and classes of a step of the portion; steps come in order."""
 
     def waited(self) -> float | None:
-        """Return for how many seconds steps have waited for their batches; ``None`` where nobody knows."""
+        """Return for how many seconds steps have waited for their batches; ``None`` if unknown."""
 
 
 class Portions(Protocol):
-    """One table, to be taken in portions of steps."""
+    """One table, which is read in portions of steps."""
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return what the compiled function takes for the steps from ``start`` up to ``stop``."""
+        """Return the argument of the compiled function for the steps from ``start`` up to ``stop``."""
 
 
 class InMemory:
-    """Samples that lie in the host's memory, where a batch of them is gathered.
+    """Samples in the host's memory; batches are gathered there.
 
-    TensorFlow gathers bytes on no GPU: from there all samples would be brought back for each batch.
+    TensorFlow does not gather bytes on a GPU: it would copy all samples back for each batch.
     """
 
     def __init__(self, samples: Samples) -> None:
@@ -75,7 +75,7 @@ class NumberTable:
 
 
 class Streamed:
-    """Samples that are read or made one by one, by several threads and ahead of the step that needs them."""
+    """Samples that several threads read or generate ahead of the step that needs them."""
 
     def __init__(self, source: Source) -> None:
         import tensorflow as tf
@@ -93,7 +93,7 @@ class Streamed:
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         import tensorflow as tf
 
-        # A step begins when the one before it has ended, so that what this takes is time without work.
+        # A step starts after the previous step, so the time spent here is time without computation.
         with tf.device("/CPU:0"):
             with tf.control_dependencies([step]):
                 begun = tf.timestamp()
@@ -108,7 +108,7 @@ class Streamed:
 
 
 class Stream:
-    """A table whose samples are on their way."""
+    """A table whose samples are being read."""
 
     def __init__(self, source: Source, table: "numpy.ndarray", turn: int = 0) -> None:
         import tensorflow as tf
@@ -118,10 +118,10 @@ class Stream:
         self._batches = iter(one_by_one.batch(table.shape[1]).prefetch(tf.data.AUTOTUNE))
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return the rest of the stream: its portions are taken in their order."""
+        """Return the rest of the stream; its portions are read in order."""
         return self._batches
 
 
 def feed(data: Data) -> Feed:
-    """Return how the samples of ``data`` come to the step."""
+    """Return the feed that passes the samples of ``data`` to the steps."""
     return InMemory(data) if isinstance(data, Samples) else Streamed(data)

@@ -1,7 +1,7 @@
 """Images in a folder for each class: ``DIR/train/CLASS/*.jpg`` and ``DIR/val/CLASS/*.jpg``, JPEG or PNG.
 
-Classes are numbered in the order of their folders' names in ``train``. The files are read when they are
-needed, each by its number, so that they are dealt to ranks like samples in memory.
+Classes are numbered in the order of the folder names in ``train``. Each file is read by its number when a
+step needs it, so files are assigned to ranks like samples in memory.
 """
 
 import os
@@ -21,7 +21,9 @@ _ENDINGS = (".jpg", ".jpeg", ".png")
 
 
 class Images:
-    """Images of ``side`` pixels each way: with a seed some part, another in each turn; else the centre."""
+    """Images of ``side`` x ``side`` pixels: with a seed a random crop, different in each turn; without one
+    the centre.
+    """
 
     def __init__(
         self, paths: Sequence[str], classes: Sequence[int], side: int, seed: int | None = None
@@ -37,7 +39,7 @@ class Images:
         return self._count
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class; ``number`` counts on in the next turn."""
+        """Return one image and its class; ``number`` keeps increasing in later turns."""
         import tensorflow as tf
 
         turn, sample = views.turn_and_sample(number, self._count)
@@ -46,7 +48,7 @@ class Images:
         return image, self._classes[sample]
 
     def fault(self, sample: int) -> str:
-        """Say what is wrong with one file; empty if nothing is."""
+        """Return what is wrong with one file; empty if nothing is."""
         path = self._names[sample]
         try:
             return views.fault(Path(path).read_bytes(), path)
@@ -55,7 +57,7 @@ class Images:
 
 
 def check(folder: Path) -> None:
-    """Look whether there are classes to train on and to test with, and the same ones.
+    """Check that the folder has classes for training and the same classes for testing.
 
     Raises:
         Trouble: naming the folder that is wrong.
@@ -68,7 +70,7 @@ def check(folder: Path) -> None:
 
 
 def listed(folder: Path) -> tuple[tuple[list[str], list[int]], tuple[list[str], list[int]]]:
-    """Return paths and classes of all images, those to train on first, in an order that all ranks share.
+    """Return paths and classes of the images for training and for testing, in the same order on all ranks.
 
     Raises:
         Trouble: if there are none.
@@ -78,7 +80,7 @@ def listed(folder: Path) -> tuple[tuple[list[str], list[int]], tuple[list[str], 
 
 
 def load(folder: Path, side: int = 224, seed: int = 1) -> tuple[Images, Images]:
-    """Return the images to train on, seen in parts, and those to test with, of which the centre is seen."""
+    """Return the images for training, randomly cropped, and the images for testing, cropped to the centre."""
     train, test = listed(folder)
     return Images(*train, side, seed), Images(*test, side)
 
@@ -90,7 +92,7 @@ def _part(folder: Path, known: Sequence[str]) -> tuple[list[str], list[int]]:
         paths += found
         classes += [number] * len(found)
     if not paths:
-        raise Trouble(f"{folder}: holds no images ({', '.join(_ENDINGS)}) in folders of its own")
+        raise Trouble(f"{folder}: holds no images ({', '.join(_ENDINGS)}) in its class folders")
     return paths, classes
 
 
@@ -99,13 +101,13 @@ def _images(folder: Path) -> Iterator[str]:
         with os.scandir(folder) as entries:
             yield from (entry.path for entry in entries if _named(entry.name))
     except FileNotFoundError:
-        return  # a class without images to test with
+        return  # a class without test images
     except OSError as error:
         raise Trouble(f"{folder}: cannot be read: {error.strerror}") from None
 
 
 def _named(name: str) -> bool:
-    """Tell whether it is the name of an image, and not of what macOS keeps beside one: ``._1.jpg``."""
+    """Return whether a file name is an image; macOS keeps files such as ``._1.jpg`` beside images."""
     return name[0] != "." and name.lower().endswith(_ENDINGS)
 
 

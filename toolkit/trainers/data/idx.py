@@ -1,4 +1,4 @@
-"""Read the idx files of MNIST and its relatives, and say in one line what is wrong with one."""
+"""Read the idx files of MNIST and related data sets, and report their faults in one line."""
 
 import math
 from pathlib import Path
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     import numpy
 
 _UNSIGNED_BYTES = 0x08
-"""The third byte of the magic number; MNIST and its relatives hold nothing else."""
+"""The third byte of the magic number; MNIST and related data sets only use this type."""
 
 FIX = "fetch the files again with: toolkit data get NAME"
 
 
 def shape(path: Path, dimensions: int) -> tuple[int, ...]:
-    """Read the header, and check it against the size of the file.
+    """Return the shape from the header, after checking it against the size of the file.
 
     Raises:
-        Trouble: if the file is absent, is no idx file of that many dimensions, or is cut short.
+        Trouble: if the file is missing, is not an idx file of that many dimensions, or is cut short.
     """
     header = 4 + 4 * dimensions
     try:

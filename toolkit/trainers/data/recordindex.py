@@ -1,6 +1,7 @@
-"""Where each record of TFRecord files lies: read once from the records' headers, and kept beside the files.
+"""Find where each record of TFRecord files starts. The index is read from the record headers once and cached.
 
-A record is its length as 8 bytes, a checksum of that, the bytes, and a checksum of those (4 bytes each).
+A record is its length in 8 bytes, a checksum of the length, the data, and a checksum of the data (4 bytes
+each).
 """
 
 import contextlib
@@ -20,18 +21,20 @@ if TYPE_CHECKING:
     import numpy
 
 HEAD, _TAIL = 12, 4
-"""Bytes before a record and behind it."""
+"""Bytes before and after the data of a record."""
 
 _DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
-"""What NumPy raises of a file that is absent or not what was kept."""
+"""Exceptions that NumPy raises if the cached index is missing or damaged."""
 
 _AT_ONCE = 16
-"""Files that are read at once: on a shared file system most of the time is waiting."""
+"""Files that are read at once: on a shared file system most of the time is spent waiting."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordIndex:
-    """``places`` has a row for each record: the file's place in ``paths``, the first byte, and how many."""
+    """``places`` has a row for each record: the index of its file in ``paths``, the first byte, and the
+    length.
+    """
 
     paths: tuple[Path, ...]
     places: "numpy.ndarray"
@@ -41,7 +44,7 @@ class RecordIndex:
 
     @staticmethod
     def begin(path: Path) -> int:
-        """Return how long the first record is.
+        """Return the length of the first record.
 
         Raises:
             Trouble: if the file does not begin with one.
@@ -54,10 +57,10 @@ class RecordIndex:
 
 
 def indexed(paths: Sequence[Path]) -> RecordIndex:
-    """Return the index of all records of some files, in their order; it is kept, if that can be written.
+    """Return the index of all records of some files, in order; cache it if the folder is writable.
 
     Raises:
-        Trouble: naming the file that is no file of records, or is cut short.
+        Trouble: naming the file that does not hold records, or is cut short.
     """
     import numpy as np
 
@@ -77,7 +80,7 @@ def indexed(paths: Sequence[Path]) -> RecordIndex:
 
 
 def _lengths(path: Path) -> list[int]:
-    """Return how long the records of a file are, one after the other to its end."""
+    """Return the lengths of all records of a file, in order."""
     try:
         with path.open("rb", buffering=0) as file:
             size, at, found = os.fstat(file.fileno()).st_size, 0, list[int]()
@@ -96,13 +99,14 @@ def _length(file: int, at: int, size: int, path: Path) -> int:
     (length,) = struct.unpack_from("<Q", head)
     if at + HEAD + length + _TAIL > size:
         raise Trouble(
-            f"{path}: is cut short, or no file of TFRecords: a record at byte {at} ends behind the file"
+            f"{path}: is cut short, or is not a TFRecord file: a record at byte {at} ends after the end "
+            "of the file"
         )
     return int(length)
 
 
 def _digest(paths: Sequence[Path]) -> str:
-    """Name an index by the names, sizes and ages of its files, so that it is of no others."""
+    """Return a name for an index from the names, sizes and times of its files."""
     digest = hashlib.sha256()
     for path in paths:
         try:
@@ -114,7 +118,7 @@ def _digest(paths: Sequence[Path]) -> str:
 
 
 def _keep(path: Path, places: "numpy.ndarray") -> None:
-    """Write beside and rename; where data cannot be written to, the headers are read each time."""
+    """Write to a temporary name and rename. If the folder is read-only, the headers are read every time."""
     import numpy as np
 
     beside = path.with_name(f"{path.stem}.{os.uname().nodename}.{os.getpid()}.part.npz")

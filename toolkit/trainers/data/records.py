@@ -1,9 +1,9 @@
-"""Images in TFRecords as ImageNet is usually packed: ``DIR/train-00000-of-01024``, ``DIR/validation-…``.
+"""Images in TFRecords in the usual form of ImageNet: ``DIR/train-00000-of-01024``, ``DIR/validation-…``.
 
 A record is a ``tf.train.Example`` with ``image/encoded``, a JPEG or PNG, and ``image/class/label``, a number
-of 1 to 1000, as 0 stands for what is none of the classes. :mod:`toolkit.trainers.data.recordindex` tells
-where each record lies, so that it is read by its number and dealt to ranks like a sample in memory:
-shuffled over all shards, and each once in a pass. The checksums of records are not looked at.
+from 1 to 1000; 0 means "no class". :mod:`toolkit.trainers.data.recordindex` finds each record by its number,
+so records are assigned to ranks like samples in memory: shuffled over all shards, each once in a pass. The
+checksums of records are not checked.
 """
 
 import os
@@ -25,19 +25,20 @@ IMAGE, LABEL = "image/encoded", "image/class/label"
 TRAIN = ("train",)
 TESTS = ("validation", "val", "test")
 _LARGEST = 2**31 - 1
-"""Label that a step takes."""
+"""The largest label that a step accepts."""
 
 _OTHERS = 256
-"""Files that a training may want to open besides."""
+"""Other files that a training may open at the same time."""
 
 _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrecord)?")
 
 
 class Records:
-    """Images of ``side`` pixels each way: with a seed parts of them, another in each turn; else the centre.
+    """Images of ``side`` x ``side`` pixels: with a seed a random crop, different in each turn; without one
+    the centre.
 
-    ``lowest`` is the label of the first class; where it is not known how many ``classes`` there are, no label
-    is too large.
+    ``lowest`` is the label of the first class. If the number of ``classes`` is unknown, no label is too
+    large.
     """
 
     def __init__(
@@ -60,16 +61,16 @@ class Records:
             os.close(file)
 
     def read(self, sample: "numpy.ndarray") -> bytes:
-        """Return one record's bytes."""
+        """Return the bytes of one record."""
         shard, offset, length = self._index.places[sample]
         return os.pread(self._files[shard], length, offset)
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class; ``number`` counts on in the next turn."""
+        """Return one image and its class; ``number`` keeps increasing in later turns."""
         import tensorflow as tf
 
         turn, sample = views.turn_and_sample(number, len(self))
-        # TensorFlow reads files as a whole or from their beginning; see docs/data.md for what was measured.
+        # TensorFlow reads whole files or from their start; docs/data.md has the measurements.
         record = tf.ensure_shape(tf.numpy_function(self.read, [sample], tf.string, stateful=False), ())
         found = tf.io.parse_single_example(record, features())
         name = tf.strings.join([f"{self._index.paths[0].parent}: record ", tf.strings.as_string(sample)])
@@ -77,7 +78,9 @@ class Records:
         return image, tf.cast(self._known(found[LABEL], name), tf.int32) - self._lowest
 
     def _known(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
-        """Return a label, which has to be that of a class: on a GPU another makes the loss no number."""
+        """Return a label after checking that it belongs to a class: on a GPU a wrong label makes the loss
+        NaN.
+        """
         import tensorflow as tf
 
         known = (label >= self._lowest) & (label <= self._highest)
@@ -86,7 +89,7 @@ class Records:
             return tf.identity(label)
 
     def fault(self, sample: int) -> str:
-        """Say what is wrong with one record; empty if nothing is."""
+        """Return what is wrong with one record; empty if nothing is."""
         import numpy as np
         import tensorflow as tf
 
@@ -97,28 +100,29 @@ class Records:
         except OSError as error:
             return f"{name}: cannot be read: {error.strerror}"
         except tf.errors.InvalidArgumentError:
-            return f"{name}: is no tf.train.Example with {IMAGE} and {LABEL}"
+            return f"{name}: is not a tf.train.Example with {IMAGE} and {LABEL}"
         strange = self.mislabelled(int(found[LABEL]))
         return views.fault(found[IMAGE].numpy(), name) or (f"{name}: {strange}" if strange else "")
 
     def mislabelled(self, label: int) -> str:
-        """Say why a label is that of no class; empty if it is one's."""
+        """Return why a label belongs to no class; empty if it does."""
         if label < self._lowest:
-            return f"its label is {label}, and labels begin at {self._lowest}; number them anew"
+            return f"its label is {label}, and labels begin at {self._lowest}; renumber them"
         if label > self._highest:
             count = self._highest - self._lowest + 1
             classes = f"{count} class{'es' * (count > 1)}"
             return (
-                f"its label is {label}, and that of the last of {classes} is {self._highest}; see --classes"
+                f"its label is {label}, and the last of {classes} classes has the label {self._highest}; "
+                "see --classes"
             )
         return ""
 
 
 def _opened(paths: Sequence[Path]) -> list[int]:
-    """Open all shards, of which there may be more than a process may open unless it asks for more.
+    """Open all shards; raise the limit of open files if there are more.
 
     Raises:
-        Trouble: if not even then.
+        Trouble: if the limit cannot be raised enough.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = min(len(list(Path("/proc/self/fd").iterdir())) + len(paths) + _OTHERS, hard)
@@ -146,7 +150,7 @@ def features() -> "dict[str, tf.io.FixedLenFeature]":
 
 
 def check(folder: Path) -> None:
-    """Look whether the shards are all there and begin with a record.
+    """Check that all shards exist and begin with a record.
 
     Raises:
         Trouble: naming the file that is wrong.
@@ -159,14 +163,14 @@ def check(folder: Path) -> None:
 def load(
     folder: Path, side: int = 224, seed: int = 1, lowest: int = 1, classes: int | None = None
 ) -> tuple[Records, Records]:
-    """Return the images to train on, seen in parts, and those to test with, of which the centre is seen."""
+    """Return the images for training, randomly cropped, and the images for testing, cropped to the centre."""
     train, test = (indexed(shards(folder, part)) for part in (TRAIN, TESTS))
     _look(train)
     return Records(train, side, seed, lowest, classes), Records(test, side, None, lowest, classes)
 
 
 def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
-    """Return the files of the first of some parts of the data that is there, in the order of their numbers.
+    """Return the files of the first of these parts that exists, in the order of their numbers.
 
     Raises:
         Trouble: if there are none, or one is missing.
@@ -177,7 +181,7 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
         if (name := _SHARD.fullmatch(path.name)) and name["part"] in parts:
             part = name["part"]
             if count.setdefault(part, int(name["count"])) != int(name["count"]):
-                raise Trouble(f"{path}: belongs to another packing than the files before it")
+                raise Trouble(f"{path}: has another number of shards than the files before it")
             found.setdefault(part, {})[int(name["number"])] = path
     for part in parts:
         if part in found:
@@ -192,7 +196,7 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
 
 
 def _look(index: RecordIndex) -> None:
-    """Look at the first record, as one with other keys would end the training with a page of TensorFlow's."""
+    """Check the first record: with wrong keys the training would fail with a page of TensorFlow's errors."""
     import tensorflow as tf
 
     shard, offset, length = index.places[0]
@@ -202,5 +206,5 @@ def _look(index: RecordIndex) -> None:
         tf.io.parse_single_example(record, features())
     except tf.errors.InvalidArgumentError:
         raise Trouble(
-            f"{index.paths[shard]}: its first record is no tf.train.Example with {IMAGE} and {LABEL}"
+            f"{index.paths[shard]}: its first record is not a tf.train.Example with {IMAGE} and {LABEL}"
         ) from None

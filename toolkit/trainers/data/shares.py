@@ -1,4 +1,4 @@
-"""Deal the samples of each epoch out to the ranks: each seen once in a pass, none missed."""
+"""Assign the samples of each epoch to the ranks: a pass contains each sample exactly once."""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,9 +19,9 @@ def deal(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return the samples of a rank with so many ``devices``, side by side in a row; see :func:`share`.
+    """Return the samples of a rank with ``devices`` devices, side by side in a row; see :func:`share`.
 
-    Each device counts as a rank there. In the last, odd step the first devices may have one sample more.
+    Each device counts as a rank there. In the last, smaller step the first devices may have one sample more.
     """
     import numpy as np
 
@@ -54,18 +54,19 @@ def share(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return the samples of one rank in one epoch: a table with a row a step, and one of the last, odd step.
+    """Return one rank's samples of an epoch: a table with a row for each step, and a table of the last,
+    smaller step.
 
-    In an epoch the ranks together make ``passes`` passes over the data, one after the other; as many as
-    there are ranks unless it is said. A pass is a shuffle of all samples that depends on ``seed`` and its
-    number only, so the ranks agree on it without talking. The passes form one stream, from which each step
-    takes ``batch`` samples a rank: the same batches that one process with a batch of ``size * batch`` would
-    take. What fills no step is shared out as one smaller step, in which all ranks have as many samples if
-    there are as many passes as ranks.
+    In an epoch the ranks together make ``passes`` passes over the data, one after the other; by default as
+    many as there are ranks. A pass is a shuffle of all samples that depends only on ``seed`` and its number,
+    so all ranks compute the same shuffle without messages. The passes form one stream. Each step takes
+    ``batch`` samples a rank from it: the same batches that one process with a batch of ``size * batch`` would
+    take. The samples that do not fill a step form one smaller step. In it all ranks have equally many samples
+    if there are as many passes as ranks.
 
-    ``done`` samples of the stream have been taken before, perhaps by another number of ranks. Where fewer
-    are left than would give one to each rank, the step before takes them in; if there is no such step,
-    several ranks train on the same sample.
+    ``done`` samples of the stream have been used before, perhaps by another number of ranks. If fewer samples
+    are left than there are ranks, the step before includes them; if there is no such step, several ranks
+    train on the same sample.
     """
     import numpy as np
 

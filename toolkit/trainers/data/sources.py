@@ -1,4 +1,4 @@
-"""Where samples come from: arrays in memory, or anything that can give one sample by its number."""
+"""Sources of samples: arrays in memory, or an object that returns one sample by its number."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Source(Protocol):
-    """Samples that are read or made when they are needed."""
+    """Samples that are read or generated when a step needs them."""
 
     def __len__(self) -> int: ...
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one sample, the first being 0: its input, of a fixed shape, and its class as an int32.
+        """Return one sample, counted from 0: its input, of a fixed shape, and its class as an int32.
 
-        Numbers go on in each later epoch: with N samples, N + 2 is sample 2 in the second one, so that what
-        is random about it can be drawn from its number. This is TensorFlow's graph code, and is called for
+        Numbers keep increasing in later epochs: with N samples, N + 2 is sample 2 in the second epoch, so
+        that its random crop can depend on the number. The function is TensorFlow graph code, which runs for
         many samples at once, on several threads.
         """
 

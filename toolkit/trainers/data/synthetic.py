@@ -1,4 +1,4 @@
-"""Samples of nothing, of any shape and number: for what is measured or tried without data."""
+"""Random samples of any shape and number, for measurements and trials without data."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _MOST = 1 << 30
-"""Bytes of one table of samples; more of them are made when they are needed, by :class:`Synthetic`."""
+"""Bytes of one table of samples; :class:`Synthetic` generates more samples when they are needed."""
 
 
 def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> Samples:
@@ -29,7 +29,7 @@ def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> 
 
 @dataclass(frozen=True, slots=True)
 class Synthetic:
-    """As many samples as are wanted, each made when it is needed, and the same each time."""
+    """Any number of samples, each generated when it is needed, and always with the same content."""
 
     shape: tuple[int, ...]
     classes: int

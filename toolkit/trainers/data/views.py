@@ -1,7 +1,7 @@
-"""How an image is seen: its centre when a network is tested, another part of it each time that it trains.
+"""Crop an image: its centre when a network is tested, another random part each time that it trains.
 
-What is random is drawn from a seed, the turn in which a sample is seen, and its number. So it is the same
-wherever the sample is seen: on any rank of a world of any size, and once more after a stop.
+Random numbers depend on a seed, the turn in which a sample is used, and the sample's number. So they are
+equal on any rank of a world of any size, and after a resumed training.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 COLOURS = 3
 _JPEG, _PNG = b"\xff\xd8\xff", b"\x89PNG"
 _CENTRE = 0.875
-"""Side of the centre that is seen, of the shorter side: 224 of 256 pixels, as in most work on ImageNet."""
+"""Side of the centre crop, as a share of the shorter side: 224 of 256 pixels, as in most work on ImageNet."""
 
 _AREA, _ASPECT, _TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
-"""Of the part that is seen in training: Szegedy et al. 2015, arXiv:1409.4842, section 6."""
+"""Random crops in training: Szegedy et al. 2015, arXiv:1409.4842, section 6."""
 
 
 def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Return what a number stands for: one of ``count`` samples, and how often all were seen before it.
+    """Return the sample that a number means, of ``count`` samples, and the turn in which it is used.
 
     >>> turn_and_sample(7, 5)
     (1, 2)
@@ -29,7 +29,7 @@ def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Ten
 
 
 def draw(seed: int, turn: "tf.Tensor", sample: "tf.Tensor") -> "tf.Tensor":
-    """Return the two numbers from which all that is random about a sample follows."""
+    """Return the two numbers that determine all random choices about a sample."""
     import tensorflow as tf
 
     fold = tf.random.experimental.stateless_fold_in
@@ -44,9 +44,9 @@ def seen(
     sample: "tf.Tensor",
     name: "tf.Tensor",
 ) -> "tf.Tensor":
-    """Return a part of a JPEG or PNG if there is a seed to choose it by, and else its centre.
+    """Return a random part of a JPEG or PNG if there is a seed, or else its centre.
 
-    ``name`` is that of an image that is neither, for the error.
+    ``name`` is the file name for the error message, if the file is neither.
     """
     import tensorflow as tf
 
@@ -59,7 +59,7 @@ def seen(
 
 
 def fault(encoded: bytes, name: str) -> str:
-    """Say what keeps an image from being seen, beginning with its name; empty if nothing does."""
+    """Return why an image cannot be used, beginning with its name; empty if it can."""
     import tensorflow as tf
 
     if not encoded.startswith((_JPEG, _PNG)):
@@ -68,12 +68,12 @@ def fault(encoded: bytes, name: str) -> str:
     try:
         decode(encoded, COLOURS)
     except tf.errors.InvalidArgumentError:
-        return f"{name}: cannot be decoded: the image is cut short or damaged; put a whole one in its place"
+        return f"{name}: cannot be decoded: the image is cut short or damaged; replace it by a whole one"
     return ""
 
 
 def centre(encoded: "tf.Tensor", side: int) -> "tf.Tensor":
-    """Return the middle of a JPEG or PNG as bytes of (side, side, 3)."""
+    """Return the centre of a JPEG or PNG as bytes of (side, side, 3)."""
     import tensorflow as tf
 
     def window(shape: "tf.Tensor") -> "tf.Tensor":
@@ -85,7 +85,7 @@ def centre(encoded: "tf.Tensor", side: int) -> "tf.Tensor":
 
 
 def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
-    """Return some part of a JPEG or PNG, perhaps mirrored, as bytes of (side, side, 3)."""
+    """Return a random part of a JPEG or PNG, perhaps flipped, as bytes of (side, side, 3)."""
     import tensorflow as tf
 
     def window(shape: "tf.Tensor") -> "tf.Tensor":
@@ -105,7 +105,7 @@ def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
 
 
 def _cropped(encoded: "tf.Tensor", window: "Callable[[tf.Tensor], tf.Tensor]") -> "tf.Tensor":
-    """Decode what lies in a window (top, left, height, width) of the image's shape; of a JPEG, no more."""
+    """Decode the window (top, left, height, width) of an image; of a JPEG only this window is decoded."""
     import tensorflow as tf
 
     def jpeg() -> "tf.Tensor":
@@ -127,7 +127,7 @@ def _resized(image: "tf.Tensor", side: int) -> "tf.Tensor":
 
 
 def _mirrored(image: "tf.Tensor", seeds: "tf.Tensor") -> "tf.Tensor":
-    """Mirror every second image; another draw than that of its part."""
+    """Flip half of the images at random; the draw is independent of the crop's."""
     import tensorflow as tf
 
     chance = tf.random.stateless_uniform((), tf.random.experimental.stateless_fold_in(seeds, 1))

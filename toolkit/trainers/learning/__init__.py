@@ -1,1 +1,1 @@
-"""How weights change: learning rates, optimizers, precision, and the compiled step that they become."""
+"""How weights change: learning rates, optimizers, precision, and the compiled step."""

@@ -1,8 +1,8 @@
-"""Biases that a batch normalisation takes away again.
+"""Skip the gradients of biases that a batch normalisation cancels.
 
-It subtracts the mean of a batch, and with it whatever was added to all of the batch: the loss does not depend
-on such a bias, and its gradient is 0 but for rounding. Computing that reads once more all that flows back
-through the layer; ResNet50 has 53 of them.
+The normalisation subtracts the mean of a batch, so a bias added before it has no effect on the loss, and its
+gradient is 0 except for rounding. Computing it reads all gradients of the layer again; ResNet50 has 53 such
+layers.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def spare_biases(model: "tf.keras.Model") -> int:
-    """Let the gradient of all such biases be 0 without computing it; return how many there are.
+    """Make the gradient of all such biases 0 without computing it; return how many there are.
 
-    The layers stay what they are, so that the model is saved as one of Keras's own. A normalisation that is
-    frozen afterwards would need the gradient.
+    The layers keep their Keras classes, so that the model is saved as a plain Keras model. A normalisation
+    that is frozen later would need the gradient.
     """
     import tensorflow as tf
 
@@ -33,7 +33,7 @@ def spare_biases(model: "tf.keras.Model") -> int:
 
 
 def _normalised(convolution: "tf.keras.layers.Layer") -> bool:
-    """Tell whether only the normalisation of its channels, by the mean of each batch, reads it."""
+    """Return whether only a channel normalisation by the mean of each batch reads this convolution."""
     import tensorflow as tf
 
     reader = only_reader(convolution, tf.keras.layers.BatchNormalization)

@@ -1,4 +1,4 @@
-"""Make what trains: the model, its optimizer, and the step of one device."""
+"""Build what trains: the model, its optimizer, and the step of one device."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 def build(
     make: "Callable[[], tf.keras.Model]", world: "World", learning: Learning, batch: int
 ) -> "tuple[tf.keras.Model, tf.keras.optimizers.Optimizer, Step]":
-    """Make them in the world's scope, for a batch of so many samples.
+    """Build them in the world's scope, for a batch of ``batch`` samples.
 
     Raises:
-        Trouble: if the model has nothing to do what was chosen with.
+        Trouble: if the model has no layer for a chosen option.
     """
     try:
         return _build(make, world, learning, batch)
     except Trouble as trouble:
-        # It is that of all ranks, and one of them tells it.
+        # All ranks have the same fault; agree() lets one of them report it.
         world.agree(trouble)
         raise
 
@@ -45,15 +45,15 @@ def _build(
         pool_first(model)
         spare_biases(model)
         optimizer = learning.optimizer_for(world, batch)
-        # Its rate becomes a variable when it is asked for, and within a loop that is too late.
+        # The rate becomes a variable when it is first read, and within a loop that is too late.
         _ = optimizer.learning_rate
     return model, optimizer, training(model, optimizer, world, learning, compiled=by_xla(learning))
 
 
 def by_xla(learning: Learning) -> bool:
-    """Tell whether forward and backward are compiled by XLA.
+    """Return whether XLA compiles the forward and backward pass.
 
-    ``auto`` is for where that was measured to be faster: so far nowhere. On a CPU it takes dense networks to
-    0.9 of their speed and convolutions to 0.56 (docs/learning.md); GPUs were not measured.
+    ``auto`` is on where XLA was measured to be faster: so far nowhere. On a CPU it slows dense networks to
+    0.9 and convolutions to 0.56 of their speed (docs/learning.md); GPUs were not measured.
     """
     return learning.xla == "on"

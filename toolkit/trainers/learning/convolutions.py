@@ -1,4 +1,4 @@
-"""Which convolutions may be computed in another way than by Keras, and which layer alone reads them."""
+"""Find convolutions that may be computed in another way than by Keras, and the only layer that reads each."""
 
 from typing import TYPE_CHECKING
 
@@ -7,9 +7,9 @@ if TYPE_CHECKING:
 
 
 def biased(model: "tf.keras.Model") -> "list[tf.keras.layers.Conv2D]":
-    """Return the plain convolutions with a bias whose output nobody outside the model is shown.
+    """Return the plain convolutions with a bias whose output is not an output of the model.
 
-    The layers of models within it count, too.
+    The layers of nested models count, too.
     """
     import tensorflow as tf
 
@@ -21,7 +21,7 @@ def biased(model: "tf.keras.Model") -> "list[tf.keras.layers.Conv2D]":
 def _plain(layer: "tf.keras.layers.Layer") -> bool:
     import tensorflow as tf
 
-    # Subclasses may compute something else, and Keras takes groups another way.
+    # Subclasses may compute something else, and Keras computes groups differently.
     return (
         type(layer) is tf.keras.layers.Conv2D
         and layer.use_bias
@@ -36,7 +36,7 @@ def _plain(layer: "tf.keras.layers.Layer") -> bool:
 def only_reader(
     convolution: "tf.keras.layers.Layer", kind: "type[tf.keras.layers.Layer]"
 ) -> "tf.keras.layers.Layer | None":
-    """Return the layer of a kind that alone reads a convolution, and reads nothing else."""
+    """Return the layer of this kind that is the only reader of a convolution and reads nothing else."""
     if len(convolution.outbound_nodes) != 1:
         return None
     reader = convolution.outbound_nodes[0].layer

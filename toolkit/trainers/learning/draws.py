@@ -1,4 +1,4 @@
-"""What is drawn while a model trains, as by dropout: on each rank something else."""
+"""Give each rank its own random numbers while a model trains, for example for dropout."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -8,9 +8,10 @@ if TYPE_CHECKING:
 
 
 def own_draws(make: "Callable[[], tf.keras.Model]", seed: int, rank: int) -> "Callable[[], tf.keras.Model]":
-    """Return what makes a model, and lets all that is drawn from then on be this rank's own.
+    """Return a function that makes a model, and gives all later random draws this rank's own seed.
 
-    The first weights are drawn before, and so are the same on all ranks. Rank 0 draws what one process would.
+    The first weights are drawn before, so they are equal on all ranks. Rank 0 draws what one process would
+    draw.
     """
     if not rank:
         return make
@@ -26,7 +27,7 @@ def own_draws(make: "Callable[[], tf.keras.Model]", seed: int, rank: int) -> "Ca
 
 
 def folded(seed: int, rank: int) -> int:
-    """Return the seed of one rank, as far from those of the others as from those of other seeds."""
+    """Return the seed of one rank, unrelated to the seeds of other ranks and of other trainings."""
     import numpy as np
 
     return int(np.random.SeedSequence((seed, rank)).generate_state(1)[0] >> 1)

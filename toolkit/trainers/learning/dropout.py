@@ -1,4 +1,4 @@
-"""Dropout that draws a few bits for each number that it may drop, where Keras draws and compares floats."""
+"""Dropout that draws a few random bits for each number; Keras draws and compares floats."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,14 +6,14 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _BITS = (1, 2, 4, 8, 16)
-"""How many may be drawn for a number: a rate of 0.5 needs one; those that no bits meet are met to 1/65536."""
+"""Largest number of bits for a draw: a rate of 0.5 needs one; other rates are met to within 1/65536."""
 
 
 def draw_bits(model: "tf.keras.Model") -> int:
-    """Let all dropout layers of a model draw less; return how many.
+    """Make all dropout layers of a model draw fewer bits; return how many layers.
 
-    The layers stay what they are, so that the model is saved as one of Keras's own. Those with a seed of
-    their own keep their numbers.
+    The layers keep their Keras classes, so that the model is saved as a plain Keras model. Layers with their
+    own seed keep their random numbers.
     """
     import tensorflow as tf
 
@@ -25,9 +25,9 @@ def draw_bits(model: "tf.keras.Model") -> int:
 
 
 def dropped(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.Tensor":  # noqa: ANN401
-    """Return the inputs with a share of ``rate`` set to 0 and the others grown, so that the mean stays.
+    """Return the inputs with a share of ``rate`` set to 0 and the rest scaled up, so that the mean stays.
 
-    ``noise_shape`` has a 1 for each dimension along which all numbers are dropped together, as Keras has it.
+    ``noise_shape`` has a 1 for each dimension along which all numbers are dropped together, as in Keras.
     """
     import tensorflow as tf
 
@@ -42,9 +42,9 @@ def dropped(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.Te
 
 
 def _drawn(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
-    """Draw so many numbers of so many bits, and return of each whether it is at least ``least``.
+    """Draw ``count`` numbers of ``bits`` bits, and return whether each is at least ``least``.
 
-    They are cut out of long ones: all that lie lowest in their byte, then all that lie next in it, and so on.
+    The numbers are cut from 64-bit draws: first the lowest bits of every byte, then the next bits, and so on.
     """
     import tensorflow as tf
 
@@ -55,7 +55,7 @@ def _drawn(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
     units = tf.reshape(tf.bitcast(words, kind), [-1])
     every = (1 << bits) - 1
     shifts = [bits * place for place in range(in_each)]
-    # Where the other bits are zero, numbers compare as they would if they were shifted down.
+    # If the other bits are zero, shifted numbers compare like unshifted ones.
     at_least = [
         tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind)) >= tf.constant(least << shift, kind)
         for shift in shifts

@@ -1,7 +1,7 @@
-"""Batch normalisation over the batches of all devices, where each has too few samples for good statistics.
+"""Batch normalisation over the batches of all devices, for devices with too few samples for good statistics.
 
-Goyal et al. 2017, arXiv:1706.02677, section 3.3, keep each device's own; Peng et al. 2018, arXiv:1711.07240,
-have use for those of all.
+Goyal et al. 2017, arXiv:1706.02677, section 3.3, keep each device's own statistics; Peng et al. 2018,
+arXiv:1711.07240, use the statistics of all devices.
 """
 
 from typing import TYPE_CHECKING
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def synchronise(model: "tf.keras.Model", world: "World") -> int:
-    """Let all layers of the kind normalise by the mean and variance over all devices; return how many.
+    """Make all batch normalisations use the mean and variance over all devices; return how many.
 
-    The layers stay what they are, so that the model is saved as one of Keras's own.
+    The layers keep their Keras classes, so that the model is saved as a plain Keras model.
     """
     import tensorflow as tf
 
@@ -29,7 +29,7 @@ def synchronise(model: "tf.keras.Model", world: "World") -> int:
 
 
 def averaging(layer: "tf.keras.layers.Layer", allreduce: object) -> None:
-    """Let a layer's mean and variance be those over all ranks, of which each has as many samples.
+    """Make a layer use the mean and variance over all ranks, which have equally many samples.
 
     ``allreduce`` returns the mean of a tensor over all ranks, and has a gradient.
     """

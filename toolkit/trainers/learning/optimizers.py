@@ -1,8 +1,8 @@
-"""The optimizers: SGD, Adam, LARS and LAMB, with a decay of the weights that leaves biases and norms alone.
+"""The optimizers SGD, Adam, LARS and LAMB, with weight decay for all variables but biases and norms.
 
 Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons had LAMB and was given up in 2024; the LARS of the
-TensorFlow models needs dozens of packages. These two are the papers' algorithms as optimizers of the legacy
-API, which Horovod averages the gradients of, and whose SGD and Adam update a variable by one fused kernel.
+TensorFlow models needs dozens of packages. These two implement the algorithms of the papers as optimizers of
+the legacy API: Horovod averages its gradients, and its SGD and Adam update a variable by one fused kernel.
 """
 
 from functools import cache
@@ -25,9 +25,9 @@ def optimizer(
     trust: float,
     corrected: bool = False,
 ) -> "tf.keras.optimizers.Optimizer":
-    """Return an optimizer; ``momentum`` is of SGD and LARS, ``trust`` of LARS.
+    """Return an optimizer; ``momentum`` is for SGD and LARS, ``trust`` for LARS.
 
-    ``corrected`` is for SGD with Nesterov's momentum, whose velocity is to follow a rate that changes.
+    ``corrected`` is for SGD with Nesterov's momentum whose velocity must follow a changing rate.
     """
     import tensorflow as tf
 
@@ -46,13 +46,13 @@ def optimizer(
 
 
 def spared(variable: "tf.Variable") -> bool:
-    """Tell whether it is a bias, or belongs to a normalisation: one number for each channel."""
+    """Return whether weight decay leaves a variable alone: a bias, or a part of a normalisation."""
     return len(variable.shape) <= 1
 
 
 @cache
 def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return SGD whose decay is a part of the gradient (Goyal et al. 2017, arXiv:1706.02677, section 3)."""
+    """Return SGD whose decay is part of the gradient (Goyal et al. 2017, arXiv:1706.02677, section 3)."""
     import tensorflow as tf
 
     class DecayedSGD(tf.keras.optimizers.legacy.SGD):  # type: ignore[misc]
@@ -75,7 +75,8 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
     """Return SGD that multiplies its velocity by ``correction`` before each update.
 
-    So does ``momentum``, but with Nesterov's that is also how far SGD looks ahead, which no rate changes.
+    ``momentum`` would do so too, but with Nesterov's it is also how far SGD looks ahead, which no rate
+    changes.
     """
     import tensorflow as tf
 
@@ -95,7 +96,7 @@ def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 
 @cache
 def decayed_adam() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return Adam whose decay is apart from the gradient (Loshchilov and Hutter 2019, arXiv:1711.05101)."""
+    """Return Adam with decay separate from the gradient (Loshchilov and Hutter 2019, arXiv:1711.05101)."""
     import tensorflow as tf
 
     class DecayedAdam(tf.keras.optimizers.legacy.Adam):  # type: ignore[misc]
@@ -118,7 +119,7 @@ def decayed_adam() -> "type[tf.keras.optimizers.Optimizer]":
 
 @cache
 def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return what LARS and LAMB share."""
+    """Return the common base of LARS and LAMB."""
     import tensorflow as tf
 
     class Layerwise(tf.keras.optimizers.legacy.Optimizer):  # type: ignore[misc]
@@ -137,7 +138,7 @@ def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
                     self.add_slot(variable, slot)
 
         def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any, **_: object) -> Any:  # noqa: ANN401
-            # The norms are those of whole variables, so nothing is gained by keeping it sparse.
+            # The norms cover whole variables, so a sparse gradient saves nothing.
             whole = tf.scatter_nd(indices[:, tf.newaxis], grad, tf.shape(var, out_type=indices.dtype))
             return self._resource_apply_dense(whole, var)
 
@@ -149,7 +150,7 @@ def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
 
 
 def _ratio(above: "tf.Tensor", below: "tf.Tensor") -> "tf.Tensor":
-    """Return how far a layer goes; 1 where one of both norms is 0 and so says nothing."""
+    """Return the trust ratio of a layer; 1 if one of both norms is 0."""
     import tensorflow as tf
 
     return tf.where((above > 0) & (below > 0), tf.math.divide_no_nan(above, below), 1.0)

@@ -1,4 +1,4 @@
-"""The options of the command line that say how a model learns."""
+"""The command-line options for how a model learns."""
 
 import argparse
 from typing import TYPE_CHECKING, get_args
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def not_negative(text: str) -> float:
-    """Return a number that is zero or more."""
+    """Parse a number that is zero or more."""
     value = float(text)
     if not 0 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"{value} is not zero or more")
@@ -21,7 +21,7 @@ def not_negative(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """Return a number from zero up to, and without, one."""
+    """Parse a number from 0 to below 1."""
     value = float(text)
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"{value} is not from 0 to below 1")
@@ -29,7 +29,7 @@ def share(text: str) -> float:
 
 
 def epochs(text: str) -> tuple[float, ...]:
-    """Return epochs, each later than the one before.
+    """Parse epochs, each later than the one before.
 
     >>> epochs("30,60,80")
     (30.0, 60.0, 80.0)
@@ -41,14 +41,14 @@ def epochs(text: str) -> tuple[float, ...]:
 
 
 def add_options(learning: "Learning", parser: argparse.ArgumentParser) -> None:
-    """Add them; ``learning`` has their defaults."""
+    """Add the options; ``learning`` has their defaults."""
     rates = parser.add_argument_group("the learning rate").add_argument
     rates(
         "--learning-rate",
         type=positive,
         default=learning.learning_rate,
         metavar="RATE",
-        help="of one batch; scaled by how many are in an update",
+        help="of one batch; scaled by the number of batches in an update",
     )
     rates(
         "--reference-batch",
@@ -68,16 +68,16 @@ def add_options(learning: "Learning", parser: argparse.ArgumentParser) -> None:
         type=not_negative,
         default=learning.warmup_epochs,
         metavar="E",
-        help="the rate rises with each step of these",
+        help="the rate rises with each step of these epochs",
     )
     rates(
         "--warmup-from",
         type=not_negative,
         default=learning.warmup_from,
         metavar="RATE",
-        help="where it begins to, if not at --learning-rate",
+        help="start of the warm-up, if not --learning-rate",
     )
-    rates("--decay", choices=get_args(Decay), default=learning.decay, help="how it falls after that")
+    rates("--decay", choices=get_args(Decay), default=learning.decay, help="how it falls after the warm-up")
     rates(
         "--decay-at",
         type=epochs,
@@ -90,7 +90,7 @@ def add_options(learning: "Learning", parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=learning.decay_factor,
         metavar="F",
-        help=f"of each step ({FACTORS['step']}), or of an epoch, exponential ({FACTORS['exponential']})",
+        help=f"at each step ({FACTORS['step']}), or at each epoch, exponential ({FACTORS['exponential']})",
     )
     rates(
         "--decay-power",
@@ -104,7 +104,7 @@ def add_options(learning: "Learning", parser: argparse.ArgumentParser) -> None:
         type=share,
         default=learning.decay_to,
         metavar="SHARE",
-        help="of the rate, where a cosine or polynomial decay ends",
+        help="share of the rate at which a cosine or polynomial decay ends",
     )
     _add_optimizer(learning, parser)
     _add_steps(learning, parser)

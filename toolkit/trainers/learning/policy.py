@@ -1,4 +1,4 @@
-"""How a model learns: its optimizer, the course of the learning rate, and what a step computes with.
+"""How a model learns: its optimizer, its learning rate over time, and the precision of a step.
 
 ``docs/learning.md`` explains every option, with its paper and a measurement.
 """
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from toolkit.trainers.ranks.world import World
 
 Steer = Callable[["tf.keras.optimizers.Optimizer", "tf.Tensor"], None]
-"""Sets the rate for a step, after so many epochs; part of a graph."""
+"""Sets the rate for a step, after a number of epochs; part of a graph."""
 
 Compiled = Literal["auto", "on", "off"]
 
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """What a person chose; ``learning_rate`` is for an update by ``reference_batch`` samples.
+    """The user's choices; ``learning_rate`` is for an update by ``reference_batch`` samples.
 
-    Without a ``reference_batch`` that is one batch, and without a ``warmup_from`` the warm-up rises from
-    ``learning_rate`` itself, or stays at the scaled one where that is less.
+    Without ``reference_batch`` it is for one batch. Without ``warmup_from`` the warm-up rises from
+    ``learning_rate``, or stays at the scaled rate if that is lower.
     """
 
     learning_rate: float
@@ -54,22 +54,22 @@ class Learning:
     sync_batch_norm: bool = False
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of the command line; what is chosen here are their defaults."""
+        """Add the options of the command line; the values of this object are their defaults."""
         from toolkit.trainers.learning.options import add_options
 
         add_options(self, parser)
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> Self:
-        """Take what belongs here out of the options."""
+        """Return these choices from the parsed options."""
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def of_batch(self, batch: int) -> Self:
-        """Return the same with a reference batch: this one, if none was chosen."""
+        """Return the same choices with a reference batch: ``batch``, if none was chosen."""
         return self if self.reference_batch else replace(self, reference_batch=batch)
 
     def settings(self) -> Mapping[str, str | int | float]:
-        """Return what two runs must share for one to go on where the other was."""
+        """Return the settings that must be equal for one run to resume another."""
         chosen = {**asdict(self), "decay_at": ",".join(f"{epoch:g}" for epoch in self.decay_at)}
         return {
             **chosen,
@@ -77,16 +77,16 @@ class Learning:
         }
 
     def ends(self) -> bool:
-        """Tell whether the course of the rate depends on how many epochs there will be."""
+        """Return whether the rate depends on the total number of epochs."""
         return self.decay in ("cosine", "polynomial") or (self.decay == "step" and not self.decay_at)
 
     @property
     def corrected(self) -> bool:
-        """Tell whether the velocity follows a rate that changes."""
+        """Return whether the velocity follows a changing rate."""
         return self.optimizer == "sgd" and self.momentum > 0 and self.momentum_correction
 
     def scaled(self, world: "World", batch: int) -> float:
-        """Return the rate that all ranks use, once they are warm, with so many samples a device."""
+        """Return the rate after the warm-up, for all ranks with ``batch`` samples a device."""
         samples = batch * self.accumulate * world.averaged
         return scaled(self.learning_rate, samples / (self.reference_batch or batch), self.scaling)
 
@@ -106,12 +106,12 @@ class Learning:
         return precision.scaling(distributed) if self.mixed_precision == "float16" else distributed
 
     def kept(self, optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-        """Return what an optimizer goes on with but does not count among its variables."""
+        """Return the state of an optimizer that a resumed run needs and that is not among its variables."""
         kept = [optimizer.learning_rate] if self.decay != "constant" or self.warmup_epochs else []
         return kept + precision.kept(optimizer)
 
     def rates(self, world: "World", batch: int, epochs: float) -> Rates:
-        """Return the learning rate over so many epochs."""
+        """Return the learning rate over ``epochs`` epochs."""
         peak = self.scaled(world, batch)
         return Rates(
             peak=peak,
@@ -126,7 +126,7 @@ class Learning:
         )
 
     def course(self, world: "World", batch: int, epochs: int) -> Steer | None:
-        """Return how the rate changes over so many epochs; ``None`` if it does not."""
+        """Return a function that sets the rate during ``epochs`` epochs; ``None`` if the rate is constant."""
         rates = self.rates(world, batch, epochs)
         if rates.constant:
             return None
@@ -136,8 +136,8 @@ class Learning:
 
             rate, before = tf.cast(rates.rate(done, tf), tf.float32), optimizer.learning_rate.read_value()
             if self.corrected:
-                # Keras's velocity has the rate of its step in it; a velocity of another rate is brought to
-                # this one (Goyal et al. 2017, arXiv:1706.02677, equation 10).
+                # Keras's velocity includes the rate of its step; it is rescaled to the new rate (Goyal et al.
+                # 2017, arXiv:1706.02677, equation 10).
                 factor = tf.where(before > 0, tf.math.divide_no_nan(rate, before), 1.0)
                 if self.nesterov:
                     optimizer.correction.assign(factor)

@@ -1,8 +1,8 @@
-"""Convolutions that are pooled before their bias is added and negatives are cut, where Keras does it after.
+"""Pool the output of a convolution before its bias and ReLU are applied; Keras does it after.
 
-The largest of a window stays the largest when the same is added to all of it, or when what is negative
-becomes 0; rounding does not change an order. So the numbers that leave the pooling are the same to the bit,
-and bias, ReLU and their gradients have only what is left to go through: a quarter with windows of 2 x 2.
+The maximum of a window stays the maximum if the same number is added to all of it, or if negative values
+become 0; rounding does not change the order. So the output of the pooling is identical to the bit, and bias,
+ReLU and their gradients process only what is left: a quarter with windows of 2 x 2.
 """
 
 from collections.abc import Callable
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def pool_first(model: "tf.keras.Model") -> int:
-    """Let all convolutions that only a maximum pooling reads leave bias and ReLU to it; return how many.
+    """Move bias and ReLU behind the pooling for all convolutions that only a maximum pooling reads; return
+    how many.
 
-    The layers stay what they are, so that the model is saved as one of Keras's own. Whoever asks such a
-    convolution itself for its output, as a model made of it later, gets it without bias and ReLU.
+    The layers keep their Keras classes, so that the model is saved as a plain Keras model. A model that is
+    made of it later and reads such a convolution directly gets its output without bias and ReLU.
     """
     import tensorflow as tf
 

@@ -1,7 +1,7 @@
-"""Mixed precision: layers compute in 16 bits, weights and updates stay in float32.
+"""Mixed precision: layers compute in 16 bits; weights and updates stay in float32.
 
-Micikevicius et al. 2018, arXiv:1710.03740. Gradients that float16 would round to nothing are kept by a factor
-on the loss, which Keras adapts; bfloat16 has the range of float32 and needs none.
+Micikevicius et al. 2018, arXiv:1710.03740. A factor on the loss, which Keras adapts, keeps gradients that
+float16 would round to zero; bfloat16 has the range of float32 and needs none.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +13,7 @@ Mixed = Literal["off", "float16", "bfloat16"]
 
 
 def compute_in(mixed: Mixed) -> None:
-    """Choose what the layers of models that are made from now on compute in."""
+    """Set the precision of the layers of all models that are made after this call."""
     import tensorflow as tf
 
     policy = "float32" if mixed == "off" else f"mixed_{mixed}"
@@ -21,14 +21,14 @@ def compute_in(mixed: Mixed) -> None:
 
 
 def scaling(optimizer: "tf.keras.optimizers.Optimizer") -> "tf.keras.optimizers.Optimizer":
-    """Return an optimizer that makes the loss larger, and skips an update whose gradients are no numbers."""
+    """Return an optimizer that scales the loss up, and skips an update whose gradients are not finite."""
     import tensorflow as tf
 
     return tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
 
 
 def kept(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-    """Return the factor on the loss, and the steps since it was changed, if there is one."""
+    """Return the factor on the loss and the steps since its last change, if there is one."""
     import tensorflow as tf
 
     if not isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):
@@ -38,7 +38,7 @@ def kept(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
 
 
 def enlarged(loss: "tf.Tensor", optimizer: "tf.keras.optimizers.Optimizer") -> "tf.Tensor":
-    """Return the loss whose gradients an optimizer expects."""
+    """Return the scaled loss whose gradients an optimizer expects."""
     import tensorflow as tf
 
     if isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):

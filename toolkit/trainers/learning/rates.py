@@ -1,7 +1,7 @@
-"""The learning rate in the course of a training: scaled to the batch, warmed up, and let down.
+"""The learning rate over a training: scaling to the batch, warm-up and decay.
 
-All are functions of the epochs that are done, which may be a fraction, so that a training that goes on finds
-the rate where it left it, with any number of ranks. ``docs/learning.md`` explains each, with its paper.
+All are functions of the epochs done, which may be a fraction, so that a resumed training continues with the
+same rate, with any number of ranks. ``docs/learning.md`` explains each, with its paper.
 """
 
 import math
@@ -12,14 +12,14 @@ Scaling = Literal["linear", "sqrt", "none"]
 Decay = Literal["constant", "step", "exponential", "cosine", "polynomial"]
 
 FACTORS = {"step": 0.1, "exponential": 0.9}
-"""By what a decay multiplies, unless it is said."""
+"""Default factors of a decay."""
 
 
 def scaled(rate: float, batches: float, scaling: Scaling) -> float:
-    """Return the rate for an update by so many of the batches that ``rate`` is for.
+    """Return the rate for an update by ``batches`` of the batches that ``rate`` is for.
 
     ``linear``: a step by k batches goes k times as far (Goyal et al. 2017, arXiv:1706.02677); ``sqrt``: the
-    noise of an update stays what it was (Krizhevsky 2014, arXiv:1404.5997).
+    noise of an update stays constant (Krizhevsky 2014, arXiv:1404.5997).
     """
     return rate * {"linear": batches, "sqrt": math.sqrt(batches), "none": 1.0}[scaling]
 
@@ -28,10 +28,10 @@ def scaled(rate: float, batches: float, scaling: Scaling) -> float:
 class Rates:
     """The rate rises from ``start`` to ``peak`` in the first ``warmup`` of all ``epochs``, then decays.
 
-    ``at`` are the epochs after which a step decay multiplies by ``factor``, counted from the beginning;
-    empty for a third, two thirds and eight ninths of the training (Goyal et al.: 30, 60 and 80 of 90). An
-    exponential decay multiplies by ``factor`` an epoch. Cosine (Loshchilov and Hutter 2017, arXiv:1608.03983)
-    and polynomial decay of this ``power`` end at the share ``to`` of the peak.
+    A step decay multiplies by ``factor`` after each of the epochs ``at``, counted from the start; if empty,
+    after a third, two thirds and eight ninths of the training (Goyal et al.: 30, 60 and 80 of 90). An
+    exponential decay multiplies by ``factor`` each epoch. Cosine (Loshchilov and Hutter 2017,
+    arXiv:1608.03983) and polynomial decay of this ``power`` end at the share ``to`` of the peak.
     """
 
     peak: float
@@ -46,19 +46,19 @@ class Rates:
 
     @property
     def constant(self) -> bool:
-        """Tell whether it is the same all the time, with any number of ranks.
+        """Return whether the rate is the same all the time, with any number of ranks.
 
-        A warm-up may have nothing to rise to, and yet be that of a training that went on with fewer ranks.
+        A warm-up to the same rate is not constant: the training may have been resumed with fewer ranks.
         """
         return self.decay == "constant" and not self.warmup
 
     def rate(self, done: Any, ops: Any) -> Any:  # noqa: ANN401 - numbers of NumPy or tensors
-        """Return the rate after so many epochs; ``ops`` is the module that computes: NumPy or TensorFlow."""
+        """Return the rate after ``done`` epochs; ``ops`` is the module that computes: NumPy or TensorFlow."""
         cold = self.start + (self.peak - self.start) * done / (self.warmup or 1.0)
         return ops.where(done < self.warmup, cold, self.peak * self._left(done, ops))
 
     def _left(self, done: Any, ops: Any) -> Any:  # noqa: ANN401
-        """Return the share of the peak that is left."""
+        """Return the share of the peak rate that the decay leaves."""
         warm = ops.maximum(done - self.warmup, 0.0 * done)
         share = ops.minimum(warm / max(self.epochs - self.warmup, 1e-9), 1.0 + 0.0 * done)
         factor = self.factor or FACTORS.get(self.decay, 1.0)

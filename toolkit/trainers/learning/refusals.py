@@ -1,6 +1,6 @@
-"""What a strategy cannot do, and what has no effect: refused in one line, before anything is loaded.
+"""Refuse options that a strategy cannot do or that have no effect, before TensorFlow is loaded.
 
-The table of ``docs/strategies.md`` says the same as :data:`REFUSALS`, which a test holds.
+The table in ``docs/strategies.md`` says the same as :data:`REFUSALS`; a test compares them.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from toolkit.trainers.learning.policy import Learning
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A ``value`` of the field ``name`` of what was chosen, and the ``strategies`` that cannot do it."""
+    """The ``value`` of the field ``name`` that these ``strategies`` cannot do."""
 
     name: str
     value: str | bool
@@ -19,7 +19,7 @@ class Refusal:
 
     @property
     def option(self) -> str:
-        """As it is written on the command line."""
+        """The option as it is written on the command line."""
         return f"{_flag(self.name)} {self.value}" if isinstance(self.value, str) else _flag(self.name)
 
 
@@ -46,7 +46,7 @@ REFUSALS = (
         "mixed_precision",
         "float16",
         ("ps",),
-        "workers compute on CPUs, and cannot agree on a factor for the loss; use bfloat16",
+        "workers compute on CPUs, and cannot agree on a loss factor; use bfloat16",
     ),
 )
 
@@ -61,13 +61,13 @@ _ONLY = (
     ("decay_to", "decay", ("cosine", "polynomial")),
     ("reference_batch", "scaling", ("linear", "sqrt")),
 )
-"""Options that have an effect only with some values of another."""
+"""Options that have an effect only with some values of another option."""
 
 
 def refused(chosen: Learning, strategy: str, default: Learning) -> str:
-    """Return a sentence about what cannot be, or would have no effect; empty if there is nothing.
+    """Return a sentence about options that exclude each other or have no effect; empty if there are none.
 
-    What the trainer has as its ``default`` is nobody's wish, and may be without effect.
+    The trainer's ``default`` was not chosen by the user, and may be without effect.
     """
     for one in REFUSALS:
         if getattr(chosen, one.name) == one.value and strategy in one.strategies:

@@ -1,4 +1,4 @@
-"""What one device does with a batch: one update of the model."""
+"""One device's work on a batch: one update of the model."""
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from toolkit.trainers.ranks.world import Step, World
 
 Gradients = Callable[["tf.Tensor", "tf.Tensor", "tf.Tensor"], "tuple[Any, Any, Any]"]
-"""Of inputs, classes and the number of samples that the loss is a mean of: the sum of the loss, the right
-answers, and the gradients of that mean."""
+"""From inputs, classes and the number of samples in the mean: the sum of the loss, the right answers, and the
+gradients of the mean loss.
+"""
 
 
 class GivenGradients:
-    """Gradients that were computed before, in the place of a tape."""
+    """Gradients that were computed before, in place of a tape."""
 
     def __init__(self, gradients: "Sequence[tf.Tensor]") -> None:
         self._gradients = gradients
@@ -32,7 +33,7 @@ class GivenGradients:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let any error go on."""
+        """Let any error propagate."""
 
 
 def training(
@@ -45,7 +46,7 @@ def training(
 ) -> "Step":
     """Return a function of inputs and classes that updates the model.
 
-    Only forward and backward are ``compiled`` by XLA: messages of other ranks cannot be.
+    XLA compiles only the forward and backward pass if ``compiled``: it cannot compile messages between ranks.
     """
     import tensorflow as tf
 
@@ -58,7 +59,7 @@ def training(
             loss, hits, found = compute(inputs, classes, tf.shape(classes)[0])
         else:
             loss, hits, found = _accumulated(compute, model, inputs, classes, learning.accumulate)
-        # Not apply_gradients: in Horovod 0.28 that applies the rank's own gradients, unaveraged.
+        # Not apply_gradients: in Horovod 0.28 that applies the rank's own gradients without averaging.
         optimizer.minimize(loss, model.trainable_variables, tape=GivenGradients(found))
         return tf.cast(loss, tf.float64), hits
 
@@ -80,12 +81,13 @@ def _gradients(
             count = tf.cast(samples, tf.float32)
             mean = tf.reduce_sum(each) / (count * world.summed)
             if model.losses:
-                # Those of layers that are regularised, in proportion to the part of a batch.
+                # Losses of regularised layers, in proportion to this part of a batch.
                 part = tf.cast(tf.shape(classes)[0], tf.float32) / (count * world.summed)
                 mean += part * tf.add_n(model.losses)
             mean = enlarged(mean, optimizer)
         found = tape.gradient(mean, model.trainable_variables)
-        # An embedding's have the rows of this batch alone, and optimizers would decay and move no others.
+        # An embedding's gradient only has the rows of this batch; optimizers would decay and move no other
+        # rows.
         whole = [one if one is None else tf.convert_to_tensor(one) for one in found]
         return tf.reduce_sum(each), right(outputs, classes), whole
 
@@ -95,7 +97,7 @@ def _gradients(
 def _accumulated(
     compute: Gradients, model: "tf.keras.Model", inputs: "tf.Tensor", classes: "tf.Tensor", pieces: int
 ) -> "tuple[Any, Any, Any]":
-    """Add up what is computed of so many pieces of a batch, one after the other."""
+    """Sum what is computed for ``pieces`` pieces of a batch, one after the other."""
     import tensorflow as tf
 
     samples = tf.shape(classes)[0]
@@ -108,7 +110,7 @@ def _accumulated(
         return number + 1, loss + more, hits + right, sums
 
     zeros = [tf.zeros_like(variable) for variable in model.trainable_variables]
-    # Side by side they would take the memory that this is to save.
+    # In parallel they would need the memory that this is to save.
     _, loss, hits, sums = tf.while_loop(
         lambda number, *_: number < count, piece, (0, 0.0, 0, zeros), parallel_iterations=1
     )
@@ -127,9 +129,9 @@ def scoring(model: "tf.keras.Model") -> "Step":
 
 
 def losses(outputs: "tf.Tensor", classes: "tf.Tensor", smoothing: float = 0.0) -> "tf.Tensor":
-    """Return the cross-entropy of each sample, of logits.
+    """Return the cross-entropy of each sample, from logits.
 
-    ``smoothing`` is the share of the answer that goes to all classes alike (Szegedy et al. 2016,
+    ``smoothing`` is the share of the target that is spread over all classes (Szegedy et al. 2016,
     arXiv:1512.00567, section 7).
     """
     import tensorflow as tf
@@ -143,7 +145,7 @@ def losses(outputs: "tf.Tensor", classes: "tf.Tensor", smoothing: float = 0.0) -
 
 
 def right(outputs: "tf.Tensor", classes: "tf.Tensor") -> "tf.Tensor":
-    """Count the right answers, as a number that stays exact where a float32 does not."""
+    """Count the right answers in a type that stays exact; a float32 does not."""
     import tensorflow as tf
 
     hits = tf.argmax(outputs, axis=-1, output_type=tf.int32) == classes

@@ -1,1 +1,1 @@
-"""Networks: the small ones of the courses, and those of ``keras.applications`` by name."""
+"""Networks: the small networks of the courses, and the models of ``keras.applications`` by name."""

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _SCALE_THEMSELVES = ("ConvNeXt", "EfficientNet", "MobileNetV3", "RegNet", "ResNetRS")
-"""Families of models that begin with a scaling of bytes; see the pages of each in Keras' documentation."""
+"""Families of models that scale bytes themselves; see the page of each in Keras' documentation."""
 
 
 def application(name: str, shape: Shape, classes: int, *, side: int) -> "tf.keras.Model":
-    """Return a model for images of ``shape``, which it resizes to ``side`` pixels each way.
+    """Return a model for images of ``shape``, which it resizes to ``side`` x ``side`` pixels.
 
     Raises:
-        Trouble: if there is none of that name, or it cannot be made for images so small.
+        Trouble: if no model has that name, or the images are too small for it.
     """
     import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""The networks of the trainers. They take pixels as bytes, scale them themselves, and answer with logits."""
+"""The networks of the trainers. Their inputs are bytes, which they scale; their outputs are logits."""
 
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ def dense(side: int, classes: int) -> "tf.keras.Model":
 
 
 def two_convolutions(side: int, classes: int) -> "tf.keras.Model":
-    """Return Conv 32 and 64 of 3 x 3, pool, Dense 128, with dropout: the classic of Keras, for 12 epochs."""
+    """Return Conv 32 and 64 of 3 x 3, pool, Dense 128, with dropout: Keras's classic, for 12 epochs."""
     import tensorflow as tf
 
     layers = tf.keras.layers
@@ -48,7 +48,9 @@ def two_convolutions(side: int, classes: int) -> "tf.keras.Model":
 
 
 def five_by_five(side: int, classes: int) -> "tf.keras.Model":
-    """Return Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense 1024: that of TensorFlow's tutorial."""
+    """Return Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense 1024: the network of TensorFlow's
+    tutorial.
+    """
     import tensorflow as tf
 
     layers = tf.keras.layers
@@ -72,7 +74,7 @@ def five_by_five(side: int, classes: int) -> "tf.keras.Model":
 def residual(shape: Shape, classes: int, *, depth: int) -> "tf.keras.Model":
     """Return the small residual network for CIFAR of He et al. 2015 (arXiv:1512.03385, section 4.2).
 
-    ``depth`` is 6 n + 2 layers: 16, 32 and 64 filters in n blocks each.
+    ``depth`` is 6 n + 2 layers: n blocks with 16, 32 and 64 filters each.
     """
     import tensorflow as tf
 
@@ -110,6 +112,6 @@ def _block(x: "tf.Tensor", filters: int, *, stride: int) -> "tf.Tensor":
     y = _normal(_convolution(x, filters, stride))
     y = _normal(_convolution(y, filters), rectified=False)
     if stride > 1:
-        # Option B of the paper: where the size changes, the way around is a convolution of 1 x 1.
+        # Option B of the paper: if the size changes, the shortcut is a convolution of 1 x 1.
         x = _normal(_convolution(x, filters, stride, size=1), rectified=False)
     return layers.ReLU()(layers.Add()([x, y]))

@@ -1,1 +1,1 @@
-"""Many processes: which one this is, where the others are, what devices it has, and how sums are made."""
+"""Many processes: this rank's number, the places of the others, the devices, and sums over all ranks."""

@@ -1,4 +1,4 @@
-"""Average gradients among ranks by plain MPI, with the life cycle of Cray's plugin for machine learning.
+"""Average gradients among ranks by plain MPI, with the interface of Cray's plugin for machine learning.
 
     from toolkit.trainers.ranks import aggregate as mc
     mc.init_mpi()                                       # now mc.get_rank() and mc.get_nranks() answer
@@ -12,8 +12,8 @@
     …
     mc.finalize()
 
-The calls are those of the plugin, the code is not (see docs/strategies.md). All ranks make the same calls in
-the same order. Gradients travel in buckets, by threads, while the backward pass goes on.
+The calls are the plugin's, the code is not (see docs/strategies.md). All ranks make the same calls in the
+same order. Threads send gradients in buckets during the backward pass.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class _State:
-    """What is between ``init_mpi`` and ``finalize``."""
+    """The state between ``init_mpi`` and ``finalize``."""
 
     comm: "Comm | None" = None
     teams: tuple[Team, ...] = ()
@@ -44,12 +44,12 @@ _state = _State()
 
 
 def init_mpi() -> None:
-    """Start MPI, if nobody has.
+    """Start MPI, if it has not been started.
 
     Raises:
-        Trouble: if mpi4py is missing, or MPI is none that several threads may use at once.
+        Trouble: if mpi4py is missing, or this MPI does not allow several threads at once.
     """
-    # A thread waits for messages by asking for them; where a rank has few cores that takes the computation's.
+    # A thread polls for messages; if a rank has few cores that takes computing time.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     try:
         from mpi4py import MPI
@@ -63,10 +63,10 @@ def init_mpi() -> None:
 
 
 def init(threads: int, teams: int, elements: int, framework: str = "tensorflow") -> None:
-    """Make so many teams, each of so many threads, for models of up to so many trainable values.
+    """Make ``teams`` teams of ``threads`` threads each, for models of up to ``elements`` trainable values.
 
     Raises:
-        Trouble: if it is called twice, or with numbers that cannot be.
+        Trouble: if it is called twice, or with impossible numbers.
     """
     comm = communicator()
     if _state.teams:
@@ -82,15 +82,15 @@ def init(threads: int, teams: int, elements: int, framework: str = "tensorflow")
 def config_team(
     team: int, transition: int, ksteps: int, max_steps: int, verbosity: int = 0, perf_freq: int = 0
 ) -> None:
-    """Say how a team works.
+    """Set the schedule of a team.
 
-    Its first ``ksteps`` of ``max_steps`` steps are synchronous, all later ones use the gradients of the step
-    before, which travel while the next ones are computed. Where ``ksteps`` is negative the last steps are the
-    synchronous ones. ``transition`` 0 goes from one to the other at once, and there is no other. With a
-    ``verbosity`` from 1 on, rank 0 prints timing every ``perf_freq`` steps, from 2 on the schedule.
+    Its first ``ksteps`` of ``max_steps`` steps are synchronous. All later steps use the gradients of the step
+    before, which are sent while the next gradients are computed. If ``ksteps`` is negative, the last steps
+    are synchronous instead. ``transition`` must be 0: the change is immediate. With ``verbosity`` 1 or more,
+    rank 0 prints timing every ``perf_freq`` steps; with 2 or more also the schedule.
 
     Raises:
-        Trouble: if there is no such team, or no such schedule.
+        Trouble: if there is no such team or schedule.
     """
     if transition or abs(ksteps) > max_steps:
         raise Trouble(
@@ -104,13 +104,13 @@ def config_team(
 
 
 def get_rank() -> int:
-    """Return this process's number."""
+    """Return the number of this process."""
     rank: int = communicator().Get_rank()
     return rank
 
 
 def get_nranks() -> int:
-    """Return how many processes there are."""
+    """Return the number of processes."""
     size: int = communicator().Get_size()
     return size
 
@@ -121,7 +121,7 @@ def barrier() -> None:
 
 
 def rank_directory(base: str | Path) -> Path:
-    """Make and return the folder of this rank: no two write over each other's files."""
+    """Create and return the folder of this rank, so that ranks do not overwrite each other's files."""
     folder = Path(base) / f"rank-{get_rank():04}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -135,17 +135,17 @@ def broadcast(variables: "Sequence[Any]", root: int = 0) -> "list[numpy.ndarray]
     values = []
     for variable in variables:
         value = np.array(variable.numpy() if hasattr(variable, "numpy") else variable, order="C")
-        # As bytes: MPI knows neither half precision nor strings.
+        # As bytes: MPI has no type for half precision or strings.
         comm.Bcast(value.reshape(-1).view(np.uint8), root)
         values.append(value)
     return values
 
 
 def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]":
-    """Return the mean over all ranks of each gradient, as the team's schedule has it; part of a graph.
+    """Return the mean of each gradient over all ranks, by the team's schedule; part of a graph.
 
     Raises:
-        Trouble: if there is no such team, or there are more values than ``init`` was told.
+        Trouble: if there is no such team, or there are more values than ``init`` was given.
     """
     import tensorflow as tf
 
@@ -155,9 +155,9 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
     dense = [tf.convert_to_tensor(value) for value in values]
     sizes = [one.shape.num_elements() for one in dense]
     if sum(sizes) > _state.elements:
-        raise Trouble(f"these gradients have {sum(sizes)} values, and init was told of {_state.elements}")
+        raise Trouble(f"these gradients have {sum(sizes)} values, and init was called for {_state.elements}")
     plan = [(members.lane(), numbers) for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])]
-    # All are sent before the first is waited for: who waits keeps a thread of TensorFlow's.
+    # Send all before waiting for the first: waiting blocks a thread of TensorFlow.
     sent = [_sent(lane, [dense[number] for number in numbers]) for lane, numbers in plan]
     found: dict[int, tf.Tensor] = {}
     with tf.control_dependencies([one.op for one in sent] if not tf.executing_eagerly() else []):
@@ -179,7 +179,7 @@ def average(array: "numpy.ndarray") -> None:
 
 
 def check_buffers_match(arrays: "Sequence[numpy.ndarray]", verbosity: int = 0) -> int:
-    """Return how many of the arrays are not the same on all ranks, to the last bit."""
+    """Return how many arrays are not equal on all ranks, to the last bit."""
     import numpy as np
 
     own = [hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest() for array in arrays]
@@ -191,7 +191,7 @@ def check_buffers_match(arrays: "Sequence[numpy.ndarray]", verbosity: int = 0) -
 
 
 def finalize() -> None:
-    """End all teams, once their parcels are there; MPI itself ends with the process."""
+    """End all teams after their messages have arrived; MPI itself ends with the process."""
     for team in _state.teams:
         team.end()
     _state.teams = ()
@@ -201,7 +201,7 @@ def finalize() -> None:
 
 
 def communicator() -> "Comm":
-    """Return the communicator of this module, which is not that of anybody else.
+    """Return the communicator of this module, which no other code uses.
 
     Raises:
         Trouble: before ``init_mpi``.
@@ -218,7 +218,7 @@ def _team(number: int) -> Team:
 
 
 def _kind(dtype: str) -> str:
-    """Return the type in which a gradient travels: MPI knows no half precision."""
+    """Return the type in which a gradient is sent: MPI has no half precision."""
     return dtype if dtype == "float64" else "float32"
 
 

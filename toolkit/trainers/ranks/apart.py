@@ -1,7 +1,7 @@
-"""Notice that two ranks compute on the same GPU, which would be silent but for the speed.
+"""Detect two ranks that compute on the same GPU, which otherwise only shows as low speed.
 
-What a rank sees does not tell whether others see the same: Slurm's ``--gpu-bind=closest`` shows one GPU to
-several ranks, and so may a variable. This has been tested against stand-ins only, and not on a GPU.
+The GPUs that a rank sees do not say whether others see the same: Slurm's ``--gpu-bind=closest`` and
+environment variables can show one GPU to several ranks. Tested with simulated GPUs only, not on a GPU.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from toolkit.trainers.trouble import Trouble
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _ALWAYS_THERE = 2
-"""Of the files in ``nvidia-caps``; more of them are parts of GPUs."""
+"""Files that ``nvidia-caps`` always has; any others are parts of GPUs (MIG)."""
 
 
 def check_apart(world: World) -> None:
-    """Let all ranks tell which GPUs they took, once they may speak to each other.
+    """Compare the GPUs of all ranks, once the ranks can exchange messages.
 
     Raises:
-        Trouble: on all ranks, if two have taken the same.
+        Trouble: on all ranks, if two use the same GPU.
     """
     import tensorflow as tf
 
@@ -42,7 +42,7 @@ def check_apart(world: World) -> None:
 
 
 def shared(world: World, nodes: Sequence[float], masks: Sequence[int]) -> Trouble | None:
-    """Return what is wrong if a rank before this one, on the same node, has taken one of the same GPUs."""
+    """Return a fault if a lower rank on the same node uses one of the same GPUs."""
     for other in range(world.rank):
         if nodes[other] == nodes[world.rank] and masks[other] & masks[world.rank]:
             return Trouble(
@@ -54,7 +54,7 @@ def shared(world: World, nodes: Sequence[float], masks: Sequence[int]) -> Troubl
 
 
 def numbers_of(environment: Mapping[str, str], seen: int, devices: Path) -> list[int]:
-    """Return the numbers that the node's kernel gives to the GPUs that CUDA shows; nothing if unknown."""
+    """Return the kernel's numbers of the GPUs that CUDA shows; empty if unknown."""
     opens = openable(devices)
     if max(opens, default=0) > 50 or len(list(devices.glob("nvidia-caps/nvidia-cap*"))) > _ALWAYS_THERE:
         # Several ranks may each have a part (MIG) of the same GPU.
@@ -66,7 +66,7 @@ def numbers_of(environment: Mapping[str, str], seen: int, devices: Path) -> list
 
 
 def _node() -> int:
-    """Return a number that ranks have in common if they run on the same node, whatever it is called."""
+    """Return a number that ranks on the same node share, independent of the host name."""
     try:
         name = _BOOT.read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""Threads that carry gradients among the ranks by MPI while the computation goes on."""
+"""Threads that average gradients among the ranks by MPI during the computation."""
 
 import queue
 import threading
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GradientBuffer:
-    """A buffer on its way: in the end it holds the mean over all ranks."""
+    """A buffer that is being averaged; when finished it holds the mean over all ranks."""
 
     def __init__(self, buffer: "numpy.ndarray") -> None:
         self.buffer = buffer
@@ -31,7 +31,7 @@ class GradientBuffer:
         self._there.set()
 
     def wait(self) -> "numpy.ndarray":
-        """Return the mean, when it is there."""
+        """Wait for the mean, and return it."""
         self._there.wait()
         if self._error:
             raise self._error
@@ -39,9 +39,9 @@ class GradientBuffer:
 
 
 class Courier:
-    """A thread with a communicator of its own, which carries parcels in the order in which they come.
+    """A thread with its own communicator, which averages buffers in the order in which they arrive.
 
-    All ranks hand them over in the same order, so the collectives of a communicator match.
+    All ranks pass buffers in the same order, so the collectives of a communicator match.
     """
 
     def __init__(self, comm: "Comm") -> None:
@@ -56,7 +56,7 @@ class Courier:
         return parcel
 
     def end(self) -> None:
-        """End the thread once all parcels are there; all ranks call it."""
+        """Stop the thread after its last buffer; all ranks call it."""
         self._parcels.put(None)
         self._thread.join()
         self._comm.Free()
@@ -80,10 +80,10 @@ class Lane:
         self._parcel = self._courier.hand(buffer)
 
     def finish(self) -> "numpy.ndarray":
-        """Return the mean that this step is to use.
+        """Return the mean that this step uses.
 
-        Where steps begin to be delayed there is none yet, and it is 0; where they cease to be, it is the sum
-        of two, so that none is lost. There has to be a start before.
+        At the first delayed step there is no mean yet, and it is 0; at the first step that is no longer
+        delayed it is the sum of two means, so that none is lost. Call ``start`` before.
         """
         import numpy as np
 
@@ -101,7 +101,7 @@ class Lane:
 
 
 class Team:
-    """Couriers that carry the gradients of one model, and its schedule."""
+    """Couriers that average the gradients of one model, and its schedule."""
 
     def __init__(self, number: int, comms: "list[Comm]") -> None:
         self.number = number
@@ -114,17 +114,17 @@ class Team:
         self._begun = time.perf_counter()
 
     def configure(self, ksteps: int, max_steps: int, freq: int) -> None:
-        """Say when steps are delayed, and every how many steps rank 0 tells what they took (0: never)."""
+        """Set which steps are delayed, and after how many steps rank 0 prints timing (0: never)."""
         self.ksteps, self.max_steps, self._freq, self.configured = ksteps, max_steps, freq, True
 
     def lane(self) -> Lane:
-        """Return a new bucket's; the team's couriers take turns."""
+        """Return a lane for a new bucket; the team's couriers take turns."""
         lane = Lane(self.couriers[len(self._lanes) % len(self.couriers)], self)
         self._lanes.append(lane)
         return lane
 
     def waited(self, lane: Lane, seconds: float, size: int) -> None:
-        """Count what a bucket took; print it every so many steps."""
+        """Count the time of a bucket; print it after every few steps."""
         self._seconds += seconds
         self._bytes += size
         if lane is not self._lanes[-1]:
@@ -142,6 +142,6 @@ class Team:
             self._begun, self._seconds, self._bytes = now, 0.0, 0
 
     def end(self) -> None:
-        """End the couriers."""
+        """Stop the couriers."""
         for courier in self.couriers:
             courier.end()

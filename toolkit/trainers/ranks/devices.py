@@ -1,6 +1,6 @@
-"""What of the machine a rank computes on.
+"""The devices of the machine that a rank computes on.
 
-The part for GPUs has been tested against a stand-in for TensorFlow only, and not on a GPU.
+The code for GPUs was tested with a simulated TensorFlow only, not on a GPU.
 """
 
 import os
@@ -13,9 +13,9 @@ from toolkit.trainers.trouble import Trouble
 
 
 def prepare_devices(world: World) -> int:
-    """Give this rank its GPUs, if there are any, and its cores; return how many cores.
+    """Select this rank's GPUs, if there are any, and its cores; return the number of cores.
 
-    TensorFlow takes these settings only before it computes anything, a message of Horovod's included.
+    TensorFlow accepts these settings only before it computes anything, including a message of Horovod.
     """
     try:
         import tensorflow as tf
@@ -40,15 +40,15 @@ def prepare_devices(world: World) -> int:
 
 
 def chosen(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
-    """Return which of the GPUs that it sees a rank takes; all are its ``own``, or the node's ranks share.
+    """Return the GPUs that a rank uses of those it sees; ``own`` says that no other rank sees them.
 
-    ``node`` is how many Slurm gave to the job there, 0 where nobody says.
+    ``node`` is the number of GPUs that Slurm gave to the job on this node, 0 if unknown.
 
     Raises:
-        Trouble: if there are fewer than it is to have.
+        Trouble: if there are fewer GPUs than the rank needs.
     """
     if own or world.local_size == 1:
-        # Where Slurm shows each rank only its own, that is number 0 for all of them.
+        # If Slurm shows each rank only its own GPU, all ranks call it number 0.
         first, have = 0, seen
     else:
         have = seen // world.local_size
@@ -76,31 +76,32 @@ def chosen(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
 
 
 def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens: int) -> bool:
-    """Tell whether this rank is shown only a part of the node's GPUs, which no other rank has.
+    """Return whether this rank sees only a part of the node's GPUs, which no other rank has.
 
-    ``opens`` is how many of the node's GPUs it may open, 0 where that is not known. Ranks that share what
-    they see take different GPUs where all see the same, and also where each has its own; so a rank's own
-    are only looked for where sharing leaves it too few.
+    ``opens`` is the number of the node's GPUs that it can open, 0 if unknown. Ranks that share what they see
+    use different GPUs both if all see the same and if each has its own. So a rank's own GPUs matter only if
+    sharing leaves it too few.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):
-        # Not all ranks can have so many of their own. Slurm tells what a task is given also where it shows
-        # it all GPUs: --gpus-per-task with --gpu-bind=none.
+        # Not all ranks can have that many own GPUs. Slurm reports the GPUs of a task also if it shows it all
+        # GPUs: --gpus-per-task with --gpu-bind=none.
         return False
     if seen < world.local_size * max(1, world.wanted):
         return True
-    # Sharing is enough, and safe; a rank that takes all that it can get may have more if these are its own:
-    # if so many were given to each task, or the kernel forbids the others, and not a variable that all have.
+    # Sharing is enough, and safe. A rank that wants all GPUs may have more if they are its own: Slurm gave
+    # that many to each task, or the kernel forbids the others. A variable alone does not prove it, because
+    # all ranks may have it.
     return world.wanted == 0 and (seen == each or seen == opens < node)
 
 
 def _of_slurm(environment: Mapping[str, str]) -> int:
-    """Return how many GPUs of this node Slurm gave to the job; 0 where it does not say."""
+    """Return how many GPUs of this node Slurm gave to the job; 0 if unknown."""
     given = environment.get("SLURM_GPUS_ON_NODE", "")
     return int(given) if given.isdecimal() else 0
 
 
 def _of_task(environment: Mapping[str, str]) -> int:
-    """Return how many GPUs Slurm gave to each task, as in ``2`` and ``a100:2``; 0 where it does not say."""
+    """Return how many GPUs Slurm gave to each task, as in ``2`` and ``a100:2``; 0 if unknown."""
     given = environment.get("SLURM_GPUS_PER_TASK", "").rpartition(":")[2]
     return int(given) if given.isdecimal() else 0

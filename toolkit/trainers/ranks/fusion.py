@@ -1,18 +1,19 @@
-"""Which gradients travel together, and which are used late: plans that all ranks make alike."""
+"""Plan which gradients are sent together and which are used late; all ranks compute the same plan."""
 
 from collections.abc import Iterable, Sequence
 
 BUCKET = 1 << 20
 """Values in a bucket, 4 MB of float32: large enough for the network's full speed, and small enough that the
-first one is on its way while most of the backward pass is still to come."""
+first bucket is sent while most of the backward pass still runs.
+"""
 
 
 def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> list[list[int]]:
-    """Return the numbers of the tensors of each bucket, in the order in which buckets are sent.
+    """Return the numbers of the tensors in each bucket, in the order in which buckets are sent.
 
     ``sizes`` are the values of each tensor and ``kinds`` their types, which are not mixed. The backward pass
-    comes to the last layer first, so buckets are filled from the end. A tensor that is larger
-    than a bucket is one.
+    starts at the last layer, so buckets are filled from the end. A tensor larger than a bucket has its own
+    bucket.
 
     >>> buckets([5, 1, 1, 3], ["float32"] * 4, limit=4)
     [[3, 2], [1], [0]]
@@ -29,9 +30,9 @@ def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> 
 
 
 def delayed(step: int, ksteps: int, max_steps: int) -> bool:
-    """Tell whether a step, the first being 0, uses the gradients of the step before.
+    """Return whether a step, counted from 0, uses the gradients of the step before.
 
-    The first ``ksteps`` steps do not; where it is negative, the last ones of ``max_steps`` do not.
+    The first ``ksteps`` steps do not; if it is negative, the last steps of ``max_steps`` do not.
 
     >>> [delayed(step, 2, 4) for step in range(4)], [delayed(step, -1, 4) for step in range(4)]
     ([False, False, True, True], [True, True, True, False])
@@ -42,7 +43,7 @@ def delayed(step: int, ksteps: int, max_steps: int) -> bool:
 
 
 def split(sizes: Iterable[int]) -> list[tuple[int, int]]:
-    """Return where each tensor begins and ends in its bucket."""
+    """Return the start and end of each tensor in its bucket."""
     places, at = [], 0
     for size in sizes:
         places.append((at, at + size))

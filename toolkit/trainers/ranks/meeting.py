@@ -1,12 +1,11 @@
-"""Ranks that meet over TCP without MPI: they exchange small messages, and notice at once who is gone.
+"""Connect ranks over TCP without MPI, to exchange small messages and to notice at once when a rank is lost.
 
-Rank 0 listens, and all others hold a connection to it for as long as the job lasts. A message goes to all by
-way of rank 0. A connection that ends without a good-bye is a rank that has ended, and ends the job.
+Rank 0 listens, and all other ranks keep a connection to it during the job. Rank 0 forwards messages to all. A
+connection that closes without a goodbye means a lost rank, and stops the job.
 
-Both ends of a connection first prove by HMAC that they know the secret of the job. What follows is not
-encrypted.
+Both ends of a connection first prove by HMAC that they know the secret of the job. The rest is not encrypted.
 
-What is exchanged is text, numbers and the frozen data classes of these trainers; see :func:`loaded`.
+The messages are text, numbers and the frozen data classes of these trainers; see :func:`loaded`.
 """
 
 import json
@@ -26,11 +25,13 @@ from toolkit.trainers.rendezvous import proof, proves
 from toolkit.trainers.trouble import Trouble
 
 SECONDS = 240.0
-"""For all ranks to come: nodes take their time to mount an image and to load TensorFlow."""
+"""Seconds until all ranks must have joined: nodes need time to mount an image and to load TensorFlow."""
 
 _ANSWER_SECONDS = 5.0
 _TIME_TO_SPEAK = 3.0
-"""Seconds that all others leave to the rank that failed, as a launcher ends them with the first that goes."""
+"""Seconds that all other ranks give the failed rank to report, because a launcher stops them with the first
+exit.
+"""
 
 _LARGEST_HELLO = 4096
 _HEAD = struct.Struct(">cQ")
@@ -39,29 +40,29 @@ _DATA, _BYE, _FAIL = b"d", b"b", b"f"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A rank as the others know it: the name of its node, and the address at which they reach it."""
+    """A rank as the others know it: the name of its node, and its address."""
 
     host: str
     address: str
 
 
 class Meeting:
-    """All ranks of a job; the methods are called by all of them, in the same order."""
+    """All ranks of a job; all ranks call the methods in the same order."""
 
     def __init__(self, place: RankPlace, seconds: float = SECONDS) -> None:
-        """Come together.
+        """Connect the ranks.
 
         Raises:
-            Trouble: if not all ranks come in so many seconds.
+            Trouble: if not all ranks join within ``seconds``.
         """
         self.rank, self.size = place.rank, place.size
         self._links: dict[int, Link] = {}
         self._done = False
         self.over = threading.Event()
-        """Set when another rank has failed or is gone, and this one is about to end."""
+        """Set when another rank has failed or is lost, and this one is about to exit."""
         if place.rank == 0:
             self._links = _receive(place, seconds, self._lost)
-            # Those of rank 0's own node come by way of 127.0.0.1, and others know it by another address.
+            # Ranks on rank 0's node connect by 127.0.0.1, but others need another address of that node.
             reached = next(
                 (one.reached for one in self._links.values() if one.host != place.host), "127.0.0.1"
             )
@@ -78,7 +79,7 @@ class Meeting:
             self.members = [Member(*one) for one in json.loads(self._links[0].take())]
 
     def gather(self, value: bytes) -> list[bytes]:
-        """Return the values of all ranks, in their order."""
+        """Return the values of all ranks, in the order of ranks."""
         if self.rank:
             self._links[0].send(_DATA, value)
             return _unpacked(self._links[0].take())
@@ -102,24 +103,24 @@ class Meeting:
             self._links[0].ended.wait()
 
     def end(self) -> None:
-        """Part in peace: what the others' connections do from now on means nothing."""
+        """Close the meeting: connections that close from now on are not failures."""
         self._done = True
         for link in self._links.values():
             link.send(_BYE, b"")
 
     def fail(self, code: int) -> NoReturn:
-        """End all ranks with this exit code; whoever calls it has said why."""
+        """Stop all ranks with this exit status; the caller has already reported why."""
         self.dismiss(code)
         os._exit(code)
 
     def dismiss(self, code: int) -> None:
-        """Let all other ranks end with this exit code; this one is to follow at once."""
+        """Make all other ranks exit with this status; the caller must exit next."""
         self._done = True
         for link in self._links.values():
             link.send(_FAIL, bytes([code]))
 
     def _lost(self, rank: int, code: int | None) -> None:
-        """End this rank, as another one has failed and said so with its code, or is gone."""
+        """Exit this rank, because another rank has failed with this code or is lost."""
         if self._done:
             return
         self._done = True
@@ -130,12 +131,12 @@ class Meeting:
                 link.send(_FAIL, bytes([code if code is not None else 1]))
         if not spoken:
             if self.rank:
-                # Of those that have lost rank 0, one speaks first, and is heard.
+                # Of the ranks that lost rank 0, one reports first.
                 time.sleep(min(0.3 * (self.rank - 1), _TIME_TO_SPEAK))
             where = f" on {self.members[rank].host}" if hasattr(self, "members") else ""
             print(
-                f"rank {rank}{where} is gone: its process or its node has ended; "
-                "the same command goes on from the last checkpoint, if there is one",
+                f"rank {rank}{where} is lost: its process or its node failed; the same command resumes "
+                "from the last checkpoint, if there is one",
                 file=sys.stderr,
                 flush=True,
             )
@@ -145,7 +146,7 @@ class Meeting:
 
 
 class Link:
-    """A connection to another rank, which is read by a thread of its own for as long as it lasts."""
+    """A connection to another rank, read by its own thread."""
 
     def __init__(
         self, rank: int, host: str, connection: socket.socket, lost: Callable[[int, int | None], None]
@@ -158,14 +159,14 @@ class Link:
         self._sending = threading.Lock()
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A node that loses its power says nothing: after 10 s of silence it is asked, and given 15 s more.
+        # A node without power sends nothing: after 10 s of silence TCP probes it, for 15 s.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
         threading.Thread(target=self._read, daemon=True).start()
 
     def send(self, kind: bytes, value: bytes) -> None:
-        """Send a message; a rank that is gone is noticed by the thread that reads."""
+        """Send a message; the reading thread notices a lost rank."""
         try:
             with self._sending:
                 self._connection.sendall(_HEAD.pack(kind, len(value)))
@@ -174,7 +175,7 @@ class Link:
             pass
 
     def take(self) -> bytes:
-        """Return the next message; if the rank is gone, this process ends."""
+        """Return the next message; if the rank is lost, this process exits."""
         return self._came.get()
 
     def _read(self) -> None:
@@ -198,7 +199,7 @@ class Link:
 
 
 def _receive(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> dict[int, Link]:
-    """Listen until all ranks have come."""
+    """Accept connections until all ranks have joined."""
     links: dict[int, Link] = {}
     deadline = time.monotonic() + seconds
     with _listening(place) as listening:
@@ -232,7 +233,7 @@ def _listening(place: RankPlace) -> socket.socket:
 
 
 def _greeted(connection: socket.socket, place: RankPlace) -> tuple[int, str]:
-    """Return who has come, rank -1 for anybody who is not of this job."""
+    """Return rank and host of a new connection; rank -1 if it does not belong to this job."""
     try:
         connection.settimeout(_ANSWER_SECONDS)
         hello = _short(connection)
@@ -249,7 +250,7 @@ def _greeted(connection: socket.socket, place: RankPlace) -> tuple[int, str]:
 
 
 def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> Link:
-    """Look for rank 0 until it is there."""
+    """Try to connect to rank 0 until it answers."""
     deadline, pause = time.monotonic() + seconds, 0.05
     while time.monotonic() < deadline:
         for port in place.ports:
@@ -274,7 +275,7 @@ def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], N
 
 
 def _introduced(connection: socket.socket, place: RankPlace) -> bool:
-    """Tell whether rank 0 of this job is at the other end, and has taken this rank for one of its own."""
+    """Return whether the other end is rank 0 of this job and has accepted this rank."""
     said = {"run": place.run, "rank": place.rank, "size": place.size, "host": place.host}
     hello = json.dumps({**said, "nonce": os.urandom(16).hex()}).encode()
     _send(connection, hello)
@@ -287,7 +288,7 @@ def _introduced(connection: socket.socket, place: RankPlace) -> bool:
 
 
 def _parts(place: RankPlace, who: bytes, nonce: str, hello: bytes) -> tuple[bytes, ...]:
-    """Return the secret, and what is proved by it: who says it, and the random values of both ends."""
+    """Return the secret and the parts of a proof: the sender, and the random values of both ends."""
     return place.secret, who, nonce.encode(), hello
 
 
@@ -315,7 +316,7 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
     while len(parts) < length:
         came = connection.recv(min(1 << 20, length - len(parts)))
         if not came:
-            raise OSError("the connection has ended")
+            raise OSError("the connection was closed")
         parts += came
     return bytes(parts)
 

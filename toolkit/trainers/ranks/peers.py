@@ -1,4 +1,4 @@
-"""Where the other ranks of a job are, told by the launcher's variables alone: no MPI, no PMI, no file."""
+"""Find the other ranks of a job from the launcher's variables alone: no MPI, no PMI, no file."""
 
 import os
 import re
@@ -18,9 +18,9 @@ _STARTED = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "HO
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """This rank's place in a job; ``run`` names this run of the job and no other.
+    """This rank's place in a job; ``run`` identifies this run of the job.
 
-    ``hosts`` are the addresses or names at which rank 0 may be reached, the likeliest first.
+    ``hosts`` are possible addresses or names of rank 0, the likeliest first.
     """
 
     run: str
@@ -29,13 +29,13 @@ class RankPlace:
     host: str
     hosts: tuple[str, ...]
     secret: bytes
-    """What only ranks of this job know."""
+    """The secret that only ranks of this job know."""
     listens: str = ""
-    """The address at which rank 0 waits for the others; empty for all of its node."""
+    """The address at which rank 0 listens; empty for all addresses of its node."""
 
     @property
     def ports(self) -> list[int]:
-        """Return the ports at which rank 0 may be, the likeliest first."""
+        """Return the possible ports of rank 0, the likeliest first."""
         return rendezvous.ports_of(self.run)
 
 
@@ -43,7 +43,7 @@ def find_place(environment: Mapping[str, str], strategy: str) -> RankPlace:
     """Return the place of this process.
 
     Raises:
-        Trouble: if nothing says how many ranks there are, or where the first one is.
+        Trouble: if the number of ranks or the place of the first rank is unknown.
     """
     if not any(environment.get(name) for name in _STARTED):
         raise Trouble(
@@ -70,7 +70,7 @@ def find_place(environment: Mapping[str, str], strategy: str) -> RankPlace:
 
 
 def _alone(environment: Mapping[str, str], size: int) -> bool:
-    """Tell whether all ranks are on this node."""
+    """Return whether all ranks are on this node."""
     nodes = environment.get("SLURM_JOB_NODELIST" if _by_mpirun(environment) else "SLURM_STEP_NODELIST", "")
     counts = (environment.get(name) for name in _LOCAL_SIZE)
     here = size == 1 or str(size) in counts or nodes == environment.get("SLURMD_NODENAME", "-")
@@ -78,11 +78,11 @@ def _alone(environment: Mapping[str, str], size: int) -> bool:
 
 
 def _run(environment: Mapping[str, str]) -> str:
-    """Return a name that all ranks of this run have in common, and no other job on these nodes."""
+    """Return a name that all ranks of this run share, and no other job on these nodes."""
     slurm = ("CLUSTER_NAME", "JOB_ID", "STEP_ID", "RESTART_COUNT")
     names = [*(f"SLURM_{name}" for name in slurm), "PMIX_NAMESPACE"]
     if _by_mpirun(environment):
-        # Each daemon of mpirun may be a step of its own, or none.
+        # Each daemon of mpirun may be a separate step, or none.
         names.remove("SLURM_STEP_ID")
     return "/".join([str(os.getuid()), *(environment.get(name, "") for name in names)])
 
@@ -109,5 +109,5 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
     if first == environment.get("SLURMD_NODENAME"):
         return (_LOOPBACK,)
     caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
-    # Where srun was called: in a batch script the first node, and known without any name service.
+    # The node where srun was called: in a batch script the first node, known without a name service.
     return (first, *([caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []))

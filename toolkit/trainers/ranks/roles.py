@@ -1,4 +1,4 @@
-"""What each task of a job with parameter servers is."""
+"""The roles of the tasks of a job with parameter servers."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ Kind = Literal["chief", "ps", "worker"]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a task is in TensorFlow's words, and which of its kind; the chief coordinates."""
+    """TensorFlow's name for a task's role and its number within the role; the chief coordinates."""
 
     kind: Kind
     number: int
@@ -19,8 +19,8 @@ class Role:
 def roles(tasks: int, servers: int = 0) -> list[Role]:
     """Return the role of each task: a coordinator, then the servers, then the workers.
 
-    Where no number of servers is given it is a quarter of the tasks, as a server that sends and receives
-    the whole model has work for about three workers.
+    By default a quarter of the tasks are servers: a server that sends and receives the whole model serves
+    about three workers.
 
     Raises:
         Trouble: if there are too few tasks.
@@ -30,8 +30,8 @@ def roles(tasks: int, servers: int = 0) -> list[Role]:
     """
     if tasks < 3:
         raise Trouble(
-            f"--strategy ps needs 3 tasks at least, a coordinator, a server and a worker; "
-            f"there {'are' if tasks > 1 else 'is'} {tasks}"
+            "--strategy ps needs at least 3 tasks, a coordinator, a server and a worker; there "
+            f"{'are' if tasks > 1 else 'is'} {tasks}"
         )
     servers = servers or max(1, tasks // 4)
     if servers > tasks - 2:

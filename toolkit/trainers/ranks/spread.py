@@ -1,4 +1,4 @@
-"""What a person can say of a strategy beyond its name."""
+"""The options of a strategy beyond its name."""
 
 import argparse
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True)
 class RankSpread:
-    """``devices`` and ``servers`` are 0 where the strategy is to choose, ``ksteps`` is -1 for all steps."""
+    """With 0 for ``devices`` or ``servers`` the strategy chooses; ``ksteps`` -1 means all steps."""
 
     devices: int = 0
     servers: int = 0
@@ -29,7 +29,7 @@ class RankSpread:
         add = parser.add_argument_group("how it is distributed").add_argument
         text = "mirrored, hybrid: devices of a rank; all its GPUs, or without any so many parts of its CPU"
         add("--devices", type=count, default=0, metavar="N", help=text)
-        text = "ps: how many of the tasks keep the model's variables; else a quarter of them"
+        text = "ps: how many of the tasks keep the model's variables; default: a quarter"
         add("--servers", type=count, default=0, metavar="N", help=text)
         add("--sync", action="store_true", help="ps: all workers' gradients are averaged before each update")
         text = (
@@ -39,11 +39,11 @@ class RankSpread:
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> Self:
-        """Take what belongs here out of the options."""
+        """Return these options from the parsed options."""
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def misplaced(self, strategy: str) -> str:
-        """Return a sentence about what was said that is not for this strategy; empty if all is."""
+        """Return a sentence about an option that is not for this strategy; empty if there is none."""
         for name, strategies in _FOR.items():
             if getattr(self, name) != getattr(PLAIN, name) and strategy not in strategies:
                 return f"--{name} is for --strategy {' or '.join(strategies)}, and not for {strategy}"

@@ -1,4 +1,4 @@
-"""What Horovod is told about its messages: options of the command line that it takes from the environment."""
+"""Horovod's message settings: command-line options that it reads from the environment."""
 
 import argparse
 from collections.abc import MutableMapping
@@ -14,7 +14,7 @@ USERS = ("horovod", "hybrid")
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """``timeline`` and ``autotune`` are files that it writes; sizes are MiB and times ms."""
+    """``timeline`` and ``autotune`` are files that Horovod writes; sizes are in MiB and times in ms."""
 
     timeline: Path | None = None
     autotune: Path | None = None
@@ -25,13 +25,13 @@ class Tuning:
     def add_options(parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument_group("Horovod's messages").add_argument
         add(
-            "--timeline", type=Path, metavar="FILE", help="what each message waited for, for chrome://tracing"
+            "--timeline", type=Path, metavar="FILE", help="how long each message waited, for chrome://tracing"
         )
         add(
             "--autotune",
             type=Path,
             metavar="FILE",
-            help="let Horovod find fusion and cycle by trial; what it tried is written there",
+            help="let Horovod find fusion and cycle by trial, and log the trials there",
         )
         add(
             "--fusion-mb",
@@ -48,7 +48,7 @@ class Tuning:
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> "Tuning":
-        """Take what belongs here out of the options."""
+        """Return these options from the parsed options."""
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def told(self) -> dict[str, str]:
@@ -68,9 +68,9 @@ class Tuning:
     def apply(
         self, strategy: str, environment: MutableMapping[str, str], usual: "Tuning | None" = None
     ) -> Trouble | None:
-        """Set the variables; return what is wrong with them.
+        """Set the variables; return a fault if they are wrong.
 
-        ``usual`` is set where neither this nor the environment says anything, unless Horovod tunes itself.
+        ``usual`` applies if neither the options nor the environment set a value, unless Horovod tunes itself.
         """
         told = self.told()
         if told and strategy not in USERS:
@@ -78,7 +78,7 @@ class Tuning:
             return Trouble(f"{options} are for Horovod: use --strategy {' or '.join(USERS)}")
         for file in (self.timeline, self.autotune):
             if file and not file.absolute().parent.is_dir():
-                return Trouble(f"{file}: there is no folder for it; make it first")
+                return Trouble(f"{file}: its folder does not exist; create it first")
         environment.update(told)
         if usual and strategy in USERS and "HOROVOD_AUTOTUNE" not in environment:
             for name, value in usual.told().items():
@@ -89,10 +89,10 @@ class Tuning:
 UNTUNED = Tuning()
 
 LARGE = Tuning(fusion_mb=8, cycle_ms=5)
-"""For models of many megabytes whose steps take long, on processors.
+"""Settings for models of many megabytes with long steps, on CPUs.
 
-Horovod's thread computes on the cores of its rank. Looking seldom leaves them to the model; messages of this
-size stay in the cache while they are put together, added up and taken apart. Measured with ResNet50 on two
-ranks of one core each, in turns with two that run alone: 0.92 of their speed with Horovod's 128 MiB and
-0.1 ms, 0.95 with 5 ms, 0.96 with 8 MiB, 0.97 with both; 2 MiB was as good as 8, and 32 no better than 128.
+Horovod's thread computes on the cores of its rank. A long cycle leaves them to the model; messages of this
+size stay in the cache while they are packed, summed and unpacked. Measured with ResNet50 on two ranks of one
+core each, alternating with two independent trainings: 0.92 of their speed with Horovod's 128 MiB and 0.1 ms,
+0.95 with 5 ms, 0.96 with 8 MiB, 0.97 with both; 2 MiB was as good as 8, and 32 no better than 128.
 """

@@ -1,4 +1,4 @@
-"""All ranks of a training: what a way to distribute it has to do, and the choice between them.
+"""The interface of a way to distribute a training over ranks, and the choice between them.
 
 A rank is a process. It computes on one or several devices; a step takes a batch for each device of each rank.
 """
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Step = Callable[..., "tuple[tf.Tensor, tf.Tensor]"]
-"""What one device does with a batch: it returns the sums of the loss and of the right answers."""
+"""One device's work on a batch: it returns the sums of the loss and of the right answers."""
 
 WAIT_TO_BE_ENDED = 20.0
-"""Seconds that a rank waits for the one that failed to speak and to end the job."""
+"""Seconds that a rank waits for the failed rank to report and to stop the job."""
 
 _MODULES = {
     "single": ("single", "Single"),
@@ -43,9 +43,9 @@ STRATEGIES = tuple(_MODULES)
 
 
 class World(Protocol):
-    """All ranks of a training, this one's place among them, and how they work together.
+    """All ranks of a training, this rank's place among them, and how they work together.
 
-    What is not said by a strategy is that of one process with one device.
+    The defaults are right for one process with one device.
     """
 
     rank: int
@@ -55,34 +55,35 @@ class World(Protocol):
     nodes: int
     versions: dict[str, str]
     devices: int = 1
-    """How many devices this rank computes on: it is dealt a batch for each."""
+    """The number of devices of this rank; it is assigned a batch for each."""
 
     wanted: int = 1
-    """How many devices of the node it has to see: 0 for all GPUs that are there, or so many; without GPUs so
-    many parts of the CPU."""
+    """The number of devices that it must see on the node: 0 for all GPUs, or this many; without GPUs this
+    many parts of the CPU.
+    """
 
     @property
     def width(self) -> int:
-        """How many batches all ranks take in a step."""
+        """The number of batches that all ranks take in a step."""
         return self.size * self.devices
 
     @property
     def alone(self) -> bool:
-        """Tell whether there is no other process to be ended with this one."""
+        """Whether no other process must be stopped with this one."""
         return self.size == 1
 
     @property
     def averaged(self) -> int:
-        """How many batches go into one update of the model; the learning rate follows it."""
+        """The number of batches in one update of the model; the learning rate depends on it."""
         return self.width
 
     @property
     def summed(self) -> int:
-        """By how many devices' gradients the optimizer adds up where it should take the mean."""
+        """The number of devices whose gradients the optimizer sums up, where it should take the mean."""
         return 1
 
     def begin(self) -> None:
-        """Begin to compute, on the devices that were prepared; the first that TensorFlow is asked for."""
+        """Start computing on the prepared devices; the first call to TensorFlow."""
 
     def scope(self) -> "contextlib.AbstractContextManager[Any]":
         """Return the context in which the model and the optimizer are made."""
@@ -95,32 +96,33 @@ class World(Protocol):
         return optimizer
 
     def share_moments(self, layer: "tf.keras.layers.BatchNormalization") -> None:
-        """Let a layer normalise by the mean and variance over the batches of all devices."""
+        """Make a layer normalise by the mean and variance over the batches of all devices."""
 
     def steered(self, steer: "Steer | None", optimizer: "tf.keras.optimizers.Optimizer") -> "Steer | None":
-        """Return what sets the rate within each step; ``None`` if nothing does, or this world sees to it."""
+        """Return what sets the rate in each step; ``None`` if it is constant or this world sets it."""
         return steer
 
     def feed(self, data: "Data") -> "Feed":
-        """Return how the samples come to the step."""
+        """Return how the samples reach the step."""
         from toolkit.trainers.data.feed import feed
 
         return feed(data)
 
     def compile(self, train: Callable[..., Any], signature: Sequence[Any], width: int) -> Callable[..., Any]:
-        """Return what trains a portion of steps as one call; see :mod:`toolkit.trainers.training.loop`.
+        """Return a function that trains a portion of steps as one call; see
+        :mod:`toolkit.trainers.training.loop`.
 
-        ``width`` is how many samples all steps have but the last, odd one.
+        ``width`` is the number of samples of all steps but the last, smaller one.
         """
         import tensorflow as tf
 
         compiled: Callable[..., Any] = tf.function(train, input_signature=signature)
-        # Tracing makes the optimizer's variables too, so that they are there to be broadcast.
+        # Tracing creates the optimizer's variables too, so that they can be broadcast.
         compiled.get_concrete_function()  # type: ignore[attr-defined]
         return compiled
 
     def compile_score(self, score: Step) -> Callable[..., Any]:
-        """Return what scores a batch, which every rank does as often as it likes."""
+        """Return a function that scores a batch; ranks may call it any number of times."""
         import tensorflow as tf
 
         compiled: Callable[..., Any] = tf.function(score, reduce_retracing=True)
@@ -134,12 +136,12 @@ class World(Protocol):
         """Give every rank the values of rank 0."""
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        """Return the value of a variable, which one rank may ask for alone."""
+        """Return the value of a variable; one rank may call it alone."""
         value: numpy.ndarray = variable.numpy()
         return value
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:
-        """Give a variable a value on this rank's devices, which one rank may do alone."""
+        """Set a variable on this rank's devices; one rank may call it alone."""
         variable.assign(value)
 
     def total(self, values: Sequence[float]) -> list[float]:
@@ -151,19 +153,19 @@ class World(Protocol):
         return value
 
     def agree(self, trouble: Trouble | None) -> None:
-        """Come together; if any rank is in trouble the whole job ends, and each trouble is told once."""
+        """Wait for all ranks; if any rank has a fault, report each fault once and stop the job."""
         if trouble:
             raise trouble
 
     def failing(self, error: Exception) -> None:
-        """Look at an error that nobody expected; it does not return if another rank is to tell of it."""
+        """Handle an unexpected error; do not return if another rank reports it."""
 
     def leave(self, code: int) -> NoReturn:
-        """End this rank at the same moment as all others, which call this too."""
+        """Exit this rank at the same moment as all others, which call this too."""
         sys.exit(code)
 
     def abort(self, code: int) -> NoReturn:
-        """End all ranks at once, this one included."""
+        """Stop all ranks at once, this one included."""
         os._exit(code)
 
 
@@ -171,7 +173,7 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
     """Join the ranks of this job.
 
     Raises:
-        Trouble: if they cannot be joined, or are not those that were started.
+        Trouble: if they cannot be joined, or their number differs from what was started.
     """
     if wrong := spread.misplaced(strategy):
         complain_once(wrong)
@@ -181,9 +183,9 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
 
 
 def complain_once(message: str) -> NoReturn:
-    """Refuse to train in processes that do not know of each other; only the first one speaks."""
+    """Refuse to train in processes that are not connected; only the first one prints the message."""
     if started_rank(os.environ) == 0:
         raise Trouble(message)
-    # A launcher ends all ranks with the first one that fails; that one must have spoken by then.
+    # A launcher stops all ranks at the first failure, so rank 0 must have printed it by then.
     time.sleep(WAIT_TO_BE_ENDED)
     os._exit(2)

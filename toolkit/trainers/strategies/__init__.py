@@ -1,1 +1,3 @@
-"""Ways to distribute a training, one a module; :mod:`toolkit.trainers.ranks.world` says what each does."""
+"""Ways to distribute a training, one in each module; :mod:`toolkit.trainers.ranks.world` defines their
+interface.
+"""

@@ -24,12 +24,12 @@ class Horovod(World):
     """Ranks that average their gradients by Horovod, over MPI or Gloo as the launcher set it up."""
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
-        # The default of 1 ms is most of what the allreduce of a small network takes; 0.1 ms is what a
-        # message takes. Whoever sets it knows better; autotune leaves alone what is set.
+        # Horovod's default of 1 ms dominates the allreduce of a small network; 0.1 ms is the time of a
+        # message. A value that is already set is kept; autotune only changes unset values.
         if "HOROVOD_AUTOTUNE" not in os.environ:
             os.environ.setdefault("HOROVOD_CYCLE_TIME", "0.1")
-        # Horovod's thread waits for messages by asking for them; where a rank has few cores, that takes
-        # the core from the computation. Measured, 2 ranks on 2 busy cores: 2 to 5 times the images/s.
+        # Horovod's thread polls for messages; if a rank has few cores, that takes the core from the
+        # computation. Measured, 2 ranks on 2 busy cores: 2 to 5 times the images/s.
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         try:
             import horovod
@@ -77,7 +77,7 @@ class Horovod(World):
     def tell(self, value: T) -> T:
         from horovod.tensorflow import broadcast_object
 
-        # Without a name it is that of the type, which is not the same on all ranks.
+        # Without a name Horovod uses the type's name, which is not the same on all ranks.
         told: T = broadcast_object(value, root_rank=0, name="tell")
         return told
 
@@ -94,20 +94,21 @@ class Horovod(World):
             return
         if trouble and everyone.index(told) == self.rank:
             raise trouble
-        # A lower rank says the same, or this one is well: the one that speaks ends the job for all.
+        # A lower rank has the same fault, or this rank has none: the rank that reports stops the job for all.
         time.sleep(WAIT_TO_BE_ENDED)
         self.abort(1)
 
     def leave(self, code: int) -> NoReturn:
-        # srun and mpirun end the others with the first rank that fails, and srun then reports the signal and
-        # not the code. So no rank goes before all have come here, and none is slowed by Python's end.
-        # The first that shuts Horovod down ends MPI for all: one that still writes could not even abort then.
+        # srun and mpirun stop the others at the first rank that fails, and srun then reports the signal and
+        # not the status. So no rank exits before all have arrived here, and Python's slow exit delays none.
+        # The first rank that shuts Horovod down ends MPI for all; a rank that still writes could not even
+        # abort then.
         self.total([0.0])
         self._hvd.shutdown()
         os._exit(code)
 
     def abort(self, code: int) -> NoReturn:
-        # Without mpi4py, or under Gloo, the launcher ends the others for this one's exit status.
+        # Without mpi4py, or under Gloo, the launcher stops the others because of this exit status.
         with contextlib.suppress(ImportError):
             if self._hvd.mpi_enabled():
                 _mpi().COMM_WORLD.Abort(code)
@@ -115,9 +116,10 @@ class Horovod(World):
 
 
 def split_world(size: int, started: int) -> str:
-    """Say that there are several worlds, each of which would train all and write over the others' output.
+    """Return an error if MPI has several worlds, each of which would train alone and overwrite the others'
+    output.
 
-    A world that is larger than what was started is none: a variable is then that of another launcher.
+    A world larger than what was started is correct: the variable is then another launcher's.
     """
     each = "every rank is alone" if size == 1 else f"the job has come apart into worlds of {size}"
     return (
@@ -126,16 +128,16 @@ def split_world(size: int, started: int) -> str:
 
 
 def separated(error: Exception) -> bool:
-    """Tell whether it says that another rank is gone; Horovod has several errors for that, of TensorFlow's.
+    """Return whether an error means a lost rank; Horovod raises several of TensorFlow's errors for it.
 
-    Those for tensors that do not match are of other classes, and faults of a trainer.
+    Errors for tensors that do not match have other classes, and are faults of a trainer.
     """
     kinds = {"UnknownError", "AbortedError", "CancelledError", "HorovodInternalError"}
     return type(error).__name__ in kinds and "Horovod" in str(error)
 
 
 def _mpi() -> "ModuleType":
-    """Return mpi4py's MPI as a guest of the MPI that Horovod started and will end."""
+    """Return mpi4py's MPI, which uses the MPI that Horovod started and will end."""
     import mpi4py
 
     mpi4py.rc.initialize = False

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Hybrid(Horovod, Replicas):
-    """A rank of Horovod that is mirrored on its devices: one message a rank goes over the network."""
+    """A Horovod rank that is mirrored on its devices: it sends one message a rank over the network."""
 
     def __init__(self, spread: RankSpread = PLAIN) -> None:
         super().__init__(spread)
@@ -28,16 +28,16 @@ class Hybrid(Horovod, Replicas):
     def distribute(
         self, optimizer: "tf.keras.optimizers.Optimizer", compression: str = "none"
     ) -> "tf.keras.optimizers.Optimizer":
-        # That of horovod.tensorflow.keras takes no tensors within a graph.
+        # The optimizer of horovod.tensorflow.keras accepts no tensors within a graph.
         from horovod.tensorflow import allreduce
 
         return between(optimizer, allreduce)
 
 
 def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class that is made here
-    """Return the optimizer with its devices' sums of gradients averaged by ``allreduce`` among the ranks.
+    """Return the optimizer with its devices' gradient sums averaged by ``allreduce`` among the ranks.
 
-    It is asked once, for the first device, and not once a device.
+    The allreduce runs once, for the first device, and not once for each device.
     """
     base = type(optimizer)
 
@@ -57,7 +57,7 @@ def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class
 
 
 def total(strategy: Any, gradient: Any) -> Any:  # noqa: ANN401
-    """Return the sum of the devices' gradients on the first of them, from which NCCL takes it to the others.
+    """Return the sum of the devices' gradients on the first device, from which NCCL sends it.
 
     ``strategy.reduce`` leaves it on the host.
     """

@@ -1,4 +1,4 @@
-"""Ranks that find each other without MPI, by :mod:`toolkit.trainers.ranks.meeting`."""
+"""Worlds of ranks that find each other without MPI, by :mod:`toolkit.trainers.ranks.meeting`."""
 
 import io
 import json
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIME_TO_NOTICE = 2.0
-"""Seconds."""
+"""Seconds to wait until the meeting notices a lost rank."""
 
 
 class Met(World):
-    """Ranks that have met."""
+    """Ranks that are connected by a meeting."""
 
     def __init__(self, strategy: str) -> None:
-        """Meet.
+        """Connect to the other ranks.
 
         Raises:
             Trouble: if this rank cannot know its peers, or does not find them.
@@ -42,12 +42,12 @@ class Met(World):
         self.local_rank = hosts[: self.rank].count(place.host)
         self.local_size, self.nodes = hosts.count(place.host), len(set(hosts))
         self.versions = {}
-        # What is set for the world outside is not for these nodes: gRPC would ask the proxy for them.
+        # Proxy settings are for other networks: gRPC would ask the proxy for these nodes.
         addresses = ",".join({one.address for one in self.members})
         os.environ["no_grpc_proxy"] = addresses  # noqa: SIM112 - gRPC's own name
 
     def refuse(self, trouble: Trouble) -> NoReturn:
-        """End all ranks for a trouble that each of them has found; rank 0 tells it."""
+        """Stop all ranks for a fault that each of them has found; rank 0 reports it."""
         if self.rank:
             time.sleep(WAIT_TO_BE_ENDED)
             os._exit(trouble.code)
@@ -55,7 +55,8 @@ class Met(World):
         raise trouble
 
     def failing(self, error: Exception) -> None:
-        # TensorFlow may notice that a rank is gone before the meeting does, which tells it and ends this.
+        # TensorFlow may notice a lost rank before the meeting does; the meeting reports it and stops this
+        # rank.
         if type(error).__module__.startswith("tensorflow") and self.meeting.over.wait(_TIME_TO_NOTICE):
             time.sleep(WAIT_TO_BE_ENDED)
 
@@ -72,7 +73,7 @@ class Met(World):
         return [sum(column) for column in zip(*every, strict=True)]
 
     def tell(self, value: T) -> T:
-        # Not pickled without a look when it is read: see loaded().
+        # Reading it back is restricted: see loaded().
         told: T = loaded(self.meeting.told(pickle.dumps(value) if self.rank == 0 else b""))
         return told
 
@@ -83,12 +84,12 @@ class Met(World):
             return
         if trouble and everyone.index(told) == self.rank:
             raise trouble
-        # A lower rank says the same, or this one is well: the one that speaks ends the job for all.
+        # A lower rank has the same fault, or this rank has none: the rank that reports stops the job for all.
         time.sleep(WAIT_TO_BE_ENDED)
         self.abort(1)
 
     def leave(self, code: int) -> NoReturn:
-        # No rank goes before all have come here: TensorFlow's servers end those that miss one of them.
+        # No rank exits before all have arrived here: TensorFlow's servers stop ranks that lose another one.
         self.meeting.gather(b"")
         self.meeting.end()
         sys.stdout.flush()
@@ -100,9 +101,9 @@ class Met(World):
 
 
 class _Loader(pickle.Unpickler):
-    """Reads values, and of classes only the data classes of these trainers.
+    """Unpickles values, and of classes only the data classes of these trainers.
 
-    Pickle would call any function for whoever can speak to this port.
+    Plain pickle would call any function for any process that can reach this port.
     """
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - of pickle
@@ -114,7 +115,7 @@ class _Loader(pickle.Unpickler):
 
 
 def loaded(value: bytes) -> Any:  # noqa: ANN401 - what another rank told
-    """Return what a rank packed by ``pickle``."""
+    """Return a value that a rank packed by ``pickle``."""
     return _Loader(io.BytesIO(value)).load()
 
 
@@ -129,7 +130,7 @@ def packed(arrays: "Sequence[Any]") -> bytes:
 
 
 def unpacked(value: bytes) -> "list[Any]":
-    """Return the arrays again."""
+    """Return the arrays from bytes."""
     import numpy as np
 
     stream, arrays = io.BytesIO(value), []

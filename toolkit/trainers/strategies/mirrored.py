@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Replicas(World):
-    """A rank that computes by one of TensorFlow's strategies; see ``tf.distribute``.
+    """A rank that computes by a strategy of ``tf.distribute``.
 
-    Its optimizers add up the gradients of all devices; so each device divides its loss by their number.
+    Its optimizers sum the gradients of all devices, so each device divides its loss by their number.
     """
 
     strategy: "tf.distribute.Strategy"
@@ -38,7 +38,7 @@ class Replicas(World):
         own = self.devices
 
         def one() -> "tuple[tf.Tensor, tf.Tensor]":
-            # Ranks come one after the other, each with all its devices.
+            # Ranks follow one another, each with all its devices.
             number = tf.distribute.get_replica_context().replica_id_in_sync_group % own
             return step(*part(number, own, inputs, classes))
 
@@ -48,7 +48,7 @@ class Replicas(World):
 
 
 class Mirrored(Replicas):
-    """The only rank there is, on all devices that it sees."""
+    """The only rank, on all devices that it sees."""
 
     rank = local_rank = 0
     size = local_size = nodes = 1
@@ -68,7 +68,7 @@ class Mirrored(Replicas):
 
 
 def mirror() -> "tf.distribute.MirroredStrategy":
-    """Return the strategy for all devices that this process may use: its GPUs, else the parts of its CPU."""
+    """Return the strategy for all devices that this process may use: its GPUs, or else parts of its CPU."""
     import tensorflow as tf
 
     for kind in ("GPU", "CPU"):
@@ -81,7 +81,7 @@ def mirror() -> "tf.distribute.MirroredStrategy":
 def part(
     number: "tf.Tensor", devices: int, inputs: "tf.Tensor", classes: "tf.Tensor"
 ) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Return the samples of a device in a row that was dealt to several: the first have one more, if any."""
+    """Return one device's samples from a row for several devices; the first devices have one more, if any."""
     import tensorflow as tf
 
     each, more = tf.shape(classes)[0] // devices, tf.shape(classes)[0] % devices

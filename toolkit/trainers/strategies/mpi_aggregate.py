@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FOREVER = 1 << 62
-"""More steps than a training has."""
+"""More steps than any training has."""
 
 
 class MpiAggregate(World):
@@ -85,7 +85,7 @@ class MpiAggregate(World):
 
         aggregate.barrier()
         aggregate.finalize()
-        # srun takes a rank that ends without it for one that has failed.
+        # srun reports a rank that exits without finalising MPI as failed.
         MPI.Finalize()
         os._exit(code)
 
@@ -97,7 +97,7 @@ class MpiAggregate(World):
 
 
 def averaging(optimizer: Any, average: Any) -> Any:  # noqa: ANN401 - of a class that is made here
-    """Return the optimizer, a legacy one, with ``minimize`` using what ``average`` makes of its gradients."""
+    """Return the legacy optimizer with a ``minimize`` that uses gradients averaged by ``average``."""
     base = type(optimizer)
     compute = base._compute_gradients  # noqa: SLF001 - as Horovod does it; others have none, and fail here
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MultiWorker(Met, Replicas):
-    """A rank of ``tf.distribute.MultiWorkerMirroredStrategy``; one alone on its node takes all its GPUs."""
+    """A rank of ``tf.distribute.MultiWorkerMirroredStrategy``; a rank alone on its node uses all its GPUs."""
 
     wanted = 0
 
@@ -43,7 +43,8 @@ class MultiWorker(Met, Replicas):
     def compile_score(self, score: Step) -> Callable[..., Any]:
         import tensorflow as tf
 
-        # As a replica: outside of one, a moving average is the mean over all ranks, who would have to come.
+        # Run as a replica: outside, a moving average is a mean over all ranks, which would all have to call
+        # it.
         def one(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
             loss, right = self.strategy.run(score, (inputs, classes))
             local = self.strategy.experimental_local_results
@@ -53,7 +54,7 @@ class MultiWorker(Met, Replicas):
         return compiled
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        # That of this rank, for the same reason.
+        # This rank's own value, for the same reason.
         return own_value(variable)
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:
@@ -68,8 +69,8 @@ def own_value(variable: "tf.Variable") -> "numpy.ndarray":
 
 
 def reserve() -> socket.socket:
-    """Return a socket that holds a free port for the server of TensorFlow that is to open it."""
-    # Both may have it because both say so, and connections come to the one that listens.
+    """Return a socket that reserves a free port until TensorFlow's server opens it."""
+    # Both sockets allow reuse, and connections reach the one that listens.
     os.environ["TF_GRPC_REUSE_PORT"] = "1"
     own = socket.socket(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET)
     own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

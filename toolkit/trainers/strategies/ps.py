@@ -1,4 +1,4 @@
-"""Workers that fetch the model from parameter servers, and bring back gradients, over gRPC."""
+"""Workers that fetch the model from parameter servers and return gradients, over gRPC."""
 
 import itertools
 import json
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIECES = 8
-"""Into how many a worker's part of a slice is cut, so that a fast one can take more than a slow one."""
+"""Number of parts of a worker's slice, so that a fast worker can take more than a slow one."""
 
 
 class ParameterServers(Met):
-    """Rank 0 coordinates, and alone comes out of ``begin``; the others serve it until it ends."""
+    """Rank 0 coordinates, and only rank 0 returns from ``begin``; the others serve until it exits."""
 
     alone = False
 
@@ -42,7 +42,7 @@ class ParameterServers(Met):
         self._serving = False
         self._accumulated: list[tuple[tf.Variable, tf.Variable]] = []
         self._steer: Steer | None = None
-        # Which of a node's GPUs would be a worker's has been tried nowhere.
+        # Which of a node's GPUs a worker would use has not been tested.
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
         try:
             self._roles = roles(self.size, spread.servers)
@@ -62,7 +62,7 @@ class ParameterServers(Met):
         self.meeting.gather(b"")
         import tensorflow as tf
 
-        # TensorFlow takes what is traced before it is sent to the workers for something that never is.
+        # Traced before it is sent to the workers, or TensorFlow would report a function that is never traced.
         logging.getLogger("tensorflow").addFilter(
             lambda one: "ClusterCoordinator.schedule" not in str(one.msg)
         )
@@ -78,10 +78,10 @@ class ParameterServers(Met):
     def _serve(self, described: dict[str, list[str]], role: Role) -> NoReturn:
         import tensorflow as tf
 
-        # The coordinator is asked to stop, and ends this.
+        # The coordinator receives the request to stop, and stops this rank.
         for number in (signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
-        # With fewer, calls of several workers that wait for each other can take all threads.
+        # With fewer threads, calls of several workers that wait for each other can block all threads.
         config = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=tf.config.threading.get_intra_op_parallelism_threads(),
             inter_op_parallelism_threads=self.size + 1,
@@ -96,7 +96,7 @@ class ParameterServers(Met):
 
     @property
     def averaged(self) -> int:
-        # Each worker's gradients are an update by themselves, unless they wait for each other.
+        # Each worker's gradients are a separate update, unless the workers wait for each other.
         return self.width if self._spread.sync else 1
 
     def scope(self) -> "contextlib.AbstractContextManager[Any]":
@@ -118,12 +118,13 @@ class ParameterServers(Met):
     def steered(self, steer: "Steer | None", optimizer: "tf.keras.optimizers.Optimizer") -> "Steer | None":
         if not self._spread.sync:
             return steer
-        # The rate changes once for all workers: the second one would find no change to correct momentum by.
+        # The rate changes once for all workers: the second worker would find no change to correct momentum
+        # by.
         self._steer = steer
         return None
 
     def _accumulate(self, pairs: Any) -> None:  # noqa: ANN401 - of an optimizer
-        """Add a worker's gradients to variables that lie beside the model's, on its servers."""
+        """Add a worker's gradients to variables beside the model's, on its servers."""
         import tensorflow as tf
 
         pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
@@ -158,7 +159,7 @@ class ParameterServers(Met):
         return self._in_step(work, tf.function(update)) if self._spread.sync else self._on_their_own(work)
 
     def _in_step(self, work: Callable[..., Any], update: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what makes steps in which the workers wait for each other."""
+        """Return a function that makes steps in which the workers wait for each other."""
         import tensorflow as tf
 
         def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
@@ -178,7 +179,7 @@ class ParameterServers(Met):
         return run
 
     def _on_their_own(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what makes steps in which each worker takes the model as it is, and updates it at once."""
+        """Return a function that makes steps in which each worker updates the model at once."""
 
         def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
             cuts = sorted({steps * piece // _PIECES for piece in range(_PIECES + 1)})

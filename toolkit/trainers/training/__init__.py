@@ -1,1 +1,1 @@
-"""One run of a trainer: its epochs, what it keeps, what it writes down, and what it is stopped by."""
+"""One run of a trainer: its epochs, its checkpoints, its metrics, and what stops it."""

@@ -1,6 +1,6 @@
-"""The usual way to measure speed: some steps to warm up, then the same number of steps many times.
+"""Measure speed in the usual way: some steps to warm up, then the same number of steps many times.
 
-No accuracy comes of it and nothing is saved but the metrics; see ``docs/metrics.md``.
+It computes no accuracy and saves only the metrics; see ``docs/metrics.md``.
 """
 
 import argparse
@@ -35,13 +35,19 @@ class Protocol:
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument_group("how it is measured").add_argument
         add("--warm-up", type=count, default=self.warm_up, metavar="N", help="steps that are not timed")
-        add("--steps", type=count, default=self.steps, metavar="N", help="steps that are timed at once")
-        add("--iterations", type=count, default=self.iterations, metavar="N", help="how often that is done")
+        add("--steps", type=count, default=self.steps, metavar="N", help="steps that are timed together")
+        add(
+            "--iterations",
+            type=count,
+            default=self.iterations,
+            metavar="N",
+            help="how many times that is done",
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Images a second of all devices together: the median of all iterations, the least and the most."""
+    """Images a second of all devices together: the median of all iterations, the minimum and the maximum."""
 
     median: float
     least: float
@@ -55,20 +61,20 @@ class Speed:
         return cls(statistics.median(rates), min(rates), max(rates), deviation)
 
     def sentence(self, devices: int) -> str:
-        """Say it for all devices together and, where there are several, for each."""
+        """Return the speed of all devices together and, if there are several, of each."""
         total = f"{self.median:,.1f} images/s (± {self.deviation:.1f}; {self.least:,.1f} to {self.most:,.1f})"
         return total + f", {self.median / devices:,.1f} on each of {devices} devices" * (devices > 1)
 
 
 def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "World", threads: int) -> None:
-    """Train and time; rank 0 says how fast it is, and writes the metrics."""
+    """Train and time; rank 0 prints the speed and writes the metrics."""
     import tensorflow as tf
 
     begun = time.monotonic()
     check_apart(world)
     tf.keras.utils.set_random_seed(options.seed)
     samples, _ = trainer.load(options.data or Path())
-    # The same images are taken again and again: no batch is too large for them.
+    # The same images are used again and again, so no batch is too large for the data.
     options = with_batch(trainer, options, world, samples, repeated=True)
     loop = Loop(
         trainer.model,

@@ -1,8 +1,8 @@
-"""Checkpoints on disk: each is whole or is not there, and what was damaged since is not loaded.
+"""Checkpoints on disk. A checkpoint is complete or absent, and a damaged one is not loaded.
 
 A checkpoint is a folder with the numbers (``state.npy``, arrays one after another as ``numpy.save`` writes
-them) and ``manifest.json``, which says how far the training was and holds the digest of both. It is written
-under another name, brought to the disk, and renamed. ``docs/trainers.md`` is the description.
+them) and ``manifest.json``, which records the progress of the training and the digest of both. It is written
+under another name, synchronised to the disk, and renamed. ``docs/trainers.md`` describes it.
 """
 
 import contextlib
@@ -31,11 +31,11 @@ _PART = re.compile(rf"\.{_NAME.pattern}\.\d+\.(part|gone)")
 
 @dataclass(frozen=True, slots=True)
 class EpochPart:
-    """How far an epoch is.
+    """The progress of an epoch.
 
-    ``images`` are the samples that all ranks have taken of it, ``loss`` and ``right`` sums over them (in a
-    checkpoint of all ranks, else of this one), ``seconds`` what their training took. ``waited`` are seconds
-    in which steps waited for samples, a sum over ranks as well.
+    ``images`` are the samples of it that all ranks have used, ``loss`` and ``right`` sums over them (in a
+    checkpoint of all ranks, else of this rank), ``seconds`` their training time. ``waited`` are seconds in
+    which steps waited for samples, summed over ranks.
     """
 
     images: int = 0
@@ -47,10 +47,10 @@ class EpochPart:
 
 @dataclass(frozen=True, slots=True)
 class TrainingProgress:
-    """How far a training is: ``epochs`` are done, and ``part`` of the next one.
+    """The progress of a training: ``epochs`` are done, and ``part`` of the next one.
 
-    ``settings`` are what a training that goes on must share with this one, ``passes`` how often an epoch
-    goes through the data, and ``records`` the lines of metrics so far.
+    ``settings`` must be equal in a training that resumes this one, ``passes`` is the number of passes over
+    the data in an epoch, and ``records`` the lines of metrics so far.
     """
 
     epochs: int
@@ -61,19 +61,19 @@ class TrainingProgress:
 
     @property
     def name(self) -> str:
-        """The checkpoint's name; names sort as the training goes."""
+        """The checkpoint's name; names sort by progress."""
         return f"{self.epochs:06d}-{self.part.images:012d}"
 
 
 class CheckpointDamage(Exception):
-    """Why a checkpoint is not loaded, in a few words: it is certainly not what was written."""
+    """Why a checkpoint is not loaded, in a few words: it differs from what was written."""
 
 
 def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndarray]", keep: int) -> Path:
     """Write a checkpoint, remove all but the newest ``keep``, and return its path.
 
     Raises:
-        Trouble: if it cannot be written; those before it are then all there.
+        Trouble: if it cannot be written; earlier checkpoints are then all kept.
     """
     path = folder / progress.name
     beside = folder / f".{progress.name}.{os.getpid()}.part"
@@ -88,7 +88,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             )
             _to_disk(beside)
             if path.exists():
-                # Only one that was damaged is written again.
+                # Only a damaged checkpoint is written again.
                 _remove(path)
             beside.rename(path)
             _to_disk(folder)
@@ -107,36 +107,39 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
 
 
 def newest(folder: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]] | None":
-    """Return the newest checkpoint that is whole; ``None`` if none was written. Others are told on stdout.
+    """Return the newest complete checkpoint; ``None`` if none was written. Damaged ones are printed to
+    stdout.
 
     Raises:
-        Trouble: if there are some, and none of them can be loaded: to begin anew would remove them.
+        Trouble: if there are some, and none of them can be loaded; starting again would remove them.
     """
     known = names(folder)
     for name in known:
         try:
             return read(folder / name)
         except CheckpointDamage as why:
-            print(f"{folder / name}: not loaded: {why}; the checkpoint before it is looked for", flush=True)
+            print(f"{folder / name}: not loaded: {why}; trying the checkpoint before it", flush=True)
     if known:
         which = "the only checkpoint is" if len(known) == 1 else f"all {len(known)} checkpoints are"
-        raise Trouble(f"{folder}: {which} damaged; put a whole one back, or begin anew with --fresh", code=1)
+        raise Trouble(
+            f"{folder}: {which} damaged; restore an undamaged one, or start again with --fresh", code=1
+        )
     return None
 
 
 def read(path: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]]":
-    """Return a checkpoint after looking at its digests.
+    """Return a checkpoint after checking its digests.
 
     Raises:
-        Damaged: if any byte is not as it was written.
-        Trouble: if that cannot be told, or it is of another form.
+        Damaged: if any byte differs from what was written.
+        Trouble: if it cannot be read, or has another format.
     """
     import numpy as np
 
     manifest = _read_manifest(path / MANIFEST)
     with _reading(path / STATE), (path / STATE).open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != manifest["state_sha256"]:
-            raise CheckpointDamage(f"{STATE} is not what was written")
+            raise CheckpointDamage(f"{STATE} differs from what was written")
         file.seek(0)
         arrays = [np.lib.format.read_array(file) for _ in range(manifest["arrays"])]
     part = EpochPart(**manifest["part"])
@@ -161,7 +164,7 @@ def remove_all(folder: Path) -> None:
 
 
 class _Hashing:
-    """A file that notes the digest of what is written into it."""
+    """A file that computes the digest of what is written to it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self.digest = file, hashlib.sha256()
@@ -198,28 +201,28 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         values = json.loads(content)
         told = values.pop("manifest_sha256")
     except (ValueError, AttributeError, KeyError, TypeError):
-        raise CheckpointDamage(f"{MANIFEST} is not what was written") from None
+        raise CheckpointDamage(f"{MANIFEST} differs from what was written") from None
     if told != _digest(values):
-        raise CheckpointDamage(f"{MANIFEST} is not what was written")
+        raise CheckpointDamage(f"{MANIFEST} differs from what was written")
     if values["schema"] != SCHEMA:
         raise Trouble(
-            f"{path.parent}: is of the form {values['schema']}, and this toolkit reads {SCHEMA}; "
-            "go on with the toolkit that wrote it, or begin anew with --fresh"
+            f"{path.parent}: has the format {values['schema']}, and this toolkit reads {SCHEMA}; resume "
+            "with the toolkit that wrote it, or start again with --fresh"
         )
     return dict(values)
 
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Tell a file that is gone from one that cannot be read now, and may be whole."""
+    """Distinguish a missing file from one that cannot be read now but may be complete."""
     try:
         yield
     except FileNotFoundError:
         raise CheckpointDamage(f"{path.name} is gone") from None
     except OSError as error:
         raise Trouble(
-            f"{path}: cannot be read: {error.strerror or error}; try again, or move {path.parent} away "
-            "to go on from the checkpoint before it",
+            f"{path}: cannot be read: {error.strerror or error}; try again, or rename {path.parent} to "
+            "resume from the checkpoint before it",
             code=1,
         ) from error
 
@@ -229,7 +232,7 @@ def _digest(values: Mapping[str, Any]) -> str:
 
 
 def _to_disk(folder: Path) -> None:
-    """Bring a folder's entries to the disk, where its file system knows how to."""
+    """Synchronise a folder's entries to the disk, if its file system supports it."""
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(number)
@@ -241,17 +244,19 @@ def _to_disk(folder: Path) -> None:
 
 
 def _prune(folder: Path, written: str, keep: int) -> None:
-    """Leave the newest; one beyond that which was just written could not be loaded, or it would be older."""
+    """Keep only the newest checkpoints; an older name after the one just written would be loaded instead of
+    it.
+    """
     known = names(folder)
     at = known.index(written)
     for name in [*known[:at], *known[at + keep :]]:
-        # What cannot be removed takes room, and that is no reason to end a training.
+        # A file that cannot be removed takes space, which is no reason to stop a training.
         with contextlib.suppress(OSError):
             _remove(folder / name)
 
 
 def _remove(path: Path) -> None:
-    """Take the name away first, so that no half of it is ever found."""
+    """Rename before removing, so that no partial checkpoint is ever found."""
     gone = path.with_name(f".{path.name}.{os.getpid()}.gone")
     shutil.rmtree(gone, ignore_errors=True)
     path.rename(gone)
@@ -259,7 +264,7 @@ def _remove(path: Path) -> None:
 
 
 def _tidy(folder: Path) -> None:
-    """Remove what runs that were ended left half done."""
+    """Remove the partial files of stopped runs."""
     if folder.is_dir():
         for entry in folder.iterdir():
             if _PART.fullmatch(entry.name):

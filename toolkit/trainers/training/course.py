@@ -1,4 +1,4 @@
-"""The epochs of a training, with what happens between them and within."""
+"""The epochs of a training, with what happens between and within them."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _SHORTEST = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class EpochResult:
-    """What is known after an epoch; ``seconds`` is the training alone, ``images`` those of all ranks."""
+    """The results of an epoch; ``seconds`` is the training alone, ``images`` counts all ranks."""
 
     epoch: int
     seconds: float
@@ -35,11 +35,11 @@ class EpochResult:
     test_loss: float
     test_accuracy: float
     input_seconds: float | None
-    """Of ``seconds``, those in which a rank waited for its samples."""
+    """The part of ``seconds`` in which a rank waited for its samples."""
     learning_rate: float
-    """Of the last step."""
+    """The rate of the last step."""
     memory_bytes: int
-    """Of rank 0, on the host."""
+    """Memory of rank 0, on the host."""
 
     def line(self, epochs: int) -> str:
         unknown = f"  the test loss is {self.test_loss}" * (not math.isfinite(self.test_loss))
@@ -52,7 +52,7 @@ class EpochResult:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What all epochs of a run share; ``samples`` is the number of those in one pass."""
+    """What all epochs of a run share; ``samples`` is the number of samples in one pass."""
 
     loop: Loop
     samples: int
@@ -66,10 +66,10 @@ class Course:
     progress: ProgressLine | None = None
 
     def run(self, start: Start, epochs: int) -> None:
-        """Train until so many epochs are done, and write a checkpoint after each.
+        """Train until ``epochs`` epochs are done, and write a checkpoint after each.
 
         Raises:
-            Stopped: on all ranks, if somebody asked for it; a checkpoint has been written.
+            Stopped: on all ranks, if a stop was requested; a checkpoint has been written.
         """
         part = start.part
         for number in range(start.epochs, epochs):
@@ -87,7 +87,7 @@ class Course:
             self.progress.begin(part)
         trained = self.loop.epoch(number, self.passes, part, partial(self._pause, number))
         held_back = self.loop.evaluate(self.test)
-        # What is written is rounded to this; less would be written as nothing, and nobody can divide by that.
+        # Written values are rounded to this; a smaller value would become 0, which cannot be a divisor.
         seconds = max(trained.seconds, _SHORTEST)
         images = self.passes * self.samples
         return EpochResult(
@@ -122,13 +122,13 @@ class Course:
 
     def _said(self, name: str) -> str:
         return (
-            f"stopped as it was asked to; all is in {self.keeper.folder / name}, "
-            "and the same command goes on from there"
+            f"stopped on request; the checkpoint is {self.keeper.folder / name}, and the same command "
+            "resumes from it"
         )
 
 
 def totals(records: Sequence[Record]) -> dict[str, Value]:
-    """Return what the result of a training says, from the lines of its metrics."""
+    """Return the fields of a training's result, from the lines of its metrics."""
     done = [record for record in records if record["record"] == "epoch"]
     seconds = sum(float(str(record["seconds"])) for record in done)
     images = sum(int(str(record["images"])) for record in done)

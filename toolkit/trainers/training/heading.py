@@ -1,4 +1,4 @@
-"""What the first line of a training's metrics says about it, and how its log begins."""
+"""The first line of a training's metrics, and the first lines of its log."""
 
 import platform
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ Settings = dict[str, str | int | float]
 
 
 def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
-    """Return what two runs must share for one to go on where the other was."""
+    """Return the settings that must be equal for one run to resume another."""
     return {
         "trainer": trainer.name,
         "batch_size": options.batch_size,
@@ -27,7 +27,7 @@ def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
 
 
 def now(options: Options, world: "World", threads: int, seconds: float) -> dict[str, Value]:
-    """Return what may be another when a training goes on; ``seconds`` is what the start took."""
+    """Return what may differ in a resumed training; ``seconds`` is the duration of the start."""
     return {
         "world_size": world.size,
         "devices": world.devices,
@@ -54,7 +54,7 @@ def _versions(world: "World") -> dict[str, str]:
 
 
 def ranks(world: "World") -> str:
-    """Say how many ranks there are, and where."""
+    """Return the number of ranks, and where they are."""
     devices = f" of {world.devices} devices" * (world.devices > 1)
     if world.size == 1:
         return f"1 rank{devices}"
@@ -62,6 +62,6 @@ def ranks(world: "World") -> str:
 
 
 def say(world: "World", line: str) -> None:
-    """Let rank 0 say a line in the log."""
+    """Print a line in the log on rank 0."""
     if world.rank == 0:
         print(line, flush=True)

@@ -1,4 +1,4 @@
-"""The checkpoints of a training of many ranks: rank 0 reads and writes, the others are told."""
+"""The checkpoints of a training of many ranks: rank 0 reads and writes, and broadcasts the result."""
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +23,10 @@ _NOTHING = EpochPart()
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a training begins: anew, or at the checkpoint of that ``name``.
+    """Where a training starts: at epoch 0, or at the checkpoint ``name``.
 
-    ``passes`` is how often an epoch goes through the data. It is the number of ranks that began the
-    training, and stays what it was where another number goes on. Only rank 0 has ``records`` and ``arrays``.
+    ``passes`` is the number of passes over the data in an epoch. It is the number of ranks that started the
+    training, and does not change if another number resumes it. Only rank 0 has ``records`` and ``arrays``.
     """
 
     passes: int
@@ -38,7 +38,7 @@ class Start:
     arrays: "Sequence[numpy.ndarray] | None" = None
 
     def sentence(self, count: int, size: int) -> str:
-        """Say where it goes on, of ``count`` samples and with ``size`` ranks."""
+        """Return where the training resumes, of ``count`` samples and with ``size`` ranks."""
         images = self.passes * count
         done = f", of which {self.part.images:,} of {images:,} samples are done" * bool(self.part.images)
         ranks = f"{size} ranks share" if size > 1 else "1 rank shares"
@@ -47,7 +47,7 @@ class Start:
         return f"goes on from checkpoint {self.name} with epoch {self.epochs + 1}{done}{shared}"
 
     def _began(self, size: int) -> int:
-        """Return with how many devices of all ranks the training went on last; ``size`` if nobody says."""
+        """Return how many devices all ranks had when the training last resumed; ``size`` if unknown."""
         told = [record for record in self.records if "world_size" in record]
         return int(str(told[-1]["world_size"])) * int(str(told[-1].get("devices", 1))) if told else size
 
@@ -61,7 +61,7 @@ class Keeper:
         self._first = world.rank == 0
 
     def find(self) -> Start:
-        """Return where to begin: at the newest checkpoint that is whole, if there is one."""
+        """Return where to start: at the newest complete checkpoint, if there is one."""
         with self._at("read"):
             found = checkpoint.newest(self.folder) if self._first else None
         if not self._world.tell(found is not None):
@@ -70,20 +70,20 @@ class Keeper:
         name, epochs, part, passes, settings = self._world.tell(told)  # type: ignore[misc]  # rank 0 has it
         if found:
             return Start(passes, name, epochs, part, settings, found[0].records, found[1])
-        # The sums are those of all ranks, so one of them has them.
+        # The sums cover all ranks, so only one rank has them.
         return Start(passes, name, epochs, EpochPart(images=part.images, seconds=part.seconds), settings)
 
     def differs(self, start: Start, settings: Settings) -> Trouble | None:
-        """Return what keeps this training from going on from there, ``None`` if nothing does."""
+        """Return why this training cannot be resumed from there; ``None`` if it can."""
         for name, value in settings.items():
-            # A checkpoint of an earlier release knows nothing of an option that came later.
+            # A checkpoint of an earlier release does not have newer options.
             theirs = (start.settings or {}).get(name, value)
             if theirs != value:
                 word = name.replace("_", "-")
                 what = word if name in ("trainer", "samples") else f"--{word}"
                 return Trouble(
-                    f"{self.folder}: the training there has {what} {theirs}, and this one {value}; "
-                    "go on with the same, or begin anew with --fresh"
+                    f"{self.folder}: the training there has {what} {theirs}, and this one {value}; resume "
+                    "with the same, or start again with --fresh"
                 )
         return None
 
@@ -113,7 +113,7 @@ class Keeper:
         """Write a checkpoint and return its name when it is there; all ranks wait for it.
 
         Raises:
-            Trouble: on rank 0, if it cannot be written; if the training diverged, so that those before stay.
+            Trouble: on rank 0, if it cannot be written; or if the training diverged.
         """
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
         divergence.refuse(self._world, loss, epochs)
@@ -122,7 +122,7 @@ class Keeper:
         if self._first:
             arrays = loop.state()
             if divergence.is_lost(arrays):
-                # The epoch that has ended, or the one that goes on.
-                raise divergence.diverged(epochs if part.images else epochs - 1, "a weight is no number")
+                # The finished epoch, or the current one.
+                raise divergence.diverged(epochs if part.images else epochs - 1, "a weight is not a number")
             checkpoint.write(self.folder, progress, arrays, self._keep)
         return self._world.tell(progress.name)

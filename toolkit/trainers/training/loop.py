@@ -1,4 +1,4 @@
-"""The computation: many steps as one compiled function, so that Python is left every few seconds."""
+"""The computation: many steps as one compiled function, so that Python runs only every few seconds."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,17 +24,18 @@ if TYPE_CHECKING:
 _EVALUATION_BATCH = 1000
 _STREAMED_BATCH = 64
 _SLICE_SECONDS = 2.0
-"""How long a job that is asked to stop may take to notice."""
+"""How many seconds a job may take to notice a request to stop."""
 
 _FIRST_SLICE = 32
-"""Steps after which it is known how long one takes."""
+"""Number of steps after which the duration of a step is known."""
 
 Augment = Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]
-"""Changes a batch of inputs at random, by a draw of two int32; part of a graph."""
+"""Augments a batch of inputs at random, by a draw of two int32; part of a graph."""
 
 Pause = Callable[[EpochPart, int], int]
-"""What is done between two slices: given how far the epoch is and the steps of the next one as this rank
-would have them, it returns the steps that all ranks make. It may end the training by an exception."""
+"""Called between two slices with the progress of the epoch and this rank's next number of steps; returns the
+number that all ranks make. It may stop the training by an exception.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Some steps of one table with the ``rows`` of this rank's samples; the ``last`` of an epoch or not."""
+    """Some steps of one table with the ``rows`` of this rank's samples; ``last`` marks the last slice of an
+    epoch.
+    """
 
     portion: Portion
     rows: "numpy.ndarray"
@@ -56,9 +59,9 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """An epoch: the score while it trained, its seconds, and those in which a rank waited for samples.
+    """A trained epoch: its score, its seconds, and the seconds in which a rank waited for samples.
 
-    ``waited`` is the mean of all ranks, and ``None`` where nobody knows.
+    ``waited`` is the mean of all ranks, and ``None`` if unknown.
     """
 
     score: Score
@@ -81,9 +84,9 @@ class Loop:
         seed: int,
         augment: Augment | None = None,
     ) -> None:
-        """Make and compile what trains, and start all ranks from the variables of rank 0.
+        """Build and compile what trains, and start all ranks from the variables of rank 0.
 
-        ``batch`` is for each device, ``epochs`` is how many the training has.
+        ``batch`` is for each device, ``epochs`` the total number of epochs.
         """
         self._data, self._count, self._world, self._seed = data, len(data), world, seed
         self._build = model
@@ -101,7 +104,7 @@ class Loop:
         world.broadcast(self._variables)
 
     def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:
-        """Train what is left of an epoch, the first being 0, and return what is known of all of it.
+        """Train the rest of an epoch, counted from 0, and return the results of the whole epoch.
 
         Raises:
             Trouble: if the training diverged.
@@ -111,7 +114,7 @@ class Loop:
             before = part.seconds
             part = self._train_slice(one, number, part, images)
             if not one.last:
-                # All ranks have to make the same slices: only what they agree on counts.
+                # All ranks must make the same slices, so the sizes may only depend on values that they share.
                 self._pace = pause(part, paced(len(one.rows), part.seconds - before))
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
         divergence.refuse(self._world, loss, number)
@@ -120,7 +123,7 @@ class Loop:
         return Trained(score, part.seconds, waited / self._world.size if known else None)
 
     def _slices(self, number: int, passes: int, done: int) -> Iterator[Slice]:
-        """Return a few seconds' steps at a time."""
+        """Return slices of a few seconds each."""
         tables = deal(
             rank=self._world.rank,
             size=self._world.size,
@@ -141,22 +144,22 @@ class Loop:
                 at += steps
 
     def _train_slice(self, one: Slice, number: int, part: EpochPart, images: int) -> EpochPart:
-        """Train, and return how far the epoch of so many ``images`` is then."""
+        """Train a slice, and return the progress of an epoch of ``images`` samples."""
         before, begun = self.waited, time.monotonic()
         done, each = number + part.images / images, self._batch * self._world.width / images
         with reading(self._data, one.rows.flat):
-            # The sums go through the computation, so that they do not depend on where it was cut.
+            # The sums pass through the computation, so that they do not depend on the slices.
             loss, right = self._train(one.portion, len(one.rows), done, each, part.loss, part.right)
-            # Asking for a value waits for it: a GPU may not have begun.
+            # Reading a value waits for it: a GPU may not have started.
             loss, right = float(loss), int(right)
         seconds = time.monotonic() - begun
         taken = images if one.last else part.images + one.rows.size * self._world.size
         return EpochPart(taken, loss, right, part.seconds + seconds, part.waited + self.waited - before)
 
     def timed(self, steps: int, batch: int = 0) -> tuple[float, Score]:
-        """Make so many steps on samples one after another; return the seconds of all ranks, and the score.
+        """Make ``steps`` steps on consecutive samples; return the seconds of all ranks, and the score.
 
-        A device takes ``batch`` samples, or as many as in the training.
+        A device takes ``batch`` samples, by default as many as in the training.
         """
         import numpy as np
 
@@ -168,7 +171,7 @@ class Loop:
         begun = time.monotonic()
         with reading(self._data, table.flat):
             loss, right = self._train(portion, steps, 0.0, 0.0, 0.0, 0)
-        # Asking for the sums of all waits for the last of them.
+        # Reading the sums waits for the last step.
         loss, right = self._world.total([float(loss), float(right)])
         seconds = time.monotonic() - begun
         images = steps * batch * self._world.width
@@ -176,7 +179,7 @@ class Loop:
 
     @property
     def waited(self) -> float:
-        """Return for how many seconds the steps of this rank have waited for samples, as far as is known."""
+        """Return for how many seconds the steps of this rank have waited for samples, as far as known."""
         return self._feed.waited() or 0.0
 
     @property
@@ -185,21 +188,21 @@ class Loop:
         return float(self._world.value(self._optimizer.learning_rate))
 
     def state(self) -> "list[numpy.ndarray]":
-        """Return what the training has come to: the variables of model and optimizer."""
+        """Return the state of the training: the variables of model and optimizer."""
         return [self._world.value(variable) for variable in self._variables]
 
     def portable(self) -> "tf.keras.Model":
-        """Return the model with variables that lie in this process alone, to be saved by it."""
+        """Return the model with variables of this process alone, for saving."""
         model = self._build()
         for variable, theirs in zip(model.variables, self.model.variables, strict=True):
             variable.assign(self._world.value(theirs))
         return model
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Go on from a state, which rank 0 gives to all.
+        """Load a state on all ranks, from rank 0.
 
         Raises:
-            Trouble: if it is that of another model.
+            Trouble: if it belongs to another model.
         """
         trouble = None
         if arrays is not None:
@@ -209,12 +212,12 @@ class Loop:
                 for variable, array in zip(self._variables, arrays, strict=True):
                     self._world.put(variable, array)
             else:
-                trouble = Trouble("the checkpoint is that of another model; begin anew with --fresh")
+                trouble = Trouble("the checkpoint belongs to another model; start again with --fresh")
         self._world.agree(trouble)
         self._world.broadcast(self._variables)
 
     def evaluate(self, data: Data) -> Score:
-        """Score the model on samples that are shared out to the ranks."""
+        """Score the model on samples that are divided among the ranks."""
         rank, size = self._world.rank, self._world.size
         loss = right = count = 0.0
         for inputs, classes in _batches(data, rank, size):
@@ -225,9 +228,9 @@ class Loop:
 
 
 def paced(steps: int, seconds: float) -> int:
-    """Return how many steps take about two seconds, if ``steps`` took so long.
+    """Return the number of steps that takes about two seconds, if ``steps`` took ``seconds``.
 
-    The first slices are slower than those that follow, and too short to tell: no more than ten times as many.
+    The first slices are slower than later ones and too short to measure, so the number grows at most tenfold.
     """
     return max(1, min(10 * steps, round(steps * _SLICE_SECONDS / max(seconds, 1e-3))))
 
@@ -254,7 +257,7 @@ def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.Tensor], tf.Tensor]":
-    """Return what changes a batch at random: the same way at the same point of the same training."""
+    """Return the random augmentation of a batch, equal at the same point of the same training."""
     import tensorflow as tf
 
     def change(inputs: "tf.Tensor", at: "tf.Tensor") -> "tf.Tensor":
@@ -273,8 +276,8 @@ def _steps(
 ) -> Callable[..., "tuple[tf.Tensor, tf.Tensor]"]:
     """Return a function that trains a portion of steps, and adds to the sums of loss and hits.
 
-    Its arguments are the portion and its number of steps, the epochs that are done and that a step adds, and
-    the sums. It is TensorFlow's graph code.
+    Its arguments are the portion and its number of steps, the epochs done and the increment of a step, and
+    the sums. It is TensorFlow graph code.
     """
     import tensorflow as tf
 

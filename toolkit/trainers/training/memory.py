@@ -1,4 +1,4 @@
-"""How much memory there is, and how much of it this process has."""
+"""How much memory is available, and how much this process uses."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ _NO_LIMIT = 1 << 62
 _CGROUPS = Path("/sys/fs/cgroup")
 _V2 = ("memory.max", "memory.current", "memory.stat")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")
-"""Files of a cgroup: its limit, what it uses, and what for."""
+"""Files of a cgroup (version 1): its limit, its usage, and the kinds of usage."""
 
 
 def resident() -> int:
@@ -17,17 +17,17 @@ def resident() -> int:
 
 
 def available() -> int:
-    """Return the bytes that may still be taken: of the node, and of the cgroups where any sets a limit."""
+    """Return the bytes that are still available: on the node, and within the limits of the cgroups."""
     lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     node = int(lines["MemAvailable"].split()[0]) * 1024
     return min(node, left_in_cgroups(Path("/proc/self/cgroup"), _CGROUPS))
 
 
 def left_in_cgroups(own: Path, root: Path) -> int:
-    """Return the least that any cgroup has left which this process is in, up to the ``root``.
+    """Return the least memory that any cgroup of this process has left, up to the ``root``.
 
-    ``own`` is the file in which the kernel names them. What Slurm sets for a job, a step or a task is on this
-    path; in a container that keeps the host's ``root``, as Apptainer does, none is at the root itself.
+    ``own`` is the file in which the kernel lists them. Slurm's limits for a job, a step or a task are on this
+    path. Apptainer keeps the host's ``root``, so a container has no limit at the root itself.
     """
     try:
         lines = own.read_text().splitlines()
@@ -37,7 +37,7 @@ def left_in_cgroups(own: Path, root: Path) -> int:
     for line in lines:
         _, kinds, path = line.split(":", 2)
         if not kinds:
-            # The second is where a system has both versions.
+            # The second path is for systems with both versions.
             tops = [(root, _V2), (root / "unified", _V2)]
         elif "memory" in kinds.split(","):
             tops = [(root / "memory", _V1)]
@@ -48,21 +48,21 @@ def left_in_cgroups(own: Path, root: Path) -> int:
 
 
 def _upwards(top: Path, path: str) -> Iterator[Path]:
-    """Return the folder of a cgroup and of all that it is in, below the top."""
+    """Return the folders of a cgroup and of all its parents, below the top."""
     parts = PurePosixPath(path.lstrip("/"))
-    # Above what a container may see there is nothing to be read.
+    # A container cannot read the cgroups above its root.
     if ".." not in parts.parts:
         yield from (top / one for one in (parts, *parts.parents))
 
 
 def _left(limit: Path, used: Path, stat: Path) -> int:
-    """Return what a cgroup has left; the cache of files counts as free."""
+    """Return what a cgroup has left; the file cache counts as free."""
     try:
         most, now = limit.read_text().strip(), int(used.read_text())
         told = dict(line.split() for line in stat.read_text().splitlines())
-        # The first version counts those in it apart, though they are in what is used.
+        # Version 1 counts the cgroups inside separately, although its usage includes them.
         cached = told.get("total_inactive_file") or told.get("inactive_file", "0")
         return max(0, int(most) - now + int(cached)) if most.isdecimal() else _NO_LIMIT
     except (OSError, ValueError):
-        # There is none, or it is not that of this kernel.
+        # The file is missing, or has another kernel's format.
         return _NO_LIMIT

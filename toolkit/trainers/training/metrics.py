@@ -1,8 +1,9 @@
-"""Write ``metrics.jsonl``: a header, an object an epoch, a result; each line whole as soon as it is known.
+"""Write ``metrics.jsonl``: a header, an object for each epoch, a result; each line complete as soon as it is
+known.
 
-A training that goes on writes the lines that its checkpoint remembers, and a line that says so.
+A resumed training writes the lines of its checkpoint, and a line that says so.
 
-``docs/metrics.md`` is the description of the fields.
+``docs/metrics.md`` describes the fields.
 """
 
 import contextlib
@@ -27,8 +28,8 @@ Record = Mapping[str, Value]
 class Metrics:
     """The file of one run; ``None`` for a rank that writes nothing.
 
-    It takes the place of an earlier run's with its header: a run that does not get that far destroys nothing.
-    All that cannot be written is a :class:`Trouble` that names the file.
+    Its header replaces an earlier run's file: a run that stops before that destroys nothing. If anything
+    cannot be written, a :class:`Trouble` names the file.
     """
 
     def __init__(self, folder: Path | None, scalars: Scalars | None = None) -> None:
@@ -41,7 +42,7 @@ class Metrics:
         self._begin([{"record": "header", "schema": SCHEMA, **values}])
 
     def resumed(self, before: Sequence[Record], **values: Value) -> None:
-        """Take the place of the file with the lines of before, and say that the training went on."""
+        """Replace the file by the earlier lines, and note that the training resumed."""
         self._begin([*before, {"record": "resumed", **values}])
 
     def epoch(self, **values: Value) -> None:
@@ -69,11 +70,11 @@ class Metrics:
     def _write(self, values: Record) -> None:
         if self._file and self._path:
             self.records.append(values)
-            # JSON has no word for "not a number"; what was measured is null instead, see known().
+            # JSON has no "not a number"; known() writes such values as null.
             line = json.dumps(values, allow_nan=False) + "\n"
             with writing(self._path):
                 self._file.write(line)
-                # Someone may be reading along, and a job may be ended between two epochs.
+                # Another program may read along, and a job may be stopped between two epochs.
                 self._file.flush()
             if self._scalars:
                 self._scalars.write(values)
@@ -85,15 +86,16 @@ class Metrics:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file:
-            # What could not be written before cannot be now, and has been told.
+            # A failed write fails again, and has been reported.
             with contextlib.suppress(OSError):
                 self._file.close()
 
 
 def known(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Return what was measured, with ``None`` for numbers that are infinite or none at all.
+    """Return measured values, with ``None`` for infinite values and NaN.
 
-    A test loss may be: with float16, moving averages that lag behind the weights let activations overflow.
+    A test loss can overflow: with float16, moving averages that lag behind the weights let activations
+    overflow.
     """
     return {
         name: None if isinstance(one, float) and not math.isfinite(one) else one
@@ -102,7 +104,7 @@ def known(values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def finished(folder: Path) -> bool:
-    """Tell whether a folder holds the metrics of a training that came to its end."""
+    """Return whether a folder holds the metrics of a finished training."""
     try:
         lines = (folder / FILE).read_bytes().splitlines()
         return bool(lines) and json.loads(lines[-1]).get("record") == "result"
@@ -112,7 +114,7 @@ def finished(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn a fault of the disk into one line that names the file."""
+    """Turn a disk error into one line that names the file."""
     try:
         yield
     except OSError as error:

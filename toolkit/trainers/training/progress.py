@@ -1,4 +1,4 @@
-"""Lines in the log within a long epoch: how far it is, and what it has come to lately."""
+"""Log lines within a long epoch: its progress, and the recent loss."""
 
 import time
 from collections.abc import Callable
@@ -9,12 +9,12 @@ Clock = Callable[[], float]
 
 
 class ProgressLine:
-    """Makes a line every so many ``seconds``: for rank 0, whose sums stand for those of ``size`` ranks."""
+    """Makes a line every ``seconds`` seconds: for rank 0, whose sums represent all ``size`` ranks."""
 
     def __init__(
         self, seconds: float, epochs: int, images: int, size: int, clock: Clock = time.monotonic
     ) -> None:
-        """``images`` are those of an epoch."""
+        """``images`` is the number of an epoch."""
         self._seconds, self._epochs, self._images, self._size, self._clock = (
             seconds,
             epochs,
@@ -25,11 +25,11 @@ class ProgressLine:
         self._part, self._told = EpochPart(), clock()
 
     def begin(self, part: EpochPart) -> None:
-        """Begin an epoch, or go on with what is left of one."""
+        """Begin an epoch, or continue an unfinished one."""
         self._part, self._told = part, self._clock()
 
     def line(self, number: int, part: EpochPart) -> str:
-        """Return what there is to say in an epoch, the first being 0; nothing if it is too early."""
+        """Return the log line of an epoch, counted from 0; empty if it is too early."""
         images, seconds = part.images - self._part.images, part.seconds - self._part.seconds
         if self._clock() - self._told < self._seconds or images <= 0 or seconds <= 0:
             return ""
@@ -43,7 +43,7 @@ class ProgressLine:
 
 
 def _minutes(seconds: float) -> str:
-    """Return a time as a person reads it.
+    """Return a duration in hours and minutes.
 
     >>> _minutes(4000)
     '1 h 7 min'

@@ -1,4 +1,4 @@
-"""The numbers of each epoch for TensorBoard, beside the metrics: ``tensorboard --logdir OUTPUT``."""
+"""Write the numbers of each epoch for TensorBoard, beside the metrics: ``tensorboard --logdir OUTPUT``."""
 
 import shutil
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ _TAGS = {
 
 
 class Scalars:
-    """Writes what the lines of metrics say; it begins anew when they do, so that no epoch is there twice."""
+    """Writes the values of metric lines; it starts again when they do, so that no epoch appears twice."""
 
     def __init__(self, output: Path) -> None:
         self._folder = output / FOLDER
         self._writer: Any = None
 
     def begin(self) -> None:
-        """Take the place of an earlier run's."""
+        """Replace an earlier run's files."""
         import tensorflow as tf
 
         shutil.rmtree(self._folder, ignore_errors=True)

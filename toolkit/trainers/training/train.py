@@ -37,10 +37,10 @@ def epochs_each(epochs: int, size: int) -> int:
 def train(trainer: Trainer, options: Options, world: World, threads: int) -> None:
     """Train, score the test samples after each epoch, and let rank 0 write metrics, log and model.
 
-    A training in the same output folder that was stopped or failed goes on from its last checkpoint.
+    A stopped or failed training in the same output folder is resumed from its last checkpoint.
 
     Raises:
-        Stopped: on all ranks, if somebody asked for it; a checkpoint has been written.
+        Stopped: on all ranks, if a stop was requested; a checkpoint has been written.
     """
     import tensorflow as tf
 
@@ -61,7 +61,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     if start.epochs >= epochs and world.tell(_complete(options.output)):
         done = f"{start.epochs} epoch{'s' * (start.epochs > 1)} of {options.output} are complete"
         heading.say(
-            world, f"{trainer.name}: the {done}; ask for more with --epochs, or begin anew with --fresh"
+            world, f"{trainer.name}: the {done}; train more with --epochs, or start again with --fresh"
         )
         return
     loop = Loop(
@@ -108,8 +108,8 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
 
 
 def save(model: "tf.keras.Model", path: Path) -> None:
-    """Save a model so that under its name there is either the old one or the whole new one."""
-    # Keras chooses the format by the ending, which the temporary name therefore keeps.
+    """Save a model atomically: the name always refers to the old or the complete new model."""
+    # Keras chooses the format by the ending, so the temporary name keeps it.
     beside = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     with writing(path):
         try:
@@ -123,16 +123,16 @@ def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
     try:
         return trainer.load(data or Path())
     except OSError as error:
-        # It was there when it was checked: a file server that went away, or someone who tidied up.
+        # It existed when it was checked: a file server failed, or the file was deleted since.
         where = error.filename or data
         raise Trouble(f"{where}: cannot be read any more: {error.strerror or error}", code=1) from error
 
 
 def _check_same(world: World, samples: int, test: int) -> None:
-    """Let all ranks have found what rank 0 has: others would make other steps, and wait for ever.
+    """Check that all ranks have rank 0's number of samples; with others, steps differ and ranks hang.
 
     Raises:
-        Trouble: on all ranks, if any has not.
+        Trouble: on all ranks, if a number differs.
     """
     told_samples, told_test = world.tell((samples, test))
     trouble = None
@@ -150,11 +150,11 @@ def _complete(output: Path) -> bool:
 
 
 def _from(start: Start) -> dict[str, Value]:
-    """Return where a training goes on: in which epoch, and how much of it is done."""
+    """Return where a training resumes: the epoch, and how much of it is done."""
     return {"checkpoint": start.name, "epoch": start.epochs + 1, "images": start.part.images}
 
 
 def _before(start: Start, epochs: int) -> list[Record]:
-    """Return the lines of metrics up to the checkpoint, with the number of epochs that is asked for now."""
+    """Return the metric lines up to the checkpoint, with the new number of epochs."""
     header, *others = start.records or ({},)
     return [{**header, "epochs": max(epochs, start.epochs)}, *others]

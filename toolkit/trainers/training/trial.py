@@ -1,7 +1,7 @@
-"""``--batch-size auto``: batches that double until the memory is out, and then the fastest of them.
+"""``--batch-size auto``: double the batch until the memory is full, and choose the fastest.
 
-All ranks try at the same time, each alone: what is measured is the step without messages, and with as many
-neighbours on the node as the training has.
+All ranks measure at the same time, each alone: the step without messages, with as many neighbours on the node
+as the training has.
 """
 
 import gc
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 16, 4096
 _SECONDS = 1.0
 _SHARE = 0.8
-"""Of the memory that is free, as the epochs will need some that no trial has seen."""
+"""Share of the free memory to use, because epochs need memory that no trial used."""
 
 _LONGEST = 20.0
-"""Seconds of a step beyond which nothing larger is tried: nobody would wait for it."""
+"""Seconds of a step after which no larger batch is tried, because users would not wait."""
 
 _AS_FAST = 0.97
-"""A smaller batch that reaches this share of the best speed is better: it makes more updates."""
+"""A smaller batch at this share of the best speed is better: it makes more updates."""
 
 
 class Alone(World):
@@ -48,7 +48,7 @@ class Alone(World):
 
 @dataclass(frozen=True, slots=True)
 class BatchSpeed:
-    """A batch with the samples that all devices together trained on in a second."""
+    """A batch size, and the samples a second of all devices with it."""
 
     batch: int
     speed: float
@@ -63,9 +63,9 @@ def with_batch(
     *,
     repeated: bool = False,
 ) -> Options:
-    """Return the options with the size of a batch: that of ``before`` where a training goes on, or by trial.
+    """Return the options with a batch size: from ``before`` in a resumed training, otherwise by trial.
 
-    The samples of a step are different ones unless they are to be ``repeated``.
+    The samples of a step are different ones unless ``repeated``.
 
     Raises:
         Trouble: if not even the smallest fits.
@@ -96,9 +96,9 @@ def batch_size(
     seed: int,
     repeated: bool = False,
 ) -> int:
-    """Return the batch of a device, no larger than ``limit``; all ranks come to the same.
+    """Return the batch of a device, at most ``limit``; all ranks return the same.
 
-    Unless samples are ``repeated``, a step of all ranks takes no more of them than there are.
+    Unless samples are ``repeated``, a step of all ranks takes at most all samples.
 
     Raises:
         Trouble: if not even the smallest fits.
@@ -111,7 +111,7 @@ def batch_size(
     loop = Loop(model, data, world_of_one, alone, batch=min(SMALLEST, limit), epochs=1, seed=seed)
     tried, why = _double(loop, world, limit, most)
     del loop
-    # The training begins as if this had not been.
+    # The training starts as if this trial had not happened.
     tf.keras.backend.clear_session()
     gc.collect()
     tf.keras.utils.set_random_seed(seed)
@@ -119,26 +119,26 @@ def batch_size(
         raise Trouble(f"--batch-size auto: not even {min(SMALLEST, limit)} samples a step: {why}", code=1)
     best = fastest(tried)
     speeds = ", ".join(f"{one.batch}: {one.speed:,.0f}" for one in tried)
-    say(world, f"batch sizes tried, with images/s: {speeds}; {why}; {best} it is")
+    say(world, f"batch sizes tried, with images/s: {speeds}; {why}; using {best}")
     return best
 
 
 def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[int, str]:
-    """Return the largest batch that is tried, and why none is larger."""
+    """Return the largest batch to try, and why no larger one."""
     share = max(1, samples // width)
     if repeated or limit <= share:
-        return limit, f"more than {limit} were not asked for"
-    return share, f"more than {share} are more than all samples in one step"
+        return limit, f"the limit is {limit}"
+    return share, f"{share} on each rank use all samples in one step"
 
 
 def fastest(tried: Sequence[BatchSpeed]) -> int:
-    """Return the smallest batch that is as fast as any, to what a measurement can tell."""
+    """Return the smallest batch that is as fast as any, within the precision of the measurement."""
     best = max(one.speed for one in tried)
     return min(one.batch for one in tried if one.speed >= _AS_FAST * best)
 
 
 def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
-    """Return what was tried, and why no more; ``most`` says why no batch is larger than ``limit``."""
+    """Return the speeds that were measured, and why no more; ``most`` says why no batch exceeds ``limit``."""
     import tensorflow as tf
 
     tried: list[BatchSpeed] = []
@@ -148,7 +148,7 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
     while True:
         speed = _speed(loop, batch)
         grown, before = _peak() - before, _peak()
-        # The next one takes about twice of what all so far took together: a rank's share of it may be out.
+        # The next batch takes about twice the time of all so far; a rank's share of memory may be used up.
         need, left = (
             2 * max(grown, (before - first) // 2),
             int(_SHARE * memory.available()) // world.local_size,
@@ -157,19 +157,19 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
         slow = batch > _LONGEST * speed
         failed, ending, tedious, total = world.total([speed == 0.0, short, slow, speed])
         if failed:
-            return tried, f"{batch} do not fit into the memory"
+            return tried, f"{batch} do not fit into memory"
         tried.append(BatchSpeed(batch, total))
         if batch >= limit:
             return tried, most
         if ending:
-            return tried, f"{2 * batch} would take {written(need)} more, and {written(left)} may be taken"
+            return tried, f"{2 * batch} would take {written(need)} more, and {written(left)} are available"
         if tedious:
             return tried, f"a step of {batch} took longer than {_LONGEST:.0f} s"
         batch = min(2 * batch, limit)
 
 
 def _speed(loop: Loop, batch: int) -> float:
-    """Return the samples of a second; 0 if the memory is out."""
+    """Return the samples a second; 0 if memory is exhausted."""
     import tensorflow as tf
 
     try:
@@ -183,5 +183,5 @@ def _speed(loop: Loop, batch: int) -> float:
 
 
 def _peak() -> int:
-    """Return the most memory that this process ever had, in bytes."""
+    """Return the most memory that this process has ever used, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,7 +1,7 @@
-"""What may interrupt a training between two slices of steps: somebody's wish, or the time for a checkpoint.
+"""Interrupt a training between two slices of steps: a request to stop, or the time for a checkpoint.
 
-A job script makes the file ``stop-asked`` in its folder, which ``TOOLKIT_JOB_DIR`` names, so that nothing has
-to reach a process inside a container. A rank that is sent SIGTERM or SIGUSR1 itself is asked, too.
+A job script creates the file ``stop-asked`` in its folder, which ``TOOLKIT_JOB_DIR`` names, so that no signal
+must reach a process inside a container. SIGTERM or SIGUSR1 to a rank also requests a stop.
 """
 
 import signal
@@ -22,7 +22,7 @@ _Handler = Callable[[int, FrameType | None], object] | int | None
 
 @dataclass(frozen=True, slots=True)
 class NextSteps:
-    """What all ranks do next: end the training, or write a checkpoint, or make ``steps`` steps."""
+    """What all ranks do next: stop the training, write a checkpoint, or make ``steps`` steps."""
 
     stop: bool
     save: bool
@@ -30,29 +30,31 @@ class NextSteps:
 
 
 def stop_file(environment: Mapping[str, str], output: Path) -> Path:
-    """Return the file that asks a training to stop: in the job's folder, else in that of the output."""
+    """Return the file that requests a stop: in the job's folder, or else in the output folder."""
     return Path(environment.get("TOOLKIT_JOB_DIR") or output) / STOP
 
 
 def restarted(environment: Mapping[str, str]) -> bool:
-    """Tell whether a job was started before: by Slurm's count, or by the script's in the job's folder."""
+    """Return whether the job was started before: by Slurm's count, or by the script's count in the job's
+    folder.
+    """
     count = environment.get("SLURM_RESTART_COUNT", "")
     folder = environment.get("TOOLKIT_JOB_DIR")
     return count.strip("0").isdecimal() or bool(folder and (Path(folder) / RESTARTS).exists())
 
 
 class Watch:
-    """Looks for all ranks whether the training is to go on; signals are caught while it is entered."""
+    """Decides for all ranks whether the training continues; it catches signals while it is entered."""
 
     def __init__(self, world: World, seconds: float, file: Path) -> None:
-        """``seconds`` is the time between two checkpoints, ``file`` the one that asks to stop."""
+        """``seconds`` is the time between two checkpoints, ``file`` requests a stop."""
         self._world, self._seconds, self._file = world, seconds, file
         self._asked = False
         self._saved = time.monotonic()
         self._before: dict[signal.Signals, _Handler] = {}
 
     def look(self, steps: int) -> NextSteps:
-        """Come together, and return what rank 0 says; a signal to any rank counts."""
+        """Synchronise the ranks, and return what rank 0 decides; a signal to any rank counts."""
         stop, save = self._asked, False
         if self._world.rank == 0:
             stop = stop or self._file.exists()
@@ -61,7 +63,7 @@ class Watch:
         return NextSteps(bool(told[0]), bool(told[1]), int(told[2]))
 
     def saved(self) -> None:
-        """Begin the time to the next checkpoint."""
+        """Start the time to the next checkpoint."""
         self._saved = time.monotonic()
 
     def __enter__(self) -> Self:
