@@ -177,8 +177,8 @@ def _look(trainer: Trainer, options: Options) -> Trouble | None:
 
 def _lost(world: World | None) -> str:
     return (
-        f"rank {world.rank if world else 0} has lost another one: its process or its node has ended; "
-        "the same command goes on from the last checkpoint, if there is one"
+        f"rank {world.rank if world else 0} has lost another rank: its process or its node failed; "
+        "the same command resumes from the last checkpoint, if there is one"
     )
 
 

@@ -263,7 +263,7 @@ def test_a_time_limit_that_is_reached_is_followed_by_the_next_job(launch, whole)
     assert "stopped before its time was up, with a checkpoint; job" in said
     times = len(run.lines("resumed"))
     assert times >= 1
-    assert run.file("output.log").count("mnist: stopped as it was asked to") == times
+    assert run.file("output.log").count("mnist: stopped on request") == times
     whole(run, epochs, resumed=times)
 
 

@@ -168,7 +168,7 @@ def test_a_rank_that_is_killed_takes_the_others_down_in_seconds(ended, name, kil
     said = [line for lines in one["told"] for line in lines.splitlines() if line.startswith("rank ")]
     assert len(said) == 1
     assert said[0].startswith(f"rank {killed} on ")
-    assert "is gone" in said[0]
+    assert "is lost" in said[0]
 
 
 @pytest.mark.parametrize("name", ["multiworker-failed", "ps-failed"])
@@ -178,13 +178,13 @@ def test_a_rank_that_fails_shows_its_traceback_once_and_ends_all(ended, name):
     said = "".join(one["told"])
     assert said.count("Traceback") == 1, said
     assert "RuntimeError: a fault of this rank" in said
-    assert "is gone" not in said
+    assert "is lost" not in said
 
 
 @pytest.mark.parametrize("name", ["multiworker-stopped", "ps-stopped"])
 def test_all_ranks_end_with_the_status_of_a_stop(ended, name):
     assert set(ended[name]["codes"]) == {75}
-    assert sum("stopped as it was asked to" in said for said in ended[name]["told"]) == 1
+    assert sum("stopped on request" in said for said in ended[name]["told"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_all_ranks_end_with_the_status_of_a_stop(ended, name):
         ("mirrored-started-twice", "2 processes were started, but --strategy mirrored trains in one"),
         (
             "ps-of-two",
-            "--strategy ps needs 3 tasks at least, a coordinator, a server and a worker; there are 2",
+            "--strategy ps needs at least 3 tasks, a coordinator, a server and a worker; there are 2",
         ),
         ("ps-of-servers", "--servers 2 of 3 tasks leaves no worker; at most 1"),
         ("multiworker-without-peers", "--strategy multiworker does not know its peers"),

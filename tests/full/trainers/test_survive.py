@@ -105,7 +105,7 @@ def stop(run, out, words):
     (out / "stop-asked").touch()
     done = run(out, *words)
     (out / "stop-asked").unlink()
-    told = [line for line in done.lines if line.startswith("mnist: stopped as it was asked to")]
+    told = [line for line in done.lines if line.startswith("mnist: stopped on request")]
     assert (done.status, len(told)) == (75, 1), done.lines
     return done
 
@@ -116,7 +116,7 @@ def test_one_rank_that_was_stopped_twice_comes_to_the_very_same_model(run, out, 
     stop(run, out, ONE)
     done = run(out, *ONE)
     assert done.ok, done.lines
-    said = "mnist: goes on from checkpoint 000000-000000000512 with epoch 1, of which 512 of 640 samples"
+    said = "mnist: resumes from checkpoint 000000-000000000512 with epoch 1, of which 512 of 640 samples"
     assert any(line.startswith(said) for line in done.lines), done.lines
     assert learnt(out) == learnt(undisturbed[1])
     assert difference(out, undisturbed[1]) == 0
@@ -158,7 +158,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_comes_to_the_same(run, 
     done = run(out, *ONE)
     assert done.ok, done.lines
     assert any(f"{newest}: not loaded: state.npy differs from what was written" in line for line in done.lines)
-    assert any(f"goes on from checkpoint {before} with epoch 2" in line for line in done.lines)
+    assert any(f"resumes from checkpoint {before} with epoch 2" in line for line in done.lines)
     assert learnt(out) == learnt(undisturbed[1])
     assert difference(out, undisturbed[1]) == 0
 

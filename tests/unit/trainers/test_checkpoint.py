@@ -95,7 +95,7 @@ def test_a_number_changed_in_the_manifest_is_noticed(tmp_path):
     changed = text.replace('"images": 64', '"images": 65')
     assert changed != text
     (path / MANIFEST).write_text(changed)
-    with pytest.raises(CheckpointDamage, match="not what was written"):
+    with pytest.raises(CheckpointDamage, match="differs from what was written"):
         checkpoint.read(path)
 
 

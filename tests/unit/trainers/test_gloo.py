@@ -457,7 +457,7 @@ def test_that_rank_0_has_gone_is_told(monkeypatch):
     with served(task(size=3)) as store:
         port = store.server_address[1]
         threading.Timer(0.3, lambda: (store.shutdown(), store.socket.close())).start()
-        with pytest.raises(RendezvousFault, match="rank 0 on localhost has gone"):
+        with pytest.raises(RendezvousFault, match="rank 0 on localhost exited"):
             gloo.join(task(1, 3, "other"), [port], "", 20, SECRET)
 
 

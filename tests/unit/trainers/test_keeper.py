@@ -100,11 +100,11 @@ def test_it_is_said_where_a_training_goes_on():
         records=[{"record": "header", "world_size": 4}, {"record": "resumed", "world_size": 1, "devices": 2}],
     )
     assert at.sentence(1000, 2) == (
-        "goes on from checkpoint 000001-000000000064 with epoch 2, of which 64 of 2,000 samples are done"
+        "resumes from checkpoint 000001-000000000064 with epoch 2, of which 64 of 2,000 samples are done"
     )
     assert at.sentence(1000, 3).endswith("are done; 3 ranks share out the rest, 2 began")
     assert Start(1, "000001-000000000000", 1).sentence(1000, 1) == (
-        "goes on from checkpoint 000001-000000000000 with epoch 2"
+        "resumes from checkpoint 000001-000000000000 with epoch 2"
     )
 
 

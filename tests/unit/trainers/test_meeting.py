@@ -188,7 +188,7 @@ def test_a_rank_that_is_killed_ends_all_others_and_is_told(killed):
     said = [one.communicate(timeout=20)[1] for one in ranks]
     assert time.monotonic() - begun < 10
     assert all(one.returncode for one in ranks)
-    assert f"rank {killed} on node{killed} is gone" in "".join(said)
+    assert f"rank {killed} on node{killed} is lost" in "".join(said)
 
 
 @pytest.mark.parametrize("failing", [0, 1])

@@ -112,7 +112,7 @@ def test_a_file_that_is_cut_short_is_told_unless_it_ends_with_a_record(cut):
 @pytest.mark.parametrize("head", [b"<html>log in first</html>", struct.pack("<Q", 1 << 63) + bytes(30)])
 def test_what_is_no_file_of_records_is_told_before_anything_is_loaded(data, head):
     (data / "validation-00001-of-00002").write_bytes(head)
-    with pytest.raises(Trouble, match="validation-00001-of-00002: is cut short, or no file of TFRecords"):
+    with pytest.raises(Trouble, match="validation-00001-of-00002: is cut short, or is not a TFRecord file"):
         check(data)
 
 

@@ -26,7 +26,7 @@ def test_there_is_one_coordinator_and_all_others_serve_or_work(tasks, servers):
 
 @pytest.mark.parametrize(("tasks", "verb"), [(1, "is"), (2, "are")])
 def test_fewer_than_three_tasks_are_too_few(tasks, verb):
-    with pytest.raises(Trouble, match=f"needs 3 tasks at least.* there {verb} {tasks}"):
+    with pytest.raises(Trouble, match=f"needs at least 3 tasks.* there {verb} {tasks}"):
         roles(tasks)
 
 

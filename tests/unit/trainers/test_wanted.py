@@ -35,7 +35,7 @@ def test_all_that_a_job_script_may_say_is_read():
     [
         ("--tasks 0", "0 is less than 1"),
         ("--tasks 2 --min-free 2X", "'2X' is not a size such as 500M or 2G"),
-        ("--tasks 2 --min-free G", "is no size"),
+        ("--tasks 2 --min-free G", "is not a size"),
         ("--tasks 2 --fabric-gbit -1", "is not a positive number"),
         ("--tasks 2 --max-skew inf", "is not a positive number"),
         ("--tasks two", "invalid count value"),

@@ -112,7 +112,7 @@ class Records:
             count = self._highest - self._lowest + 1
             classes = f"{count} class{'es' * (count > 1)}"
             return (
-                f"its label is {label}, and the last of {classes} classes has the label {self._highest}; "
+                f"its label is {label}, and the last of {classes} has the label {self._highest}; "
                 "see --classes"
             )
         return ""

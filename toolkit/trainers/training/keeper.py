@@ -44,7 +44,7 @@ class Start:
         ranks = f"{size} ranks share" if size > 1 else "1 rank shares"
         began = self._began(size)
         shared = f"; {ranks} out the rest, {began} began" * (size != began)
-        return f"goes on from checkpoint {self.name} with epoch {self.epochs + 1}{done}{shared}"
+        return f"resumes from checkpoint {self.name} with epoch {self.epochs + 1}{done}{shared}"
 
     def _began(self, size: int) -> int:
         """Return how many devices all ranks had when the training last resumed; ``size`` if unknown."""
