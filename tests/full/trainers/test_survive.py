@@ -157,7 +157,9 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_comes_to_the_same(run, 
     (out / "model.keras").unlink()
     done = run(out, *ONE)
     assert done.ok, done.lines
-    assert any(f"{newest}: not loaded: state.npy differs from what was written" in line for line in done.lines)
+    assert any(
+        f"{newest}: not loaded: state.npy differs from what was written" in line for line in done.lines
+    )
     assert any(f"resumes from checkpoint {before} with epoch 2" in line for line in done.lines)
     assert learnt(out) == learnt(undisturbed[1])
     assert difference(out, undisturbed[1]) == 0

@@ -105,7 +105,9 @@ def test_a_later_form_is_not_guessed_at(tmp_path):
     del values["manifest_sha256"]
     values["schema"] = "toolkit.checkpoint/9"
     (path / MANIFEST).write_text(json.dumps({**values, "manifest_sha256": checkpoint._digest(values)}))
-    with pytest.raises(Trouble, match=r"has the format toolkit\.checkpoint/9, .* or start again with --fresh"):
+    with pytest.raises(
+        Trouble, match=r"has the format toolkit\.checkpoint/9, .* or start again with --fresh"
+    ):
         checkpoint.newest(tmp_path)
     assert path.is_dir()
 
@@ -118,7 +120,9 @@ def test_where_all_are_damaged_nobody_begins_anew_unasked(tmp_path, capsys, plac
     write(tmp_path, *places)
     for name in checkpoint.names(tmp_path):
         empty(tmp_path / name / STATE)
-    with pytest.raises(Trouble, match=f"{said}; restore an undamaged one, or start again with --fresh") as told:
+    with pytest.raises(
+        Trouble, match=f"{said}; restore an undamaged one, or start again with --fresh"
+    ) as told:
         checkpoint.newest(tmp_path)
     assert told.value.code == 1
     assert capsys.readouterr().out.count("not loaded") == len(places)
