@@ -54,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     program.mount_hides_mpi,
     program.loader_refuses_program,
     program.programs_disagree,
+    program.entry_point_skipped,
     python.user_site_mpi,
     image.image_lacks_mpi,
     loader.programs_find_no_mpi,

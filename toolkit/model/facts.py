@@ -373,7 +373,11 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Settings in files that Open MPI, PMIx and PRRTE of the image read, by the variable of the same effect:
     ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``."""
     entrypoint: tuple[str, ...] | None = None
-    """What ``run`` starts, entry point and command together; ``exec`` passes it by."""
+    """What ``run`` starts, entry point and command together; ``exec`` skips it."""
+    entry_script: str = ""
+    """The shell script of the entry point, if it sets variables and then starts its arguments."""
+    entry_sets: dict[str, str] = {}
+    """The variables that ``entry_script`` sets, as far as they concern MPI and search paths."""
     stack: dict[str, object] | None = None
     """``/opt/toolkit/stack.json`` as it stands, or ``None`` where the image does not describe itself."""
     disagreements: tuple[str, ...] = ()

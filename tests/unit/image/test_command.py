@@ -118,3 +118,26 @@ def test_what_lies_below_a_mount_is_not_found_and_is_told(tmp_path, hidden):
     library = f"{IN_TMP}/lib/libmpi.so.12"
     assert facts.programs == {"/opt/probe": "" if hidden else library}
     assert facts.hidden == ({library: "/tmp"} if hidden else {})
+
+
+@every_row(
+    ("text", "sets"),
+    [
+        (
+            '#!/bin/sh\nexport LD_LIBRARY_PATH=/opt/mpich/lib\nexec "$@"\n',
+            {"LD_LIBRARY_PATH": "/opt/mpich/lib"},
+        ),
+        (
+            '#!/bin/bash\nexport UCX_TLS=tcp\nif [ $# -eq 0 ]; then exec bash; else exec "$@"; fi\n',
+            {"UCX_TLS": "tcp"},
+        ),
+        ("#!/bin/sh\nexport NAME=ann\nexec $@\n", {}),
+        ('#!/bin/sh\nexport UCX_TLS=tcp\n"$@"\n', {}),
+        ('#!/bin/sh\nif [ -n "$A" ]; then export UCX_TLS=tcp; fi\nexec "$@"\n', {}),
+    ],
+)
+def test_what_an_entry_point_sets_before_its_arguments_is_a_fact(tmp_path, text, sets):
+    run = "OCI_ENTRYPOINT='/opt/app/entry.sh'\nOCI_CMD='bash'\n"
+    facts = facts_of(tmp_path, **{"/opt/app/entry.sh": text, "/.singularity.d/runscript": run})
+    assert facts.entry_sets == sets
+    assert facts.entrypoint == ("/opt/app/entry.sh", "bash")

@@ -1,5 +1,7 @@
 """Rules about the program of a rank: which MPI it loads, and how its ranks find each other without one."""
 
+import shlex
+
 from toolkit.engine.case import Case
 from toolkit.engine.families import families
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
@@ -85,6 +87,29 @@ def programs_disagree(case: Case) -> Hit | None:
         return None
     kinds = [f"{_some(users)} load{'s' * (len(users) == 1)} {mpi_name(mpi)}" for mpi, users in found]
     return Hit(case.cite("image.programs"), "unknown", "; ".join(kinds), fix=f"{_NAME_IT}; or {TRY_IT}")
+
+
+@rule(
+    "entry-point-skipped",
+    "The image's entry point sets variables, and `exec` skips it",
+    severity="warning",
+    fix="start the program by the entry point: toolkit launch --image IMAGE -- SCRIPT COMMAND",
+    source="Apptainer user guide: run starts the runscript, exec does not",
+    facts=("image.entry_script", "image.entry_sets"),
+    advice=True,
+)
+def entry_point_skipped(case: Case) -> Hit | None:
+    """Docker starts a command by the image's entry point. A job starts it by `exec`, without the entry point,
+    so a library path or a setting that the script sets is missing.
+    """
+    image = case.image_facts
+    if not image.entry_sets or (image.program and image.entry_script in image.program.chain):
+        return None
+    script, names = image.entry_script, ", ".join(image.entry_sets)
+    evidence = tuple(f"image: {script}: {name}={value}" for name, value in image.entry_sets.items())
+    command = shlex.join(image.program.command) if image.program else "COMMAND"
+    fix = f"start the program by it: toolkit launch --image IMAGE -- {shlex.quote(script)} {command}"
+    return Hit(evidence, title=f"{script} sets {names}, and `exec` skips this entry point", fix=fix)
 
 
 def _some(programs: tuple[str, ...]) -> str:

@@ -19,6 +19,7 @@ _MOST_STEPS = 4
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?\Z")
 _SHELL = re.compile(r"(ba|da|k|z)?sh\Z")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
+_HANDS_ON = re.compile(r'(?<!\w)exec\s+"?\$(@|\{@\}|\*)')
 _INLINE = re.compile(r"-[a-z]*c\Z")
 _WITH_VALUE = frozenset(("-W", "-X"))
 _MPI_MODULES = frozenset(("mpi4py", "horovod"))
@@ -66,6 +67,31 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
         else:
             return _of_binary(loader, words, found, script)
     return replace(found, why=f"{command[0]}: starts more than {_MOST_STEPS} programs in a row")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryScript:
+    """A shell script that the image's entry point names: it sets variables, then starts its arguments."""
+
+    path: str
+    sets: Mapping[str, str]
+    """The variables that it sets to another value than the image does."""
+
+
+def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | None:
+    """Return the script that ``run`` starts a command by; ``None`` if the entry point is of another kind.
+
+    ``exec`` starts the command without it.
+    """
+    words = entrypoint[1:] if entrypoint and _SHELL.match(posixpath.basename(entrypoint[0])) else entrypoint
+    path = _find(loader, words[0], StartedProgram(environment=dict(loader.environment))) if words else None
+    text = path and files.text(loader.tree, path, _MOST_TEXT)
+    if not path or not text or not _HANDS_ON.search(text):
+        return None
+    said = wrapped(loader.tree, loader.environment, path, text, [])[0]
+    given = loader.environment
+    changed = {name: value for name, value in _joined(given, said).items() if given.get(name) != value}
+    return EntryScript(path, changed) if changed else None
 
 
 def _without_env(words: list[str], found: StartedProgram) -> tuple[list[str], StartedProgram]:

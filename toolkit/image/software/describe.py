@@ -1,6 +1,7 @@
 """Describe an image from its files: what is really inside, and where that differs from what it says."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from toolkit.image.loader.search import places as walk
 from toolkit.image.software import cuda, fabric, horovod, needs, wireup
 from toolkit.image.software.agent import remote_agent
 from toolkit.image.software.book import ImageEvidence
+from toolkit.image.software.command import entry_script
 from toolkit.image.software.libraries import Finder, glibc
 from toolkit.image.software.mcafiles import mca_files
 from toolkit.image.software.mpi import MpiFound, find_mpis
@@ -85,6 +87,7 @@ def describe(
     finder = Finder(loader, walked, packages, first.loads if first else {})
     hvd = horovod.read(loader, walked.sites)
     mpirun = _real(base, "mpirun")
+    entry = entry_script(base, entrypoint or ())
     facts = ImageFacts(
         path=str(path),
         format=form,
@@ -114,6 +117,8 @@ def describe(
         labels={**(config.labels if config else {}), **labels(tree)},
         settings=mca_files(loader, first.mpi if first else None),
         entrypoint=entrypoint,
+        entry_script=entry.path if entry else "",
+        entry_sets=_of_interest(entry.sets) if entry else {},
         environment=_environment(given, said.untold, book),
         stack=_stack(tree, book),
     )
@@ -149,10 +154,14 @@ def describe(
 
 def _environment(given: dict[str, str], untold: dict[str, str], book: ImageEvidence) -> dict[str, str]:
     """Return the variables of interest; one that is known in part would mislead whoever sets it."""
-    kept = {name for name in given.keys() | untold.keys() if name in _KEPT or name.startswith(_KEPT_PREFIXES)}
+    kept = {*_of_interest(given), *_of_interest(untold)}
     for name in sorted(kept & untold.keys()):
         book.unknown[f"environment.{name}"] = untold[name]
     return {name: value for name, value in given.items() if name in kept - untold.keys()}
+
+
+def _of_interest(given: Mapping[str, str]) -> dict[str, str]:
+    return {k: v for k, v in given.items() if k in _KEPT or k.startswith(_KEPT_PREFIXES)}
 
 
 def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFacts:

@@ -31,7 +31,16 @@ def refused(**programs: str):
     return msgspec.structs.replace(loading(**{PROBE: MPI.library, **programs}), refused={PROBE: LINE})
 
 
+SCRIPT, SETS = "/opt/app/entry.sh", {"LD_LIBRARY_PATH": "/opt/mpich/lib"}
+ENTERED = image(entrypoint=(SCRIPT,), entry_script=SCRIPT, entry_sets=SETS)
+
+
+def started(*chain: str):
+    return msgspec.structs.replace(ENTERED, program=ImageProgram(command=chain, path=TOOL, chain=chain))
+
+
 FIRES = {
+    "entry-point-skipped": [case(of=ENTERED), case(of=started(TOOL))],
     "loader-refuses-program": [case(of=refused()), case(of=refused(), env={"LD_LIBRARY_PATH": "/opt/x"})],
     "programs-disagree": [case(of=TWO)],
     "mount-hides-mpi": [
@@ -41,6 +50,7 @@ FIRES = {
     ],
 }
 QUIET = {
+    "entry-point-skipped": [case(), case(of=started(SCRIPT, TOOL))],
     "loader-refuses-program": [case(), case(of=refused(**{TOOL: MPI.library}))],
     "programs-disagree": [
         case(),
@@ -63,6 +73,12 @@ def test_an_image_whose_programs_disagree_has_no_mode_that_is_called_right():
     assert {verdict.of(mode).outcome for mode in ("srun-pmix", "srun-pmi2", "srun-none")} == {"unknown"}
     assert f"{SOLVER} loads MPICH" in verdict.of("srun-pmix").because
     assert predict(HOST, NAMED, Request(nodes=2)).chosen == "srun-pmix"
+
+
+def test_the_fix_of_a_skipped_entry_point_starts_the_command_by_it():
+    found = predict(HOST, started(TOOL), Request(nodes=2)).findings
+    fix = next(finding.fix for finding in found if finding.id == "entry-point-skipped")
+    assert fix.endswith(f"toolkit launch --image IMAGE -- {SCRIPT} {TOOL}")
 
 
 def test_a_family_names_its_programs_and_copies_of_one_release_are_one_family():
