@@ -9,6 +9,7 @@ HERE = "{}"
 NOWHERE = ("--host", "nowhere.invalid")
 JOB = ("--image", "good.sif", "--", "true")
 IMAGE = ("--image", "good.sif")
+OVER = ("--over", "good.sif")
 ONCE = ("--ranks", "1", "--pattern", "(x)")
 RECIPE = "tf2.15-cpu"
 
@@ -84,6 +85,16 @@ _READING = (
     Slot("image adopt", "image", (HERE,), valid=SYSTEM),
     Slot("image adopt", "--facts", ("good.sif", "--facts", HERE)),
     Slot("image adopt", "--ca", ("oras://nowhere.invalid/a/b:1", "--ca", HERE)),
+    Slot("env create", "--file", ("-f", HERE, "--over", "good.sif", "-o", "new.env"), ".txt", FILES),
+    Slot("env create", "--over", ("-f", "facts.txt", "--over", HERE, "-o", "new.env"), ".sif"),
+    Slot("env create", "--find-links", ("-f", "facts.txt", *OVER, "-o", "new.env", "--find-links", HERE)),
+    Slot("env add", "env", (HERE, *OVER)),
+    Slot("env remove", "env", (HERE, "rich", *OVER)),
+    Slot("env list", "env", (HERE,)),
+    Slot("env check", "env", (HERE,)),
+    Slot("env check", "--over", ("any.env", "--over", HERE), ".sif"),
+    Slot("env diff", "old", (HERE, "any.env")),
+    Slot("env diff", "new", ("any.env", HERE)),
     _ssh_config("probe"),
     _ssh_config("init", "--yes"),
     Slot("doctor", "image", (HERE, *NOWHERE), valid=SYSTEM),
@@ -137,6 +148,7 @@ _READING = (
 )  # fmt: skip
 
 _WRITING = (
+    Slot("env create", "--output", ("-f", "facts.txt", *OVER, "-o", HERE), ".env", NEW),
     Slot("init", "--output", ("--yes", "-o", HERE), ".toml", NEW),
     Slot("image solve", "--output", (RECIPE, "-o", HERE), "", frozenset({"missing"})),
     Slot("image render", "--output", (RECIPE, "-o", HERE), "", NEW | {"folder"}),
@@ -155,7 +167,7 @@ SLOTS = (*_READING, *(slot._replace(writes=True) for slot in _WRITING))
 
 NO_FILES = frozenset(
     {
-        "--accept-origin",
+        *("--accept-origin", "--replace", "packages"),
         *("--account", "--array", "--attach", "--begin", "--bind", "--cluster", "--compare", "--constraint"),
         *(
             "--cpu-bind",

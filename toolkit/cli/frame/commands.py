@@ -3,6 +3,7 @@
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("toolkit.cli.init", "Detect this cluster and write its site profile"),
     "image": ("toolkit.cli.image", "Build, convert and look into training images"),
+    "env": ("toolkit.cli.env", "Put your packages over an image, as one file"),
     "probe": ("toolkit.cli.probe", "Read the facts of this machine or of a cluster"),
     "doctor": ("toolkit.cli.doctor", "Predict what every way of launching will do"),
     "explain": ("toolkit.cli.explain", "Say what job output means and what mends it"),

@@ -65,22 +65,27 @@ def _compiled(
     what: str,
     indexes: Sequence[str] = (),
 ) -> bytes:
-    cache = str(in_cache("uv"))  # uv would say of a cache that takes nothing that there is no such wheel
+    cache = uv_cache()
     with tempfile.TemporaryDirectory(prefix="toolkit-lock.") as work:
         asked, bound, out = (Path(work) / name for name in ("asked.in", "bound.txt", "pylock.toml"))
         asked.write_text("".join(f"{one}\n" for one in requirements))
         bound.write_text("".join(f"{one}\n" for one in constraints))
         words = (
-            *(_uv(), "pip", "compile", "--quiet", "--no-config", "--cache-dir", cache),
+            *(uv_program(), "pip", "compile", "--quiet", "--no-config", "--cache-dir", cache),
             *("--format", "pylock.toml", "--no-header", "--output-file", str(out)),
-            *("--constraints", str(bound), *options, *_places(indexes), str(asked)),
+            *("--constraints", str(bound), *options, *uv_places(indexes), str(asked)),
         )
-        done = LocalRunner().run(Command(words, env=_settings(), timeout=_SECONDS))
+        done = LocalRunner().run(Command(words, env=uv_settings(), timeout=_SECONDS))
         done.require(f"resolving {what}", "see what contradicts what, and change the recipe")
         return out.read_bytes()
 
 
-def _places(indexes: Sequence[str]) -> Iterator[str]:
+def uv_cache() -> str:
+    """Return the folder of uv's cache; uv would say of one that takes nothing that there is no such wheel."""
+    return str(in_cache("uv"))
+
+
+def uv_places(indexes: Sequence[str]) -> Iterator[str]:
     """Yield the options for further indexes and for what pip of this user searches besides its index."""
     places = pip_places()
     for index in (*indexes, *places.indexes):
@@ -91,7 +96,12 @@ def _places(indexes: Sequence[str]) -> Iterator[str]:
         yield from ("--index-strategy", "unsafe-best-match")
 
 
-def _uv() -> str:
+def uv_program() -> str:
+    """Return the path of uv.
+
+    Raises:
+        Missing: if it is not installed beside toolkit.
+    """
     try:
         import uv
     except ImportError as error:
@@ -101,7 +111,7 @@ def _uv() -> str:
     return str(uv.find_uv_bin())
 
 
-def _settings() -> dict[str, str]:
+def uv_settings() -> dict[str, str]:
     """Return pip's settings as uv calls them; uv reads variables for certificates and proxies itself.
 
     It trusts the certificates that the machine trusts, as pip does (earlier releases read UV_NATIVE_TLS).

@@ -1,0 +1,23 @@
+"""``toolkit env``: packages of yours over an image that stays as it is; one module a command."""
+
+import click
+
+from toolkit.cli.frame.lazy import LazyGroup
+
+_COMMANDS = {
+    "create": ("toolkit.cli.env.create", "Put packages over an image, as one file"),
+    "add": ("toolkit.cli.env.add", "Add packages, or make it again over a newer image"),
+    "remove": ("toolkit.cli.env.remove", "Remove packages"),
+    "list": ("toolkit.cli.env.list", "List the packages and where they are from"),
+    "check": ("toolkit.cli.env.check", "Compare an environment with its lock and an image"),
+    "diff": ("toolkit.cli.env.diff", "Show how two environments differ"),
+}
+
+
+@click.group("env", cls=LazyGroup, table=_COMMANDS)
+def command() -> None:
+    """Put your packages over an image of your centre, as one file.
+
+    The file is mounted over the image when a job starts: `toolkit launch --env-image FILE`. Nothing here
+    needs root, Docker or a change of the image.
+    """

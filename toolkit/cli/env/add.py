@@ -1,0 +1,62 @@
+"""``toolkit env add``: more packages, or the same ones over a newer image."""
+
+from pathlib import Path
+
+import click
+
+from toolkit.cli.env.common import (
+    ENV,
+    LINKS,
+    OVER,
+    REPLACE,
+    made_again,
+    names_of,
+    tell_made,
+    wanted_by,
+    with_links,
+)
+from toolkit.cli.image.common import JSON
+from toolkit.image.envs.lockfile import read_env
+from toolkit.image.envs.wanted import Wanted, parsed
+
+
+@click.command("add")
+@ENV
+@click.argument("packages", nargs=-1, metavar="[PACKAGE]…")
+@OVER
+@REPLACE
+@LINKS
+@JSON
+@click.pass_context
+def command(
+    ctx: click.Context,
+    env: Path,
+    packages: tuple[str, ...],
+    over: str | None,
+    replace: tuple[str, ...],
+    links: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Add packages to ENV; the others keep their versions where possible.
+
+    A package that was asked for before gets the new requirement. Without a PACKAGE, ENV is made again over
+    the image of --over.
+
+    \b
+    Examples:
+      toolkit env add my.env "scipy>=1.14"
+      toolkit env add my.env --over centre-2027.sif
+    """
+    lock = read_env(env)
+    names = names_of(tuple(parsed(one, "PACKAGE").name for one in packages))
+    before = wanted_by(lock)
+    rest = tuple(one for one in before.requirements if not names_of((parsed(one, "").name,)) & names)
+    wanted = Wanted(
+        requirements=rest,
+        constraints=before.constraints,
+        options=before.options,
+        outside=before.outside,
+        left=before.left,
+    ).joined(Wanted(requirements=packages))
+    made = made_again(ctx, env, lock, with_links(wanted, links), over, names_of(replace))
+    tell_made(made, as_json=as_json, changed=True)

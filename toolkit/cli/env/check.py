@@ -1,0 +1,33 @@
+"""``toolkit env check``: an environment against its lock and an image."""
+
+from pathlib import Path
+
+import click
+
+from toolkit.cli.env.common import ENV
+from toolkit.cli.frame.say import say, say_json
+from toolkit.cli.image.common import JSON
+from toolkit.errors import CheckFailed
+from toolkit.image.envs.check import AGAIN, check_env
+from toolkit.job.request.locations import find_image
+from toolkit.report.progress import Progress
+
+
+@click.command("check")
+@ENV
+@click.option("--over", metavar="IMAGE", help="The image that it is to start over")
+@JSON
+@click.pass_context
+def command(ctx: click.Context, env: Path, over: str | None, as_json: bool) -> None:
+    """Check the bytes and packages of ENV, and that ENV was made over IMAGE."""
+    image = find_image(over) if over else None
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        found = check_env(env, image, tell)
+    if as_json:
+        say_json(found, indent=True)
+    else:
+        for one in found.checks:
+            say(f"{'ok' if one.ok else 'failed':<8}{one.name}: {one.told}")
+    if not found.ok:
+        first = next(one for one in found.checks if not one.ok)
+        raise CheckFailed(f"{env}: {first.told}", fix=AGAIN.format(env, over or "IMAGE"))

@@ -1,0 +1,106 @@
+"""What the commands of ``toolkit env`` share."""
+
+from pathlib import Path
+
+import click
+
+from toolkit.cli.frame.say import say, say_json
+from toolkit.errors import BadInput
+from toolkit.image.envs.create import EnvMade, create
+from toolkit.image.envs.interpreter import ImagePython
+from toolkit.image.envs.lockfile import EnvLock
+from toolkit.image.envs.wanted import Wanted
+from toolkit.job.request.locations import find_image
+from toolkit.report.progress import Progress
+
+_FILE = click.Path(path_type=Path)
+ENV = click.argument("env", metavar="ENV", type=_FILE)
+OVER = click.option(
+    "--over", metavar="IMAGE", help="The image  [default: the one it was made over, beside it]"
+)
+REPLACE = click.option(
+    "--replace", multiple=True, metavar="NAME", help="Let a package of the image be hidden by another version"
+)
+LINKS = click.option(
+    "--find-links", "links", multiple=True, metavar="DIR", help="Look for wheels in a folder, too"
+)
+
+__all__ = [
+    "ENV",
+    "LINKS",
+    "OVER",
+    "REPLACE",
+    "EnvMade",
+    "ImagePython",
+    "image_of",
+    "made_again",
+    "names_of",
+    "tell_made",
+]
+
+
+def names_of(given: tuple[str, ...]) -> frozenset[str]:
+    """Return names as indexes compare them."""
+    from packaging.utils import canonicalize_name
+
+    return frozenset(map(str, map(canonicalize_name, given)))
+
+
+def with_links(wanted: Wanted, links: tuple[str, ...]) -> Wanted:
+    """Return what is wanted, with further folders of wheels."""
+    for link in links:
+        folder = Path(link).expanduser()
+        if not folder.is_dir():
+            raise BadInput(f"--find-links {link}: not a folder")
+        wanted = wanted.joined(Wanted(options=("--find-links", str(folder.resolve()))))
+    return wanted
+
+
+def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
+    """Return the image of an environment: the given one, else the file of its name beside it or here."""
+    if over:
+        return find_image(over)
+    for folder in (env.parent, Path(), Path("build/images"), Path("images")):
+        if (found := folder / lock.base.name).is_file():
+            return found.resolve()
+    raise BadInput(
+        f"{env}: {lock.base.name}, which it was made over, is not beside it",
+        fix="name the image: --over IMAGE",
+    )
+
+
+def made_again(
+    ctx: click.Context, env: Path, lock: EnvLock, wanted: Wanted, over: str | None, more: frozenset[str]
+) -> EnvMade:
+    """Make an environment again with other requirements, and keep the versions that it has."""
+    image = image_of(env, lock, over)
+    replaced = frozenset(lock.replaced) | more
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        return create(wanted, image, env, tell, replaced=replaced, before=lock)
+
+
+def wanted_by(lock: EnvLock) -> Wanted:
+    """Return what an environment was made of."""
+    return Wanted(
+        requirements=lock.requirements,
+        constraints=lock.constraints,
+        options=lock.options,
+        outside=lock.outside,
+        left=lock.left,
+    )
+
+
+def tell_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
+    """Print what was made."""
+    if as_json:
+        say_json(made, indent=True)
+        return
+    say(f"{made.path}  {made.bytes / 1e6:.1f} MB  sha256:{made.sha256}")
+    shown = made.changed if changed else made.packages
+    say(f"  {'changed' if changed else 'packages'}: {', '.join(shown) or 'none'}")
+    for one, why in made.left.items():
+        say(f"  left out: {one}: {why}", err=True)
+    for folder in made.outside:
+        say(f"  stays outside: {folder}; jobs read it there")
+    if made.packages and not made.compiled:
+        say("  not compiled: no Python of this release is here, and the image does not start here", err=True)

@@ -1,0 +1,56 @@
+"""``toolkit env create``: a requirements file and an image make one file."""
+
+from pathlib import Path
+
+import click
+
+from toolkit.cli.env.common import LINKS, REPLACE, names_of, tell_made, with_links
+from toolkit.cli.image.common import JSON
+from toolkit.errors import BadInput
+from toolkit.image.envs.create import create
+from toolkit.image.envs.wanted import Wanted, read_wanted
+from toolkit.job.request.locations import find_image
+from toolkit.report.progress import Progress
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("create")
+@click.option("-f", "--file", "files", multiple=True, type=_FILE, metavar="FILE", help="What to install")
+@click.option("--over", required=True, metavar="IMAGE", help="SIF file, or name of a recipe")
+@click.option(
+    "-o", "--output", required=True, type=_FILE, metavar="ENV", help="File to write, such as my.env"
+)
+@REPLACE
+@LINKS
+@JSON
+@click.pass_context
+def command(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    over: str,
+    output: Path,
+    replace: tuple[str, ...],
+    links: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Resolve packages over IMAGE and write them as one file.
+
+    FILE is a requirements file, pyproject.toml, uv.lock or environment.yml. Packages that IMAGE has are taken
+    from it; those that others are compiled against (numpy, torch, TensorFlow, mpi4py, …) stay as they are
+    unless --replace names them. Projects in FILE (-e DIR) stay outside.
+
+    \b
+    Examples:
+      toolkit env create -f requirements.txt --over centre.sif -o my.env
+      toolkit launch --image centre.sif --env-image my.env -- python train.py
+    """
+    if not files:
+        raise BadInput("-f: name a file of requirements", fix="toolkit env create -f requirements.txt …")
+    wanted = Wanted()
+    for file in files:
+        wanted = wanted.joined(read_wanted(file))
+    image = find_image(over)
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
+        made = create(with_links(wanted, links), image, output, tell, replaced=names_of(replace))
+    tell_made(made, as_json=as_json)

@@ -1,0 +1,32 @@
+"""``toolkit env list``: what is in an environment."""
+
+from pathlib import Path
+
+import click
+
+from toolkit.cli.env.common import ENV
+from toolkit.cli.frame.say import say, say_json, say_text
+from toolkit.cli.image.common import JSON
+from toolkit.image.envs.lockfile import read_env
+from toolkit.report.table import table
+
+
+@click.command("list")
+@ENV
+@JSON
+def command(env: Path, as_json: bool) -> None:
+    """List the packages of ENV, and the image that it was made over."""
+    lock = read_env(env)
+    if as_json:
+        say_json(lock, indent=True)
+        return
+    say(f"{env}: over {lock.base.name} ({lock.base.digest[:19]}…), Python {lock.base.python}")
+    rows = [
+        (one.name, one.version, "built in the image" if one.built else "wheel", ", ".join(one.via) or "you")
+        for one in lock.packages
+    ]
+    say_text(table(("package", "version", "from", "asked for by"), rows))
+    for one, why in lock.left.items():
+        say(f"left out: {one}: {why}")
+    for folder in lock.outside:
+        say(f"stays outside: {folder}")

@@ -1,0 +1,34 @@
+"""``toolkit env remove``: fewer packages."""
+
+from pathlib import Path
+
+import click
+import msgspec
+
+from toolkit.cli.env.common import ENV, OVER, made_again, names_of, tell_made, wanted_by
+from toolkit.cli.image.common import JSON
+from toolkit.errors import BadInput
+from toolkit.image.envs.lockfile import read_env
+from toolkit.image.envs.wanted import parsed
+
+
+@click.command("remove")
+@ENV
+@click.argument("packages", nargs=-1, required=True, metavar="PACKAGE…")
+@OVER
+@JSON
+@click.pass_context
+def command(
+    ctx: click.Context, env: Path, packages: tuple[str, ...], over: str | None, as_json: bool
+) -> None:
+    """Remove packages that were asked for from ENV, and what only they needed."""
+    lock = read_env(env)
+    asked = {next(iter(names_of((parsed(one, "").name,)))): one for one in lock.requirements}
+    gone = names_of(packages)
+    if unknown := sorted(gone - asked.keys()):
+        raise BadInput(
+            f"{unknown[0]}: {env} was not asked for it; asked for: {', '.join(sorted(asked)) or 'nothing'}"
+        )
+    rest = tuple(line for name, line in asked.items() if name not in gone)
+    wanted = msgspec.structs.replace(wanted_by(lock), requirements=rest)
+    tell_made(made_again(ctx, env, lock, wanted, over, frozenset()), as_json=as_json, changed=True)

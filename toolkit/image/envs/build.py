@@ -1,0 +1,78 @@
+"""Build wheels of source distributions inside the image, with its Python and its compiler."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolkit.errors import CheckFailed, Missing
+from toolkit.image.envs.inside import UV_INSIDE, WORK, InsideImage
+from toolkit.image.envs.interpreter import ImagePython
+from toolkit.image.envs.lockfile import EnvPackage
+from toolkit.image.locks.fetch import fetched
+from toolkit.model.lock import LockedFile
+from toolkit.model.progress import Tell
+from toolkit.run.packages.wheels import uv_program, uv_settings
+
+_TAIL = 12
+_WAYS = "put wheels of these releases into a folder, and name it: --find-links DIR"
+
+
+def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str) -> None:
+    """Refuse packages that have to be built if the image cannot be started here.
+
+    Raises:
+        Missing: naming them.
+    """
+    if sources and way is None:
+        named = ", ".join(f"{one.name} {one.version}" for one in sources)
+        raise Missing(
+            f"{named}: no wheel fits the image, and it cannot be built inside: {why}",
+            fix=f"run this on a machine that starts the image, or {_WAYS}",
+        )
+
+
+def build(
+    sources: Sequence[LockedFile], python: ImagePython, way: InsideImage, work: Path, tell: Tell
+) -> tuple[tuple[EnvPackage, Path], ...]:
+    """Return a wheel of each source distribution, built inside the image.
+
+    Raises:
+        CheckFailed: if a build fails, with its last lines.
+        Missing: if a source distribution cannot be fetched.
+    """
+    here = fetched(sources, tell, recipe="the environment")
+    built = []
+    for number, one in enumerate(sources):
+        tell.step(f"Building {one.name} {one.version} inside {python.base.name}")
+        folder = work / f"build{number}"
+        folder.mkdir()
+        shutil.copy2(here[one.sha256], folder / one.file)
+        wheel = _wheel(one, python, way, folder)
+        package = EnvPackage(
+            name=one.name, version=one.version, file=wheel.name, sha256=one.sha256, built=True
+        )
+        built.append((package, wheel))
+    return tuple(built)
+
+
+def _wheel(source: LockedFile, python: ImagePython, way: InsideImage, folder: Path) -> Path:
+    numpy = python.has.get("numpy")
+    (folder / "bound.txt").write_text(f"numpy=={numpy.version}\n" if numpy else "")
+    words = (
+        *(UV_INSIDE, "build", "--wheel", "--no-config", "--python", python.base.command),
+        *("--cache-dir", f"{WORK}/cache", "--build-constraint", f"{WORK}/bound.txt"),
+        *("--out-dir", f"{WORK}/out", f"{WORK}/{source.file}"),
+    )
+    done = way.run(folder, words, uv_settings(), uv_program())
+    made = sorted((folder / "out").glob("*.whl"))
+    if done.ok and made:
+        shutil.rmtree(folder / "cache", ignore_errors=True)
+        return made[0]
+    compiler = way.run(folder, ("sh", "-c", "command -v cc gcc clang"))
+    lacks = "" if compiler.ok else "; the image has no C compiler"
+    tail = (done.errors.strip() or done.text.strip()).splitlines()[-_TAIL:]
+    raise CheckFailed(
+        f"{source.name} {source.version}: it could not be built inside {python.base.name}{lacks}",
+        fix=f"choose a release with wheels, or {_WAYS}",
+        detail=tail,
+    )

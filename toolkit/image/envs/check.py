@@ -1,0 +1,124 @@
+"""Compare an environment with the image that it is to start over, with its own lock, and with another one."""
+
+from pathlib import Path
+
+import msgspec
+from packaging.utils import canonicalize_name
+
+from toolkit.errors import CheckFailed
+from toolkit.files import open_given
+from toolkit.image.envs.held import is_held
+from toolkit.image.envs.interpreter import python_of
+from toolkit.image.envs.lockfile import EnvBase, EnvLock, lock_in
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.digest import check_digest
+from toolkit.image.files.sif.squash import SquashTree
+from toolkit.model.progress import Tell
+
+_INFO = ".dist-info"
+AGAIN = "make it again over this image: toolkit env add {} --over {}"
+
+
+class EnvCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was checked; ``told`` says what was found."""
+
+    name: str
+    ok: bool
+    told: str
+
+
+class EnvChecked(msgspec.Struct, frozen=True, kw_only=True):
+    """What was checked of an environment."""
+
+    schema: str = "toolkit.env.checked/1"
+    path: str
+    checks: tuple[EnvCheck, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Return whether every check holds."""
+        return all(one.ok for one in self.checks)
+
+
+class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A package of which two environments have different versions; empty where one has none."""
+
+    name: str
+    old: str
+    new: str
+
+
+def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: str) -> str:
+    """Return how an image differs from the base of an environment; empty if it does not.
+
+    Args:
+        base: the image in the environment's lock.
+        digest: the digest of the image, as ``sha256:…``.
+        python: its Python; wheels depend on this fact and the next two.
+        glibc: its C library.
+        architecture: its processor.
+    """
+    if base.digest == digest:
+        return ""
+    if architecture and architecture != base.architecture:
+        return f"it was made for {base.architecture}, and the image is for {architecture}"
+    minor = base.python.split(".")[:2]
+    if python and python.split(".")[:2] != minor:
+        return f"it was made for Python {'.'.join(minor)}, and the image has {python}"
+    if glibc and tuple(map(int, glibc.split("."))) < tuple(map(int, base.glibc.split("."))):
+        return f"it was made for glibc {base.glibc}, and the image has {glibc}"
+    return f"it was made over {base.name} ({base.digest[:19]}…), and the image is {digest[:19]}…"
+
+
+def check_env(env: Path, image: Path | None, tell: Tell) -> EnvChecked:
+    """Check an environment: its bytes, its files against its lock, and an image if one is given.
+
+    Raises:
+        BadInput, Damaged: if it cannot be read.
+    """
+    checks = [_bytes(env)]
+    with open_given(env) as file:
+        tree = SquashTree(file, 0, str(env), Budget(str(env)))
+        lock = lock_in(tree, str(env))
+        checks.append(_contents(tree, lock))
+    if image is not None:
+        checks += _over(lock, image, tell)
+    return EnvChecked(path=str(env), checks=tuple(checks))
+
+
+def _bytes(env: Path) -> EnvCheck:
+    try:
+        noted = check_digest(env)
+    except CheckFailed as error:
+        return EnvCheck(name="checksum", ok=False, told=error.message)
+    told = f"sha256:{noted[:12]}…" if noted else f"{env.name}.sha256 is not there to compare it with"
+    return EnvCheck(name="checksum", ok=True, told=told)
+
+
+def _contents(tree: SquashTree, lock: EnvLock) -> EnvCheck:
+    stems = (name.removesuffix(_INFO) for name in tree.names("/site") if name.endswith(_INFO))
+    found = {canonicalize_name(stem.partition("-")[0]): stem.partition("-")[2] for stem in stems}
+    wanted = {one.name: one.version for one in lock.packages}
+    odd = sorted({*found} ^ {*wanted} | {name for name in wanted if found.get(name) != wanted[name]})  # type: ignore[call-overload]  # a normalised name is a text
+    told = f"{', '.join(odd[:5])}: not as the lock says" if odd else f"{len(wanted)} packages"
+    return EnvCheck(name="packages", ok=not odd, told=told)
+
+
+def _over(lock: EnvLock, image: Path, tell: Tell) -> list[EnvCheck]:
+    base = python_of(image, tell).base
+    why = differs(lock.base, base.digest, base.python, base.glibc, base.architecture)
+    same = EnvCheck(name="image", ok=not why, told=why or f"{image.name} is the image that it was made over")
+    changed = [
+        f"{name} {version} is {base.has.get(name, 'gone')}"
+        for name, version in lock.base.has.items()
+        if base.has.get(name) != version and (is_held(name) or not lock.version(name))
+    ]
+    told = ", ".join(changed[:5]) if changed else "those that it was resolved against"
+    return [same, EnvCheck(name="packages of the image", ok=not changed, told=told)]
+
+
+def changes(old: EnvLock, new: EnvLock) -> tuple[EnvChange, ...]:
+    """Return the packages whose versions differ, by name."""
+    names = sorted({one.name for one in (*old.packages, *new.packages)})
+    pairs = ((name, old.version(name), new.version(name)) for name in names)
+    return tuple(EnvChange(name=name, old=a, new=b) for name, a, b in pairs if a != b)

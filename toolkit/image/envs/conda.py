@@ -1,0 +1,97 @@
+"""What of a conda environment file the Python package index serves; pure."""
+
+import re
+from typing import NamedTuple
+
+import yaml
+
+from toolkit.errors import BadInput
+
+_SPEC = re.compile(r"(?:[^:\s]+::)?(?P<name>[A-Za-z0-9_.-]+)\s*(?P<rest>.*)")
+_RELEASE = re.compile(r"[\d][\w.*+!]*")
+_NAMES = {
+    "pytorch": "torch",
+    "pytorch-cpu": "torch",
+    "pytorch-gpu": "torch",
+    "tensorflow-gpu": "tensorflow",
+    "matplotlib-base": "matplotlib",
+    "opencv": "opencv-python-headless",
+    "py-opencv": "opencv-python-headless",
+    "pytables": "tables",
+    "dask-core": "dask",
+    "graphviz": "",
+    "msgpack-python": "msgpack",
+    "ruamel_yaml": "ruamel.yaml",
+    "pillow-simd": "pillow",
+}
+"""Packages that the two indexes call by other names; empty if the Python index has another project there."""
+_IMAGE = {"python": "the image has its own Python", "pip": "uv installs the packages"}
+_SYSTEM = re.compile(
+    r"(cuda|cudatoolkit|cudnn|nccl|mkl|blas|lib|gcc|gxx|gfortran|_|openmpi|mpich|mpi\Z|cmake|make|compilers"
+    r"|c-compiler|cxx-compiler|openssl|readline|sqlite\Z|zlib|xz\Z|bzip2|ncurses|tk\Z|ca-certificates|git\Z"
+    r"|ffmpeg|nodejs|ucx|hdf5\Z|netcdf|fftw|gsl\Z|boost|rdma|pytorch-cuda|r-|perl|ninja-base|sysroot|binutils)"
+)
+"""How names of packages begin that hold no Python."""
+
+
+class CondaFile(NamedTuple):
+    """Requirements of the Python index, lines of the section ``pip``, and what is left out, with reasons."""
+
+    requirements: tuple[str, ...]
+    pip: tuple[str, ...]
+    left: dict[str, str]
+
+
+def of_conda(text: str, name: str) -> CondaFile:
+    """Return what the Python index serves of an ``environment.yml``.
+
+    Raises:
+        BadInput: if it is not such a file.
+    """
+    try:
+        table = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise BadInput(f"-f {name}: {' '.join(str(error).split())}") from error
+    listed = table.get("dependencies") if isinstance(table, dict) else None
+    if not isinstance(listed, list):
+        raise BadInput(f"-f {name}: there is no list `dependencies`", fix="give a conda environment file")
+    requirements, pip, left = list[str](), list[str](), dict[str, str]()
+    for entry in listed:
+        if isinstance(entry, dict) and isinstance(lines := entry.get("pip"), list):
+            pip += [str(line) for line in lines]
+        elif isinstance(entry, str):
+            _add(entry, requirements, left, name)
+        else:
+            raise BadInput(f"-f {name}: {str(entry)[:60]!r} is not a package")
+    return CondaFile(tuple(requirements), tuple(pip), left)
+
+
+def _add(entry: str, requirements: list[str], left: dict[str, str], name: str) -> None:
+    found = _SPEC.fullmatch(entry.strip())
+    if found is None:
+        raise BadInput(f"-f {name}: {entry!r} is not a package")
+    conda = found["name"].lower()
+    if conda in _IMAGE:
+        left[entry] = _IMAGE[conda]
+    elif _SYSTEM.match(conda):
+        left[entry] = "the Python package index has no such package; the image has to provide it"
+    elif not (wanted := _NAMES.get(conda, conda)):
+        left[entry] = "the Python package index has another project of this name"
+    else:
+        requirements.append(f"{wanted}{_specifier(found['rest'])}")
+
+
+def _specifier(rest: str) -> str:
+    """Return versions as PEP 440 writes them: conda's ``=1.2`` is ``==1.2.*``, a build is left out."""
+    text = rest.strip().strip("[]")
+    if "|" in text or not text or text == "*":
+        return ""
+    words = text.replace("==", " ==").split() if text[0] in "<>!~" else [text]
+    if text[0] == "=" and text[1:2] != "=":
+        release = text[1:].partition("=")[0].strip()
+        return f"=={release}" if release.endswith("*") else f"=={release}.*"
+    if text.startswith("=="):
+        return f"=={text[2:].strip().partition('=')[0]}"
+    if _RELEASE.match(text):
+        return f"=={text.split()[0].partition('=')[0]}"
+    return "".join(words)

@@ -1,0 +1,153 @@
+"""Make an environment file over an image: resolve, build, install, compile, pack; the file appears whole."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from toolkit.errors import BadInput
+from toolkit.files import write_whole
+from toolkit.folders import behind_links
+from toolkit.image.envs.build import build, require_way
+from toolkit.image.envs.inside import startable_here
+from toolkit.image.envs.install import lay_out
+from toolkit.image.envs.interpreter import ImagePython, python_of
+from toolkit.image.envs.lockfile import LOCK, EnvLock, EnvPackage, encoded, is_env, lock_file
+from toolkit.image.envs.modules import compile_modules
+from toolkit.image.envs.resolve import EnvSolution, solve
+from toolkit.image.envs.wanted import Wanted
+from toolkit.image.files import workspace
+from toolkit.image.files.digest import publish, sha256
+from toolkit.image.files.sif.squashwrite import write_squashfs
+from toolkit.image.sifs.sif import full_disks
+from toolkit.model.progress import Tell
+from toolkit.run.folders import check_file, writable
+
+_EPOCH = 315_532_800
+"""1980-01-01: the time of every file, so that equal packages give equal bytes."""
+
+
+class EnvMade(msgspec.Struct, frozen=True, kw_only=True):
+    """An environment file that was written; ``changed`` are packages that an earlier one did not have so."""
+
+    schema: str = "toolkit.env.made/1"
+    path: str
+    bytes: int
+    sha256: str
+    base: str
+    packages: tuple[str, ...]
+    changed: tuple[str, ...]
+    left: dict[str, str]
+    outside: tuple[str, ...]
+    compiled: str
+
+
+def create(
+    wanted: Wanted,
+    image: Path,
+    target: Path,
+    tell: Tell,
+    *,
+    replaced: frozenset[str] = frozenset(),
+    before: EnvLock | None = None,
+) -> EnvMade:
+    """Write an environment over an image as ``target``, its lock and its checksum beside it.
+
+    Args:
+        wanted: what the user asks for.
+        image: the image, which stays as it is.
+        target: the file; an environment that is there is replaced.
+        tell: where progress goes.
+        replaced: packages of the image that may be hidden.
+        before: an earlier environment, whose versions are chosen again where possible.
+
+    Raises:
+        BadInput: if something else is at ``target``, or the image has no Python.
+        CheckFailed: if requirements contradict the image, a build fails, or the disk is full.
+        Missing: if a tool, the index or a way to build a package is not there.
+    """
+    _check_target(target)
+    python = python_of(image, tell)
+    _check_known(replaced, python)
+    kept = {one.name: one.version for one in before.packages} if before else {}
+    solution = solve(wanted, python, replaced, kept, tell)
+    real = behind_links(target)
+    writable(real.parent, "-o")
+    with workspace.folder() as work, full_disks(work):
+        lock = _filled(work, wanted, python, solution, replaced, tell, image)
+        tell.step(f"Packing {target.name}")
+        with workspace.beside(real) as part, full_disks(real.parent):
+            with part.open("w+b") as out:
+                write_squashfs(work / "root", out, _EPOCH)
+            digest = sha256(part)
+            part.chmod(0o644)
+            lock_file(real).unlink(missing_ok=True)
+            publish(part, target, digest)
+            write_whole(lock_file(real), encoded(lock))
+    return _made(target, lock, digest, kept)
+
+
+def _filled(
+    work: Path,
+    wanted: Wanted,
+    python: ImagePython,
+    solution: EnvSolution,
+    replaced: frozenset[str],
+    tell: Tell,
+    image: Path,
+) -> EnvLock:
+    """Put packages and lock into the folder ``root`` of ``work``; return the lock."""
+    way, why = startable_here(image) if solution.sources else (None, "")
+    require_way(solution.sources, way, why)
+    built = build(solution.sources, python, way, work, tell) if way else ()
+    packages: tuple[EnvPackage, ...] = tuple(
+        sorted((*solution.packages, *(one for one, _ in built)), key=lambda one: one.name)
+    )
+    root = work / "root"
+    root.mkdir()
+    scripts = lay_out(root, packages, [wheel for _, wheel in built], python, wanted.options, tell)
+    compiled = ""
+    if packages:
+        compiled = compile_modules(root, packages, python, lambda: way or startable_here(image)[0], tell)
+    lock = EnvLock(
+        base=python.base,
+        requirements=wanted.requirements,
+        constraints=wanted.constraints,
+        options=wanted.options,
+        replaced=tuple(sorted(replaced)),
+        outside=wanted.outside,
+        left=wanted.left,
+        packages=packages,
+        compiled=compiled,
+        scripts=scripts,
+    )
+    (root / LOCK).write_bytes(encoded(lock))
+    return lock
+
+
+def _check_target(target: Path) -> None:
+    check_file(target, "-o", "my.env")
+    if target.exists() and target.stat().st_size and not is_env(target):
+        raise BadInput(f"-o {target}: the file is there, and is not an environment", fix="name another file")
+
+
+def _check_known(replaced: frozenset[str], python: ImagePython) -> None:
+    if unknown := sorted(replaced - python.has.keys()):
+        raise BadInput(f"--replace {unknown[0]}: {python.base.name} does not have this package")
+
+
+def _made(target: Path, lock: EnvLock, digest: str, kept: Mapping[str, str]) -> EnvMade:
+    packages = {one.name: one.version for one in lock.packages}
+    gone = [f"{name} removed" for name in kept if name not in packages]
+    news = [f"{name} {version}" for name, version in packages.items() if kept.get(name) != version]
+    return EnvMade(
+        path=str(target),
+        bytes=target.stat().st_size,
+        sha256=digest,
+        base=lock.base.name,
+        packages=tuple(f"{name} {version}" for name, version in packages.items()),
+        changed=(*news, *gone),
+        left=lock.left,
+        outside=lock.outside,
+        compiled=lock.compiled,
+    )

@@ -1,0 +1,70 @@
+"""Run a command inside an image on this machine: to build a wheel, to compile modules."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.errors import Missing
+from toolkit.run.command import Command, Completed
+from toolkit.run.local import LocalRunner
+from toolkit.run.singularity import NAMES
+
+WORK = "/toolkit-work"
+"""Where a folder of this machine is inside."""
+_UV = "/toolkit-uv"
+_SECONDS = 3600.0
+_PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
+_CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
+_CA = "/toolkit-ca.crt"
+
+
+@dataclass(frozen=True, slots=True)
+class InsideImage:
+    """A way to start a command in an image; ``options`` are what this machine needs for it."""
+
+    program: str
+    options: tuple[str, ...]
+    image: Path
+
+    def run(
+        self, folder: Path, words: tuple[str, ...], env: Mapping[str, str] | None = None, uv: str = ""
+    ) -> Completed:
+        """Run a command inside, with a folder at ``/toolkit-work`` and uv at ``/toolkit-uv``."""
+        binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
+        if ca := _certificates():
+            binds.append(f"{ca}:{_CA}:ro")
+        named = {name: value for name in _PROXIES if (value := os.environ.get(name))}
+        told = {"HOME": WORK, **named, **({"SSL_CERT_FILE": _CA} if ca else {}), **(env or {})}
+        bound = (word for bind in binds for word in ("--bind", bind))
+        start = (self.program, "exec", "--cleanenv", "--no-home", "--pwd", WORK, *self.options, *bound)
+        given = (f"{name}={value}" for name, value in told.items())
+        command = (*start, str(self.image), "env", *given, *words)
+        return LocalRunner().run(Command(command, timeout=_SECONDS))
+
+
+UV_INSIDE = _UV
+
+
+def startable_here(image: Path) -> tuple[InsideImage | None, str]:
+    """Return a way to start commands in an image on this machine; ``None``, and why there is none."""
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        return None, "neither Apptainer nor Singularity is on PATH"
+    why = ""
+    for options in ((), ("--userns",)):
+        trial = (program, "exec", "--cleanenv", "--no-home", *options, str(image), "true")
+        try:
+            done = LocalRunner().run(Command(trial, timeout=120.0))
+        except Missing as error:
+            return None, error.message
+        if done.ok:
+            return InsideImage(program, options, image), ""
+        why = why or (done.errors.strip().splitlines() or ["it does not start"])[-1]
+    return None, f"{Path(program).name} cannot start it here: {why}"
+
+
+def _certificates() -> str:
+    given = os.environ.get("SSL_CERT_FILE", "")
+    return next((path for path in (given, *_CERTIFICATES) if path and Path(path).is_file()), "")

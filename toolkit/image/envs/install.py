@@ -1,0 +1,73 @@
+"""Lay an environment out in a folder as it is mounted: packages and programs."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from toolkit.image.envs.interpreter import ImagePython
+from toolkit.image.envs.lockfile import EnvPackage
+from toolkit.image.envs.resolve import asking
+from toolkit.model.progress import Tell
+from toolkit.run.packages.environment import install
+
+_SHELL = re.compile(rb"#!/bin/sh\n'''exec' .*\n' '''\n")
+_PYTHON = re.compile(rb"#![^\n]*python[^\n]*\n")
+_LINE = b"#!/usr/bin/env python3\n"
+_STARTER = "sitecustomize.py"
+_STARTS = """# Python reads no .pth files of PYTHONPATH. Read those here, then start the next sitecustomize.
+
+import importlib.machinery
+import importlib.util
+import os
+import site
+import sys
+
+_here = os.path.dirname(os.path.abspath(__file__))
+site.addsitedir(_here)
+_next = importlib.machinery.PathFinder.find_spec(
+    "sitecustomize", [one for one in sys.path if os.path.abspath(one or ".") != _here]
+)
+if _next is not None and _next.loader is not None:
+    _module = importlib.util.module_from_spec(_next)
+    sys.modules["sitecustomize"] = _module
+    _next.loader.exec_module(_module)
+"""
+
+
+def lay_out(
+    root: Path,
+    packages: Sequence[EnvPackage],
+    built: Sequence[Path],
+    python: ImagePython,
+    options: tuple[str, ...],
+    tell: Tell,
+) -> tuple[str, ...]:
+    """Install packages below ``root``, and return the names of their programs.
+
+    Raises:
+        CheckFailed: as :func:`toolkit.run.packages.environment.install` says.
+    """
+    wheels = [one for one in packages if not one.built]
+    tell.step(f"Installing {len(packages)} packages")
+    lines = tuple(f"{one.name}=={one.version} --hash=sha256:{one.sha256}" for one in wheels)
+    site = root / "site"
+    install(replace(asking(python, options), requirements=lines), built, site)
+    if any(site.glob("*.pth")) and not (site / _STARTER).exists():
+        (site / _STARTER).write_text(_STARTS)
+    return _scripts(site / "bin")
+
+
+def _scripts(folder: Path) -> tuple[str, ...]:
+    """Let programs start by the Python that PATH finds; return their names."""
+    if not folder.is_dir():
+        return ()
+    for script in folder.iterdir():
+        if script.is_file() and not script.is_symlink():
+            content = script.read_bytes()
+            start = _SHELL.match(content) or _PYTHON.match(content)
+            if start:
+                script.unlink()  # the cache of uv may hold the same file
+                script.write_bytes(_LINE + content[start.end() :])
+                script.chmod(0o755)
+    return tuple(sorted(one.name for one in folder.iterdir()))

@@ -1,0 +1,191 @@
+"""The Python that a job finds first in an image: its folders, and the distributions installed for it."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from email.parser import Parser
+from pathlib import Path
+
+import msgspec
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidName, canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from toolkit.errors import BadInput
+from toolkit.image.envs.lockfile import EnvBase
+from toolkit.image.files import tree as files
+from toolkit.image.files.config import BEGINNING
+from toolkit.image.files.digest import sha256
+from toolkit.image.files.tree import FileTree
+from toolkit.image.inspect import opened
+from toolkit.image.locks.pylock import environment
+from toolkit.image.software.contents import linked
+from toolkit.model.facts import ImageFacts
+from toolkit.model.progress import Tell
+
+_MOST = 1 << 20
+_DIGESTED = ("sif", "squashfs")
+_MINOR = re.compile(r"3\.\d{1,3}")
+_INFO = re.compile(r".+\.(?:dist|egg)-info\Z")
+_SHARED = re.compile(r"^include-system-site-packages\s*=\s*true", re.MULTILINE | re.IGNORECASE)
+_HOME = re.compile(r"^home\s*=\s*(/\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A distribution in an image: its version, and the requirements that the image satisfies."""
+
+    name: str
+    version: str
+    requires: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePython:
+    """A Python of an image; ``version`` is full if the image says it, ``has`` is by normalised name."""
+
+    base: EnvBase
+    has: dict[str, Installed] = field(default_factory=dict)
+
+    @property
+    def minor(self) -> str:
+        """Return the minor release: ``3.11``."""
+        return ".".join(self.base.python.split(".")[:2])
+
+
+def python_of(image: Path, tell: Tell) -> ImagePython:
+    """Read the Python of an image, which is not started.
+
+    Raises:
+        BadInput: if the image has no Python 3 that packages can be put over, or no glibc.
+        ToolkitError: as :func:`toolkit.image.inspect.opened`.
+    """
+    with opened(image, tell=tell) as (tree, facts):
+        found = read_python(tree, facts, image.name)
+        if not facts.digest or facts.format not in _DIGESTED:
+            digest = f"sha256:{sha256(image)}"  # of the file, which is what a job starts from
+            return replace(found, base=msgspec.structs.replace(found.base, digest=digest))
+        return found
+
+
+def read_python(tree: FileTree, facts: ImageFacts, name: str) -> ImagePython:
+    """Read the Python of an image from its files and facts; see :func:`python_of`."""
+    version = facts.python or ""
+    if not _MINOR.match(version):
+        raise BadInput(f"{name}: the image has no Python 3 on PATH", fix="choose an image with Python")
+    if not facts.glibc or not facts.architecture:
+        raise BadInput(
+            f"{name}: the image has no glibc, for which wheels are made", fix="choose another image"
+        )
+    command = _command(tree, facts)
+    sites = tuple(_sites(tree, command, ".".join(version.split(".")[:2]), facts))
+    found: dict[str, tuple[str, str]] = {}
+    for site in sites:
+        for entry in files.names(tree, site):
+            if _INFO.match(entry) and (told := _metadata(tree, posixpath.join(site, entry))):
+                found.setdefault(canonicalize_name(told[0]), (told[1], told[2]))
+    base = EnvBase(
+        name=name,
+        digest=facts.digest or "",
+        architecture=facts.architecture,
+        glibc=facts.glibc,
+        python=version,
+        command=command,
+        sites=sites,
+        has={name: version for name, (version, _) in sorted(found.items())},
+    )
+    return ImagePython(base, _satisfied(found, base))
+
+
+def _command(tree: FileTree, facts: ImageFacts) -> str:
+    for folder in facts.environment.get("PATH", BEGINNING).split(":"):
+        for program in ("python3", "python"):
+            path = posixpath.join(folder, program)
+            if folder.startswith("/") and files.is_file(tree, path):
+                return path
+    return "python3"
+
+
+def _sites(tree: FileTree, command: str, minor: str, facts: ImageFacts) -> Iterator[str]:
+    """Yield the folders of packages in the order in which Python looks into them."""
+    folders = [one for one in facts.environment.get("PYTHONPATH", "").split(":") if one.startswith("/")]
+    prefixes, prefix = list[str](), posixpath.dirname(posixpath.dirname(command))
+    settings = files.text(tree, posixpath.join(prefix, "pyvenv.cfg"), _MOST)
+    if settings is None:
+        real = posixpath.dirname(posixpath.dirname(files.resolve(tree, command) or command))
+        prefixes += [prefix, real, "/usr/local", "/usr"] if real in {"/usr", "/usr/local"} else [prefix, real]
+    else:
+        prefixes.append(prefix)
+        if _SHARED.search(settings) and (home := _HOME.search(settings)):
+            prefixes += ["/usr/local", posixpath.dirname(home[1])]
+    for one in dict.fromkeys(prefixes):
+        names = (
+            f"{lib}/python{minor}/{kind}-packages" for lib in ("lib", "lib64") for kind in ("site", "dist")
+        )
+        folders += [posixpath.join(one, name) for name in names]
+        folders += [posixpath.join(one, "lib/python3/dist-packages")] if one == "/usr" else []
+    seen: set[str] = set()
+    while folders:
+        folder = folders.pop(0)
+        entered = files.resolve(tree, folder)
+        if entered is None or entered in seen or tree.kind(entered) != "folder":
+            continue
+        seen.add(entered)
+        yield folder
+        for name in files.names(tree, folder):
+            if name.endswith(".pth"):
+                folders += linked(tree, folder, name)[0]
+
+
+def _metadata(tree: FileTree, path: str) -> tuple[str, str, str] | None:
+    """Return name, version and the text of what a packager wrote about a distribution."""
+    for file in (f"{path}/METADATA", f"{path}/PKG-INFO", path):
+        text = files.text(tree, file, _MOST)
+        if text is None:
+            continue
+        told = Parser().parsestr(text.partition("\n\n")[0])
+        name, version = str(told.get("Name") or ""), str(told.get("Version") or "")
+        try:
+            canonicalize_name(name, validate=True)
+            return name, str(Version(version)), text
+        except (InvalidName, InvalidVersion):
+            return None
+    return None
+
+
+def markers(base: EnvBase) -> dict[str, str]:
+    """Return what markers of requirements are compared with."""
+    target = environment(base.python, base.architecture)
+    return {"extra": "", **{name: str(value) for name, value in target.items()}}
+
+
+def _satisfied(found: dict[str, tuple[str, str]], base: EnvBase) -> dict[str, Installed]:
+    """Return the distributions with the requirements that hold in the image.
+
+    An image may work although a requirement in it does not hold: ``pip install --no-deps`` asks for none.
+    """
+    target = markers(base)
+    made = {}
+    for name, (version, text) in found.items():
+        told = Parser().parsestr(text.partition("\n\n")[0])
+        lines = [line for line in map(str, told.get_all("Requires-Dist", [])) if _holds(line, found, target)]
+        extras = tuple(map(str, told.get_all("Provides-Extra", [])))
+        made[name] = Installed(name, version, tuple(lines), extras)
+    return made
+
+
+def _holds(line: str, found: dict[str, tuple[str, str]], target: dict[str, str]) -> bool:
+    try:
+        wanted = Requirement(" ".join(line.split()))
+    except InvalidRequirement:
+        return False
+    if wanted.url:
+        return False
+    if wanted.marker is not None and "extra" in str(wanted.marker):
+        return True
+    if wanted.marker is not None and not wanted.marker.evaluate(target):
+        return True
+    there = found.get(canonicalize_name(wanted.name))
+    return there is not None and wanted.specifier.contains(there[0], prereleases=True)

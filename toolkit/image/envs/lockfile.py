@@ -1,0 +1,138 @@
+"""What is in an environment file, and over which image it was made: the lock in it and beside it."""
+
+from pathlib import Path
+
+import msgspec
+
+from toolkit.decoding import UNDECODABLE
+from toolkit.errors import BadInput, Damaged
+from toolkit.files import open_given
+from toolkit.image.files.bounded import Budget
+from toolkit.image.files.sif.squash import SquashTree
+from toolkit.image.files.tree import FileTree
+
+MOUNT = "/opt/toolkit-env"
+"""Where the file is mounted in a container."""
+SITE = f"{MOUNT}/site"
+"""The folder of its packages there."""
+SCRIPTS = f"{SITE}/bin"
+"""Where ``uv pip install --target`` puts programs."""
+LOCK = "toolkit-env.json"
+"""The lock inside the file, at its root."""
+_MOST = 8 << 20
+_MAGIC = b"hsqs"
+
+
+class EnvBase(msgspec.Struct, frozen=True, kw_only=True):
+    """The image that an environment was made over.
+
+    ``command`` is the path of its Python, ``site`` the folders of its packages, ``has`` the packages that the
+    environment was resolved against, by name.
+    """
+
+    name: str
+    digest: str
+    architecture: str
+    glibc: str
+    python: str
+    command: str
+    sites: tuple[str, ...]
+    has: dict[str, str]
+
+
+class EnvPackage(msgspec.Struct, frozen=True, kw_only=True):
+    """A package of an environment: its wheel, and the SHA-256 of that file.
+
+    ``built`` says that the wheel was built here, of the source distribution with this SHA-256; ``via`` are
+    those that asked for the package.
+    """
+
+    name: str
+    version: str
+    file: str
+    sha256: str
+    built: bool = False
+    via: tuple[str, ...] = ()
+
+
+class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
+    """All that an environment was made from.
+
+    ``requirements`` are the lines that were asked for, ``options`` those for the package index, ``replaced``
+    the packages of the image that may be hidden, ``outside`` folders of projects that stay outside, ``left``
+    what was asked for and is not in it, with the reason.
+    """
+
+    schema: str = "toolkit.env/1"
+    base: EnvBase
+    requirements: tuple[str, ...]
+    constraints: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    left: dict[str, str] = {}
+    packages: tuple[EnvPackage, ...] = ()
+    compiled: str = ""
+    """The Python that compiled its modules; empty if none did."""
+    scripts: tuple[str, ...] = ()
+
+    def version(self, name: str) -> str:
+        """Return the version of a package in it; empty if it has none."""
+        return next((one.version for one in self.packages if one.name == name), "")
+
+
+def lock_file(env: Path) -> Path:
+    """Return where the copy of the lock is: beside the file."""
+    return env.with_name(f"{env.name}.lock.json")
+
+
+def encoded(lock: EnvLock) -> bytes:
+    """Return the text of a lock."""
+    return msgspec.json.format(msgspec.json.encode(lock), indent=2) + b"\n"
+
+
+def is_env(path: Path) -> bool:
+    """Return whether a file is an environment, and not an image."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                return False
+            return SquashTree(file, 0, str(path)).kind(f"/{LOCK}") == "file"
+    except (OSError, Damaged, BadInput):
+        return False
+
+
+def read_env(path: Path, label: str = "") -> EnvLock:
+    """Return the lock of an environment file.
+
+    Args:
+        path: the file.
+        label: the option that names it, for messages.
+
+    Raises:
+        BadInput: if it is not a file, or another kind of file.
+        Damaged: if it is damaged or cut short.
+    """
+    with open_given(path, label=label) as file:
+        named = f"{label} {path}".lstrip()
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise BadInput(
+                f"{named}: not an environment", fix="make one: toolkit env create -f FILE --over IMAGE"
+            )
+        return lock_in(SquashTree(file, 0, named, Budget(named)), named)
+
+
+def lock_in(tree: FileTree, name: str) -> EnvLock:
+    """Return the lock in the files of an environment; ``name`` is for messages.
+
+    Raises:
+        BadInput: if there is none that can be read.
+    """
+    if tree.kind(f"/{LOCK}") != "file":
+        raise BadInput(
+            f"{name}: a squashfs without {LOCK}", fix="make one: toolkit env create -f FILE --over IMAGE"
+        )
+    try:
+        return msgspec.json.decode(tree.content(f"/{LOCK}", _MOST), type=EnvLock)
+    except UNDECODABLE as error:
+        raise BadInput(f"{name}: {LOCK} in it cannot be read: {error}", fix="create it again") from error

@@ -1,0 +1,130 @@
+"""Compile the modules of an environment for its image's Python; modules of a wheel are compiled once."""
+
+import csv
+import os
+import shutil
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from packaging.utils import canonicalize_name
+
+from toolkit.image.envs.inside import WORK, InsideImage
+from toolkit.image.envs.interpreter import ImagePython
+from toolkit.image.envs.lockfile import MOUNT, EnvPackage
+from toolkit.image.files import workspace
+from toolkit.model.progress import Tell
+from toolkit.run.command import Command
+from toolkit.run.folders import in_cache
+from toolkit.run.local import LocalRunner
+
+_COMPILE = ("-B", "-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash")
+_SECONDS = 3600.0
+_LIST = "toolkit-modules.txt"
+
+
+def compile_modules(
+    root: Path,
+    packages: Sequence[EnvPackage],
+    python: ImagePython,
+    way: Callable[[], InsideImage | None],
+    tell: Tell,
+) -> str:
+    """Compile the modules in ``root/site``; return the release of Python, empty text if there is none here.
+
+    A module with an error in its text, as tests of compilers have them, is left as it is.
+
+    Args:
+        root: the folder of the environment.
+        packages: what is installed there.
+        python: the Python of the image.
+        way: gives a way to start the image here, which is needed if no Python of its release is here.
+        tell: where progress goes.
+    """
+    site, store, todo = root / "site", in_cache("env"), list[tuple[Path, list[str]]]()
+    for old in list(site.rglob("__pycache__")):
+        shutil.rmtree(old)  # of another Python, or with times that do not hold
+    records = dict(_records(site))
+    for package in packages:
+        modules = [name for name in records.get(package.name, ()) if name.endswith(".py")]
+        kept = store / f"{package.sha256}-cp{python.minor}.zip"
+        if package.built or not _taken(kept, site):
+            todo.append((Path() if package.built else kept, modules))
+    listed = [module for _, modules in todo for module in modules]
+    if listed and not _compiled(root, listed, python, way, tell):
+        return ""
+    for kept, modules in todo:
+        if kept.name:
+            _keep(kept, site, modules)
+    return python.minor
+
+
+def _records(site: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield each package with the files that its wheel put into the folder, by their paths there."""
+    for record in site.glob("*.dist-info/RECORD"):
+        name = canonicalize_name(record.parent.name.rpartition(".")[0].partition("-")[0])
+        with record.open(encoding="utf-8", newline="") as file:
+            paths = (row[0] for row in csv.reader(file) if row)
+            yield name, [path for path in paths if not path.startswith(("/", "../"))]
+
+
+def _taken(kept: Path, site: Path) -> bool:
+    """Put the compiled modules of a wheel into the folder; return whether the cache has them."""
+    try:
+        with zipfile.ZipFile(kept) as archive:
+            archive.extractall(site)
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return True
+
+
+def _keep(kept: Path, site: Path, modules: Sequence[str]) -> None:
+    with workspace.beside(kept) as part:
+        with zipfile.ZipFile(part, "w") as archive:
+            for module in modules:
+                head, _, name = module.rpartition("/")
+                for file in (site / head / "__pycache__").glob(f"{name.removesuffix('.py')}.cpython-*.pyc"):
+                    archive.write(file, file.relative_to(site))
+        part.replace(kept)
+
+
+def _compiled(
+    root: Path,
+    listed: Sequence[str],
+    python: ImagePython,
+    way: Callable[[], InsideImage | None],
+    tell: Tell,
+) -> bool:
+    """Compile files of the folder; return whether there was a Python for it."""
+    tell.step(f"Compiling {len(listed)} modules for Python {python.minor}")
+    names = root.parent / _LIST
+    if here := _interpreter(python.minor):
+        names.write_text("".join(f"{root}/site/{name}\n" for name in listed))
+        words = (here, *_COMPILE, "-s", str(root), "-p", MOUNT, "-i", str(names))
+        LocalRunner().run(Command(words, env={"PYTHONDONTWRITEBYTECODE": ""}, timeout=_SECONDS))
+        return True
+    inside = way()
+    if inside is None:
+        return False
+    names.write_text("".join(f"{WORK}/{root.name}/site/{name}\n" for name in listed))
+    words = (
+        python.base.command,
+        *_COMPILE,
+        "-s",
+        f"{WORK}/{root.name}",
+        "-p",
+        MOUNT,
+        "-i",
+        f"{WORK}/{_LIST}",
+    )
+    inside.run(root.parent, words, {"PYTHONDONTWRITEBYTECODE": ""})
+    return True
+
+
+def _interpreter(minor: str) -> str:
+    """Return a Python of a minor release on this machine; all of one compile modules alike."""
+    if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
+        return sys.executable
+    found = shutil.which(f"python{minor}")
+    return found if found and os.access(found, os.X_OK) else ""

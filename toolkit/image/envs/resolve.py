@@ -1,0 +1,214 @@
+"""Choose what an environment needs besides what its image has, or say what contradicts the image."""
+
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from packaging.pylock import PackageSdist, PackageWheel, Pylock
+from packaging.utils import canonicalize_name
+
+from toolkit.errors import CheckFailed
+from toolkit.image.envs.held import is_held
+from toolkit.image.envs.interpreter import ImagePython, markers
+from toolkit.image.envs.lockfile import EnvPackage
+from toolkit.image.envs.stubs import write_stub
+from toolkit.image.envs.wanted import Wanted, parsed
+from toolkit.image.locks.origins import of_index
+from toolkit.image.locks.pylock import environment, tags
+from toolkit.model.lock import LockedFile
+from toolkit.model.progress import Tell
+from toolkit.run.packages.environment import Asking, Pin, Unresolved, lock_of, pinned
+
+_UV_GLIBC = (17, *range(28, 41))
+"""Second numbers of the glibc releases that uv knows by name."""
+_CHANGE = "change the requirement, or hide the image's package: --replace {}"
+
+
+@dataclass(frozen=True, slots=True)
+class EnvSolution:
+    """Wheels that are installed, and source distributions that have to be built first."""
+
+    packages: tuple[EnvPackage, ...]
+    sources: tuple[LockedFile, ...]
+
+
+def asking(python: ImagePython, options: tuple[str, ...] = ()) -> Asking:
+    """Return an empty question for the Python of an image."""
+    wanted = int(python.base.glibc.split(".")[1])
+    glibc = max((number for number in _UV_GLIBC if number <= wanted), default=_UV_GLIBC[0])
+    return Asking((), (), python.minor, f"{python.base.architecture}-manylinux_2_{glibc}", {}, options)
+
+
+def solve(
+    wanted: Wanted, python: ImagePython, replaced: frozenset[str], kept: Mapping[str, str], tell: Tell
+) -> EnvSolution:
+    """Return what has to come besides the image.
+
+    Args:
+        wanted: what the user asks for.
+        python: the Python of the image, and what it has.
+        replaced: packages of the image that may be hidden.
+        kept: versions of an earlier environment, which are chosen again where possible.
+        tell: where progress goes.
+
+    Raises:
+        CheckFailed: if a requirement contradicts the image, or nothing satisfies the requirements.
+    """
+    _check_direct(wanted, python, replaced)
+    tell.step(f"Resolving {len(wanted.requirements)} requirements over {python.base.name}")
+    with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
+        chosen, build = _chosen(_Search(wanted, python, replaced, kept, Path(work)))
+    news = [pin for pin in chosen if _is_new(pin, python, replaced)]
+    return _files(news, wanted, python, build=build) if news else EnvSolution((), ())
+
+
+def _is_new(pin: Pin, python: ImagePython, replaced: frozenset[str]) -> bool:
+    name = canonicalize_name(pin.name)
+    there = python.has.get(name)
+    return bool(pin.version) and (there is None or name in replaced or there.version != pin.version)
+
+
+def _check_direct(wanted: Wanted, python: ImagePython, replaced: frozenset[str]) -> None:
+    faults = {}
+    for line in (*wanted.requirements, *wanted.constraints):
+        asked = parsed(line, "-f")
+        name = canonicalize_name(asked.name)
+        there = python.has.get(name)
+        if there is None or name in replaced or not is_held(name):
+            continue
+        if asked.marker is not None and not asked.marker.evaluate(markers(python.base)):
+            continue
+        if asked.url or not asked.specifier.contains(there.version, prereleases=True):
+            faults[name] = f"{name}: the image has {there.version}, and the file asks for {asked}"
+    if faults:
+        first, *more = faults.values()
+        raise CheckFailed(first, detail=more, fix=_CHANGE.format(" --replace ".join(faults)))
+
+
+class _Search:
+    """The questions to uv: first with all of the image fixed, then with what others are compiled against."""
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        python: ImagePython,
+        replaced: frozenset[str],
+        kept: Mapping[str, str],
+        folder: Path,
+    ) -> None:
+        self.wanted, self.python, self.replaced, self.kept = wanted, python, replaced, kept
+        self.stays = {name: one for name, one in python.has.items() if name not in replaced}
+        self._stubs = {name: write_stub(folder, one) for name, one in self.stays.items()}
+        self._base = asking(python, (*wanted.options, "--find-links", str(folder)))
+
+    def all_fixed(self) -> Asking:
+        """Ask with every package of the image as it is."""
+        return self._asked(self._dependents(), self.stays, {})
+
+    def held_fixed(self) -> Asking:
+        """Ask with those packages fixed that stay the image's; others may be hidden by newer ones."""
+        versions = {name: one.version for name, one in self.stays.items()}
+        return self._asked(tuple(self.stays), filter(is_held, self.stays), versions)
+
+    def free(self) -> Asking:
+        """Ask as if the image could be changed, to see what contradicts it."""
+        return self._asked((), (), {name: one.version for name, one in self.stays.items()})
+
+    def _asked(self, roots: tuple[str, ...], fixed: Iterable[str], versions: Mapping[str, str]) -> Asking:
+        lines = [f"{name} @ file://{self._stubs[name]}" for name in fixed]
+        return replace(
+            self._base,
+            requirements=(*self.wanted.requirements, *roots),
+            constraints=(*self.wanted.constraints, *lines),
+            preferred={**versions, **self.kept},
+        )
+
+    def _dependents(self) -> tuple[str, ...]:
+        """Return packages of the image that need one that may be hidden."""
+        found = []
+        for name, one in self.stays.items():
+            needs = {
+                canonicalize_name(parsed(line, name).name) for line in one.requires if "extra" not in line
+            }
+            if needs & self.replaced:
+                found.append(name)
+        return tuple(found)
+
+
+def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
+    """Return what satisfies the requirements, and whether packages without a wheel are among it."""
+    failed = None
+    for build in (False, True):
+        for asked in (search.all_fixed(), search.held_fixed()):
+            try:
+                return pinned(asked, build=build), build
+            except Unresolved as error:
+                failed = failed or error
+        if not build:
+            _explain(search)
+    raise failed or Unresolved("no set of packages satisfies the requirements")
+
+
+def _explain(search: _Search) -> None:
+    """Name the packages of the image that the requirements contradict, if that is the reason."""
+    try:
+        pins = pinned(search.free(), build=False)
+    except Unresolved:
+        return
+    moved = list(_moved(pins, search))
+    if moved:
+        names = " --replace ".join(name for name, _ in moved)
+        raise CheckFailed(moved[0][1], detail=[line for _, line in moved[1:]], fix=_CHANGE.format(names))
+
+
+def _moved(pins: tuple[Pin, ...], search: _Search) -> Iterator[tuple[str, str]]:
+    for pin in pins:
+        name = canonicalize_name(pin.name)
+        there = search.stays.get(name)
+        if there is not None and is_held(name) and pin.version and pin.version != there.version:
+            whose = f"the packages that {', '.join(pin.via)} needs include" if pin.via else "the file needs"
+            yield name, f"{name}: the image has {there.version}; {whose} {name} {pin.version}"
+
+
+def _files(news: list[Pin], wanted: Wanted, python: ImagePython, *, build: bool) -> EnvSolution:
+    """Return the file of each package: the best wheel, else its source distribution."""
+    base = asking(python, wanted.options)
+    pins = tuple(f"{pin.name}=={pin.version}" for pin in news)
+    text = lock_of(replace(base, requirements=pins), build=build)
+    version = python.base.python if python.base.python.count(".") > 1 else f"{python.base.python}.0"
+    target = environment(version, python.base.architecture)
+    fitting = tags(version, python.base.glibc, python.base.architecture)
+    via = {str(canonicalize_name(pin.name)): pin.via for pin in news}
+    packages, sources = list[EnvPackage](), list[LockedFile]()
+    lock = Pylock.from_dict(tomllib.loads(text.decode()))
+    for package, file in lock.select(environment=target, tags=fitting):
+        if not isinstance(file, PackageWheel | PackageSdist):
+            raise CheckFailed(f"{package.name} {package.version}: neither a wheel nor a source distribution")
+        sha256 = _checked(str(package.name), file.hashes["sha256"], wanted)
+        name, number = str(package.name), str(package.version)
+        if isinstance(file, PackageSdist):
+            sources.append(
+                LockedFile(
+                    name=name,
+                    version=number,
+                    file=file.filename,
+                    origin=of_index(python.minor),
+                    sha256=sha256,
+                    size=file.size or 0,
+                )
+            )
+        else:
+            one = EnvPackage(
+                name=name, version=number, file=file.filename, sha256=sha256, via=via.get(name, ())
+            )
+            packages.append(one)
+    return EnvSolution(tuple(packages), tuple(sources))
+
+
+def _checked(name: str, sha256: str, wanted: Wanted) -> str:
+    demanded = wanted.hashes.get(name)
+    if demanded and f"sha256:{sha256}" not in demanded:
+        raise CheckFailed(f"{name}: the index has a file with another hash than the requirements demand")
+    return sha256

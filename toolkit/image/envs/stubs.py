@@ -1,0 +1,21 @@
+"""Wheels without files that tell the resolver which distributions an image has."""
+
+import zipfile
+from pathlib import Path
+
+from toolkit.image.envs.interpreter import Installed
+
+
+def write_stub(folder: Path, one: Installed) -> Path:
+    """Write a wheel with the metadata of a distribution and no code, and return its path."""
+    stem = f"{one.name.replace('-', '_')}-{one.version}"
+    file = folder / f"{stem}-py3-none-any.whl"
+    lines = ["Metadata-Version: 2.1", f"Name: {one.name}", f"Version: {one.version}"]
+    lines += [f"Provides-Extra: {extra}" for extra in one.extras]
+    lines += [f"Requires-Dist: {' '.join(line.split())}" for line in one.requires]
+    info = f"{stem}.dist-info"
+    with zipfile.ZipFile(file, "w") as wheel:
+        wheel.writestr(f"{info}/METADATA", "\n".join(lines) + "\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", "")
+    return file

@@ -1,0 +1,198 @@
+"""What a user wants in an environment, from the files that people keep such lists in."""
+
+import re
+import shlex
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from toolkit.errors import BadInput
+from toolkit.files import read_given
+from toolkit.image.envs.conda import of_conda
+
+_MOST = 4 << 20
+_DEEPEST = 8
+_HASH = re.compile(r"\s--hash[= ](\S+)")
+_COMMENT = re.compile(r"(^|\s)#.*$")
+_INDEX = {"-i": "--default-index", "--index-url": "--default-index", "--extra-index-url": "--index"}
+_LINKS = ("-f", "--find-links")
+_PATH = re.compile(r"[./~]|file:")
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Requirements and constraints as PEP 508 writes them.
+
+    ``options`` are for uv. ``hashes`` are those that the file demands, by name. ``outside`` are folders of
+    projects that stay outside, ``left`` what was left out, with the reason.
+    """
+
+    requirements: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    hashes: dict[str, tuple[str, ...]] = {}
+    outside: tuple[str, ...] = ()
+    left: dict[str, str] = {}
+
+    def joined(self, other: "Wanted") -> "Wanted":
+        """Return all that both want."""
+        return Wanted(
+            requirements=tuple(dict.fromkeys((*self.requirements, *other.requirements))),
+            constraints=tuple(dict.fromkeys((*self.constraints, *other.constraints))),
+            options=tuple(_pairs((*self.options, *other.options))),
+            hashes={**self.hashes, **other.hashes},
+            outside=tuple(dict.fromkeys((*self.outside, *other.outside))),
+            left={**self.left, **other.left},
+        )
+
+
+def read_wanted(path: Path) -> Wanted:
+    """Return what a file asks for: a requirements file, ``pyproject.toml``, ``uv.lock`` or a conda file.
+
+    Raises:
+        BadInput: if it cannot be read, or has a line that cannot be followed; the message names the line.
+    """
+    if path.name == "uv.lock":
+        from toolkit.run.packages.environment import exported
+
+        project = _project(path.with_name("pyproject.toml"))
+        lines = exported(path).decode("utf-8", "replace")
+        return Wanted(outside=project.outside).joined(_requirements(lines, path, 0))
+    if path.suffix == ".toml":
+        return _project(path)
+    text = read_given(path, most=_MOST, label="-f").decode("utf-8", "replace")
+    if path.suffix in {".yml", ".yaml"}:
+        return _conda(text, path)
+    return _requirements(text, path, 0)
+
+
+def parsed(line: str, where: str) -> Requirement:
+    """Return a requirement.
+
+    Raises:
+        BadInput: if the line is not a requirement.
+    """
+    try:
+        return Requirement(line)
+    except InvalidRequirement as error:
+        why = str(error).splitlines()[0]
+        raise BadInput(f"{where}: {line!r} is not a requirement: {why}") from error
+
+
+def _conda(text: str, path: Path) -> Wanted:
+    found = of_conda(text, str(path))
+    lines = _requirements("\n".join(found.pip), path, 0)
+    return Wanted(requirements=found.requirements, left=found.left).joined(lines)
+
+
+def _project(path: Path) -> Wanted:
+    """Return the dependencies of a project, whose code stays outside."""
+    text = read_given(path, most=_MOST, label="-f")
+    try:
+        table = tomllib.loads(text.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"-f {path}: {error}") from error
+    project = table.get("project")
+    if not isinstance(project, dict):
+        raise BadInput(f"-f {path}: there is no [project] table", fix="give a requirements file")
+    if "dependencies" in project.get("dynamic", ()):
+        raise BadInput(
+            f"-f {path}: its build back end makes up the dependencies",
+            fix="give them as a file: uv pip compile pyproject.toml -o requirements.txt",
+        )
+    lines = project.get("dependencies", [])
+    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+        raise BadInput(f"-f {path}: project.dependencies is not a list of texts")
+    for line in lines:
+        parsed(line, f"-f {path}")
+    return Wanted(requirements=tuple(lines), outside=(_code_of(path.resolve().parent),))
+
+
+def _code_of(folder: Path) -> str:
+    """Return the folder that Python imports a project's packages from."""
+    return str(folder / "src" if (folder / "src").is_dir() else folder)
+
+
+def _requirements(text: str, path: Path, depth: int) -> Wanted:
+    found = Wanted()
+    for number, line in _lines(text):
+        found = found.joined(_line(line, f"-f {path}:{number}", path, depth))
+    return found
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines with their numbers, joined where one ends with a backslash."""
+    joined, first = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = _COMMENT.sub("", line).strip()
+        first = first or number
+        if bare.endswith("\\"):
+            joined += f"{bare[:-1]} "
+            continue
+        if whole := (joined + bare).strip():
+            yield first, whole
+        joined, first = "", 0
+
+
+def _line(line: str, where: str, path: Path, depth: int) -> Wanted:
+    if line.startswith("-"):
+        return _option(line, where, path, depth)
+    hashes = tuple(_HASH.findall(line))
+    bare = _HASH.sub("", line).strip()
+    if _PATH.match(bare):
+        return _outside(bare, where, path)
+    wanted = parsed(bare, where)
+    if wanted.url and wanted.url.startswith("file:"):
+        return _outside(wanted.url, where, path)
+    named = {str(canonicalize_name(wanted.name)): hashes} if hashes else {}
+    return Wanted(requirements=(bare,), hashes=named)
+
+
+def _option(line: str, where: str, path: Path, depth: int) -> Wanted:
+    words = shlex.split(line.replace("=", " ", 1) if line.startswith("--") else line)
+    name, value = words[0], " ".join(words[1:])
+    if len(name) > 2 and not name.startswith("--"):
+        name, value = name[:2], name[2:]
+    match name:
+        case "-r" | "--requirement" | "-c" | "--constraint" if depth < _DEEPEST:
+            other = path.parent / value
+            text = read_given(other, most=_MOST, label=where).decode("utf-8", "replace")
+            found = _requirements(text, other, depth + 1)
+            return found if name in {"-r", "--requirement"} else Wanted(constraints=found.requirements)
+        case "-e" | "--editable":
+            return _outside(value, where, path)
+        case "--pre":
+            return Wanted(options=("--prerelease", "allow"))
+        case _ if name in _INDEX:
+            return Wanted(options=(_INDEX[name], value))
+        case _ if name in _LINKS:
+            local = path.parent / value
+            return Wanted(options=("--find-links", str(local.resolve()) if local.is_dir() else value))
+        case "--only-binary" | "--prefer-binary" | "--require-hashes" | "--no-build-isolation":
+            return Wanted()
+    raise BadInput(f"{where}: `{name}` is not an option that toolkit follows", fix="remove the line")
+
+
+def _outside(given: str, where: str, path: Path) -> Wanted:
+    """Return the dependencies of a project that is beside the file, and its folder."""
+    bare = given.partition("[")[0].removeprefix("file://").removeprefix("file:")
+    folder = (path.parent / Path(bare).expanduser()).resolve()
+    if not folder.is_dir():
+        raise BadInput(f"{where}: {given}: not a folder of a project", fix="name the project's folder")
+    project = folder / "pyproject.toml"
+    if project.is_file():
+        return _project(project)
+    if (folder / "requirements.txt").is_file():
+        more = read_wanted(folder / "requirements.txt")
+        return more.joined(Wanted(outside=(_code_of(folder),)))
+    return Wanted(outside=(_code_of(folder),))
+
+
+def _pairs(options: Iterable[str]) -> Iterator[str]:
+    """Yield options with their values, each pair once."""
+    words = iter(options)
+    for pair in dict.fromkeys(zip(words, words, strict=True)):
+        yield from pair

@@ -1,0 +1,279 @@
+"""Write a squashfs with zstd from a folder: no program, no root, and equal folders give equal bytes.
+
+The format is Linux's Documentation/filesystems/squashfs.rst. Owners become root, times one time, and modes
+what a program needs. Compiled Python modules come first and side by side, because a start reads those.
+"""
+
+import os
+import stat
+import struct
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from toolkit.errors import BadInput
+
+if TYPE_CHECKING:
+    from zstandard import ZstdCompressor
+
+BLOCK = 1 << 17
+_METADATA = 8192
+_LEVEL = 3
+"""A file is packed again for each package that changes."""
+_PLAIN, _PLAIN_TABLE = 1 << 24, 0x8000
+_NONE32, _NONE64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
+_ZSTD, _NO_XATTRS = 6, 0x0200
+_HEAD = struct.Struct("<5I6H8Q")
+_PAGE = 4096
+_SPAN = 256
+"""Entries of a folder behind one header, as Linux reads at most."""
+_FIRST = (".pyc", ".so")
+_SMALL, _LARGE = 1 << 16, 1 << 32
+
+
+@dataclass(slots=True)
+class _Node:
+    name: bytes
+    mode: int
+    number: int = 0
+    path: str = ""
+    target: bytes = b""
+    size: int = 0
+    start: int = 0
+    words: list[int] = field(default_factory=list)
+    fragment: int = _NONE32
+    offset: int = 0
+    below: "list[_Node] | None" = None
+    kind: int = 2
+    reference: int = 0
+
+
+class _Table:
+    """Blocks of metadata; a place in them is the start of a stored block and an offset in it."""
+
+    def __init__(self) -> None:
+        self.stored, self._open = bytearray(), bytearray()
+
+    def place(self) -> tuple[int, int]:
+        return len(self.stored), len(self._open)
+
+    def put(self, data: bytes) -> None:
+        self._open += data
+        while len(self._open) >= _METADATA:
+            self._store(bytes(self._open[:_METADATA]))
+            del self._open[:_METADATA]
+
+    def end(self) -> bytes:
+        if self._open:
+            self._store(bytes(self._open))
+            self._open.clear()
+        return bytes(self.stored)
+
+    def _store(self, data: bytes) -> None:
+        packed = _packed(data)
+        plain = len(packed) >= len(data)
+        self.stored += struct.pack("<H", len(data) | _PLAIN_TABLE if plain else len(packed))
+        self.stored += data if plain else packed
+
+
+def write_squashfs(root: Path, out: BinaryIO, when: int) -> int:
+    """Write the files below ``root`` to ``out``, whose position is 0; return how many bytes it has then.
+
+    Args:
+        root: the folder; links stay links.
+        out: a new file.
+        when: the time of every file, in seconds since 1970.
+
+    Raises:
+        BadInput: if a file is neither a file, a folder nor a link.
+        OSError: if a file cannot be read, or the disk is full.
+    """
+    top = _node(os.fsencode(root), b"")
+    nodes = list(_numbered(top))
+    out.write(bytes(_HEAD.size))
+    fragments = _write_data([node for node in nodes if node.kind == 2], out)
+    inodes, folders = _Table(), _Table()
+    _write_inode(top, len(nodes) + 1, inodes, folders, when)
+    places = []
+    for table in (inodes, folders):
+        places.append(out.tell())
+        out.write(table.end())
+    fragment_at = _write_index(fragments, 512, out)
+    ids_at = _write_index([struct.pack("<I", 0)], 2048, out)
+    used = out.tell()
+    out.write(bytes(-used % _PAGE))
+    out.seek(0)
+    out.write(
+        _HEAD.pack(
+            *(0x73717368, len(nodes), when, BLOCK, len(fragments)),
+            *(_ZSTD, BLOCK.bit_length() - 1, _NO_XATTRS, 1, 4, 0),
+            *(top.reference, used, ids_at, _NONE64, places[0], places[1], fragment_at, _NONE64),
+        )
+    )
+    return used + -used % _PAGE
+
+
+def _node(path: bytes, name: bytes) -> _Node:
+    found = os.lstat(path)
+    executable = 0o755 if found.st_mode & 0o111 else 0o644
+    if stat.S_ISDIR(found.st_mode):
+        below = [_node(os.path.join(path, entry), entry) for entry in sorted(os.listdir(path))]  # noqa: PTH118, PTH208 - bytes
+        return _Node(name, 0o755, below=below, kind=1)
+    if stat.S_ISLNK(found.st_mode):
+        return _Node(name, 0o777, target=os.readlink(path), kind=3)  # noqa: PTH115 - bytes
+    if not stat.S_ISREG(found.st_mode):
+        raise BadInput(f"{os.fsdecode(path)}: neither a file, a folder nor a link")
+    return _Node(name, executable, path=os.fsdecode(path), size=found.st_size)
+
+
+def _numbered(node: _Node) -> Iterator[_Node]:
+    """Yield a node and all below it, each with its inode number; children before their folder."""
+    count = 0
+    waiting = [(node, False)]
+    while waiting:
+        here, entered = waiting.pop()
+        if here.below and not entered:
+            waiting.append((here, True))
+            waiting.extend((one, False) for one in reversed(here.below))
+            continue
+        count += 1
+        here.number = count
+        yield here
+
+
+def _write_data(files: list[_Node], out: BinaryIO) -> list[bytes]:
+    """Write blocks of large files, and small files together; return the entries of the fragment table."""
+    fragments: list[bytes] = []
+    waiting: deque[tuple[Future[bytes], bytes, _Node | None]] = deque()
+
+    def store(most: int) -> None:
+        while len(waiting) > most:
+            packing, raw, node = waiting.popleft()
+            packed = packing.result()
+            plain = len(packed) >= len(raw)
+            word = len(raw) | _PLAIN if plain else len(packed)
+            at = out.tell()
+            out.write(raw if plain else packed)
+            if node is None:
+                fragments.append(struct.pack("<QII", at, word, 0))
+            else:
+                node.start = node.start or at
+                node.words.append(word)
+
+    workers = len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(workers) as pool:
+        for raw, node in _blocks(sorted(files, key=_order)):
+            waiting.append((pool.submit(_packed, raw), raw, node))
+            store(4 * workers)
+        store(0)
+    return fragments
+
+
+def _order(node: _Node) -> tuple[int, str]:
+    suffix = os.path.splitext(node.path)[1]  # noqa: PTH122 - thousands of names
+    return (_FIRST.index(suffix) if suffix in _FIRST else len(_FIRST), node.path)
+
+
+def _blocks(files: list[_Node]) -> Iterator[tuple[bytes, _Node | None]]:
+    """Yield each block with its file; ``None`` for a block of small files, which get their places in it."""
+    gathered, count = bytearray(), 0
+    for node in files:
+        with Path(node.path).open("rb") as file:
+            if node.size >= BLOCK:
+                yield from ((_exactly(file, min(BLOCK, left)), node) for left in _left(node.size))
+                continue
+            if len(gathered) + node.size > BLOCK:
+                yield bytes(gathered), None
+                gathered.clear()
+                count += 1
+            if node.size:
+                node.fragment, node.offset = count, len(gathered)
+                gathered += _exactly(file, node.size)
+    if gathered:
+        yield bytes(gathered), None
+
+
+def _left(size: int) -> Iterator[int]:
+    return iter(range(size, 0, -BLOCK))
+
+
+def _exactly(file: BinaryIO, size: int) -> bytes:
+    data = file.read(size)
+    if len(data) != size:
+        raise OSError(None, "changed while it was packed", file.name)
+    return data
+
+
+_HELD = threading.local()
+
+
+def _packed(data: bytes) -> bytes:
+    compressor: ZstdCompressor | None = getattr(_HELD, "compressor", None)
+    if compressor is None:
+        import zstandard
+
+        compressor = _HELD.compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    return compressor.compress(data)
+
+
+def _write_inode(node: _Node, parent: int, inodes: _Table, folders: _Table, when: int) -> None:
+    for below in node.below or ():
+        _write_inode(below, node.number, inodes, folders, when)
+    kind, rest = _rest(node, parent, folders)
+    start, offset = inodes.place()
+    node.reference = start << 16 | offset
+    inodes.put(struct.pack("<HHHHII", kind, node.mode, 0, 0, when, node.number) + rest)
+
+
+def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
+    """Return the kind of an inode, and what follows its common head."""
+    if node.below is not None:
+        start, offset = folders.place()
+        size = sum(map(len, entries := list(_entries(node.below)))) + 3
+        for entry in entries:
+            folders.put(entry)
+        links = 2 + sum(one.kind == 1 for one in node.below)
+        if size < _SMALL:
+            return 1, struct.pack("<IIHHI", start, links, size, offset, parent)
+        return 8, struct.pack("<IIIIHHI", links, size, start, parent, 0, offset, _NONE32)
+    if node.kind == 3:
+        return 3, struct.pack("<II", 1, len(node.target)) + node.target
+    words = struct.pack(f"<{len(node.words)}I", *node.words)
+    if node.start < _LARGE and node.size < _LARGE:
+        return 2, struct.pack("<4I", node.start, node.fragment, node.offset, node.size) + words
+    numbers = (node.start, node.size, 0, 1, node.fragment, node.offset, _NONE32)
+    return 9, struct.pack("<QQQIIII", *numbers) + words
+
+
+def _entries(below: list[_Node]) -> Iterator[bytes]:
+    """Yield the entries of a folder, with a header before those whose inodes are in one block."""
+    at = 0
+    while at < len(below):
+        first, span = below[at], list[_Node]()
+        for node in below[at : at + _SPAN]:
+            near = abs(node.number - first.number) < 1 << 15
+            if node.reference >> 16 != first.reference >> 16 or not near:
+                break
+            span.append(node)
+        yield struct.pack("<3I", len(span) - 1, first.reference >> 16, first.number)
+        for node in span:
+            head = (node.reference & 0xFFFF, node.number - first.number, node.kind, len(node.name) - 1)
+            yield struct.pack("<HhHH", *head) + node.name
+        at += len(span)
+
+
+def _write_index(entries: list[bytes], most: int, out: BinaryIO) -> int:
+    """Write a table in blocks of ``most`` entries, and the list of its blocks; return where the list is."""
+    starts = []
+    for at in range(0, len(entries), most):
+        table = _Table()
+        table.put(b"".join(entries[at : at + most]))
+        starts.append(out.tell())
+        out.write(table.end())
+    place = out.tell()
+    out.write(struct.pack(f"<{len(starts)}Q", *starts))
+    return place

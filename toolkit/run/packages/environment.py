@@ -1,0 +1,151 @@
+"""Resolve and install packages for the Python of an image through uv; that Python need not be here."""
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.run.command import Command, Completed
+from toolkit.run.local import LocalRunner
+from toolkit.run.packages.wheels import uv_cache, uv_places, uv_program, uv_settings
+
+_SECONDS = 1800.0
+_PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)(?:\[.*?\])?(?:==(?P<version>\S+)| @ (?P<url>\S+))")
+_ASKED, _BOUND, _OUT = "asked.in", "bound.txt", "resolved.txt"
+_TAIL = 12
+
+
+class Unresolved(CheckFailed):
+    """Nothing satisfies the requirements; ``detail`` is uv's reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A package that was chosen; ``via`` are the packages that asked for it, none if the user did."""
+
+    name: str
+    version: str
+    via: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Requirements for one Python: ``python`` is its version, ``platform`` what uv calls it.
+
+    ``preferred`` are pins that are kept if nothing speaks against them, ``options`` further options of uv.
+    """
+
+    requirements: Sequence[str]
+    constraints: Sequence[str]
+    python: str
+    platform: str
+    preferred: Mapping[str, str] = field(default_factory=dict)
+    options: Sequence[str] = ()
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        """Return the options that name the Python."""
+        return ("--python-version", self.python, "--python-platform", self.platform)
+
+
+def pinned(asking: Asking, *, build: bool) -> tuple[Pin, ...]:
+    """Return what satisfies requirements, with all that they need; ``version`` is empty for a local wheel.
+
+    Args:
+        asking: the requirements.
+        build: whether packages without a wheel may be chosen.
+
+    Raises:
+        Unresolved: if nothing does.
+        Missing: if uv is not installed, or the cache takes no files.
+    """
+    with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
+        asked, bound, out = (Path(work) / name for name in (_ASKED, _BOUND, _OUT))
+        asked.write_text("".join(f"{one}\n" for one in asking.requirements))
+        bound.write_text("".join(f"{one}\n" for one in asking.constraints))
+        out.write_text("".join(f"{name}=={version}\n" for name, version in asking.preferred.items()))
+        words = (
+            *("pip", "compile", "--no-header", "--annotation-style", "line", "--output-file", str(out)),
+            *("--constraints", str(bound), *asking.target, *asking.options),
+            *(() if build else ("--only-binary", ":all:")),
+            str(asked),
+        )
+        done = _run(words, work)
+        if not done.ok:
+            lines = done.errors.strip().splitlines()[-_TAIL:]
+            raise Unresolved("no set of packages satisfies the requirements", detail=lines)
+        return tuple(_pins(out.read_text()))
+
+
+def _pins(text: str) -> list[Pin]:
+    found = []
+    for line in text.splitlines():
+        bare, _, note = line.partition("  # via ")
+        if match := _PIN.match(bare.strip()):
+            via = [one.strip() for one in note.split(",")]
+            named = tuple(one for one in via if one and not one.startswith("-"))
+            found.append(Pin(match["name"], match["version"] or "", named))
+    return found
+
+
+def lock_of(asking: Asking, *, build: bool) -> bytes:
+    """Return the text of a ``pylock.toml`` with the files of pinned requirements alone.
+
+    Raises:
+        CheckFailed: if a file cannot be had, with uv's reason.
+    """
+    with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
+        asked, out = Path(work) / _ASKED, Path(work) / "pylock.toml"
+        asked.write_text("".join(f"{one}\n" for one in asking.requirements))
+        words = (
+            *("pip", "compile", "--no-header", "--no-deps", "--format", "pylock.toml"),
+            *("--output-file", str(out), *asking.target, *asking.options),
+            *(() if build else ("--only-binary", ":all:")),
+            str(asked),
+        )
+        _run(words, work).require("locking the packages")
+        return out.read_bytes()
+
+
+def install(asking: Asking, wheels: Sequence[Path], target: Path) -> None:
+    """Install requirements, each with its hash, and built wheels into a folder.
+
+    Raises:
+        CheckFailed: if a file has another hash, cannot be had, or the disk is full.
+    """
+    target.mkdir()
+    with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
+        asked = Path(work) / _ASKED
+        asked.write_text("".join(f"{one}\n" for one in asking.requirements))
+        common = ("pip", "install", "--target", str(target), "--no-deps", *asking.target, *asking.options)
+        if asking.requirements:
+            words = (*common, "--only-binary", ":all:", "--require-hashes", "-r", str(asked))
+            _run(words, work).require("installing the packages", "run the same command again")
+        if wheels:
+            _run((*common, *map(str, wheels)), work).require("installing the wheels that were built")
+    (target / ".lock").unlink(missing_ok=True)
+
+
+def exported(lock: Path) -> bytes:
+    """Return what a ``uv.lock`` pins, as a requirements file; the ``pyproject.toml`` is beside it.
+
+    Raises:
+        BadInput: if uv cannot read it.
+    """
+    words = ("export", "--frozen", "--no-emit-project", "--no-dev", "--no-header", "--no-annotate")
+    done = _run((*words, "--project", str(lock.parent)), str(lock.parent))
+    if not done.ok:
+        raise BadInput(f"-f {lock}: uv cannot read it", detail=done.errors.strip().splitlines()[-_TAIL:])
+    return done.stdout
+
+
+def _run(words: Sequence[str], folder: str) -> Completed:
+    """Run uv without the user's settings files, as :mod:`toolkit.run.packages.wheels` does."""
+    pip = words[0] == "pip"
+    more = ("--no-config", "--cache-dir", uv_cache(), *(uv_places(()) if pip else ()))
+    command = (uv_program(), *words[:2], "--quiet", *more, *words[2:])
+    if not pip:
+        command = (uv_program(), words[0], "--quiet", *more, *words[1:])
+    return LocalRunner().run(Command(command, env=uv_settings(), cwd=folder, timeout=_SECONDS))
