@@ -15,6 +15,9 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _STATUS = re.compile(r"returned a non-zero code: (?P<status>\d+)")
 _NOISE = re.compile(r"^( ---> |Removing intermediate container )")
 _KILLED = 137
+_FAULT = re.compile(r"[:)] (?:fatal )?error: |^\s*CMake Error|: undefined reference to ")
+"""What a compiler, CMake and a linker say of a fault; build tools print pages after it."""
+_KEPT_FAULTS = 6
 
 
 class BuildLog:
@@ -29,6 +32,7 @@ class BuildLog:
         self._step = ""
         self._instruction = ""
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._faults: list[str] = []
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Read one event of the stream.
@@ -49,6 +53,8 @@ class BuildLog:
             for line in text.splitlines():
                 if line.strip() and not _NOISE.match(line):
                     self._lines.append(line.rstrip())
+                    if len(self._faults) < _KEPT_FAULTS and _FAULT.search(line):
+                        self._faults.append(line.strip())
                     self._tell.detail(line.rstrip())
 
     def where(self) -> str:
@@ -56,10 +62,13 @@ class BuildLog:
         return f"in step {self._step} ({self._instruction})" if self._step else "before the first step"
 
     def recent(self) -> tuple[str, ...]:
-        return tuple(self._lines)
+        """Return the first faults that compilers named, then the last lines."""
+        last = tuple(self._lines)
+        return (*(fault for fault in self._faults if fault not in map(str.strip, last)), *last)
 
     def _begin(self, step: re.Match[str]) -> None:
         self._lines.clear()
+        self._faults.clear()
         self.container = ""
         self._step = f"{step['number']} of {step['of']}"
         self._instruction = _shortened(step["instruction"])

@@ -57,6 +57,35 @@ def failure(log, message):
     return caught.value
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "/build/work/horovod/torch/adapter_v2.cc:12:10: error: 'THC' has not been declared",
+        "/build/work/horovod/common.h:4:10: fatal error: stdexcept: No such file or directory",
+        "kernels.cu(31): error: identifier is undefined",
+        "CMake Error at CMakeLists.txt:4 (find_package):",
+        "ready_event.cc:(.text+0x1f): undefined reference to `cudaEventCreate'",
+    ],
+)
+def test_the_first_fault_that_a_compiler_names_stands_before_the_last_lines(log, fault):
+    begin(log, "RUN earlier")
+    log.take({"stream": "a.cc:1:1: error: of the earlier step\n"})
+    begin(log)
+    log.take({"stream": f"   {fault}\n"})
+    for number in range(40):
+        log.take({"stream": f"0 errors in line {number}\n"})
+    error = failure(log, "The command '/bin/sh -c make all' returned a non-zero code: 2")
+    assert error.detail[0] == fault
+    assert error.detail[1] == "0 errors in line 25"
+    assert len(error.detail) == 16
+
+
+def test_a_fault_among_the_last_lines_is_shown_once(log):
+    begin(log)
+    log.take({"stream": "a.cc:1:1: error: wrong\n"})
+    assert failure(log, "returned a non-zero code: 1").detail == ("a.cc:1:1: error: wrong",)
+
+
 def test_a_failed_step_is_named_with_its_last_lines(log):
     begin(log, "RUN earlier")
     log.take({"stream": "of the earlier step\n"})
