@@ -13,8 +13,9 @@ import time
 import msgspec
 import pytest
 
+from tests.unit.heard import Heard
 from toolkit.errors import CheckFailed, Missing
-from toolkit.image.locks.fetch import _before_next, fetched, is_right, path_of
+from toolkit.image.locks.fetch import _before_next, cost, fetched, is_right, path_of
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Silent
 from toolkit.run.web.http import Busy
@@ -77,6 +78,30 @@ def locked(server, path, content=CONTENT, size=1 << 20):
     place = f"http://127.0.0.1:{server.server_port}{path}"
     digest = hashlib.sha256(content).hexdigest()
     return LockedFile(name="a", version="1", file="a.whl", origin=place, sha256=digest, size=size)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ((5_000_000,), "1 file (5 MB)"),
+        ((2_000_000_000, 1_440_000_000), "2 files (3.4 GB)"),
+        ((900_000, 0, 0), "3 files (1 MB, and 2 of unknown size)"),
+        ((0, 0), "2 files (the index does not tell how large)"),
+    ],
+)
+def test_what_a_download_takes_is_said_before_it_begins(sizes, said):
+    files = [
+        LockedFile(name="a", version="1", file="a.whl", origin="index:3.11", sha256=f"{n:064}", size=size)
+        for n, size in enumerate(sizes)
+    ]
+    assert cost(files) == said
+
+
+def test_progress_says_how_many_files_and_bytes_are_here(server):
+    heard = Heard()
+    fetched([locked(server, "/a", size=len(CONTENT))], heard)
+    assert heard.steps[0].startswith("Fetching 1 file (1 MB) into ")
+    assert heard.details[-1] == "1 of 1 fetched, 1 MB of 1 MB"
 
 
 def test_a_file_is_fetched_once_and_verified(server):

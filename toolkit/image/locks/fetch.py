@@ -9,7 +9,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from toolkit.data import cache_dir
@@ -34,6 +34,9 @@ from toolkit.run.web.http import (
 
 _AT_ONCE = 8
 _CHUNK = 1 << 20
+_TOLD_EVERY = 1.0
+"""Seconds between two lines of progress."""
+_GIGABYTE = 10**9
 _PAUSES = (1.0, 3.0, 9.0)
 """Seconds before an address is asked again: name servers and proxies give way when many files are wanted."""
 _PATIENCE = 0.2
@@ -69,10 +72,24 @@ def fetched(
     absent = [wanted[digest] for digest, there in right.items() if not there]
     if absent:
         in_cache("files")
-        size = sum(file.size for file in absent)
-        tell.step(f"Fetching {len(absent)} files ({size / 1e6:.0f} MB) into {cache_dir() / 'files'}")
+        tell.step(f"Fetching {cost(absent)} into {cache_dir() / 'files'}")
         _fetch(absent, addresses(absent, joined(of_machine(), mirrors or {})), tell, recipe)
     return {digest: path_of(file) for digest, file in wanted.items()}
+
+
+def cost(files: Sequence[LockedFile]) -> str:
+    """Return in words what a download takes: how many files, and how large; an index need not tell sizes."""
+    known = sum(file.size for file in files)
+    unknown = sum(not file.size for file in files)
+    count = f"{len(files)} file{'s' if len(files) != 1 else ''}"
+    if unknown == len(files):
+        return f"{count} (the index does not tell how large)"
+    more = f", and {unknown} of unknown size" if unknown else ""
+    return f"{count} ({_amount(known)}{more})"
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= _GIGABYTE else f"{size / 1e6:.0f} MB"
 
 
 def path_of(file: LockedFile) -> Path:
@@ -95,16 +112,37 @@ def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: 
     stop = threading.Event()
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
-        waiting = [
+        waiting = {
             pool.submit(_fetch_one, file, where[file.sha256], stop, recipe)
             for file in sorted(files, key=lambda f: -f.size)
-        ]
-        for number, future in enumerate(as_completed(waiting), start=1):
-            future.result()
-            tell.detail(f"{number} of {len(waiting)} fetched")
+        }
+        while waiting:
+            done, waiting = wait(waiting, timeout=_TOLD_EVERY, return_when=FIRST_COMPLETED)
+            for future in done:
+                future.result()
+            tell.detail(_so_far(files, len(files) - len(waiting)))
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)
+
+
+def _so_far(files: Sequence[LockedFile], fetched: int) -> str:
+    """Return how much of a download is here, whole files and parts."""
+    total = sum(file.size for file in files)
+    here = sum(_size(path_of(file)) or _size(_part_of(file)) for file in files)
+    amount = _amount(here) if any(not file.size for file in files) else f"{_amount(here)} of {_amount(total)}"
+    return f"{fetched} of {len(files)} fetched, {amount}"
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _part_of(file: LockedFile) -> Path:
+    return path_of(file).with_name(f".{file.file}.part")
 
 
 def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, recipe: str) -> None:
@@ -112,7 +150,7 @@ def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, rec
     failures: list[CheckFailed | Missing] = []
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with target.with_name(f".{file.file}.part").open("ab") as part:
+        with _part_of(file).open("ab") as part:
             _take_turn(part.fileno(), stop)
             if is_right(target, file):
                 return
