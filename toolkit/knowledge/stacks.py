@@ -72,7 +72,7 @@ class Version(Row, frozen=True, kw_only=True):
     What a build takes: ``debian`` packages; ``wheels``, requirements that pip installs as they are;
     ``tools``, requirements that its compilation needs; ``archive`` and ``configure``, the words for its
     configure script; ``environment``, variables of the finished image.
-    ``patches`` are files of ``recipes/patches`` that its source needs.
+    ``patches`` are files of ``recipes/patches`` that its source needs; ``note`` is what a refusal adds.
     ``speaks`` is of an MPI library, ``driver`` the bounds of a CUDA release for NVIDIA's driver.
     """
 
@@ -92,6 +92,7 @@ class Version(Row, frozen=True, kw_only=True):
     speaks: Speech | None = None
     driver: str = ""
     patches: tuple[str, ...] = ()
+    note: str = ""
 
 
 class Stacks(msgspec.Struct, frozen=True, kw_only=True):

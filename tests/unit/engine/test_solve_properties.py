@@ -202,10 +202,13 @@ def needed(asks, before):
     return {"base", "python", *wanted, *(c for row in before.values() for c in row.requires)}
 
 
-REAL = ("tensorflow", "horovod", "keras", "mpi4py", "cuda", "nccl", "pmix", "ucx", "python")
+REAL = (
+    *("tensorflow", "torch", "torchvision", "jax", "horovod", "keras", "lightning", "accelerate"),
+    *("mpi4py", "cuda", "cudnn", "nccl", "pmix", "ucx", "python"),
+)
 SERIES = (
     *("*", "2.12.*", "2.14.*", "2.15.*", "2.18.*", "2.20.*", ">=2.16", "<2.16", "2.15.0", "4.*", "5.*"),
-    *("0.28.1", "11.*", "3.9", "3.11", "3.13", "<4.1", ">=1.14"),
+    *("0.28.1", "11.*", "12.*", "13.*", "3.9", "3.11", "3.13", "<4.1", ">=1.14", "2.13.*", ">=2.21"),
 )
 
 

@@ -8,7 +8,7 @@ from toolkit.knowledge.stacks import Stacks, Version
 from toolkit.model.solution import Component
 from toolkit.versions import meets
 
-_PLURAL = {"goes": "go", "is": "are", "brings": "bring"}
+_PLURAL = {"goes": "go", "is": "are", "brings": "bring", "needs": "need"}
 
 
 class Fact(NamedTuple):
@@ -52,12 +52,17 @@ def brought(
 
 def only_for(component: Component, row: Version) -> Fact:
     """Say for which architectures a row is there."""
-    return Fact(component, row.version, f"is there for {' and '.join(row.architectures)} only")
+    return Fact(component, row.version, f"is there for {' and '.join(row.architectures)} only{_noted(row)}")
 
 
 def goes_without(component: Component, row: Version, other: Component) -> Fact:
     """Say that a row does not go with a component at all."""
-    return Fact(component, row.version, f"from {row.provider} goes without {other}")
+    return Fact(component, row.version, f"from {row.provider} goes without {other}{_noted(row)}")
+
+
+def needs_asking(component: Component, row: Version, other: Component) -> Fact:
+    """Say that a row needs a component that a recipe has to name."""
+    return Fact(component, row.version, f"needs {other}, which the recipe does not name")
 
 
 def spoken(component: Component, version: str) -> str:
@@ -84,6 +89,10 @@ def _refuses(component: Component, row: Version, other: Component, taken: Versio
             what = "" if other == "base" else f"{other} "
             return Fact(component, row.version, f"goes with {what}{_bounds(wish)}")
     return goes_without(component, row, other) if other in row.without else None
+
+
+def _noted(row: Version) -> str:
+    return f": {row.note}" if row.note else ""
 
 
 def _bounds(wish: str | tuple[str, ...]) -> str:

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from packaging.version import Version as Number
 
 from toolkit.engine.solver.asks import Demand
-from toolkit.engine.solver.fitting import Fact, brought, fits, goes_without, objection, only_for
+from toolkit.engine.solver.fitting import (
+    Fact,
+    brought,
+    fits,
+    goes_without,
+    needs_asking,
+    objection,
+    only_for,
+)
 from toolkit.knowledge.components import launch_components, solving_order
 from toolkit.knowledge.stacks import Stacks, Version
 from toolkit.model.solution import Component, Provider
@@ -72,9 +80,16 @@ def ordered(table: Stacks) -> RowOrder:
 
 def wanted(problem: SearchProblem, component: Component, row: Version) -> bool:
     """Tell whether a row is within what is asked for of its component itself."""
+    return _within(problem, component, row) and not _waits(problem, component, row)
+
+
+def _waits(problem: SearchProblem, component: Component, row: Version) -> bool:
+    """Tell whether a row is taken only where a recipe names its component, and the recipe does not."""
+    return row.asked and component not in problem.asked
+
+
+def _within(problem: SearchProblem, component: Component, row: Version) -> bool:
     demand = problem.demand
-    if row.asked and component not in problem.asked:
-        return False
     if component in _MPI and any(row.provider != provider for provider in demand.provider):
         return False
     wishes = demand.base if component == "base" else [w for c, w in demand.bounds if c == component]
@@ -88,7 +103,7 @@ def _stacks(problem: SearchProblem, architecture: str, taken: Taken) -> Iterator
         if _absent(problem, taken, needed):
             yield taken
         return
-    for row in _candidates(problem, architecture, component):
+    for row in _candidates(problem, architecture, component, taken):
         if _goes(problem, component, row, taken):
             extended = {**taken, component: row}
             if _starts(problem, architecture, extended):
@@ -99,14 +114,27 @@ def _needed(demand: Demand, taken: Taken) -> set[Component]:
     return {*demand.has, *_ALWAYS, *(c for row in taken.values() for c in row.requires)}
 
 
-def _candidates(problem: SearchProblem, architecture: str, component: Component) -> Iterator[Version]:
+def _candidates(
+    problem: SearchProblem, architecture: str, component: Component, taken: Taken
+) -> Iterator[Version]:
     for row in problem.book.rows[component]:
-        if not wanted(problem, component, row):
+        if not _within(problem, component, row):
+            continue
+        if _waits(problem, component, row) and not _spared(problem, component, taken):
             continue
         if row.architectures and architecture not in row.architectures:
             problem.seen[only_for(component, row)] = frozenset({component})
             continue
         yield row
+
+
+def _spared(problem: SearchProblem, component: Component, taken: Taken) -> bool:
+    """Tell whether a component may be there though the recipe does not name it, and note who needs it."""
+    needing = {frozenset({component, c}): (c, row) for c, row in taken.items() if component in row.requires}
+    for pair, (other, row) in needing.items():
+        if pair not in problem.spared:
+            problem.seen[needs_asking(other, row, component)] = pair
+    return bool(needing) and needing.keys() <= problem.spared
 
 
 def _goes(problem: SearchProblem, component: Component, row: Version, taken: Taken) -> bool:

@@ -21,7 +21,7 @@ from toolkit.knowledge.stacks import Stacks
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import Mode, Request
 from toolkit.model.recipe import Recipe
-from toolkit.model.solution import Chosen, Solution
+from toolkit.model.solution import Chosen, Component, Solution
 
 _TWO_NODES = Request()
 _FACTS = 8
@@ -111,7 +111,7 @@ class _Solver:
         """Return what the cluster would do with a stack; nothing is known of one without an MPI."""
         if self.host is None or not {"openmpi", "mpich"} & set(taken):
             return {}
-        key = _key(architecture, taken)
+        key = _key(architecture, taken, self.host)
         if key not in self.said:
             self.said[key] = ways(
                 self.host, self.table, architecture, taken, self.recipe.operations, self.request
@@ -186,9 +186,14 @@ class _Solver:
         )
 
     def troubles(self, core: tuple[Ask, ...]) -> Iterator[str]:
-        """Yield why the cluster refuses the stack that would be taken without it."""
-        elsewhere = tuple(ask for ask in core if not ask.cluster)
-        found = first(self.problem(elsewhere)) if len(elsewhere) < len(core) else None
+        """Yield why the cluster refuses the stack that would be taken without it.
+
+        That is the stack of the whole recipe; of the core, if the recipe contradicts itself.
+        """
+        if not any(ask.cluster for ask in core):
+            return
+        wholes = (tuple(ask for ask in asks if not ask.cluster) for asks in (self.asks, core))
+        found = next(filter(None, (first(self.problem(whole)) for whole in wholes)), None)
         for mode, trouble in (self.ways(*found) if found else {}).items():
             yield f"{mode}: {trouble}"
 
@@ -211,9 +216,14 @@ class _Solver:
         return told(fact for fact, pair in problem.seen.items() if single or len(pair) > 1)[:_FACTS]
 
 
-def _key(architecture: str, taken: Taken) -> tuple[str, ...]:
-    """Return what a cluster looks at in a stack."""
-    return (
-        architecture,
-        *(f"{taken[c].provider} {taken[c].version}" if c in taken else "" for c in launch_components()),
-    )
+def _key(architecture: str, taken: Taken, host: HostFacts) -> tuple[str, ...]:
+    """Return what a cluster looks at in a stack: without a driver, any CUDA is as good as another."""
+
+    def seen(component: Component) -> str:
+        if component not in taken:
+            return ""
+        row = taken[component]
+        same = component == "cuda" and host.gpu_driver is None
+        return "any" if same else f"{row.provider} {row.version}"
+
+    return (architecture, *map(seen, launch_components()))
