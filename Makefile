@@ -20,6 +20,8 @@
 # make engine          start a Docker engine and leave it running (make engine-stop ends it)
 # make matrix          start the images of tests/matrix in every way on every kind of cluster, record what happens
 #                      (hours; what is recorded is not run again; MATRIX="--flavour bare" for a part)
+# make horovod-matrix  build Horovod with each framework of tests/horovod and compare two ranks with one process; what is
+#                      recorded is not run again (an hour; PAIRS="tensorflow-2.20 --again" for a part)
 # make bench-image     conversion, size and start of an image beside plain apptainer build (RECIPE=, ROUNDS=, STARTS=,
 #                      COLD=1 builds from nothing too); writes build/bench/image.json and docs/images.md
 # make bench-train     trainers beside the tutorials' own scripts, plain Keras, and one rank (RECIPE=, ROUNDS=); writes
@@ -31,6 +33,7 @@
 # make release         check the version, its changelog and the generated pages, build sdist and wheel in build/release,
 #                      try the wheel, and make the tag (DRY=1: all but the tag)
 # make release-check   name the generated pages and files that a release would change
+# make fresh           what the package index has beside the rows of recipes/knowledge; fails if a row is older than its limit
 # make requirements    write requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
 # make clean           remove what these commands made in this clone; Debian packages, the download cache, and
 #                      clusters that hold jobs of yours stay (ALL=1 removes the cache, these clusters and their jobs)
@@ -43,6 +46,7 @@ N      ?= 10000
 JOBS   ?= 2000
 SEED   ?= 1
 MATRIX ?=
+PAIRS  ?=
 ROUNDS ?= 2
 STARTS ?= 5
 COLD   ?=
@@ -59,7 +63,7 @@ SHELL  := /bin/bash
 # Thousands of modules are imported again and again: without compiled ones a start takes three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test prepared test-all $(SHARDS) image fuzz garbage check lint words docs unit unit-pythons smoke matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop requirements release release-check clean help
+.PHONY: demo test prepared test-all $(SHARDS) image fuzz garbage check lint words docs unit unit-pythons smoke matrix horovod-matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop fresh requirements release release-check clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -138,6 +142,9 @@ $(SHARDS): test-%: $(VENV)/ready
 matrix: $(VENV)/ready
 	XDG_STATE_HOME="$(CURDIR)/build/matrix/state" $(ENGINE) scripts/matrix.sh $(BIN) $(MATRIX)
 
+horovod-matrix: $(VENV)/ready
+	$(ENGINE) $(BIN)/python -m tests.horovod.run $(PAIRS)
+
 bench-image: $(VENV)/ready
 	$(ENGINE) $(BIN)/python -m tests.benchmarks.image.run --recipe "$(RECIPE)" --rounds $(ROUNDS) \
 	    --starts $(STARTS) $(if $(COLD),--cold) --page docs/images.md
@@ -159,6 +166,9 @@ bench-accuracy: $(VENV)/ready
 	$(BIN)/toolkit data get cifar10
 	$(ENGINE) $(BIN)/python -m tests.benchmarks.accuracy.run --sif "build/images/$(RECIPE).sif" \
 	    --page docs/accuracy.md
+
+fresh: $(VENV)/ready
+	@$(BIN)/python -m tests.fresh.run
 
 requirements: $(VENV)/ready
 	@scripts/requirements.sh $(BIN)

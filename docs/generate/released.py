@@ -12,6 +12,8 @@ from pathlib import Path
 
 from docs.generate import examples, manual
 from docs.generate.outside import ROOT
+from tests.horovod import pairs as horovod
+from tests.horovod import table as horovod_table
 from tests.matrix.record import load
 from tests.matrix.table import page
 from tests.matrix.trainings import load as load_trainings
@@ -25,7 +27,11 @@ _SHARE = "share"
 
 def pages() -> dict[str, str]:
     """Return the committed pages that are made from the code, by their place in the site."""
-    return {"rules.md": document(RULES), "matrix.md": page(load(), load_trainings().trainings)}
+    return {
+        "rules.md": document(RULES),
+        "matrix.md": page(load(), load_trainings().trainings),
+        "horovod.md": horovod_table.page(horovod.pairs(), horovod.load()),
+    }
 
 
 def files() -> dict[str, str]:

@@ -9,11 +9,12 @@ import msgspec
 
 
 class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
-    """What is searched besides the index: further indexes, and folders or pages with wheels (``find-links``).
+    """The index, and what is searched besides it: further indexes, and folders with wheels (``find-links``).
 
-    Addresses may hold a login. They are never written into a lock.
+    ``index`` is empty if nothing is configured. Addresses may hold a login; no lock has them.
     """
 
+    index: str = ""
     indexes: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
 
@@ -29,6 +30,7 @@ def pip_places(env: Mapping[str, str] | None = None) -> PipPlaces:
     for file in _files(known):
         found |= _global_section(file)
     return PipPlaces(
+        index=known.get("PIP_INDEX_URL", found.get("index-url", "")).strip(),
         indexes=_words(known.get("PIP_EXTRA_INDEX_URL", found.get("extra-index-url", ""))),
         links=_words(known.get("PIP_FIND_LINKS", found.get("find-links", ""))),
     )

@@ -1,0 +1,42 @@
+"""Ask the package index of this machine's pip which files a project has (PEP 503)."""
+
+import os
+import re
+from html import unescape
+from urllib.parse import unquote, urlsplit
+
+from packaging.utils import canonicalize_name
+
+from toolkit.run.packages.pip_config import pip_places
+from toolkit.run.web.http import Refused, opened
+
+_PYPI = "https://pypi.org/simple"
+_LINK = re.compile(r"""<a\b[^>]*?\bhref\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
+_MOST = 64 << 20
+
+
+def index() -> str:
+    """Return the address of the index that pip of this user asks."""
+    return (os.environ.get("PIP_INDEX_URL") or pip_places().index or _PYPI).rstrip("/")
+
+
+def files(project: str) -> tuple[str, ...]:
+    """Return the names of the files of a project; none if the index does not have it.
+
+    Raises:
+        Missing: if the index does not answer.
+    """
+    try:
+        with opened(f"{index()}/{canonicalize_name(project)}/") as body:
+            page = b"".join(iter(body.read, b""))
+    except Refused as error:
+        if error.status == 404:
+            return ()
+        raise
+    return named(page[:_MOST].decode("utf-8", "replace"))
+
+
+def named(page: str) -> tuple[str, ...]:
+    """Return the file names that a page of an index links."""
+    links = (urlsplit(unescape(link)).path for link in _LINK.findall(page))
+    return tuple(unquote(path.rpartition("/")[2]) for path in links)

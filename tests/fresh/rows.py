@@ -1,0 +1,116 @@
+"""What ``looked.toml`` says, and how a row compares with what the index has; pure."""
+
+import datetime as dt
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
+from packaging.version import Version as Number
+
+from toolkit.knowledge.stacks import stacks
+from toolkit.versions import parse
+
+LOOKED = Path(__file__).parent / "looked.toml"
+State = Literal["current", "newer", "old"]
+"""``newer``: the index has a newer release, within the limit or on purpose. ``old`` fails."""
+
+
+class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A project of the package index, and the rows that speak of it."""
+
+    project: str
+    looked: dt.date
+    days: int
+    component: str = ""
+    newest: str = ""
+    why: str = ""
+
+    def known(self) -> str:
+        """Return the newest release of PyPI among the rows, or the one that the entry names."""
+        versions = [row.version for row in stacks().rows(self.component) if row.provider == "pypi"]
+        return max(versions, key=_number) if versions else self.newest
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of recipes/knowledge that is compared with pages and release notes."""
+
+    file: str
+    looked: dt.date
+    days: int
+    sources: tuple[str, ...]
+
+
+class Looked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    package: tuple[Package, ...]
+    table: tuple[Table, ...]
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of what is printed: ``newest`` is what the index has, ``age`` the days since the look."""
+
+    name: str
+    known: str
+    newest: str
+    age: int
+    days: int
+    state: State
+    why: str = ""
+
+
+def looked() -> Looked:
+    """Return what was looked at, and when."""
+    return msgspec.toml.decode(LOOKED.read_bytes(), type=Looked)
+
+
+def released(files: Iterable[str]) -> str:
+    """Return the newest release among the file names of an index, without pre-releases; else empty text."""
+    found = {number for number in map(_release, files) if number and not number.is_prerelease}
+    return str(max(found)) if found else ""
+
+
+def of_package(package: Package, newest: str, today: dt.date) -> Row:
+    """Compare a package with the newest release of the index; empty text where the index does not have it."""
+    known, age = package.known(), (today - package.looked).days
+    behind = bool(newest) and _number(newest).release > _series(_number(known), newest)
+    late = behind and age > package.days and not package.why
+    return Row(
+        name=package.project,
+        known=known,
+        newest=newest or "not there",
+        age=age,
+        days=package.days,
+        state="old" if late else "newer" if behind else "current",
+        why=package.why if behind else "",
+    )
+
+
+def of_table(table: Table, today: dt.date) -> Row:
+    """Say whether a table was looked at within its limit."""
+    age = (today - table.looked).days
+    state: State = "old" if age > table.days else "current"
+    return Row(name=table.file, known="", newest="", age=age, days=table.days, state=state)
+
+
+def _series(known: Number, newest: str) -> tuple[int, ...]:
+    """Return a release as precisely as the rows name it: CUDA 13.2 covers 13.2.86."""
+    return (*known.release, *_number(newest).release[len(known.release) :])
+
+
+def _number(version: str) -> Number:
+    return parse(version) or Number("0")
+
+
+def _release(file: str) -> Number | None:
+    try:
+        return parse_wheel_filename(file)[1] if file.endswith(".whl") else parse_sdist_filename(file)[1]
+    except (InvalidWheelFilename, InvalidSdistFilename):
+        return None

@@ -1,0 +1,84 @@
+"""``docs/horovod.md``: the pairs of Horovod and a framework, and what happened to each; pure but for writing.
+
+python -m tests.horovod.table
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.horovod.pairs import WAYS, Pair, Tried, load, pairs
+
+PAGE = Path(__file__).parents[2] / "docs" / "horovod.md"
+_HEAD = """# Horovod and frameworks
+
+Horovod 0.28.1 of June 2023 is its last release. toolkit builds it with later frameworks from small patches
+(`recipes/patches`), each with its reason and the upstream discussion.
+
+`make horovod-matrix` builds an image of each pair and trains a small network for 20 steps: in one process
+with the whole of every batch, and on two ranks with half of it each. *Equal* says that both ranks have the
+weights of the one process: no weight differs by more than 0.0001. The ranks are started by `mpirun`
+(Open MPI) and by `horovodrun --gloo`. *Not run* says that there is no result.
+
+"""
+_ROWS = (
+    "| framework | Python | base | Open MPI | patches | built | mpirun | gloo | date |",
+    "|---|---|---|---|---|---|---|---|---|",
+)
+
+
+def page(wanted: Sequence[Pair], record: Mapping[str, Tried]) -> str:
+    """Return the whole page."""
+    rows = [_row(pair, record.get(pair.name)) for pair in wanted]
+    failures = [_failure(record[pair.name]) for pair in wanted if pair.name in record]
+    return _HEAD + "\n".join((*_ROWS, *rows)) + "\n" + "".join(filter(None, failures))
+
+
+def _row(pair: Pair, tried: Tried | None) -> str:
+    framework = " with ".join(f"{name} {wish}" for name, wish in pair.want.items())
+    if tried is None:
+        return f"| {framework} | | | | | not run | not run | not run | |"
+    versions = tried.versions
+    framework = " with ".join(f"{name} {versions.get(name, wish)}" for name, wish in pair.want.items())
+    cells = (
+        framework,
+        versions.get("python", ""),
+        versions.get("base", ""),
+        versions.get("openmpi", ""),
+        ", ".join(name.removeprefix("horovod-0.28.1-").removesuffix(".patch") for name in tried.patches)
+        or "none",
+        "yes" if tried.built else "**failed**",
+        *(_way(way, tried) for way in WAYS),
+        tried.date,
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _way(way: str, tried: Tried) -> str:
+    for one in tried.learned:
+        if one.way == way:
+            apart = max(one.between, one.from_one)
+            return f"equal ({apart:.0e})" if one.equal else f"**different** ({apart:.0e}, {one.ranks} ranks)"
+    return "**failed**" if tried.built and tried.failure else "not run"
+
+
+def _failure(tried: Tried) -> str:
+    if not tried.failure:
+        return ""
+    lines = "\n".join(f"    {line}" for line in tried.failure.splitlines())
+    return f"\nWhat {tried.name} said:\n\n{lines}\n"
+
+
+def write() -> None:
+    """Write the page."""
+    PAGE.write_text(page(pairs(), load()), "utf-8")
+
+
+def main() -> int:
+    """Write the page."""
+    write()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
