@@ -23,7 +23,7 @@ State = Literal["current", "newer", "old"]
 
 
 class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A project of the package index, and the rows that speak of it."""
+    """A project of the package index, and its rows."""
 
     project: str
     looked: dt.date
@@ -33,7 +33,7 @@ class Package(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     why: str = ""
 
     def known(self) -> str:
-        """Return the newest release of PyPI among the rows, or the one that the entry names."""
+        """Return the newest release of PyPI among the rows, or the release in the entry."""
         versions = [row.version for row in stacks().rows(self.component) if row.provider == "pypi"]
         return max(versions, key=_number) if versions else self.newest
 
@@ -67,7 +67,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def looked() -> Looked:
-    """Return what was looked at, and when."""
+    """Return the dates of the last comparisons."""
     return msgspec.toml.decode(LOOKED.read_bytes(), type=Looked)
 
 
@@ -78,7 +78,7 @@ def released(files: Iterable[str]) -> str:
 
 
 def of_package(package: Package, newest: str, today: dt.date) -> Row:
-    """Compare a package with the newest release of the index; empty text where the index does not have it."""
+    """Compare a package with the newest release of the index; empty text if the index does not have it."""
     known, age = package.known(), (today - package.looked).days
     behind = bool(newest) and _number(newest).release > _series(_number(known), newest)
     late = behind and age > package.days and not package.why
@@ -94,7 +94,7 @@ def of_package(package: Package, newest: str, today: dt.date) -> Row:
 
 
 def of_table(table: Table, today: dt.date) -> Row:
-    """Say whether a table was looked at within its limit."""
+    """Compare the age of a table with its limit."""
     age = (today - table.looked).days
     state: State = "old" if age > table.days else "current"
     return Row(name=table.file, known="", newest="", age=age, days=table.days, state=state)

@@ -1,4 +1,4 @@
-"""Train a small network for 20 steps and print what became of its weights; runs inside an image.
+"""Train a small network for 20 steps and print its weights; runs inside an image.
 
     python learner.py                       one process, with the whole of every batch
     mpirun -n 2 python learner.py           two ranks, each with its half of every batch
@@ -18,7 +18,7 @@ RATE, MOMENTUM = 0.05, 0.9
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:
-    """Return the examples of all steps, and what the network has to say of them."""
+    """Return the examples of all steps, and the output that the network shall learn."""
     random = np.random.default_rng(7)
     examples = random.normal(size=(STEPS, BATCH, INPUTS)).astype("float32")
     truth = random.normal(size=(INPUTS, OUTPUTS)).astype("float32")
@@ -26,7 +26,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 
 def first_weights(rank: int) -> list[np.ndarray]:
-    """Return the weights to start with; only those of rank 0 are right."""
+    """Return the weights to start with; only rank 0 has the right weights."""
     random = np.random.default_rng(11)
     shapes = ((INPUTS, HIDDEN), (HIDDEN,), (HIDDEN, OUTPUTS), (OUTPUTS,))
     return [(random.normal(size=shape) / 4 + rank).astype("float32") for shape in shapes]

@@ -1,4 +1,4 @@
-"""The pairs of Horovod and a framework: each has a stack, and the page tells what happened."""
+"""The pairs of Horovod and a framework: each has a stack, and the page has the results."""
 
 import msgspec
 import pytest

@@ -86,7 +86,7 @@ def locked(server, path, content=CONTENT, size=1 << 20):
         ((5_000_000,), "1 file (5 MB)"),
         ((2_000_000_000, 1_440_000_000), "2 files (3.4 GB)"),
         ((900_000, 0, 0), "3 files (1 MB, and 2 of unknown size)"),
-        ((0, 0), "2 files (the index does not tell how large)"),
+        ((0, 0), "2 files (of unknown size)"),
     ],
 )
 def test_what_a_download_takes_is_said_before_it_begins(sizes, said):

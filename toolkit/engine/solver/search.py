@@ -84,7 +84,7 @@ def wanted(problem: SearchProblem, component: Component, row: Version) -> bool:
 
 
 def _waits(problem: SearchProblem, component: Component, row: Version) -> bool:
-    """Tell whether a row is taken only where a recipe names its component, and the recipe does not."""
+    """Return whether a row needs a recipe that names its component, and the recipe does not."""
     return row.asked and component not in problem.asked
 
 
@@ -129,7 +129,7 @@ def _candidates(
 
 
 def _spared(problem: SearchProblem, component: Component, taken: Taken) -> bool:
-    """Tell whether a component may be there though the recipe does not name it, and note who needs it."""
+    """Return whether a component may be there though the recipe does not name it; note who needs it."""
     needing = {frozenset({component, c}): (c, row) for c, row in taken.items() if component in row.requires}
     for pair, (other, row) in needing.items():
         if pair not in problem.spared:

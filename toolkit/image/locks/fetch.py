@@ -78,12 +78,12 @@ def fetched(
 
 
 def cost(files: Sequence[LockedFile]) -> str:
-    """Return in words what a download takes: how many files, and how large; an index need not tell sizes."""
+    """Return in words what a download takes: how many files, and how large; an index may leave sizes out."""
     known = sum(file.size for file in files)
     unknown = sum(not file.size for file in files)
     count = f"{len(files)} file{'s' if len(files) != 1 else ''}"
     if unknown == len(files):
-        return f"{count} (the index does not tell how large)"
+        return f"{count} (of unknown size)"
     more = f", and {unknown} of unknown size" if unknown else ""
     return f"{count} ({_amount(known)}{more})"
 

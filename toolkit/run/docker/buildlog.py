@@ -16,7 +16,7 @@ _STATUS = re.compile(r"returned a non-zero code: (?P<status>\d+)")
 _NOISE = re.compile(r"^( ---> |Removing intermediate container )")
 _KILLED = 137
 _FAULT = re.compile(r"[:)] (?:fatal )?error: |^\s*CMake Error|: undefined reference to ")
-"""What a compiler, CMake and a linker say of a fault; build tools print pages after it."""
+"""How a compiler, CMake and a linker report a fault; build tools print pages after it."""
 _KEPT_FAULTS = 6
 
 
@@ -81,7 +81,7 @@ class BuildLog:
         status = _STATUS.search(message)
         reason = f"the command ended with status {status['status']}" if status else message.strip()
         fix = "mend what its last lines say, then run the same command again: finished steps are kept"
-        told = "\n".join((*self._lines, message))
+        told = "\n".join((*self._faults, *self._lines, message))
         if (status and int(status["status"]) == _KILLED) or "Killed signal" in told:
             reason = f"a command was killed, most likely by the memory limit of {self._memory >> 20} MiB"
             fix = "give it more memory: TOOLKIT_BUILD_MEMORY=8g, on a machine that has it"

@@ -80,6 +80,16 @@ def test_the_first_fault_that_a_compiler_names_stands_before_the_last_lines(log,
     assert len(error.detail) == 16
 
 
+def test_a_compiler_that_was_killed_pages_before_the_end_is_the_reason(log):
+    begin(log)
+    log.take({"stream": "g++: fatal error: Killed signal terminated program cc1plus\n"})
+    for number in range(40):
+        log.take({"stream": f"line {number}\n"})
+    error = failure(log, "The command '/bin/sh -c make' returned a non-zero code: 1")
+    assert "most likely by the memory limit of 4096 MiB" in error.message
+    assert "TOOLKIT_BUILD_MEMORY" in error.fix
+
+
 def test_a_fault_among_the_last_lines_is_shown_once(log):
     begin(log)
     log.take({"stream": "a.cc:1:1: error: wrong\n"})
