@@ -9,11 +9,14 @@ import click
 
 from toolkit.cli.frame.lazy import NearGroup
 from toolkit.cli.frame.say import say, say_exact, say_json
+from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput, Missing
 from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER
 from toolkit.report.progress import Progress
 
-_name = click.option("--name", default=DEFAULT_NAME, show_default=True, help="Name of the cluster")
+_name = click.option("--name", help=f"Name of the cluster  [default: {DEFAULT_NAME}]")
+_FORMER_NAME = "virtual"
+"""The default up to release 0.3."""
 _user = click.option("--user", default=USER, show_default=True, help="Who runs it; or root, or user01 …")
 _node = click.option("--node", default="login", show_default=True, help="Host to run it on")
 
@@ -31,15 +34,15 @@ def command() -> None:
 
 @command.command("up")
 @_name
-@click.option("--nodes", type=int, help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
+@click.option("--nodes", type=WholeNumber(), help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
 @click.option("--flavour", metavar="KIND", help="Kind of cluster; a wrong one lists them  [default: pmix]")
-@click.option("--users", type=int, metavar="N", help="Accounts user01 … for a class; more can be added later")
+@click.option("--users", type=WholeNumber(), help="Accounts user01 … for a class; more can be added later")
 @click.option("--listen", metavar="ADDRESS:PORT", help="Let a class in here; else this machine alone")
 @_json
 @click.pass_context
 def up(
     ctx: click.Context,
-    name: str,
+    name: str | None,
     nodes: int | None,
     flavour: str | None,
     users: int | None,
@@ -63,6 +66,7 @@ def up(
             "users of the class are not root, see docs/security.md",
             err=True,
         )
+    name = _named(name)
     with _progress(ctx) as tell:
         cluster = virtual.up(name, nodes, tell, flavour, users, listen)
     if as_json:
@@ -83,14 +87,14 @@ def up(
 @_name
 @_json
 @click.pass_context
-def status(ctx: click.Context, name: str, as_json: bool) -> None:
+def status(ctx: click.Context, name: str | None, as_json: bool) -> None:
     """Show how each node is; exit 1 where the cluster is only half up.
 
     Example: toolkit cluster status --json
     """
     from toolkit.cluster import virtual
 
-    found = virtual.status(name)
+    found = virtual.status(_named(name))
     if as_json:
         say_json(found)
     else:
@@ -104,6 +108,25 @@ def status(ctx: click.Context, name: str, as_json: bool) -> None:
     ctx.exit(0 if found.state == "up" else 1)
 
 
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print the names as JSON")
+def list_clusters(as_json: bool) -> None:
+    """List the virtual clusters of this machine.
+
+    Example: toolkit cluster list
+    """
+    from toolkit.cluster import virtual
+
+    found = virtual.names()
+    if as_json:
+        say_json({"schema": "toolkit.clusters/1", "clusters": list(found)})
+        return
+    for name in found:
+        say(name)
+    if not found:
+        say("There is no virtual cluster; make one: toolkit cluster up", err=True)
+
+
 @command.command("exec")
 @_name
 @_node
@@ -114,7 +137,7 @@ def status(ctx: click.Context, name: str, as_json: bool) -> None:
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def execute(
-    ctx: click.Context, name: str, node: str, user: str, with_input: bool, words: tuple[str, ...]
+    ctx: click.Context, name: str | None, node: str, user: str, with_input: bool, words: tuple[str, ...]
 ) -> None:
     """Run WORDS on a node; exit with their status. Without -i they read nothing.
 
@@ -126,7 +149,7 @@ def execute(
 
     if with_input and sys.stdin is None:
         raise BadInput("-i: standard input is closed", fix="leave -i out")
-    cluster = virtual.find(name)
+    cluster = virtual.find(_named(name))
     given = sys.stdin.buffer.read() if with_input else None
     ctx.exit(use.execute(cluster, node, user, words, _pass_on, given))
 
@@ -135,14 +158,14 @@ def execute(
 @_name
 @_node
 @_user
-def shell(name: str, node: str, user: str) -> None:
+def shell(name: str | None, node: str, user: str) -> None:
     """Open a shell on a node.
 
     Example: toolkit cluster shell --node node1
     """
     from toolkit.cluster import use, virtual
 
-    words = use.shell_words(virtual.find(name), node, user)
+    words = use.shell_words(virtual.find(_named(name)), node, user)
     program = shutil.which(words[0])
     if program is None:
         raise Missing(f"{words[0]} is not installed on this machine", fix="install openssh-client")
@@ -152,15 +175,41 @@ def shell(name: str, node: str, user: str) -> None:
 @command.command("down")
 @_name
 @click.pass_context
-def down(ctx: click.Context, name: str) -> None:
+def down(ctx: click.Context, name: str | None) -> None:
     """Remove the cluster with all that is in it.
 
     Example: toolkit cluster down
     """
     from toolkit.cluster import virtual
 
+    name = _named(name)
     with _progress(ctx) as tell:
         virtual.down(name, tell)
+
+
+def _named(given: str | None) -> str:
+    """Return the name of the cluster; without one, an only cluster of an earlier release's default name.
+
+    Raises:
+        BadInput: if both default names are in use.
+    """
+    if given:
+        return given
+    from toolkit.cluster import virtual
+
+    found = virtual.names()
+    if _FORMER_NAME not in found:
+        return DEFAULT_NAME
+    if DEFAULT_NAME in found:
+        raise BadInput(
+            f"there are clusters named {DEFAULT_NAME} and {_FORMER_NAME}", fix=f"give --name {DEFAULT_NAME}"
+        )
+    say(
+        f"toolkit: warning: the default name is {DEFAULT_NAME} now; write --name {_FORMER_NAME} "
+        "for this cluster",
+        err=True,
+    )
+    return _FORMER_NAME
 
 
 def _progress(ctx: click.Context) -> Progress:

@@ -10,6 +10,7 @@ from toolkit.cli.dashes import REST, SplitAtDashes
 from toolkit.cli.frame.say import say_json, say_text
 from toolkit.cli.options.keys import key_options
 from toolkit.cli.options.places import place_options
+from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput
 from toolkit.job.places import Where
 from toolkit.model.prediction import MODES, Mode, Verdict
@@ -20,7 +21,7 @@ from toolkit.report.progress import Progress
 if TYPE_CHECKING:
     from toolkit.cli.doctor_advice import DoctorRequest
 
-_COUNT = click.IntRange(min=1)
+_COUNT = WholeNumber(1)
 
 
 @click.command("doctor", cls=SplitAtDashes)

@@ -9,6 +9,7 @@ import click
 
 from toolkit.cli.frame.say import say
 from toolkit.cli.options.places import place_options
+from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput
 from toolkit.files import is_there
 from toolkit.job.places import open_runner
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--partition", metavar="NAME", help="Partition for jobs that name none")
 @click.option("--directory", metavar="DIR", help="Folder for images and runs, as in $WORK/toolkit")
 @click.option("--module", metavar="NAME", help="Module that brings the container runtime")
-@click.option("--wait", type=click.IntRange(1, 600), default=15, show_default=True, metavar="SECONDS",
+@click.option("--wait", type=WholeNumber(1, 600), default=15, show_default=True, metavar="SECONDS",
               help="Time for a compute node to be free")  # fmt: skip
 @click.option("-y", "--yes", is_flag=True, help="Ask nothing, take what is usual")
 @click.option("--force", is_flag=True, help="Replace a profile of that name")

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, get_args
 
@@ -12,6 +13,8 @@ from toolkit import app
 from toolkit.cli.frame.lazy import NearGroup
 from toolkit.cli.frame.say import say, say_json, say_text
 from toolkit.cli.options.keys import key_options
+from toolkit.cli.options.whole import WholeNumber
+from toolkit.errors import BadInput
 from toolkit.job.running.follow import conclude
 from toolkit.job.running.reach import looked_after
 from toolkit.launch.tracking.jobs import is_local
@@ -33,16 +36,22 @@ def _json_option(text: str) -> Callable[[_F], _F]:
 
 
 @click.group("jobs", cls=NearGroup, invoke_without_command=True)
+@_json_option("Print the list as JSON")
 @click.pass_context
-def command(ctx: click.Context) -> None:
-    """List, show, follow, go on with and cancel launched jobs.
+def command(ctx: click.Context, as_json: bool) -> None:
+    """List, show, follow, resume and cancel launched jobs.
 
     JOB is the key of a job, the beginning of one, or Slurm's number.
 
     Example: toolkit jobs list
     """
     if ctx.invoked_subcommand is None:
-        ctx.invoke(list_jobs)
+        ctx.invoke(list_jobs, as_json=as_json)
+    elif as_json:
+        raise BadInput(
+            f"--json: it belongs behind {ctx.invoked_subcommand}",
+            fix=f"toolkit jobs {ctx.invoked_subcommand} --json",
+        )
 
 
 @command.command("list")
@@ -76,15 +85,16 @@ def list_jobs(
 
 @command.command("show")
 @_job_argument
-@click.option("--json/--text", "as_json", default=None, help="JSON, or text; text only on a terminal")
+@click.option("--json/--text", "as_json", default=None, help="Print JSON, or text")
 def show(job: str | None, as_json: bool | None) -> None:
     """Print all that is known of JOB (the last one by default), after asking Slurm.
 
-    On a terminal that is a text for people, with the cause of a failure; elsewhere it is the record as JSON.
+    The text names the cause of a failure; JSON is the record.
     """
     record = app.refresh(job, tell=Progress())
-    if as_json is None:
-        as_json = not sys.stdout.isatty()
+    if as_json is None and not sys.stdout.isatty():
+        say("toolkit: warning: give --json; without it, later releases print text here", err=True)
+        as_json = True
     if as_json:
         say_json(record, indent=True)
         return
@@ -98,11 +108,14 @@ def show(job: str | None, as_json: bool | None) -> None:
 
 @command.command("logs")
 @_job_argument
-@click.option("--follow", is_flag=True, help="Go on until the job ends")
+@click.option("-f", "--follow", is_flag=True, help="Continue until the job ends")
+@click.option("-n", "--tail", type=WholeNumber(1), help="Print the last N lines only")
 @_json_option("Print JSON, with --follow at the end")
 @click.pass_context
-def logs(ctx: click.Context, job: str | None, follow: bool, as_json: bool) -> None:
+def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as_json: bool) -> None:
     """Print the output of JOB (the last one by default)."""
+    if tail is not None and (follow or as_json):
+        raise BadInput("--tail: it goes with neither --follow nor --json")
     record = app.job(job, tell=Progress())
     if follow and record.state not in FINAL_STATES:
         with _progress_of(ctx, as_json=as_json, output=not as_json) as tell:
@@ -113,6 +126,11 @@ def logs(ctx: click.Context, job: str | None, follow: bool, as_json: bool) -> No
                 conclude(record, tell)
     elif as_json:
         _print_as_json(app.refresh(record))
+    elif tail is not None:
+        lines: deque[str] = deque(maxlen=tail)
+        for text in app.logs(record, tell=Progress()):
+            lines.extend(text.removesuffix("\n").split("\n"))
+        say_text(output_as_shown("\n".join(lines)))
     else:
         for text in app.logs(record, tell=Progress()):
             say_text(output_as_shown(text.removesuffix("\n")))
@@ -122,12 +140,14 @@ def logs(ctx: click.Context, job: str | None, follow: bool, as_json: bool) -> No
 @_job_argument
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
 @click.option("-o", "--output", "target", metavar="DIR", help="Folder to write to  [default: ./JOB]")
+@_json_option("Print the copied files as JSON")
 @click.pass_context
 def fetch(
     ctx: click.Context,
     job: str | None,
     patterns: tuple[str, ...],
     target: str | None,
+    as_json: bool,
 ) -> None:
     """Copy what JOB (the last one by default) wrote to this machine.
 
@@ -140,8 +160,12 @@ def fetch(
       toolkit jobs fetch mnist-20261125 '*.keras' -o results
     """
     record = app.job(job, tell=Progress())
-    with _progress_of(ctx) as tell:
+    with _progress_of(ctx, as_json=as_json) as tell:
         copied = app.fetch(record, *patterns, target=target, tell=tell)
+    if as_json:
+        found = {"key": record.key, "folder": target or record.key, "files": list(map(str, copied))}
+        say_json({"schema": "toolkit.fetched/1", **found})
+        return
     where = as_shown(target or record.key)
     say(f"{len(copied)} files copied to {where}" if copied else f"{where} has all files already")
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
-from toolkit.cli.dashes import REST, SplitAtDashes
+from toolkit.cli.dashes import REST
 from toolkit.cli.frame.say import say, say_exact, say_json
+from toolkit.cli.options.groups import GroupedOptions
 from toolkit.cli.options.joboptions import job_options, said_by_options, without_options
 from toolkit.cli.options.keys import key_options
 from toolkit.cli.options.places import place_options
@@ -14,8 +15,8 @@ from toolkit.errors import BadInput
 from toolkit.report.progress import Progress
 
 
-@click.command("launch", cls=SplitAtDashes)
-@click.argument("trainer", required=False)
+@click.command("launch", cls=GroupedOptions)
+@click.argument("trainer", metavar="[PROGRAM]", required=False)
 @job_options
 @click.option("--job", "job_file", metavar="FILE", help="Take a job specification in YAML")
 @click.option("--from-job", metavar="JOB", help="Launch once more what a record says; options win")
@@ -41,18 +42,18 @@ def command(
     ssh_config: Path | None,
     **given: Any,  # noqa: ANN401 - click's values, one for each option
 ) -> None:
-    """Run TRAINER, or any command after --, as a Slurm job in a container.
+    """Run your script, a trainer, or any command after --, as a Slurm job in a container.
 
-    TRAINER is one of mnist, mnist-cnn, fashion-mnist, cifar10, imagenet and
-    imagenet-synthetic, a trainer of your own by its file (net.py), or a job
-    specification in YAML (job.yaml). What stands after -- is for the trainer.
+    PROGRAM is a Python file (train.py), a job specification in YAML (job.yaml), or one of the
+    trainers mnist, mnist-cnn, fashion-mnist, cifar10, imagenet and imagenet-synthetic. It gets the
+    words after --. Without PROGRAM the words after -- are the command of each rank.
 
     \b
     Examples:
-      toolkit launch mnist --nodes 2
+      toolkit launch --image my.sif train.py -- --epochs 5
+      toolkit launch --image my.sif --nodes 4 -- python train.py
       toolkit launch mnist --nodes 2 --cluster demo -- --epochs 1
       toolkit launch cifar10 --nodes 4 --strategy multiworker
-      toolkit launch --image my.sif --nodes 4 -- python train.py
       toolkit launch mnist --site juwels --dry-run
     """
     from toolkit import app

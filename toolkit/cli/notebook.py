@@ -1,33 +1,41 @@
 """``toolkit notebook``: Jupyter inside an image on a compute node, and one URL for this machine."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import click
 
 from toolkit.cli.frame.say import say_exact
 from toolkit.cli.options.keys import key_options
 from toolkit.cli.options.places import place_options
+from toolkit.cli.options.renamed import RenamedOptions
+from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput
 from toolkit.report.progress import Progress
 
-_COUNT = click.IntRange(min=1)
+_COUNT = WholeNumber(1)
 
 
-@click.command("notebook")
+class _NotebookCommand(RenamedOptions):
+    RENAMED: ClassVar[Mapping[str, str]] = {"--cpus": "--cpus-per-rank", "--gpus": "--gpus-per-node"}
+
+
+@click.command("notebook", cls=_NotebookCommand)
 @click.option("--image", help="SIF file, or name of a recipe; tf2.15-cpu by default")
 @click.option("--packages", default="", metavar="DIR", help="Folder there with Jupyter, for an image without")
 @click.option("--folder", default="", metavar="DIR", help="What it shows; WORK or HOME there by default")
 @click.option("--directory", metavar="DIR", help="Folder on the cluster for images and runs")
 @click.option("--time", help="Time limit, as sbatch takes it; 1 hour by default")
-@click.option("--cpus", type=_COUNT, help="Cores")
-@click.option("--gpus", type=_COUNT, help="GPUs")
+@click.option("--cpus-per-rank", type=_COUNT, help="Cores")
+@click.option("--gpus-per-node", type=_COUNT, help="GPUs")
 @click.option("--memory", help="Memory, as in 16G")
 @click.option("--partition", help="Slurm partition")
 @click.option("--account", help="Slurm account")
 @click.option("--bind", multiple=True, metavar="SRC[:DST[:ro]]", help="Bind a folder of the cluster")
 @click.option("--env", multiple=True, metavar="NAME[=VALUE]", help="Set a variable; NAME takes yours")
 @click.option("--env-file", metavar="FILE", help="Take secret variables from a file of NAME=VALUE lines")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of this machine; a free one")
+@click.option("--port", type=WholeNumber(0, 65535), default=0, help="Port of this machine; a free one")
 @click.option("--keep", is_flag=True, help="Leave the job running when the tunnel is closed")
 @click.option("--attach", metavar="JOB", help="Open the tunnel to a notebook that runs already")
 @click.option("--site", metavar="NAME", help="Site profile: partition, account, modules, binds")

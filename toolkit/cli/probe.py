@@ -6,6 +6,7 @@ import click
 
 from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.options.places import place_options
+from toolkit.cli.options.whole import WholeNumber
 
 
 @click.command("probe")
@@ -20,7 +21,7 @@ from toolkit.cli.options.places import place_options
 @click.option("--partition", default="", metavar="NAME", help="Take them from this partition")
 @click.option(
     "--wait",
-    type=click.IntRange(1, 600),
+    type=WholeNumber(1, 600),
     default=5,
     show_default=True,
     metavar="SECONDS",
@@ -53,7 +54,7 @@ def command(
 
     \b
     Examples:
-      toolkit probe --cluster virtual
+      toolkit probe --cluster demo
       toolkit probe --host login.example.org --nodes all -o facts.json
     """
     from toolkit.cli.frame.files import write_whole

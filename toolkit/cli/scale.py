@@ -5,10 +5,12 @@ from typing import Any
 
 import click
 
-from toolkit.cli.dashes import REST, SplitAtDashes
+from toolkit.cli.dashes import REST
+from toolkit.cli.options.groups import GroupedOptions
 from toolkit.cli.options.joboptions import job_options_without, said_by_options, without_options
 from toolkit.cli.options.keys import key_options
 from toolkit.cli.options.places import place_options
+from toolkit.cli.options.whole import WholeNumber
 from toolkit.job.places import open_runner
 from toolkit.model.study import OWN
 from toolkit.report.progress import Progress
@@ -39,26 +41,24 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
         return tuple(int(word) for word in words)
 
 
-@click.command("scale", cls=SplitAtDashes)
-@click.argument("trainer", required=False)
+@click.command("scale", cls=GroupedOptions)
+@click.argument("trainer", metavar="[PROGRAM]", required=False)
 @click.option("--ranks", type=_Counts(), required=True, metavar="N,N…", help="Numbers of ranks, as in 1,2,4")
 @click.option("--nodes", "over", type=_Counts(), metavar="N,N…", help="Numbers of nodes to spread them over")
 @click.option(
     "--ranks-per-node",
     "per_node",
-    type=click.IntRange(min=1),
+    type=WholeNumber(1),
     help="Most ranks on a node  [default: 1, or all with --nodes]",
 )
-@click.option(
-    "--repeat", type=click.IntRange(1, 1000), default=3, show_default=True, help="Runs of each size"
-)
+@click.option("--repeat", type=WholeNumber(1, 1000), default=3, show_default=True, help="Runs of each size")
 @click.option(
     "--weak", "scaling", flag_value="weak", default="weak", help="Every rank keeps its batch (default)"
 )
 @click.option("--strong", "scaling", flag_value="strong", help="All ranks share out one batch")
-@click.option("--batch", type=click.IntRange(min=1), help="Batch of a rank; with --strong of all ranks")
-@click.option("--epochs", type=click.IntRange(min=1), help="Epochs of each rank  [default: warm-up and 2]")
-@click.option("--warm-up", type=click.IntRange(min=0), default=1, show_default=True, help="Epochs left out")
+@click.option("--batch", type=WholeNumber(1), help="Batch of a rank; with --strong of all ranks")
+@click.option("--epochs", type=WholeNumber(1), help="Epochs of each rank  [default: warm-up and 2]")
+@click.option("--warm-up", type=WholeNumber(), default=1, show_default=True, help="Epochs left out")
 @click.option("--compare", metavar="FIELD=A,B", help="A series for each value of an option or VARIABLE")
 @click.option(
     "--prove",
@@ -69,8 +69,8 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 @click.option("--profile", is_flag=True, help="Run each size once more with Horovod's timeline")
 @click.option("--pattern", metavar="REGEX", help="Find the figures in the output of a command")
 @click.option("--unit", default="images", show_default=True, help="What the figures of --pattern count")
-@click.option("--retry", type=click.IntRange(min=0), default=1, show_default=True, help="Repeat failed runs")
-@click.option("--at-once", type=click.IntRange(min=1), default=1, show_default=True, help="Jobs in the queue")
+@click.option("--retry", type=WholeNumber(), default=1, show_default=True, help="Repeat failed runs")
+@click.option("--at-once", type=WholeNumber(1), default=1, show_default=True, help="Jobs in the queue")
 @click.option(
     "--study",
     type=click.Path(path_type=Path, file_okay=False),
@@ -87,9 +87,9 @@ def command(
     ctx: click.Context, /, host: str | None, cluster: str | None, ssh_config: Path | None,
     **given: Any,  # noqa: ANN401 - click's values, one for each option
 ) -> None:  # fmt: skip
-    """Run TRAINER, or any command after --, at several sizes, and keep the figures as a study.
+    """Run a trainer, or any command after --, at several sizes, and keep the figures as a study.
 
-    Given again, it goes on where it was. Words after -- may hold {ranks}, {nodes} and {batch}.
+    The same command resumes an interrupted study. Words after -- may hold {ranks}, {nodes} and {batch}.
 
     \b
     Examples:

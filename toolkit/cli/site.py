@@ -8,6 +8,7 @@ import click
 from toolkit.cli.frame.lazy import NearGroup
 from toolkit.cli.frame.say import say, say_exact, say_json, say_text
 from toolkit.cli.options.places import place_options
+from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput
 from toolkit.job.places import open_runner
 
@@ -87,7 +88,7 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
 @click.argument("name", required=False)
 @place_options
 @click.option("--facts", type=click.Path(path_type=Path), metavar="FILE", help="What toolkit probe -o wrote")
-@click.option("--wait", type=click.IntRange(1, 600), default=15, show_default=True, metavar="SECONDS",
+@click.option("--wait", type=WholeNumber(1, 600), default=15, show_default=True, metavar="SECONDS",
               help="Time for a compute node to be free")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 @click.pass_context

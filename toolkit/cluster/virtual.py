@@ -110,6 +110,12 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
     return _cluster(layout, found)
 
 
+def names() -> tuple[str, ...]:
+    """Return the names of the clusters in the Docker engine, also of those that are only half up."""
+    with opened() as engine:
+        return tuple(_others(engine, ""))
+
+
 def status(name: str = DEFAULT_NAME) -> ClusterStatus:
     """Return how each node of the cluster is, also of one that is only half there.
 

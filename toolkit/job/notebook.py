@@ -29,8 +29,8 @@ from toolkit.model.site import Site
 from toolkit.run.command import Runner
 from toolkit.runtime import apptainer, named
 
-_FIELDS = {"cpus": "cpus_per_rank", "gpus": "gpus_per_node", "bind": "binds"}
-"""Options that have another name here than in a job: it is one task on one node."""
+_FIELDS = {"bind": "binds"}
+"""The option whose name in Python differs from the field of a job."""
 
 _WHY = "one task, which speaks no MPI"
 

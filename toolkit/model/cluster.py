@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-DEFAULT_NAME = "virtual"
+DEFAULT_NAME = "demo"
 DEFAULT_NODES = 2
 USERS = "users"
 """The folder with a folder for each account, beside the SSH files of a cluster."""

@@ -142,7 +142,7 @@ def test_one_url_leads_to_jupyter_on_a_node_and_ctrl_c_ends_it_all(cluster, on, 
         code, said = closed(process)
     assert code == 130
     assert "the notebook is closed, and job" in said
-    assert json.loads(toolkit("jobs", "show", told["key"]).stdout)["state"] == "cancelled"
+    assert json.loads(toolkit("jobs", "show", told["key"], "--json").stdout)["state"] == "cancelled"
     assert "notebook.py" not in on_login(cluster, f"ssh {told['host']} ps -eo args")
     assert "relay" not in on_login(cluster, f"ssh {told['host']} ps -eo args; ps -eo args | grep '[s]run'")
     left = on_login(cluster, f"ls {folder}").split()

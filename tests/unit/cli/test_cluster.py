@@ -1,6 +1,7 @@
 """``toolkit cluster`` where it needs no engine."""
 
 import contextlib
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +14,7 @@ from toolkit.run.docker.nodes import NodeContainer
 
 
 def test_every_command_shows_an_example():
-    for verb in ("up", "status", "exec", "shell", "down"):
+    for verb in ("up", "status", "list", "exec", "shell", "down"):
         shown = CliRunner().invoke(cli, ["cluster", verb, "--help"])
         assert f"Example: toolkit cluster {verb}" in shown.output
 
@@ -28,6 +29,39 @@ def test_a_cluster_that_other_machines_reach_is_warned_of(monkeypatch, address, 
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
     shown = CliRunner().invoke(cli, ["--quiet", "cluster", "up", "--listen", address])
     assert ("root of this machine" in shown.stderr) is warned
+
+
+def clusters(monkeypatch, *names):
+    asked = []
+    monkeypatch.setattr(virtual, "names", lambda: names)
+    monkeypatch.setattr(virtual, "down", lambda name, _: asked.append(name))
+    shown = CliRunner().invoke(cli, ["cluster", "down"])
+    return asked, shown
+
+
+def test_the_default_name_is_demo(monkeypatch):
+    assert clusters(monkeypatch, "other")[0] == ["demo"]
+
+
+def test_a_cluster_of_the_former_default_name_is_found_with_a_warning(monkeypatch):
+    asked, shown = clusters(monkeypatch, "virtual", "other")
+    assert asked == ["virtual"]
+    assert "write --name virtual" in shown.stderr
+
+
+def test_no_cluster_is_removed_where_two_may_be_meant(monkeypatch):
+    asked, shown = clusters(monkeypatch, "virtual", "demo")
+    assert asked == []
+    assert isinstance(shown.exception, BadInput)
+
+
+def test_clusters_are_listed(monkeypatch):
+    monkeypatch.setattr(virtual, "names", lambda: ("a", "demo"))
+    assert CliRunner().invoke(cli, ["cluster", "list"]).stdout == "a\ndemo\n"
+    shown = json.loads(CliRunner().invoke(cli, ["cluster", "list", "--json"]).stdout)
+    assert shown == {"schema": "toolkit.clusters/1", "clusters": ["a", "demo"]}
+    monkeypatch.setattr(virtual, "names", lambda: ())
+    assert "toolkit cluster up" in CliRunner().invoke(cli, ["cluster", "list"]).stderr
 
 
 def test_make_leaves_a_cluster_alone_that_it_did_not_make(monkeypatch):

@@ -132,6 +132,28 @@ def test_the_reason_of_a_failure_outlives_the_place(reached):
     assert any("no data" in line for line in error.detail)
 
 
+def test_the_list_has_json_without_its_name(reached):
+    save("a", state="completed")
+    assert json.loads(jobs("--json").stdout) == json.loads(jobs("list", "--json").stdout)
+    error = jobs("--json", "show").exception
+    assert isinstance(error, BadInput)
+    assert error.fix == "toolkit jobs show --json"
+
+
+def test_show_in_a_pipe_says_that_json_has_to_be_asked_for(reached):
+    save("a", state="completed")
+    assert "give --json" in jobs("show").stderr
+    assert "give --json" not in jobs("show", "--json").stderr
+
+
+def test_the_last_lines_of_the_output(reached):
+    save()
+    reached["login"] = Recorded({OUTPUT: b"1\n2\n3\n4\n"}, scontrol=[RUNNING])
+    assert jobs("logs", "-n", "2").stdout == "3\n4\n"
+    assert jobs("logs", "--tail", "9").stdout == "1\n2\n3\n4\n"
+    assert isinstance(jobs("logs", "-n", "2", "-f").exception, BadInput)
+
+
 def test_logs_of_a_running_job_are_those_so_far(reached):
     save()
     reached["login"] = Recorded({OUTPUT: b"so far\n"}, scontrol=[RUNNING])

@@ -268,7 +268,7 @@ def test_a_wrong_value_is_told_with_the_choices(capsys):
     err = run(capsys, "launch", "--mode", "srun-pmi")[2]
     assert err.startswith("toolkit: invalid value for '--mode': 'srun-pmi' is not one of 'srun-pmix', ")
     assert run(capsys, "doctor", "--nodes", "0")[2].startswith(
-        "toolkit: invalid value for '--nodes': 0 is not"
+        "toolkit: invalid value for '--nodes': 0: write a whole number of at least 1"
     )
     assert run(capsys, "completion")[2].startswith(
         "toolkit: missing argument '{bash|zsh|fish}'. Choose from: bash"

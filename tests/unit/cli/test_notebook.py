@@ -66,7 +66,8 @@ def test_only_notebooks_are_attached_to():
 
 def test_a_dry_run_prints_the_script_and_makes_nothing(image, tmp_path):
     before = sorted(tmp_path.rglob("*"))
-    done = run("--host", "h", "--image", image, "--gpus", "2", "--cpus", "4", "--memory", "8G", "--dry-run")
+    wanted = ("--gpus-per-node", "2", "--cpus-per-rank", "4", "--memory", "8G")
+    done = run("--host", "h", "--image", image, *wanted, "--dry-run")
     assert done.exit_code == 0, done.exception
     script = done.stdout
     for line in ("--nodes=1", "--ntasks=1", "--cpus-per-task=4", "--mem=8G", "--gres=gpu:2"):
@@ -75,6 +76,18 @@ def test_a_dry_run_prints_the_script_and_makes_nothing(image, tmp_path):
     assert "notebook.py" in script
     assert "token" not in script
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_options_have_their_former_names_with_a_warning(image):
+    now = run("--host", "h", "--image", image, "--gpus-per-node", "2", "--cpus-per-rank=4", "--dry-run")
+    before = run("--host", "h", "--image", image, "--gpus", "2", "--cpus=4", "--dry-run")
+    lines = [
+        [line for line in done.stdout.splitlines() if line.startswith("#SBATCH --")] for done in (now, before)
+    ]
+    assert lines[0] == lines[1]
+    assert "warning: --gpus is deprecated; write --gpus-per-node" in before.stderr
+    assert "deprecated" not in now.stderr
+    assert "--cpus " not in run("--help").stdout
 
 
 def test_a_node_of_the_first_partition_is_asked(image, monkeypatch):
@@ -143,8 +156,9 @@ def test_the_script_for_a_site_far_away_is_written_from_its_profile(tmp_path):
 
 @pytest.mark.usefixtures("far_away")
 def test_what_is_given_counts_for_a_site_far_away_too(image):
-    words = ("--folder", "/w/me", "--packages", "/w/jupyter", "--directory", "/p/toolkit", "--gpus", "4")
-    done = run("--site", "juwels", "--image", image, "--partition", "gpus", *words, "--dry-run")
+    folders = ("--folder", "/w/me", "--packages", "/w/jupyter", "--directory", "/p/toolkit")
+    words = ("--image", image, "--partition", "gpus", "--gpus-per-node", "4", *folders)
+    done = run("--site", "juwels", *words, "--dry-run")
     assert done.exit_code == 0, done.exception
     assert "--bind /w/me" in done.stdout
     assert "--bind /w/jupyter:/w/jupyter:ro" in done.stdout
@@ -156,7 +170,7 @@ def test_what_is_given_counts_for_a_site_far_away_too(image):
 def test_a_notebook_with_gpus_goes_to_a_partition_that_has_them(image, monkeypatch):
     monkeypatch.setenv("TOOLKIT_NODES", "5000")
     monkeypatch.setenv("TOOLKIT_RANKS_PER_NODE", "41")
-    done = run("--site", "juwels", "--image", image, "--gpus", "2", "--dry-run")
+    done = run("--site", "juwels", "--image", image, "--gpus-per-node", "2", "--dry-run")
     why = "partition gpus: the default partition batch has no GPUs"
     for line in (
         "#SBATCH --partition=gpus",
@@ -169,7 +183,7 @@ def test_a_notebook_with_gpus_goes_to_a_partition_that_has_them(image, monkeypat
 
 
 def test_a_notebook_at_a_host_says_in_its_script_why_it_goes_to_another_partition(image):
-    words = ("--image", image, "--gpus", "2", "--directory", "/w", "--dry-run")
+    words = ("--image", image, "--gpus-per-node", "2", "--directory", "/w", "--dry-run")
     script = run("--host", "h", "--site", "juwels", *words).stdout
     assert "\n# partition gpus: the default partition batch has no GPUs\n" in script
 
@@ -178,7 +192,7 @@ def test_a_notebook_at_a_host_says_in_its_script_why_it_goes_to_another_partitio
 @every_row(
     ("words", "said"),
     [
-        (["--gpus", "5"], "batch, devel, mem96: no GPUs; gpus, develgpus: 4 GPUs per node"),
+        (["--gpus-per-node", "5"], "batch, devel, mem96: no GPUs; gpus, develgpus: 4 GPUs per node"),
         (["--image", "nope"], "no SIF file and no recipe"),
         (["--image", "cluster:tiny"], "only the cluster knows it"),
         (["--json"], "--json prints the URL of a notebook, and --dry-run starts none"),

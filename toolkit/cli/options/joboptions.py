@@ -5,9 +5,14 @@ from typing import Any, TypeVar
 
 import click
 
+from toolkit.cli.options.whole import WholeNumber
 from toolkit.model.jobfile import FIELDS, JobField
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+_METAVARS = {"image": "IMAGE", "time": "TIME"}
+"""How help shows the value of a field whose row does not say it."""
 
 
 def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -15,14 +20,16 @@ def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
     more: dict[str, Any] = {"help": field.help}
     if field.flag:
         return (f"{field.flagged}/--no-{field.flagged.removeprefix('--')}",), {**more, "default": None}
-    if field.metavar:
-        more["metavar"] = field.metavar
+    if field.metavar or not (field.choices or field.bounds):
+        more["metavar"] = field.metavar or _METAVARS.get(field.name, "NAME")
     if field.many:
         more["multiple"] = True
     if field.choices:
         more["type"] = click.Choice(field.choices)
+        more["metavar"] = field.name.upper()
+        more["help"] = f"{field.help}: {', '.join(field.choices)}"
     if field.bounds:
-        more["type"] = click.IntRange(min=field.bounds[0])
+        more["type"] = WholeNumber(field.bounds[0])
     return (field.flagged, *([field.name] if field.option else [])), more
 
 

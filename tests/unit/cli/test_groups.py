@@ -1,0 +1,55 @@
+"""Options of ``launch`` and ``scale`` in groups."""
+
+import importlib
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from toolkit.cli.main import cli
+from toolkit.cli.options.groups import group_of, named
+from toolkit.cli.options.whole import WholeNumber
+
+GROUPS = ["Common:", "Resources:", "Image:", "Program:", "Slurm:", "Advanced:"]
+LONG = ("launch", "scale")
+
+
+def options(name):
+    command = importlib.import_module(f"toolkit.cli.{name}").command
+    return {param.name for param in command.params if isinstance(param, click.Option) and not param.hidden}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_help_has_the_groups_in_order_at_80_columns(name):
+    lines = CliRunner().invoke(cli, [name, "--help"], terminal_width=80).stdout.splitlines()
+    assert [line for line in lines if line in GROUPS] == GROUPS
+    assert [line for line in lines[lines.index("Common:") :] if len(line) > 80] == []
+    assert not any("INTEGER" in line for line in lines)
+
+
+def test_a_group_names_only_options_that_there_are():
+    assert named() <= options("launch") | options("scale") | {"help", "host", "cluster"}
+
+
+def test_what_no_group_names_is_advanced():
+    assert group_of("ssh_config") == "Advanced"
+    assert group_of("image") == "Common"
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "said"),
+    [
+        ("two", (1,), "'two': write a whole number of at least 1"),
+        ("0", (1,), "0: write a whole number of at least 1"),
+        ("9", (1, 8), "9: write a whole number from 1 to 8"),
+        ("9" * 5000, (1,), "write a whole number of at least 1"),
+    ],
+)
+def test_a_wrong_number_is_told_what_to_write(value, bounds, said):
+    with pytest.raises(click.BadParameter) as caught:
+        WholeNumber(*bounds).convert(value, None, None)
+    assert said in caught.value.message
+
+
+def test_a_number_within_bounds():
+    assert WholeNumber(1, 8).convert("8", None, None) == 8

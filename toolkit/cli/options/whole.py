@@ -1,0 +1,36 @@
+"""Whole numbers as values of options."""
+
+from typing import Any
+
+import click
+
+
+class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.2 and later only
+    """A whole number within bounds; help shows it as ``N``."""
+
+    name = "whole number"
+
+    def __init__(self, least: int = 0, most: int | None = None) -> None:
+        self._least, self._most = least, most
+
+    def get_metavar(self, *_: object, **__: object) -> str:  # click 8.2 added the context
+        return "N"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's signature
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> int:
+        try:
+            number = int(value)
+        except ValueError:  # also for numbers of thousands of digits
+            self.fail(f"{value!r}: write {self._range()}", param, ctx)
+        if number < self._least or (self._most is not None and number > self._most):
+            self.fail(f"{number}: write {self._range()}", param, ctx)
+        return number
+
+    def _range(self) -> str:
+        if self._most is None:
+            return f"a whole number of at least {self._least}"
+        return f"a whole number from {self._least} to {self._most}"
