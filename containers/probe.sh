@@ -6,6 +6,7 @@
 # "@rc N"), then "@end". Nothing stays on disk. No user name, address, token or whole environment leaves.
 # TOOLKIT_NODE=yes says that this is a compute node: Slurm's controller is not asked once more by each of them;
 # TOOLKIT_PLUGINS is then the folder of Slurm's plugins. TOOLKIT_SITE=yes asks for what a site profile holds, too:
+# TOOLKIT_ACCOUNTS=yes asks for the accounts alone.
 # TOOLKIT_MODULES, TOOLKIT_COMMANDS and TOOLKIT_FOLDERS are words of that profile, split at blanks, and are answered in
 # their order; a module is a name, or "swap,A,B".
 
@@ -193,14 +194,16 @@ fi
 
 # Of whoever asks: the accounts that may be charged. What names a person is taken out as everywhere.
 # shellcheck disable=SC2016
-if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
-    ask features 5 'said=$(sinfo -h -o "%R|%f") || exit; printf "%s\n" "$said" | sort -u'
+if [ -n "${TOOLKIT_SITE-}${TOOLKIT_ACCOUNTS-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
     ask accounts 5 '
         command -v sacctmgr >/dev/null || exit 127
         person=$(id -un)
         sacctmgr -n -P show user "$person" format=DefaultAccount | sed -n "/./s/^/default /p"
         said=$(sacctmgr -n -P show assoc where user="$person" format=Account,Partition,QOS) || exit 1
         printf "%s\n" "$said" | sed -n "/./s/^/may /p"'
+fi
+if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
+    ask features 5 'said=$(sinfo -h -o "%R|%f") || exit; printf "%s\n" "$said" | sort -u'
     # A login shell knows modules; they are loaded one after the other, as a job would. What its profile prints
     # stands before "asked now".
     ask modules 10 '

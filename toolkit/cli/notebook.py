@@ -39,6 +39,7 @@ class _NotebookCommand(RenamedOptions):
 @click.option("--keep", is_flag=True, help="Leave the job running when the tunnel is closed")
 @click.option("--attach", metavar="JOB", help="Open the tunnel to a notebook that runs already")
 @click.option("--site", metavar="NAME", help="Site profile: partition, account, modules, binds")
+@click.option("--force", is_flag=True, help="Start although a failure is predicted")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
 @click.option("--json", "as_json", is_flag=True, help="Print URL and job as one line of JSON")
@@ -59,6 +60,7 @@ def command(
     packages: str,
     verify_key: str | None,
     no_verify: bool,
+    force: bool,
     env: tuple[str, ...],
     **given: object,
 ) -> None:
@@ -89,7 +91,7 @@ def command(
             attached(attach, session, tell)
             return
         given["env"] = environment(env)
-        flags = Flags(verify_key=verify_key, no_verify=no_verify)
+        flags = Flags(force=force, verify_key=verify_key, no_verify=no_verify)
         asking = wanted(given, folder, packages, flags, tell)
         site = asking.job.site
         where = Where(host, cluster, ssh_config)

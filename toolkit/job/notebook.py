@@ -11,9 +11,10 @@ from toolkit.errors import BadInput
 from toolkit.job import prepare
 from toolkit.job.offline import check_not_there, image_facts
 from toolkit.job.prepare import Prepared, target_of
+from toolkit.job.project.checks import refuse
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.gate import demand_of
-from toolkit.job.request.inputs import image_of
+from toolkit.job.request.inputs import StartableImage, image_of
 from toolkit.job.request.layering import JobRequest, announce, asked
 from toolkit.job.request.locations import check_directory, login_variable
 from toolkit.launch import loaded, notebook, unseen
@@ -23,6 +24,7 @@ from toolkit.launch.request.layers import DEFAULTS
 from toolkit.launch.request.specify import JobPaths, request_of, specify
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
+from toolkit.model.launchfault import LaunchFault
 from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
@@ -31,6 +33,9 @@ from toolkit.runtime import apptainer, named
 
 _FIELDS = {"bind": "binds"}
 """The option whose name in Python differs from the field of a job."""
+
+_JUPYTER = {"jupyterlab", "notebook", "jupyter_server"}
+"""Modules that ``slurm/notebook.py`` starts."""
 
 _WHY = "one task, which speaks no MPI"
 
@@ -84,8 +89,24 @@ def prepared(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: boo
     folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or target.base
     _check_runtime(loaded.command_of(target.host, site, job.runtime or ""))
     spec = _spec(specify(job, JobPaths(target.run(notebook.NAME), target.there)), asking, folder, facts)
+    prepare.check_queue(target, spec, asking.job, asking.flags, tell)
+    if not asking.packages:
+        refuse(_no_jupyter(target.image), asking.flags, tell)
     choice = _launch(target.host, facts, request_of(spec, job.env or {}, notebook.MODE, site, "serial"), site)
     return prepare.prepared(target, asking.job, spec, choice, _WHY, asking.job.notes())
+
+
+def _no_jupyter(image: StartableImage) -> list[LaunchFault]:
+    """Return the fault of an image in which no Jupyter is found; none if its modules are not all known."""
+    offers = image.offers
+    if offers is None or not offers.whole or _JUPYTER & offers.modules:
+        return []
+    return [
+        LaunchFault(
+            f"{image.name} has no Jupyter",
+            "use an image with it, such as the recipe tf2.15-notebook-cpu, or --packages DIR",
+        )
+    ]
 
 
 def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:

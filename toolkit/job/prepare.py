@@ -11,7 +11,6 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
-from toolkit.image.software.contents import contents
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import Code, brought, code_of, placed, travelling, with_project
 from toolkit.job.project.plain import OF_SCRIPT
@@ -30,6 +29,7 @@ from toolkit.job.request.inputs import (
 )
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import directory, find_image, image_there, login_variable, program_file
+from toolkit.job.request.traineroptions import trainer_faults
 from toolkit.job.sight import joins_of, view_of
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import choose, script
@@ -38,6 +38,7 @@ from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
 from toolkit.launch.request.gpus import tell_idle
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
+from toolkit.launch.sites.queue import queue_faults
 from toolkit.launch.tracking import records
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
@@ -46,9 +47,11 @@ from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
+from toolkit.model.sitefacts import SiteFacts
 from toolkit.probe.asking import of_job
-from toolkit.probe.probe import probe
+from toolkit.probe.probe import gather
 from toolkit.run.command import Runner
+from toolkit.run.local import LocalRunner
 from toolkit.run.patience import AWAY_SECONDS, Patient, telling
 from toolkit.run.stage import Parcel, sha256
 
@@ -80,7 +83,8 @@ class Target:
     """A place that was asked what it has, and an image that may start there.
 
     ``base`` is the folder for images, data and runs there, ``there`` the image's path, ``copied`` what has
-    to be copied for it, ``assumed`` what was taken for granted of the place.
+    to be copied for it, ``assumed`` what was taken for granted of the place. ``cluster`` has its partitions,
+    and the accounts of the user if the job names one.
     """
 
     runner: Runner
@@ -91,6 +95,7 @@ class Target:
     there: str
     copied: tuple[Parcel, ...]
     assumed: tuple[str, ...]
+    cluster: SiteFacts
 
     def run(self, name: str) -> str:
         """Return the folder of a new run."""
@@ -140,16 +145,15 @@ def target_of(
     view = view_of(job, asked.site)
     found = startable(look(runner, image, asked.site, tell, remote=remote, view=view), command)
     cleared = clear(found, demand_of(asked, flags.verify_key, flags.no_verify), tell)
-    host = loaded.with_runtime(
-        probe(runner, of_job(job.partition)), asked.site, job.modules or (), job.runtime or ""
-    )
+    said = gather(runner, of_job(job.partition, accounts=bool(job.account or job.qos)))
+    host = loaded.with_runtime(said.host, asked.site, job.modules or (), job.runtime or "")
     startable(found, loaded.command_of(host, asked.site, job.runtime or ""))
     assumed = loaded.assumed(host)
     for line in assumed:
         tell.step(f"{runner.place}: {line}")
     base = directory(runner, job.directory, remote=remote, variables=_of_site(asked))
     there, copied = to_be_copied(found, base)
-    return Target(runner, found, cleared, host, base, there, copied, assumed)
+    return Target(runner, found, cleared, host, base, there, copied, assumed, said.site)
 
 
 def prepare(
@@ -176,6 +180,8 @@ def prepare(
         unsure=sources.code is not None and sources.code.facts.serial is None and not flags.copies,
     )
     spec = copied(spec, sources.code) if flags.copies else spec
+    check_queue(target, spec, asked, flags, tell)
+    refuse([*trainer_faults(spec, image, LocalRunner())] if job.trainer else [], flags, tell)
     joins = joins_of(job.command or ())
     request = request_of(spec, job.env or {}, job.mode, site, job.program, joins)
     choice = _chosen(asked, flags, sources.fix, target.host, image, request, tell)
@@ -197,12 +203,26 @@ def check_program(
     job, code = asked.job, sources.code
     if code is None:
         return sources, job
-    offered = contents(image.here) if image.here else None
+    offered = image.offers
     if offered and asked.origins.get("name") == OF_SCRIPT:
         code = with_python(code, offered)
         job = msgspec.structs.replace(job, command=code.words)
     refuse(findings(code, job, image.name, offered, image.facts.python or ""), flags, tell)
     return replace(sources, code=code), job
+
+
+def check_queue(target: Target, spec: JobSpec, asked: JobRequest, flags: Flags, tell: Tell) -> None:
+    """Refuse a job that Slurm would refuse, by its partitions and accounts; a site profile comes first.
+
+    Raises:
+        CheckFailed: with the first fault, unless ``--force`` is given.
+    """
+    if asked.site and asked.site.scheduler != "slurm":
+        return
+    facts = target.cluster
+    if asked.site and asked.site.partitions:
+        facts = msgspec.structs.replace(facts, partitions=None)
+    refuse([*queue_faults(spec, facts)], flags, tell)
 
 
 def prepared(

@@ -34,13 +34,14 @@ class NodeChoice:
 
     ``nodes`` is a number (``0`` for none), ``all``, or names as Slurm writes them; ``wait`` is how many
     seconds they may stay in the queue. An empty ``partition`` is the default one. With ``site`` the
-    questions for a site profile are asked too.
+    questions for a site profile are asked too, with ``accounts`` only which accounts the user may charge.
     """
 
     nodes: str = "1"
     wait: int = 5
     partition: str = ""
     site: SiteWords | None = None
+    accounts: bool = False
 
     def __post_init__(self) -> None:
         if what := _wrong(self.nodes):
@@ -68,9 +69,9 @@ def _wrong(nodes: str) -> str:
     return "give a number, all, or names like node[1-4]" if why == nodelist.RULE else why
 
 
-def of_job(partition: str | None) -> NodeChoice:
+def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:
     """Return the question to one compute node of the partition that a job goes to; of several, the first."""
-    return NodeChoice(partition=(partition or "").partition(",")[0])
+    return NodeChoice(partition=(partition or "").partition(",")[0], accounts=accounts)
 
 
 def command(asked: NodeChoice) -> Command:
@@ -78,6 +79,7 @@ def command(asked: NodeChoice) -> Command:
     folder = shipped("containers")
     script = (folder / "probe.sh").read_bytes()
     told = (folder / "login-path.sh").read_bytes() + _told(asked.site)
+    told += b"export TOOLKIT_ACCOUNTS=yes\n" if asked.accounts else b""
     if asked.none:
         return Command.of("sh", "-s", stdin=told + script, timeout=asked.seconds)
     before, _, after = (folder / "nodes.sh").read_bytes().partition(f"\n{_WHERE}".encode())

@@ -121,7 +121,7 @@ WAYS: dict[str, Callable[[Path], tuple[str, ...]]] = {
     ),
     "local": lambda i: ("launch", "--local", "--image", str(i), "--force", "--", "true"),
     "from-job": lambda i: ("launch", "--from-job", record(i), "--force", "--no-follow"),
-    "notebook": lambda i: ("notebook", "--image", str(i)),
+    "notebook": lambda i: ("notebook", "--packages", "/w/jupyter", "--image", str(i)),
     "doctor": lambda i: ("doctor", str(i), "--live", "--mode", "srun-pmix"),
     "scale": lambda i: (
         *("scale", "--image", str(i), "--ranks", "1", "--retry", "0", "--force", "--mode", "srun-pmi2"),
@@ -152,10 +152,12 @@ def _answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every place asked answer as the virtual cluster did; the tiny image has no MPI to try."""
     from toolkit.job import local, prepare, repeat
     from toolkit.probe.asking import of_job
-    from toolkit.probe.probe import probe
+    from toolkit.probe.probe import gather
 
-    host = probe(Cluster(), of_job(None))
-    for module in (prepare, local, repeat, doctor_live):
+    said = gather(Cluster(), of_job(None))
+    host = said.host
+    monkeypatch.setattr(prepare, "gather", lambda *_, **__: said)
+    for module in (local, repeat, doctor_live):
         monkeypatch.setattr(module, "probe", lambda *_, **__: host)
     monkeypatch.setattr(doctor_live.trial, "library", lambda *_: "/usr/lib/libmpi.so")
     monkeypatch.setattr(doctor_live.trial, "programs", lambda *_: ())

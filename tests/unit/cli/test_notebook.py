@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from tests.unit.cli.test_launch import Cluster
-from tests.unit.image.sifs import DATA, sif
+from tests.unit.image.sifs import sif, squashfs
 from tests.unit.launch.examples import RECORD
 from tests.unit.tables import every_row
 from toolkit.cli import notebook
-from toolkit.errors import BadInput
+from toolkit.errors import BadInput, CheckFailed
 from toolkit.launch.tracking import records
 
 
@@ -20,14 +20,25 @@ def _nowhere(tmp_path, monkeypatch):
     for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "WORK"):
         monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: Cluster())
+    monkeypatch.setattr("toolkit.job.places.open_runner", lambda *_: Larger())
 
 
 @pytest.fixture
 def image(tmp_path):
     file = tmp_path / "tiny.sif"
-    file.write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
+    file.write_bytes(sif(squashfs({"/usr/lib/python3/dist-packages/jupyterlab.py": ""})))
     return str(file)
+
+
+PARTITIONS = "|debug*|2|up|64|8783|(null)\n|gpu|2|up|64|8783|gpu:4\n|long|2|up|64|8783|(null)\n"
+
+
+class Larger(Cluster):
+    """The same place with more partitions and cores."""
+
+    def __init__(self):
+        super().__init__()
+        self._answer = self._answer.replace(b"|debug*|2|up|2|8783|(null)\n", PARTITIONS.encode())
 
 
 def run(*words):
@@ -66,7 +77,7 @@ def test_only_notebooks_are_attached_to():
 
 def test_a_dry_run_prints_the_script_and_makes_nothing(image, tmp_path):
     before = sorted(tmp_path.rglob("*"))
-    wanted = ("--gpus-per-node", "2", "--cpus-per-rank", "4", "--memory", "8G")
+    wanted = ("--partition", "gpu", "--gpus-per-node", "2", "--cpus-per-rank", "4", "--memory", "8G")
     done = run("--host", "h", "--image", image, *wanted, "--dry-run")
     assert done.exit_code == 0, done.exception
     script = done.stdout
@@ -78,12 +89,30 @@ def test_a_dry_run_prints_the_script_and_makes_nothing(image, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_an_image_without_jupyter_is_refused_before_the_job_waits(tmp_path):
+    file = tmp_path / "plain.sif"
+    file.write_bytes(sif(squashfs({"/usr/lib/python3/dist-packages/numpy.py": ""})))
+    error = run("--host", "h", "--image", str(file), "--dry-run").exception
+    assert isinstance(error, CheckFailed)
+    assert error.message == "plain.sif has no Jupyter"
+    for words in (["--force"], ["--packages", "/w/jupyter"]):
+        assert run("--host", "h", "--image", str(file), "--dry-run", *words).exit_code == 0
+
+
+def test_a_partition_that_there_is_not_is_refused(image):
+    error = run("--host", "h", "--image", image, "--partition", "gpus", "--dry-run").exception
+    assert isinstance(error, CheckFailed)
+    assert error.message == "--partition gpus: there is no such partition, did you mean gpu?"
+
+
 def test_options_have_their_former_names_with_a_warning(image):
-    now = run("--host", "h", "--image", image, "--gpus-per-node", "2", "--cpus-per-rank=4", "--dry-run")
-    before = run("--host", "h", "--image", image, "--gpus", "2", "--cpus=4", "--dry-run")
+    at = ("--host", "h", "--image", image, "--partition", "gpu")
+    now = run(*at, "--gpus-per-node", "2", "--cpus-per-rank=4", "--dry-run")
+    before = run(*at, "--gpus", "2", "--cpus=4", "--dry-run")
     lines = [
         [line for line in done.stdout.splitlines() if line.startswith("#SBATCH --")] for done in (now, before)
     ]
+    assert now.exit_code == 0, now.exception
     assert lines[0] == lines[1]
     assert "warning: --gpus is deprecated; write --gpus-per-node" in before.stderr
     assert "deprecated" not in now.stderr
@@ -93,7 +122,7 @@ def test_options_have_their_former_names_with_a_warning(image):
 def test_a_node_of_the_first_partition_is_asked(image, monkeypatch):
     questions = []
 
-    class Asked(Cluster):
+    class Asked(Larger):
         def run(self, command):
             questions.append(command.words)
             return super().run(command)

@@ -12,7 +12,7 @@ from docs.generate.outside import ROOT
 from toolkit import __version__
 
 TEXT = (ROOT / "CHANGELOG.md").read_text()
-SECTIONS = ["Added", "Changed", "Fixed", "Removed", "Security"]
+SECTIONS = ["Added", "Changed", "Deprecated", "Fixed", "Removed", "Security"]
 WORDS = 25
 _RELEASE = re.compile(r"## (?P<version>\d+\.\d+\.\d+) - (?P<date>\d{4}-\d{2}-\d{2})")
 

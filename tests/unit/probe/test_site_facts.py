@@ -7,7 +7,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.model.sitefacts import Association, Folder, PartitionFacts, SiteFacts
-from toolkit.probe.asking import NodeChoice, SiteWords, command
+from toolkit.probe.asking import NodeChoice, SiteWords, command, of_job
 from toolkit.probe.bundle import load_bundle, read
 from toolkit.probe.evidence import Section, parse
 from toolkit.probe.read.site import partitions, site_facts
@@ -188,6 +188,15 @@ def test_words_of_a_profile_reach_the_place_quoted_and_in_order():
     assert plain is not None
     assert plain.startswith(before)
     assert plain.removeprefix(before).startswith(b"#!/bin/sh\n")
+
+
+def test_a_job_that_names_an_account_asks_for_accounts_alone():
+    sent, plain = command(of_job("gpu", accounts=True)).stdin, command(of_job("gpu")).stdin
+    assert sent is not None
+    assert plain is not None
+    assert b"export TOOLKIT_ACCOUNTS=yes\n" in sent
+    assert b"export TOOLKIT_SITE" not in sent
+    assert sent.replace(b"export TOOLKIT_ACCOUNTS=yes\n", b"") == plain
 
 
 def test_a_facts_file_brings_the_site_along_and_a_host_alone_does_not(tmp_path):

@@ -3,11 +3,9 @@
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
-from toolkit.image.inspect import opened
 from toolkit.model.facts import ImageFacts
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -32,16 +30,6 @@ class Contents:
     commands: frozenset[str]
     modules: frozenset[str]
     whole: bool = True
-
-
-def contents(image: Path) -> Contents:
-    """Return what an image file offers.
-
-    Raises:
-        ToolkitError: as :func:`toolkit.image.inspect.opened`.
-    """
-    with opened(image) as (tree, facts):
-        return contents_of(tree, facts)
 
 
 def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:

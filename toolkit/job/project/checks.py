@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from toolkit.errors import CheckFailed
 from toolkit.image.software.contents import Contents
@@ -10,6 +10,7 @@ from toolkit.job.project.code import Code
 from toolkit.job.request.flags import Flags
 from toolkit.knowledge.joins import distribution_of
 from toolkit.model.jobfile import JobFile
+from toolkit.model.launchfault import LaunchFault
 from toolkit.model.progress import Tell
 from toolkit.near import near
 from toolkit.program.script.facts import ScriptFacts
@@ -21,15 +22,7 @@ _SHORTEST = 4
 _SHELL_WORDS = {"[", "cd", "exec", "source", ".", "ulimit", "set", "export", "type", "command"}
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramFault:
-    """A fault that would end the job, and how to fix it."""
-
-    message: str
-    fix: str
-
-
-def findings(code: Code, job: JobFile, image: str, found: Contents | None, python: str) -> list[ProgramFault]:
+def findings(code: Code, job: JobFile, image: str, found: Contents | None, python: str) -> list[LaunchFault]:
     """Return the faults of a program, the first to happen first.
 
     Args:
@@ -54,27 +47,27 @@ def with_python(code: Code, found: Contents) -> Code:
     return replace(code, words=("python3", *code.words[1:]), facts=facts)
 
 
-def _command(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[ProgramFault]:
+def _command(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[LaunchFault]:
     program = code.facts.program
     if not program or "/" in program or program in found.commands or program in _SHELL_WORDS:
         return
     if any(name == "PATH" for name in (job.env or {})):
         return
     if program == "python" and "python3" in found.commands:
-        yield ProgramFault(f"{image} has no `python`", "write `python3` in its place")
+        yield LaunchFault(f"{image} has no `python`", "write `python3` in its place")
         return
     local = (code.start / program).exists()
     fix = f"write ./{program} for the file of this folder" if local else "install it in the image"
-    yield ProgramFault(f"{image} has no command `{program}`{near(program, found.commands)}", fix)
+    yield LaunchFault(f"{image} has no command `{program}`{near(program, found.commands)}", fix)
 
 
-def _syntax(code: Code, python: str) -> Iterator[ProgramFault]:
+def _syntax(code: Code, python: str) -> Iterator[LaunchFault]:
     newer = _newer(python)
     for facts in code.facts.facts:
         for fault in facts.faults:
             if not newer:
                 shown = f": {fault.text.strip()}" if fault.text.strip() else ""
-                yield ProgramFault(
+                yield LaunchFault(
                     f"{_short(code, fault.file)}:{fault.line}: {fault.message}{shown}",
                     "correct the line",
                 )
@@ -86,7 +79,7 @@ def _newer(python: str) -> bool:
     return len(parts) > 1 and tuple(parts) > _NEWER_PYTHON
 
 
-def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[ProgramFault]:
+def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[LaunchFault]:
     if not found.whole or not found.modules or job.binds or "PYTHONPATH" in (job.env or {}):
         return
     known = found.modules | sys.stdlib_module_names | {_OF_TOOLKIT, "__main__"}
@@ -97,26 +90,26 @@ def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
         told.add(one.package)
         package = distribution_of(one.package)
         hint = near(one.package, found.modules) if len(one.package) > _SHORTEST else ""
-        yield ProgramFault(
+        yield LaunchFault(
             f"{_short(code, one.file)}:{one.line}: {image} has no module `{one.package}`{hint}",
             f"put {one.package}.py beside the script, or add the package {package} to the image",
         )
 
 
-def _missing(code: Code) -> Iterator[ProgramFault]:
+def _missing(code: Code) -> Iterator[LaunchFault]:
     for facts in code.facts.facts:
         for one in facts.missing:
             if not one.optional:
-                yield ProgramFault(
+                yield LaunchFault(
                     f"{_short(code, one.file)}:{one.line}: the project has no module `{one.module}`",
                     "correct the name, or add the file",
                 )
 
 
-def _undefined(code: Code) -> Iterator[ProgramFault]:
+def _undefined(code: Code) -> Iterator[LaunchFault]:
     for facts in code.facts.facts:
         for one in facts.undefined:
-            yield ProgramFault(
+            yield LaunchFault(
                 f"{_short(code, one.file)}:{one.line}: the name `{one.name}` is not defined{one.hint}",
                 _fix_of(one.name, facts),
             )
@@ -130,7 +123,7 @@ def _fix_of(name: str, facts: ScriptFacts) -> str:
     return "define it, or correct the name"
 
 
-def refuse(found: list[ProgramFault], flags: Flags, tell: Tell) -> None:
+def refuse(found: list[LaunchFault], flags: Flags, tell: Tell) -> None:
     """Refuse a job for its faults; with ``--force`` only show them.
 
     Raises:

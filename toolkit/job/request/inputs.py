@@ -11,7 +11,8 @@ from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.files.filelock import identity
 from toolkit.image.files.reference import sif_command
-from toolkit.image.inspect import inspect
+from toolkit.image.inspect import inspect, opened
+from toolkit.image.software.contents import Contents, contents_of
 from toolkit.image.startable import STARTABLE
 from toolkit.job.request.locations import ON_CLUSTER, data_folder, expanded, find_image
 from toolkit.model.facts import ImageFacts
@@ -59,6 +60,8 @@ class StartableImage:
     there: str
     seen: tuple[int, ...] = ()
     """What :func:`toolkit.image.files.filelock.identity` said of ``here`` before it was read."""
+    offers: Contents | None = None
+    """The commands and modules of an image that is read here."""
 
 
 def image_of(given: str, site: Site | None) -> Path | OnCluster:
@@ -111,15 +114,17 @@ def look(
             facts = _facts_there(runner, path)
             return StartableImage(wanted.name, facts, _bare(facts), None, path)
         wanted = find_image(path)
-    seen, facts = identity(wanted), inspect(wanted, tell=tell, view=view)
+    seen = identity(wanted)
+    with opened(wanted, tell=tell, view=view) as (tree, facts):
+        offers = contents_of(tree, facts)
     # An archive names its configuration or its manifest; what is copied and recorded is the file.
     digest = (_bare(facts) if facts.format in STARTABLE else "") or sha256(wanted)
     if not remote:
-        return StartableImage(wanted.name, facts, digest, wanted, str(wanted), seen)
+        return StartableImage(wanted.name, facts, digest, wanted, str(wanted), seen, offers)
     there = _same(runner, wanted, digest, site)
     if there:
         tell.step(f"{wanted.name} is on {runner.place} for everybody, with the same bytes: {there}")
-    return StartableImage(wanted.name, facts, digest, wanted, there, seen)
+    return StartableImage(wanted.name, facts, digest, wanted, there, seen, offers)
 
 
 def startable(image: StartableImage, command: str = "") -> StartableImage:

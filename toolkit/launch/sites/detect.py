@@ -61,7 +61,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
     facts = _sayable(facts)
     # Where GRES has no GPUs at all, Slurm may give out GPUs that it does not count.
     counted = any(part.gpus for part in facts.partitions or ())
-    parts = tuple(_partition(part, counted=counted) for part in facts.partitions or ())
+    parts = tuple(partition_of(part, counted=counted) for part in facts.partitions or ())
     questions = tuple(_questions(host, facts, parts))
     gaps = tuple(_gaps(host, facts, questions))
     site = Site(
@@ -177,7 +177,8 @@ def _why(host: HostFacts) -> str:
     ) or "none was asked"
 
 
-def _partition(part: PartitionFacts, *, counted: bool) -> Partition:
+def partition_of(part: PartitionFacts, *, counted: bool) -> Partition:
+    """Return a partition as a profile describes it; ``counted`` says that Slurm counts GPUs."""
     return Partition(
         name=part.name,
         default=part.default,

@@ -1,0 +1,79 @@
+"""Jobs that Slurm would refuse, by the partitions and accounts of the cluster."""
+
+import msgspec
+import pytest
+
+from tests.unit.launch.examples import SPEC
+from toolkit.launch.sites.queue import queue_faults
+from toolkit.model.sitefacts import Association, PartitionFacts, SiteFacts
+
+CPU = PartitionFacts(name="cpu", default=True, nodes=4, cores=32, threads=1, memory_mb=64_000, gpus=0)
+GPU = PartitionFacts(name="gpu", nodes=2, cores=32, threads=1, gpus=4, gpu="a100", max_time="12:00:00")
+DOWN = PartitionFacts(name="old", nodes=9, cores=64, gpus=8, up=False)
+MAY = (Association(account="train", qos=("normal", "long")), Association(account="proj", qos=("normal",)))
+
+
+def faults(facts=None, **job):
+    spec = msgspec.structs.replace(SPEC, **{"partition": None, "account": None, "time": "01:00:00", **job})
+    known = SiteFacts(partitions=(CPU, GPU, DOWN), associations=MAY) if facts is None else facts
+    return [(one.message, one.fix) for one in queue_faults(spec, known)]
+
+
+@pytest.mark.parametrize(
+    ("job", "message", "fix"),
+    [
+        (
+            {"partition": "gpus"},
+            "--partition gpus: there is no such partition, did you mean gpu?",
+            "partitions: cpu, gpu, old",
+        ),
+        ({"gpus_per_node": 2}, "--gpus-per-node 2: partition cpu has no GPUs", "--partition gpu"),
+        (
+            {"partition": "gpu", "gpus_per_node": 8},
+            "--gpus-per-node 8: partition gpu has 4 GPUs per node",
+            "ask for less",
+        ),
+        ({"nodes": 5}, "--nodes 5: partition cpu has a limit of 4 nodes", "ask for less"),
+        (
+            {"partition": "gpu", "time": "24:00:00"},
+            "--time 24:00:00: partition gpu has a time limit of 12:00:00",
+            "--partition cpu",
+        ),
+        ({"partition": "old"}, "partition old takes no jobs now", "--partition cpu or gpu"),
+        (
+            {"account": "trani"},
+            "--account trani: you cannot charge it, did you mean train?",
+            "your accounts: train, proj",
+        ),
+        ({"account": "proj", "qos": "long"}, "--qos long: your account does not have it", "QOS: normal"),
+    ],
+)
+def test_what_slurm_would_refuse(job, message, fix):
+    assert (message, fix) in faults(**job)
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {},
+        {"partition": "gpu", "gpus_per_node": 4, "gpu": "a100"},
+        {"partition": "cpu,gpu"},
+        {"account": "TRAIN", "qos": "long"},
+        {"qos": "long"},
+        {"partition": "nowhere", "sbatch": ("--partition=cpu",)},
+    ],
+)
+def test_what_it_takes(job):
+    assert faults(**job) == []
+
+
+def test_what_is_unknown_forbids_nothing():
+    assert faults(SiteFacts(), partition="x", account="y", qos="z", gpus_per_node=8) == []
+    uncounted = SiteFacts(partitions=(PartitionFacts(name="a", default=True, gpus=0),))
+    assert faults(uncounted, gpus_per_node=8) == []
+
+
+def test_a_cluster_without_a_default_partition_wants_one_named():
+    facts = SiteFacts(partitions=(GPU, msgspec.structs.replace(CPU, default=False)))
+    assert faults(facts) == [("Slurm has no default partition", "give --partition gpu or cpu")]
+    assert faults(facts, partition="cpu") == []

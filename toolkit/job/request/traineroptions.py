@@ -1,0 +1,61 @@
+"""Faults in the options of a shipped trainer, found on this machine before the job waits in the queue."""
+
+import re
+import sys
+from collections.abc import Iterator
+
+from toolkit import __version__
+from toolkit.knowledge.trainers import trainers
+from toolkit.model.facts import ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.launchfault import LaunchFault
+from toolkit.near import near
+from toolkit.run.command import Command, Runner
+
+_SECONDS = 30.0
+_OPTION = re.compile(r"--[a-z][a-z0-9-]*")
+_ERROR = re.compile(r"^(?:[\w.-]+: |python -m [\w.]+: )error: (.*)", re.MULTILINE)
+_UNKNOWN = "unrecognized arguments: "
+
+
+def trainer_faults(spec: JobSpec, image: ImageFacts, here: Runner) -> Iterator[LaunchFault]:
+    """Yield the faults in the options of a shipped trainer.
+
+    An image of another release of toolkit may have other options; toolkit does not check them.
+
+    Args:
+        spec: the job, with the command of a rank.
+        image: the image with the trainer.
+        here: runs a command on this machine.
+    """
+    if "-m" not in spec.command or not image.stack or image.stack.get("toolkit") != __version__:
+        return
+    module, *words = spec.command[spec.command.index("-m") + 1 :]
+    asked = (sys.executable, "-P", "-m", "toolkit.trainers.options", module.rpartition(".")[2], *words)
+    done = here.run(Command.of(*asked, timeout=_SECONDS))
+    said = done.errors
+    if done.ok:
+        yield from _ranks(spec, done.text.strip())
+    elif done.status == 2 and (error := _ERROR.search(said)):
+        yield LaunchFault(_message(spec.trainer, error[1], said), f"see the options: {_help(module)}")
+
+
+def _message(trainer: str, error: str, said: str) -> str:
+    if not error.startswith(_UNKNOWN):
+        return f"{trainer}: {error}"
+    words = [word for word in error.removeprefix(_UNKNOWN).split() if word.startswith("-")]
+    unknown = words[0].partition("=")[0] if words else error.removeprefix(_UNKNOWN)
+    known = sorted(set(_OPTION.findall(said.partition(" error: ")[0])))
+    return f"{trainer} has no option {unknown}{near(unknown, known)}"
+
+
+def _ranks(spec: JobSpec, strategy: str) -> Iterator[LaunchFault]:
+    if spec.ranks > 1 and strategy in trainers().strategies.one_process:
+        yield LaunchFault(
+            f"--strategy {strategy} trains in one process, and {spec.ranks} ranks are asked for",
+            "ask for one rank, or use --strategy horovod",
+        )
+
+
+def _help(module: str) -> str:
+    return f"{sys.executable} -m {module} --help"

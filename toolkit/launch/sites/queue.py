@@ -1,0 +1,75 @@
+"""Faults of a job by the partitions and accounts of the cluster; pure."""
+
+from collections.abc import Iterator
+
+from toolkit.knowledge import sbatch
+from toolkit.launch.sites.detect import partition_of
+from toolkit.launch.sites.limits import problems
+from toolkit.model.job import JobSpec
+from toolkit.model.launchfault import LaunchFault
+from toolkit.model.sitefacts import PartitionFacts, SiteFacts
+from toolkit.near import near
+
+
+def queue_faults(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
+    """Yield the faults of a job by the partitions and accounts of a cluster; what is unknown forbids nothing.
+
+    Args:
+        spec: the job, with all options of sbatch.
+        facts: what the cluster said.
+    """
+    named = any(sbatch.reserved(line, ("partition", "p")) for line in spec.sbatch)
+    if facts.partitions and not named:
+        yield from _partitions(spec, facts.partitions)
+    yield from _accounts(spec, facts)
+
+
+def _partitions(spec: JobSpec, known: tuple[PartitionFacts, ...]) -> Iterator[LaunchFault]:
+    names = [part.name for part in known]
+    wanted = [name for name in (spec.partition or "").split(",") if name]
+    if not wanted and not any(part.default for part in known):
+        yield LaunchFault("Slurm has no default partition", f"give --partition {' or '.join(names)}")
+    for name in wanted:
+        if name not in names:
+            yield LaunchFault(
+                f"--partition {name}: there is no such partition{near(name, names)}",
+                f"partitions: {', '.join(names)}",
+            )
+    counted = any(part.gpus for part in known)
+    chosen = [part for part in known if (part.name in wanted if wanted else part.default)]
+    for part in chosen:
+        if not part.up:
+            yield LaunchFault(f"partition {part.name} takes no jobs now", _others(spec, known, part, counted))
+        for found in problems(spec, partition_of(part, counted=counted)):
+            message = f"{found.option}: partition {part.name} has {found.limit}"
+            yield LaunchFault(message, _others(spec, known, part, counted))
+
+
+def _others(spec: JobSpec, known: tuple[PartitionFacts, ...], but: PartitionFacts, counted: bool) -> str:
+    fitting = [
+        part.name
+        for part in known
+        if part != but and part.up and not any(problems(spec, partition_of(part, counted=counted)))
+    ]
+    return f"--partition {' or '.join(fitting)}" if fitting else "ask for less"
+
+
+def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
+    rows = facts.associations
+    if not rows:
+        return
+    accounts = list(dict.fromkeys(row.account for row in rows))
+    wanted = (spec.account or "").lower()  # as sbatch reads it
+    if wanted and wanted not in accounts:
+        yield LaunchFault(
+            f"--account {spec.account}: you cannot charge it{near(wanted, accounts)}",
+            f"your accounts: {', '.join(accounts)}",
+        )
+        return
+    charged = [row for row in rows if row.account == wanted or not wanted]
+    allowed = list(dict.fromkeys(qos for row in charged for qos in row.qos))
+    if spec.qos and allowed and spec.qos not in allowed:
+        yield LaunchFault(
+            f"--qos {spec.qos}: your account does not have it{near(spec.qos, allowed)}",
+            f"QOS: {', '.join(allowed)}",
+        )

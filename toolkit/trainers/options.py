@@ -1,0 +1,28 @@
+"""Check the options of a trainer without training: ``python -m toolkit.trainers.options NAME OPTIONS``.
+
+It prints the strategy that the options choose. It exits with status 2 and a line on standard error if they
+are wrong. Neither TensorFlow nor the data are needed.
+"""
+
+import importlib
+import sys
+from typing import NoReturn
+
+from toolkit.trainers.command import parse
+from toolkit.trainers.learning.refusals import refused
+
+
+def main(words: list[str]) -> NoReturn:
+    """Check the options in ``words`` behind the name of the trainer's module."""
+    module, *given = words
+    trainer, options = parse(importlib.import_module(f"toolkit.trainers.{module}").TRAINER, given)
+    default = trainer.learning.of_batch(options.batch_size or trainer.batch_size)
+    if wrong := refused(options.learning, options.strategy, default):
+        print(f"{trainer.name}: error: {wrong}", file=sys.stderr)
+        sys.exit(2)
+    print(options.strategy)
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
