@@ -1,9 +1,9 @@
 #!/bin/sh
-# Gives podman a store on this node, and loads an image into it: sh toolkit-podman.sh ARCHIVE NAME.
-# A job script sources it without words, so that its ranks use the same store.
+# Create a podman store on this node, and load an image into it: sh toolkit-podman.sh ARCHIVE NAME.
+# A job script sources this file without arguments, so that its ranks use the same store.
 #
-# The usual store is below the home folder, which the nodes of a cluster share; podman wants a disk of the node. Without
-# a login session there is no XDG_RUNTIME_DIR either.
+# The default store is in the home folder, which nodes share. podman needs a local disk. Without
+# a login session XDG_RUNTIME_DIR is also missing.
 store=/tmp/toolkit-podman-$(id -u)
 export XDG_RUNTIME_DIR="$store/run" CONTAINERS_STORAGE_CONF="$store/storage.conf" PODMAN_IGNORE_CGROUPSV1_WARNING=1
 if [ "$#" -eq 2 ]; then
@@ -12,7 +12,7 @@ if [ "$#" -eq 2 ]; then
         echo "job: $store on $(hostname) belongs to another user" >&2
         exit 1
     fi
-    # settle [WORDS...]: write what podman reads of its store, and try it.
+    # settle [WORDS...]: write the configuration of the podman store, and test it.
     settle() {
         {
             printf '[storage]\ndriver = "overlay"\nrunroot = "%s/run/containers"\n' "$store"
@@ -21,7 +21,7 @@ if [ "$#" -eq 2 ]; then
         } > "$CONTAINERS_STORAGE_CONF.$$" && mv "$CONTAINERS_STORAGE_CONF.$$" "$CONTAINERS_STORAGE_CONF"
         podman --cgroup-manager=cgroupfs info > /dev/null 2>&1
     }
-    # Where the kernel does not stack file systems for a user, fuse-overlayfs does.
+    # If the kernel has no overlay file system for users, use fuse-overlayfs.
     [ -e "$CONTAINERS_STORAGE_CONF" ] || settle || settle "$(command -v fuse-overlayfs)" ||
         rm -f "$CONTAINERS_STORAGE_CONF"
     loaded=$(podman --cgroup-manager=cgroupfs load --quiet --input "$1") || exit

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Lets an mpirun inside a container have ranks on other nodes: bash toolkit-mpirun.sh CONTAINER... -- MPIRUN...
+# Run mpirun in a container with ranks on other nodes: bash toolkit-mpirun.sh CONTAINER... -- MPIRUN...
 #
-# Inside there is neither srun nor a way into containers elsewhere. In place of ssh mpirun calls toolkit-agent with
-# a node and a command; that leaves both in a file, and out here the command is started on that node, by srun, in a
-# container like the one of mpirun.
+# The container has no srun, so mpirun cannot start containers on other nodes. Instead of ssh it calls toolkit-agent with
+# a node and a command. The agent writes both to a file. This script reads the file, and srun starts the command on the node, in a
+# container with the same options.
 set -u
 
 container=()
@@ -17,8 +17,8 @@ folder=${BASH_SOURCE[0]%/*}/daemons
 rm -rf -- "$folder" && mkdir -- "$folder" || exit 1
 cat > "$folder/toolkit-agent" << "END" && chmod 755 "$folder/toolkit-agent" || exit 1
 #!/bin/sh
-# Stands for ssh inside the container: toolkit-agent NODE COMMAND...
-# Mpirun and its daemons, which look for it on PATH, are started by toolkit-agent --start WORDS...
+# Replaces ssh in the container: toolkit-agent NODE COMMAND...
+# toolkit-agent --start WORDS... starts mpirun and its daemons with the agent on PATH.
 if [ "${1:-}" = --start ]; then
     shift
     PATH=${0%/*}:$PATH
@@ -37,7 +37,7 @@ shift
 printf "%s\000%s\000" "$node" "$*" > "$folder/$$.part" && mv "$folder/$$.part" "$folder/$$.asked"
 END
 
-# daemon NODE COMMAND: on all cores of the node, as ranks will be started by it. Beside it the job has other steps.
+# daemon NODE COMMAND: it gets all cores of the node for its ranks, and overlaps with other steps of the job.
 daemon() {
     local node=$1 command=$2 status
     env -u SRUN_CPUS_PER_TASK -u SLURM_CPUS_PER_TASK SLURM_OVERLAP=1 \
@@ -45,17 +45,17 @@ daemon() {
         "${container[@]}" sh "$folder/toolkit-agent" --start sh -c "$command" < /dev/null
     status=$?
     [ "$status" -ne 0 ] || return 0
-    # Mpirun sees that a daemon is gone, and ends. One that never came up it would wait for without an end.
+    # mpirun exits after a daemon exits. It would wait without end for a daemon that never started.
     for _ in {1..25}; do
         [ ! -e "$folder/ended" ] || return 0
         sleep 0.2
     done
-    echo "job: the daemon of mpirun on $node ended with status $status; mpirun is ended" >&2
+    echo "job: the daemon of mpirun on $node exited with status $status; stopping mpirun" >&2
     echo "$status" > "$folder/lost"
     kill "$mpirun" 2> /dev/null
 }
 
-# Asked twice, mpirun leaves its ranks behind.
+# An mpirun that gets two signals does not stop its ranks.
 signals=0
 # shellcheck disable=SC2317
 end() {
@@ -84,11 +84,11 @@ until [ -n "$status" ]; do
     heard=$signals
     wait "$mpirun"
     status=$?
-    # A signal ends the waiting and not mpirun.
+    # A signal ends `wait`, but mpirun runs on.
     [ "$heard" -eq "$signals" ] || status=
 done
 : > "$folder/ended"
-# Daemons end by themselves when mpirun has; one that does not is ended with the job.
+# Daemons exit after mpirun exits. Slurm ends the others with the job.
 for _ in {1..50}; do
     [ -n "$(jobs -pr)" ] || break
     sleep 0.2

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Check the world of the MPI that the job's program loads. Every rank runs this inside the image before the program:
+# Check the world size of the MPI library that the program loads. Every rank runs this in the image before the program:
 #
 #     sh toolkit-preflight.sh [--library FILE] [--python FILE] [--mpi4py yes] [--speaks pmi1,pmix] [--path DIRS] --tasks N
 #
-# A Python of the image starts the MPI and asks for the size of its world. Without a Python, the variables of the launcher
-# say whether it serves an interface that the MPI speaks. Exit status 1 means that the ranks do not form one world.
+# Python in the image initializes MPI and reads the world size. Without Python, the script checks whether the variables of
+# the launcher offer an interface that the MPI library supports. Exit status 1: the ranks do not form one world.
 library='' python='' mpi4py='' speaks='' path='' tasks=1
 while [ $# -gt 1 ]; do
     case $1 in
@@ -20,12 +20,12 @@ done
 [ -z "$path" ] || { LD_LIBRARY_PATH=$path && export LD_LIBRARY_PATH; }
 rank=${PMIX_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}
 
-# say TEXT: once a job, with the number that the launcher gave to the rank.
+# say TEXT: print TEXT once for each job, by the rank that the launcher calls 0.
 say() {
     [ "$rank" != 0 ] || echo "preflight: $*" >&2
 }
 
-# fail: a launcher ends all ranks with the first, so rank 0 goes first.
+# fail: rank 0 exits first, because the launcher ends all ranks after the first exit.
 fail() {
     [ "$rank" = 0 ] || sleep 2
     exit 1
@@ -110,7 +110,7 @@ if rank == "0":
 sys.exit(1)
 END
 status=$?
-# Python could not load the library, as a program that was linked with it may do: ask the variables.
+# Python could not load the library, although the program may load it. Check the variables.
 if [ "$status" -eq 64 ]; then by_variables; fi
 if [ "$status" -eq 1 ]; then fail; fi
 exit "$status"

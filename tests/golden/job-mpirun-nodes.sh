@@ -12,28 +12,28 @@
 #SBATCH --open-mode=append
 
 set -u
-# Where a job is submitted with --export=NONE its steps get nothing of this shell, PATH neither (srun(1), --export).
+# After sbatch --export=NONE, srun would pass no variable of this shell to its steps, not even PATH (srun(1), --export).
 unset SLURM_EXPORT_ENV
 
-# Everything that the job writes goes here.
+# toolkit writes the files of this job to this folder.
 job_dir=/work/ada/toolkit/runs/mnist-1
 mkdir -p -- "$job_dir" || exit 1
 cd -- "$job_dir" || exit 1
 
-# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
-# again, after the failure of a node, has not ended yet.
+# Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
+# again after a node failure: remove what the first start wrote.
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
-    # A signal ends this shell while a command runs in front (those behind have an & in the list), and leaves
-    # it the status of the one before. A trap for the signal would tell more, and would wait for the command.
+    # A signal that ends this shell during a foreground command leaves the status of the command before. `jobs -r` lists
+    # such a command without an &. A trap for the signal would run only after the command.
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
     rm -f .secret
     echo "$status" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
 
-# The secret of ranks that speak TCP: a connection without it is refused.
+# Ranks that communicate over TCP share this secret: they refuse a connection without it.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
@@ -44,14 +44,14 @@ command -v singularity > /dev/null || {
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode mpirun-container"
 
-# What starts the daemons of mpirun on the other nodes, as it is in the container and srun is not.
+# This agent starts mpirun's daemons on the other nodes: mpirun runs in the container, where srun is missing.
 # shellcheck disable=SC2016
 printf '%s' '#!/bin/bash
-# Lets an mpirun inside a container have ranks on other nodes: bash toolkit-mpirun.sh CONTAINER... -- MPIRUN...
+# Run mpirun in a container with ranks on other nodes: bash toolkit-mpirun.sh CONTAINER... -- MPIRUN...
 #
-# Inside there is neither srun nor a way into containers elsewhere. In place of ssh mpirun calls toolkit-agent with
-# a node and a command; that leaves both in a file, and out here the command is started on that node, by srun, in a
-# container like the one of mpirun.
+# The container has no srun, so mpirun cannot start containers on other nodes. Instead of ssh it calls toolkit-agent with
+# a node and a command. The agent writes both to a file. This script reads the file, and srun starts the command on the node, in a
+# container with the same options.
 set -u
 
 container=()
@@ -65,8 +65,8 @@ folder=${BASH_SOURCE[0]%/*}/daemons
 rm -rf -- "$folder" && mkdir -- "$folder" || exit 1
 cat > "$folder/toolkit-agent" << "END" && chmod 755 "$folder/toolkit-agent" || exit 1
 #!/bin/sh
-# Stands for ssh inside the container: toolkit-agent NODE COMMAND...
-# Mpirun and its daemons, which look for it on PATH, are started by toolkit-agent --start WORDS...
+# Replaces ssh in the container: toolkit-agent NODE COMMAND...
+# toolkit-agent --start WORDS... starts mpirun and its daemons with the agent on PATH.
 if [ "${1:-}" = --start ]; then
     shift
     PATH=${0%/*}:$PATH
@@ -85,7 +85,7 @@ shift
 printf "%s\000%s\000" "$node" "$*" > "$folder/$$.part" && mv "$folder/$$.part" "$folder/$$.asked"
 END
 
-# daemon NODE COMMAND: on all cores of the node, as ranks will be started by it. Beside it the job has other steps.
+# daemon NODE COMMAND: it gets all cores of the node for its ranks, and overlaps with other steps of the job.
 daemon() {
     local node=$1 command=$2 status
     env -u SRUN_CPUS_PER_TASK -u SLURM_CPUS_PER_TASK SLURM_OVERLAP=1 \
@@ -93,17 +93,17 @@ daemon() {
         "${container[@]}" sh "$folder/toolkit-agent" --start sh -c "$command" < /dev/null
     status=$?
     [ "$status" -ne 0 ] || return 0
-    # Mpirun sees that a daemon is gone, and ends. One that never came up it would wait for without an end.
+    # mpirun exits after a daemon exits. It would wait without end for a daemon that never started.
     for _ in {1..25}; do
         [ ! -e "$folder/ended" ] || return 0
         sleep 0.2
     done
-    echo "job: the daemon of mpirun on $node ended with status $status; mpirun is ended" >&2
+    echo "job: the daemon of mpirun on $node exited with status $status; stopping mpirun" >&2
     echo "$status" > "$folder/lost"
     kill "$mpirun" 2> /dev/null
 }
 
-# Asked twice, mpirun leaves its ranks behind.
+# An mpirun that gets two signals does not stop its ranks.
 signals=0
 # shellcheck disable=SC2317
 end() {
@@ -132,11 +132,11 @@ until [ -n "$status" ]; do
     heard=$signals
     wait "$mpirun"
     status=$?
-    # A signal ends the waiting and not mpirun.
+    # A signal ends `wait`, but mpirun runs on.
     [ "$heard" -eq "$signals" ] || status=
 done
 : > "$folder/ended"
-# Daemons end by themselves when mpirun has; one that does not is ended with the job.
+# Daemons exit after mpirun exits. Slurm ends the others with the job.
 for _ in {1..50}; do
     [ -n "$(jobs -pr)" ] || break
     sleep 0.2
@@ -146,8 +146,8 @@ rm -rf -- "$folder"
 exit "$status"
 ' > toolkit-mpirun.sh || exit 1
 
-# Is the world that MPI reports the one that was started? If not, end here and not after a night.
-# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+# Does MPI report as many ranks as were started? If not, stop before the training starts.
+# --foreground signals only the launcher, and once: an mpirun that gets two signals does not stop its ranks.
 timeout --foreground --kill-after=10 300 \
     bash /work/ada/toolkit/runs/mnist-1/toolkit-mpirun.sh \
         env -u OMPI_MCA_btl \
@@ -158,9 +158,9 @@ timeout --foreground --kill-after=10 300 \
         python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-4}"
 status=$?
 if [ "$status" -eq 124 ]; then
-    echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
+    echo "job: preflight: MPI did not start within 300 s; the job stops" >&2
 elif [ "$status" -ne 0 ]; then
-    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+    echo "job: preflight failed with status $status; the job stops before the training" >&2
 fi
 [ "$status" -eq 0 ] || exit "$status"
 

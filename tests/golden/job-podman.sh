@@ -13,28 +13,28 @@
 # shellcheck disable=SC2016
 
 set -u
-# Where a job is submitted with --export=NONE its steps get nothing of this shell, PATH neither (srun(1), --export).
+# After sbatch --export=NONE, srun would pass no variable of this shell to its steps, not even PATH (srun(1), --export).
 unset SLURM_EXPORT_ENV
 
-# Everything that the job writes goes here.
+# toolkit writes the files of this job to this folder.
 job_dir=/work/ada/toolkit/runs/mnist-1
 mkdir -p -- "$job_dir" || exit 1
 cd -- "$job_dir" || exit 1
 
-# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
-# again, after the failure of a node, has not ended yet.
+# Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
+# again after a node failure: remove what the first start wrote.
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
-    # A signal ends this shell while a command runs in front (those behind have an & in the list), and leaves
-    # it the status of the one before. A trap for the signal would tell more, and would wait for the command.
+    # A signal that ends this shell during a foreground command leaves the status of the command before. `jobs -r` lists
+    # such a command without an &. A trap for the signal would run only after the command.
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
     rm -f .secret
     echo "$status" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
 
-# The secret of ranks that speak TCP: a connection without it is refused.
+# Ranks that communicate over TCP share this secret: they refuse a connection without it.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
@@ -45,14 +45,14 @@ command -v podman > /dev/null || {
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
 
-# Each node has its own store of images. It gets this image before ranks start.
+# Each node stores its own images. Load this image on every node before the ranks start.
 # shellcheck disable=SC2016
 printf '%s' '#!/bin/sh
-# Gives podman a store on this node, and loads an image into it: sh toolkit-podman.sh ARCHIVE NAME.
-# A job script sources it without words, so that its ranks use the same store.
+# Create a podman store on this node, and load an image into it: sh toolkit-podman.sh ARCHIVE NAME.
+# A job script sources this file without arguments, so that its ranks use the same store.
 #
-# The usual store is below the home folder, which the nodes of a cluster share; podman wants a disk of the node. Without
-# a login session there is no XDG_RUNTIME_DIR either.
+# The default store is in the home folder, which nodes share. podman needs a local disk. Without
+# a login session XDG_RUNTIME_DIR is also missing.
 store=/tmp/toolkit-podman-$(id -u)
 export XDG_RUNTIME_DIR="$store/run" CONTAINERS_STORAGE_CONF="$store/storage.conf" PODMAN_IGNORE_CGROUPSV1_WARNING=1
 if [ "$#" -eq 2 ]; then
@@ -61,7 +61,7 @@ if [ "$#" -eq 2 ]; then
         echo "job: $store on $(hostname) belongs to another user" >&2
         exit 1
     fi
-    # settle [WORDS...]: write what podman reads of its store, and try it.
+    # settle [WORDS...]: write the configuration of the podman store, and test it.
     settle() {
         {
             printf '"'"'[storage]\ndriver = "overlay"\nrunroot = "%s/run/containers"\n'"'"' "$store"
@@ -70,7 +70,7 @@ if [ "$#" -eq 2 ]; then
         } > "$CONTAINERS_STORAGE_CONF.$$" && mv "$CONTAINERS_STORAGE_CONF.$$" "$CONTAINERS_STORAGE_CONF"
         podman --cgroup-manager=cgroupfs info > /dev/null 2>&1
     }
-    # Where the kernel does not stack file systems for a user, fuse-overlayfs does.
+    # If the kernel has no overlay file system for users, use fuse-overlayfs.
     [ -e "$CONTAINERS_STORAGE_CONF" ] || settle || settle "$(command -v fuse-overlayfs)" ||
         rm -f "$CONTAINERS_STORAGE_CONF"
     loaded=$(podman --cgroup-manager=cgroupfs load --quiet --input "$1") || exit
@@ -85,8 +85,8 @@ sh ./toolkit-podman.sh /work/ada/toolkit/images/my-0123456789ab.tar localhost/to
     exit 1
 }
 
-# Is the world that MPI reports the one that was started? If not, end here and not after a night.
-# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+# Does MPI report as many ranks as were started? If not, stop before the training starts.
+# --foreground signals only the launcher, and once: an mpirun that gets two signals does not stop its ranks.
 timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
         sh \
@@ -100,9 +100,9 @@ timeout --foreground --kill-after=10 300 \
         python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
 status=$?
 if [ "$status" -eq 124 ]; then
-    echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
+    echo "job: preflight: MPI did not start within 300 s; the job stops" >&2
 elif [ "$status" -ne 0 ]; then
-    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+    echo "job: preflight failed with status $status; the job stops before the training" >&2
 fi
 [ "$status" -eq 0 ] || exit "$status"
 

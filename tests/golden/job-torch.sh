@@ -12,28 +12,28 @@
 #SBATCH --open-mode=append
 
 set -u
-# Where a job is submitted with --export=NONE its steps get nothing of this shell, PATH neither (srun(1), --export).
+# After sbatch --export=NONE, srun would pass no variable of this shell to its steps, not even PATH (srun(1), --export).
 unset SLURM_EXPORT_ENV
 
-# Everything that the job writes goes here.
+# toolkit writes the files of this job to this folder.
 job_dir=/work/ada/toolkit/runs/mnist-1
 mkdir -p -- "$job_dir" || exit 1
 cd -- "$job_dir" || exit 1
 
-# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
-# again, after the failure of a node, has not ended yet.
+# Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
+# again after a node failure: remove what the first start wrote.
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
-    # A signal ends this shell while a command runs in front (those behind have an & in the list), and leaves
-    # it the status of the one before. A trap for the signal would tell more, and would wait for the command.
+    # A signal that ends this shell during a foreground command leaves the status of the command before. `jobs -r` lists
+    # such a command without an &. A trap for the signal would run only after the command.
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
     rm -f .secret
     echo "$status" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
 
-# The secret of ranks that speak TCP: a connection without it is refused.
+# Ranks that communicate over TCP share this secret: they refuse a connection without it.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
@@ -44,15 +44,15 @@ command -v singularity > /dev/null || {
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode torch"
 
-# How the ranks find each other: each reads this file in the container, and becomes the command. The nodes are looked up
-# here, as an image has no command of the scheduler. The port is free on this node, the first of the job, and differs
-# from job to job.
+# Each rank reads this file in the container, then executes the command. The file says where rank 0 is. This script looks up
+# the node names, because the image lacks the commands of the scheduler. The port is free on the first node, and
+# differs between jobs.
 find_peers() {
     local nodes first count job port
     nodes=$(scontrol show hostnames "$SLURM_JOB_NODELIST") job=$SLURM_JOB_ID
     [ -n "$nodes" ] || return
     count=$(wc -l <<< "$nodes") first=${nodes%%$'\n'*} nodes=${nodes//$'\n'/ }
-    # Slurm knows where a node is whose name does not resolve.
+    # Slurm knows the address of a node whose name does not resolve.
     getent hosts "$first" > /dev/null || first=$(scontrol --oneliner show node "$first" | sed -n 's/.* NodeAddr=\([^ ]*\) .*/\1/p')
     port=$((16384 + job * 16 % 16000))
     while grep -qE "^ *[0-9]+: [0-9A-F]+:($(printf '%04X|' $(seq "$port" $((port + 0))))none) " \
@@ -74,7 +74,7 @@ END
     } > toolkit-ranks.sh || return
 }
 find_peers || {
-    echo "job: the nodes of the job could not be looked up" >&2
+    echo "job: the addresses of the job's nodes could not be resolved" >&2
     exit 1
 }
 

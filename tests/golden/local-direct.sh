@@ -6,7 +6,7 @@
 set -u
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
 
-# How the job ended is left in a file, as a job of Slurm leaves it.
+# Write the exit status to a file, as the script for Slurm does.
 rm -f exit-code stop-asked
 leave_status() {
     echo "$?" > exit-code.part && mv exit-code.part exit-code
@@ -17,7 +17,7 @@ trap leave_status EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# Who runs it, for `toolkit jobs cancel`: when it began tells this process from a later one of its number.
+# For `toolkit jobs cancel`: the process id, and its start time in case Linux reuses the id.
 if read -r stat < "/proc/$$/stat" && read -r boot < /proc/sys/kernel/random/boot_id; then
     read -ra fields <<< "${stat##*) }"
     echo "$$ ${fields[19]} $boot" > process
@@ -28,15 +28,15 @@ command -v singularity > /dev/null || {
     exit 127
 }
 
-# The ranks are none of an allocation or a step that this shell may be in.
+# Remove the variables of a Slurm allocation or step that this shell may belong to.
 unset "${!SLURM_@}" "${!PMIX_@}" "${!PMI_@}"
 export TOOLKIT_JOB_DIR="$PWD"
 
-# The secret of ranks that speak TCP: a connection without it is refused.
+# Ranks that communicate over TCP share this secret: they refuse a connection without it.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
-# Variables of the ranks are in a file that only you can read: an argument of a program is visible to all users.
+# These variables are in a file that only you can read, because all users can see the arguments of a program.
 (umask 077 && cat > variables.sh) << 'END' || exit 1
 export TF_NUM_INTRAOP_THREADS=2
 exec "$@"
@@ -44,7 +44,7 @@ END
 
 echo "job: $$, 1 rank on $(hostname), mode srun-none"
 
-# start WORDS: inside the image.
+# start WORDS: run WORDS in the image.
 start() {
     singularity exec --pwd '/work/a b' --bind /work/ada/toolkit/runs/mnist-1 \
         /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \

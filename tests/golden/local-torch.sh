@@ -6,7 +6,7 @@
 set -u
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
 
-# How the job ended is left in a file, as a job of Slurm leaves it.
+# Write the exit status to a file, as the script for Slurm does.
 rm -f exit-code stop-asked
 leave_status() {
     echo "$?" > exit-code.part && mv exit-code.part exit-code
@@ -17,7 +17,7 @@ trap leave_status EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# Who runs it, for `toolkit jobs cancel`: when it began tells this process from a later one of its number.
+# For `toolkit jobs cancel`: the process id, and its start time in case Linux reuses the id.
 if read -r stat < "/proc/$$/stat" && read -r boot < /proc/sys/kernel/random/boot_id; then
     read -ra fields <<< "${stat##*) }"
     echo "$$ ${fields[19]} $boot" > process
@@ -28,19 +28,19 @@ command -v singularity > /dev/null || {
     exit 127
 }
 
-# The ranks are none of an allocation or a step that this shell may be in.
+# Remove the variables of a Slurm allocation or step that this shell may belong to.
 unset "${!SLURM_@}" "${!PMIX_@}" "${!PMI_@}"
 export TOOLKIT_JOB_DIR="$PWD"
 
-# The secret of ranks that speak TCP: a connection without it is refused.
+# Ranks that communicate over TCP share this secret: they refuse a connection without it.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
 echo "job: $$, 2 ranks on $(hostname), mode torch"
 
-# How the ranks find each other: each reads this file in the container, and becomes the command. The nodes are looked up
-# here, as an image has no command of the scheduler. The port is free on this node, the first of the job, and differs
-# from job to job.
+# Each rank reads this file in the container, then executes the command. The file says where rank 0 is. This script looks up
+# the node names, because the image lacks the commands of the scheduler. The port is free on the first node, and
+# differs between jobs.
 find_peers() {
     local nodes first count job port
     nodes=$(printf localhost) job=$$
@@ -66,12 +66,12 @@ END
     } > toolkit-ranks.sh || return
 }
 find_peers || {
-    echo "job: the nodes of the job could not be looked up" >&2
+    echo "job: the addresses of the job's nodes could not be resolved" >&2
     exit 1
 }
 
-# start WORDS: once a rank, each of which is told its place by the variables that a step of Slurm has.
-# Where one fails the others would wait for it for ever: they are ended.
+# start WORDS: run WORDS once for each rank, with the variables that a Slurm step sets.
+# If one rank fails, stop the others: they would wait for it without end.
 steps=0
 start() {
     local rank status=0 pids=()

@@ -286,7 +286,7 @@ def test_an_elastic_job_goes_on_without_a_node_and_takes_it_in_again(cluster, la
     before = len(run.lines("epoch"))
     until(lambda: run.lines("resumed"), 180, run.said)
     goes_on_from(run, before)
-    assert "job: of node[1-2], node1 is left; ranks start there, 1 in all" in run.file("output.log")
+    assert "job: node1 of node[1-2] remains; 1 ranks start there" in run.file("output.log")
     # As at the time limit: it stops with a checkpoint, and the next run takes all nodes that there are.
     as_root(cluster, "scancel", "--signal=USR1", "--batch", run.record["id"])
     virtual.up(cluster.name)

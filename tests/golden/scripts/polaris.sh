@@ -17,29 +17,29 @@
 
 set -u
 
-# Everything that the job writes goes here.
+# toolkit writes the files of this job to this folder.
 job_dir="${HOME:?}"/toolkit/runs/mnist-1
 mkdir -p -- "$job_dir" || exit 1
 cd -- "$job_dir" || exit 1
 
-# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
-# again, after the failure of a node, has not ended yet.
+# Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
+# again after a node failure: remove what the first start wrote.
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
-    # A signal ends this shell while a command runs in front (those behind have an & in the list), and leaves
-    # it the status of the one before. A trap for the signal would tell more, and would wait for the command.
+    # A signal that ends this shell during a foreground command leaves the status of the command before. `jobs -r` lists
+    # such a command without an &. A trap for the signal would run only after the command.
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
     rm -f .secret
     echo "$status" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
 
-# The secret of ranks that speak TCP: a connection without it is refused.
+# Ranks that communicate over TCP share this secret: they refuse a connection without it.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
-# A batch shell need not know `module`; where it is set up differs from one centre to the next.
+# A batch shell may lack the command `module`. Each centre sets it up in another file.
 set +u
 if ! command -v module > /dev/null; then
     for file in "${LMOD_PKG:-}/init/bash" "${MODULESHOME:-}/init/bash" /etc/profile.d/lmod.sh \
@@ -77,7 +77,7 @@ command -v apptainer > /dev/null || {
 
 echo "job: ${PBS_JOBID:-?}, 8 ranks on 2 nodes, mode bind"
 
-# Settings that modules or a login made for the MPI and the Python of the host mislead those in the image.
+# Unset what modules and login files set for MPI and Python of the host: the image has its own.
 foreign=()
 for name in \
     "${!OMPI_MCA_@}" \
@@ -95,8 +95,8 @@ for name in \
     if [ -n "${!name+set}" ]; then foreign+=(-u "$name"); fi
 done
 
-# Is the world that MPI reports the one that was started? If not, end here and not after a night.
-# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+# Does MPI report as many ranks as were started? If not, stop before the training starts.
+# --foreground signals only the launcher, and once: an mpirun that gets two signals does not stop its ranks.
 timeout --foreground --kill-after=10 300 \
     mpiexec -n 8 --ppn 4 --depth 16 --cpu-bind depth \
         env ${foreign[@]+"${foreign[@]}"} \
@@ -111,9 +111,9 @@ timeout --foreground --kill-after=10 300 \
             --image "${HOME:?}"/toolkit/images/tf2.15-cpu.sif --tasks "${SLURM_NTASKS:-8}"
 status=$?
 if [ "$status" -eq 124 ]; then
-    echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
+    echo "job: preflight: MPI did not start within 300 s; the job stops" >&2
 elif [ "$status" -ne 0 ]; then
-    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+    echo "job: preflight failed with status $status; the job stops before the training" >&2
 fi
 [ "$status" -eq 0 ] || exit "$status"
 

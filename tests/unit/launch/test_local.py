@@ -456,7 +456,7 @@ def test_every_value_in_the_template_is_quoted_or_checked():
         "ranks", "processes",  # numbers
         "start", "command", "preflight",  # quoted word by word
         "runtime", "secrets_file",  # constants, in comments too
-        '", once a rank" if launcher else ""',
+        '", once for each rank" if launcher else ""',
     }  # fmt: skip
     text = (Path(__file__).parents[3] / "slurm" / "local.sh.j2").read_text()
     used = [part.split("}}")[0].strip() for part in text.split("{{")[1:]]

@@ -151,7 +151,7 @@ def test_a_daemon_that_cannot_be_started_ends_mpirun_with_its_status(place):
     began = time.monotonic()
     status, said = place.run()
     assert status == 7
-    assert said == "job: the daemon of mpirun on node2 ended with status 7; mpirun is ended\n"
+    assert said == "job: the daemon of mpirun on node2 exited with status 7; stopping mpirun\n"
     assert time.monotonic() - began < 30
 
 

@@ -134,19 +134,19 @@ def test_where_that_is_forbidden_it_submits_itself(start, tmp_path):
     status, said = start(changes={"requeue": True}, FORBIDS="yes")
     assert (status, left(tmp_path)) == (75, "75")
     assert (tmp_path / "submitted").read_text() == "--parsable --dependency=afterany:77 job.sh\n"
-    assert "job 78 goes on" in said
+    assert "job 78 resumes it" in said
 
 
 def test_a_chain_submits_the_next_job_until_it_has_as_many_as_it_may(start, tmp_path):
     for count in ("1\n", "2\n"):
         status, said = start(changes={"chain": 2})
         assert status == 75
-        assert "job 78 goes on" in said
+        assert "job 78 resumes it" in said
         assert (tmp_path / "restarts").read_text() == count
         (tmp_path / "submitted").unlink()
         (tmp_path / "started").unlink()
     _, said = start(changes={"chain": 2})
-    assert "it went on 2 times, which is as often as it may" in said
+    assert "it resumed 2 times, which is the limit" in said
     assert not (tmp_path / "submitted").exists()
 
 
@@ -216,8 +216,8 @@ def test_a_command_of_ones_own_has_the_short_script():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({}, "to go on, submit the script once more"),
-        ({"chain": 2}, "job 78 goes on"),
+        ({}, "to resume, submit the script again"),
+        ({"chain": 2}, "job 78 resumes it"),
         ({"requeue": True}, ""),
     ],
 )
@@ -229,7 +229,7 @@ def test_where_a_node_is_gone_that_is_said_and_the_job_goes_on_as_it_may(start, 
         assert (tmp_path / "went-back").exists()
     else:
         assert (status, left(tmp_path)) == (9, "9")
-        assert f"not every node of n[1-2] answers any more; {says}" in said
+        assert f"a node of n[1-2] does not answer; {says}" in said
     assert (tmp_path / "submitted").exists() == bool(changes.get("chain"))
 
 
@@ -244,8 +244,8 @@ def test_an_elastic_job_goes_on_with_the_nodes_that_are_left(start, tmp_path, ho
     (tmp_path / "dies").write_text(how)
     status, said = start(changes={"elastic": True, "ranks_per_node": 3})
     assert (status, left(tmp_path)) == (75, "75")
-    assert "of n[1-2], n1 is left; ranks start there, 3 in all, and go on from the last checkpoint" in said
-    assert ("waiting for Slurm to take the dead one out" in said) == (how == "gone")
+    assert "n1 of n[1-2] remains; 3 ranks start there and resume from the last checkpoint" in said
+    assert ("waiting until Slurm removes it" in said) == (how == "gone")
     first, second = (tmp_path / "started").read_text().splitlines()
     assert "--nodes=2 --ntasks=6 --ntasks-per-node=3 --nodelist=n[1-2]" in first
     assert "--nodes=1 --ntasks=3 --ntasks-per-node=3 --nodelist=n1" in second
@@ -255,7 +255,7 @@ def test_an_elastic_job_needs_its_least_nodes(start, tmp_path):
     (tmp_path / "dies").write_text("noticed")
     status, said = start(times=0, changes={"elastic": True, "min_nodes": 2, "chain": 1})
     assert status == 9
-    assert "of n[1-2] only n1 is left, and 2 nodes are needed; job 78 goes on" in said
+    assert "n1 of n[1-2] remains, but the job needs 2 nodes; job 78 resumes it" in said
     assert len((tmp_path / "started").read_text().splitlines()) == 1
 
 
