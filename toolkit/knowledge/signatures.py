@@ -1,4 +1,4 @@
-"""What lines of job output mean: ``signatures.toml``, ``classes.toml`` and ``faultlines.toml``."""
+"""What lines of job output mean: signatures, classes of faults with their lines, and error codes."""
 
 import re
 from functools import cache
@@ -19,6 +19,7 @@ class LogSignature(Row, frozen=True, kw_only=True):
     ``finding`` is the id of the rule that foresees it, or empty text where none does. ``general``
     marks what says that something failed and not why; it is left out where a cause is found. ``alive``: it
     tells nothing once Slurm has begun to end the step, as ranks then lose the file system under them.
+    ``retry`` wins over the class of the line.
     """
 
     id: str
@@ -34,6 +35,7 @@ class LogSignature(Row, frozen=True, kw_only=True):
     finding: str = ""
     general: bool = False
     alive: bool = False
+    retry: Retry | None = None
 
 
 class SignatureKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -67,9 +69,13 @@ class FaultRow(Row, frozen=True, kw_only=True):
 
 
 class FaultLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Patterns of lines of a class; ``strength`` goes from 2 (words of failure) to 5 (names the fault)."""
+    """Patterns of lines of a class; ``strength`` goes from 2 (words of failure) to 5 (names the fault).
 
-    patterns: tuple[str, ...]
+    A row with ``codes`` has families of ``numbers.toml`` instead; the code in a line decides its class.
+    """
+
+    patterns: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
     class_: str = msgspec.field(name="class", default="")
     strength: int = 5
     role: Role = "cause"
@@ -112,6 +118,43 @@ def stems() -> tuple[str, ...]:
 @cache
 def _lines() -> LineKnowledge:
     return read("faultlines", LineKnowledge)
+
+
+class FaultCode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A number or name with which a system reports a fault; ``means`` is a sentence for the reader.
+
+    ``class_`` is empty if the code alone does not decide the class. ``telling``: the text names the code.
+    """
+
+    number: int | None = None
+    names: tuple[str, ...] = ()
+    text: str = ""
+    means: str = ""
+    class_: str = msgspec.field(name="class", default="")
+    retry: Retry | None = None
+    telling: bool = False
+    role: str = "cause"
+
+
+class CodeFamily(Row, frozen=True, kw_only=True):
+    """Codes of one system; each pattern has a group ``number``, ``name``, ``text`` or ``shell`` (128 + N)."""
+
+    id: str
+    title: str
+    patterns: tuple[str, ...]
+    code: tuple[FaultCode, ...]
+
+
+class NumberKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``numbers.toml``."""
+
+    family: tuple[CodeFamily, ...]
+
+
+@cache
+def families() -> dict[str, CodeFamily]:
+    """Return the families of codes by id."""
+    return {family.id: family for family in read("numbers", NumberKnowledge).family}
 
 
 @cache

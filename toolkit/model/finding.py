@@ -45,7 +45,7 @@ class RootLine(msgspec.Struct, frozen=True, kw_only=True):
     """The line with which a failure began.
 
     ``rank`` and ``node`` are empty if the output does not name them. ``frame`` is the last frame of the
-    user's own code in a Python traceback.
+    user's own code in a Python traceback. ``waited``: the rank waited for others until a time limit.
     """
 
     number: int
@@ -53,6 +53,18 @@ class RootLine(msgspec.Struct, frozen=True, kw_only=True):
     rank: str = ""
     node: str = ""
     frame: str = ""
+    waited: bool = False
+
+
+class ErrorCode(msgspec.Struct, frozen=True, kw_only=True):
+    """A number or name in the root line, and what it means."""
+
+    family: str
+    number: int | None = None
+    name: str = ""
+    text: str = ""
+    means: str = ""
+    source: str = ""
 
 
 class FaultClass(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,8 +85,9 @@ class KnownFault(Finding, frozen=True, kw_only=True):
 class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """What job output means, as ``toolkit explain --json`` prints it.
 
-    ``root`` and ``fault`` are set for every output that ends in failure. ``findings`` are known messages,
-    causes before consequences. ``ended`` are lines with which launchers report ended ranks,
+    ``root`` and ``fault`` are set for every output that ends in failure. ``codes`` are error numbers in the
+    root line, or in the lines that report the end of ranks. ``findings`` are known messages, causes before
+    consequences. ``ended`` are lines with which launchers report ended ranks,
     ``consequences`` lines of ranks that lost another one. ``retry`` says who can end the fault; it is empty
     without a failure. ``unread`` are the numbers of the first and the last line between which not all was
     read.
@@ -83,6 +96,7 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
     schema: str = "toolkit.explain/2"
     root: RootLine | None = None
     fault: FaultClass | None = None
+    codes: tuple[ErrorCode, ...] = ()
     retry: Retry | Literal[""] = ""
     findings: tuple[KnownFault, ...] = ()
     ended: tuple[str, ...] = ()

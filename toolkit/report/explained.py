@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from toolkit.model.finding import ADVICE, KnownFault, OutputExplanation, RootLine
+from toolkit.model.finding import ADVICE, ErrorCode, KnownFault, OutputExplanation, RootLine
 from toolkit.report.doctor.findings import findings
 from toolkit.report.lines import Style, unstyled, wrapped
 
@@ -22,6 +22,8 @@ def explained(found: OutputExplanation, style: Style = unstyled, width: int = 10
         yield from wrapped(first, 0, width)
     yield style("Root line", "bold")
     yield from root_lines(root, width)
+    for code in found.codes:
+        yield from wrapped(code_words(code), 4, width, hang=2)
     yield ""
     causes = [known for known in found.findings if known.role == "cause" and known.severity != "info"]
     if causes:
@@ -47,7 +49,23 @@ def root_lines(root: RootLine, width: int) -> Iterator[str]:
 def first_failed(root: RootLine) -> str:
     """Return which rank failed first, as a sentence; empty text if the output does not name it."""
     node = f" on {root.node}" if root.node else ""
+    if root.waited:
+        who = f"Rank {root.rank}{node}" if root.rank else "A rank"
+        return (
+            f"{who} waited for other ranks until a time limit. Look for the rank that stopped or never came."
+        )
     return f"Rank {root.rank}{node} failed first." if root.rank else ""
+
+
+def code_words(code: ErrorCode) -> str:
+    """Return a code of the root line and its meaning: ``errno 28 (ENOSPC): The file system has …``."""
+    name = code.name or code.text
+    words = [
+        code.family,
+        *([str(code.number)] if code.number is not None else []),
+        f"({name})" if name else "",
+    ]
+    return f"{' '.join(word for word in words if word)}: {code.means}"
 
 
 def steps(fix: str) -> list[str]:
@@ -92,7 +110,8 @@ def _others(found: OutputExplanation, causes: list[KnownFault], style: Style, wi
         yield from wrapped(
             f"May matter: {known.title} ({known.id}); {short(known.evidence[0])}", 2, width, hang=2
         )
-    for line in found.consequences[:1]:
+    said = {line for known in possible[:_MOST_POSSIBLE] for line in known.evidence}
+    for line in [line for line in found.consequences if line not in said][:1]:
         text = f"Consequence: {short(line)}"
         yield from (style(part, "dim") for part in wrapped(text, 2, width, hang=2))
     for line in found.ended[:1]:

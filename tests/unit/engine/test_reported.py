@@ -247,7 +247,7 @@ W op_kernel.cc:1830] OP_REQUIRES failed at conv_ops.cc:1068 : UNIMPLEMENTED: DNN
     # ray-project/ray 25866
     (
         "  what():  [/tmp/horovod/common/gloo/http_store.cc:57] Wait timeout after 30 seconds for key(s): 0.",
-        ["horovod-gloo"],
+        ["gloo-peer-lost"],
     ),
     # rikdz/GraphWriter 6, google/deepvariant 640
     ("The NVIDIA driver on your system is too old (found version 6050).", ["gpu-driver-too-old"]),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.logsearch import View
 from toolkit.knowledge.signatures import FaultLine, Role, fault_lines, stems
@@ -25,7 +26,7 @@ _BEFORE = re.compile(
     r"(?:\([^()]{0,60}pid=\d+[^()]{0,40}\) )?"
     r"(?:(?:ERROR|WARNING|INFO) )?"
     r"(?:\[?(?:\d{4}-)?\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\]\s]{0,12}\]?(?: TP\d+\]| \S{1,20}\])?[ :,-]{0,3})?"
-    r"(?:\[[\w./]{1,60}\.py:\d+\] )?"
+    r"(?:\[[\w./]{1,60}\.py:\d+\] )?(?: *what\(\): +)?"
 )
 """What comes before the words of a program: label of the rank, process, level, time, file of the logger."""
 
@@ -95,5 +96,17 @@ def _suspicious(view: View) -> Iterator[int]:
 @lru_cache(maxsize=8192)
 def classify(text: str) -> FaultLine | None:
     """Return the row that a line belongs to; ``None`` for a harmless line and for one that no row finds."""
-    row = next((row for row in fault_lines() if row.finds(text)), None)
+    row = next((found for row in fault_lines() if (found := _found(row, text))), None)
     return None if row is None or row.role == "harmless" else row
+
+
+def _found(row: FaultLine, text: str) -> FaultLine | None:
+    """Return the row, or what the error code in a line says, if the row finds the line."""
+    if not row.codes:
+        return row if row.finds(text) else None
+    code = deciding_code(text, row.codes)
+    if code is None:
+        return None
+    role: Role = "consequence" if code.role == "consequence" else "cause"
+    strength = min(row.strength, 3) if role == "consequence" else row.strength
+    return FaultLine(class_=code.class_, strength=strength, role=role, retry=code.retry)

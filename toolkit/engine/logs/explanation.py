@@ -3,11 +3,20 @@
 from collections.abc import Iterable, Iterator
 
 from toolkit.engine.logs.clues import Clue, bare, classify, clues
+from toolkit.engine.logs.codes import error_codes
 from toolkit.engine.logs.explain import Recognised, SignatureMatch, recognise
 from toolkit.engine.logs.joblines import Output
-from toolkit.engine.logs.root import RootClue, find_root
+from toolkit.engine.logs.root import RootClue, find_root, waited
 from toolkit.knowledge.signatures import classes
-from toolkit.model.finding import FaultClass, Finding, KnownFault, KnownRole, OutputExplanation, RootLine
+from toolkit.model.finding import (
+    FaultClass,
+    Finding,
+    KnownFault,
+    KnownRole,
+    OutputExplanation,
+    Retry,
+    RootLine,
+)
 
 _SECONDS = 3.0
 """Longest time in which toolkit reads lines that no signature knows."""
@@ -33,14 +42,22 @@ def explain_output(output: Output) -> OutputExplanation:
             rank=root.rank,
             node=root.node,
             frame=root.frame,
+            waited=waited(root.clue),
         ),
         fault=FaultClass(id=row.id, title=row.title, means=row.means, fix=row.fix),
-        retry=root.clue.retry or row.retry,
+        codes=error_codes((line.text,)) or error_codes(root.ended),
+        retry=_retry_of_cause(recognised, known) or root.clue.retry or row.retry,
         findings=known,
         ended=root.ended,
         consequences=tuple(line.cited for line in root.consequences),
         unread=recognised.unread,
     )
+
+
+def _retry_of_cause(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
+    """Return who can end the fault, if the signature of its cause says so."""
+    said = {match.finding().id: match.signature.retry for match in recognised.matches}
+    return next((said.get(cause.id) for cause in causes(known) if cause.severity == "error"), None)
 
 
 def _all_clues(output: Output, recognised: Recognised) -> list[Clue]:
@@ -98,6 +115,9 @@ def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None)
         return "consequence"
     if root is None or _touches(match, root):
         return "cause"
+    row = classify(bare(match.lines[0].text))
+    if row is not None and row.role == "consequence":
+        return "consequence"
     same = _class_of(match) == root.clue.class_
     near = abs(match.lines[0].number - root.clue.line.number) <= _NEAR
     if same and near:

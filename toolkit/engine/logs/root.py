@@ -20,6 +20,20 @@ _TASK = re.compile(
 )
 _NAMES_STATUS = re.compile(r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK")
 _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt")
+_ABORTED = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
+"""A rank that ended by SIGABRT found a fault itself."""
+
+_INTRODUCES = re.compile(
+    r"(?i)exception (?:when|while|in|during|from|occurred|raised)"
+    r"|(?:failed to|error) (?:start|run|call|load)\w*[^:]*$|:$"
+)
+"""What a logger writes before a traceback."""
+
+_TIMED_OUT = re.compile(
+    r"(?i)timed? ?out waiting|wait timeout|barrier timed out|store based barrier|collective operation timeout"
+    r"|watchdog got stuck|timed out names?|GetKeyValue\(\) timed out|has been waiting for|clients joined"
+)
+
 _PROGRESS = re.compile(
     r"^(?:step|epoch|iter)|(?<!\d)\d{1,9}/\d{1,9} \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
 )
@@ -43,6 +57,8 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     heads = [clue.position for clue in clues if HEAD in clue.line.text]
     raised = tracebacks(output, heads)
     inside = {number for one in raised for number in one.numbers}
+    before = {output.line(position).number - 1 for position in heads}
+    inside |= {c.line.number for c in clues if c.line.number in before and _INTRODUCES.search(c.line.text)}
     told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
     made = [(clue, one.frame) for one in raised if (clue := _of_raised(one))]
     causes = sorted(
@@ -59,18 +75,18 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         return None
     clue, frame = chosen
     rank, node = _who(clue, endings)
-    after = [other.line for other in others if other.position != clue.position]
-    return RootClue(clue, rank, node, frame, _ended(endings), tuple(after[:5]))
+    lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
+    after = tuple(one.line for one in lost[:5])
+    return RootClue(clue, rank, node, frame, _ended([e for e in endings if e.line != clue.line]), after)
 
 
 def _of_raised(one: Raised) -> Clue | None:
     """Return the exception of a traceback as a clue; of a class that its message names, or its type."""
     row = classify(bare(one.exception.text))
-    if row is None or row.strength < 4:
-        role = row.role if row else "cause"
-        return Clue(
-            one.position, one.exception, "python-exception", 5, role if role != "ending" else "consequence"
-        )
+    if one.wraps:
+        return Clue(one.position, one.exception, row.class_ if row else "python-exception", 3, "consequence")
+    if row is None or (row.strength < 4 and row.role == "cause"):
+        return Clue(one.position, one.exception, "python-exception", 5, "cause")
     role = "consequence" if row.role == "ending" else row.role
     return Clue(one.position, one.exception, row.class_, 5, role, row.retry)
 
@@ -90,7 +106,7 @@ def _choose(
         if found := [p for p in near if p[0].strength >= least and p[0].line.number <= before]:
             return _of_first_rank(found, endings)
         if least == 4 and dead:
-            return dead[0], ""
+            return _first_dead(dead, others), ""
     if end is not None and (far := [pair for pair in causes if pair[0].strength >= 5]):
         return far[-1]
     near = [pair for pair in near if end is None or pair[0].line.number <= end]
@@ -107,6 +123,13 @@ def _choose(
     return ((named or endings)[0], "") if endings else None
 
 
+def _first_dead(dead: list[Clue], others: list[Clue]) -> Clue:
+    """Return the end of the first rank; of a rank that aborted itself, the line in which it says why."""
+    hit = next((clue for clue in dead if not _ABORTED.search(clue.line.text)), None)
+    said = [clue for clue in others if clue.position < dead[0].position]
+    return hit or (said[0] if said else dead[0])
+
+
 def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[Clue, str]:
     """Return the first; of ranks that failed together, one that the launcher names as the first."""
     first = found[0]
@@ -117,6 +140,12 @@ def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[
     soon = [pair for pair in own if pair[0].line.number <= first[0].line.number + 40]
     same = [pair for pair in soon if _kind(pair[0]) != _kind(first[0])]
     return same[0] if same and first[0].strength <= same[0][0].strength and _is_wait(first[0]) else first
+
+
+def waited(clue: Clue) -> bool:
+    """Return whether a line says that a rank waited for others until a time limit."""
+    together = clue.class_ in {"rendezvous", "coordination", "nccl-or-rccl"}
+    return together and _TIMED_OUT.search(clue.line.text) is not None
 
 
 def _is_wait(clue: Clue) -> bool:

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
-from toolkit.engine.logs.clues import HEAD, bare
+from toolkit.engine.logs.clues import HEAD, bare, classify
 from toolkit.engine.logs.joblines import Line, Output
 
 _MOST_LINES = 400
@@ -20,7 +21,10 @@ _RAISED = re.compile(
 )
 """What a traceback ends with; other ranks may write between its lines."""
 
-_WRAPS = re.compile(r"^(?:\w+: )?Caught \w+ in |^\w*RemoteTraceback|^\"\"\"$|^Original Traceback")
+_WRAPS = re.compile(r"^(?:\w+: )?Caught \w+ in |^(?:\w+\.)*RemoteTraceback\b")
+_NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
+_INTRODUCED = 6
+"""Lines between an exception and the traceback of the exception that it passes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class Raised:
     frame: str
     numbers: frozenset[int]
     chained: bool
+    wraps: bool = False
 
 
 def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
@@ -47,12 +52,14 @@ def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
         before = found[-1] if found else None
         follows = before is not None and before.chained and before.exception.task == made.exception.task
         if follows and before is not None:
+            first = made if before.wraps or _reports_an_end(before.exception) else before
             found[-1] = Raised(
-                before.position,
-                before.exception,
+                first.position,
+                first.exception,
                 before.frame or made.frame,
                 before.numbers | made.numbers,
                 made.chained,
+                first.wraps,
             )
         else:
             found.append(made)
@@ -73,24 +80,51 @@ def _read(output: Output, position: int) -> Raised | None:
             continue
         if not text.strip() or _indent(text) > base or text.lstrip().startswith(("|", "^", "~")):
             continue
-        if _WRAPS.search(text.strip()):
-            return None
         if not _RAISED.match(text.strip()):
             continue
-        return Raised(place, line, _own(frames), frozenset(numbers), _is_chained(lines, line, numbers))
+        raised, after = _with_message(line, lines)
+        chained, wraps = _what_follows(after, raised, numbers)
+        wraps = wraps or _WRAPS.search(text.strip()) is not None
+        return Raised(place, raised, _own(frames), frozenset(numbers), chained, wraps)
     return None
 
 
-def _is_chained(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int]) -> bool:
-    """Return whether a line soon after the exception says that another one followed from it."""
-    for _, line in lines:
+def _with_message(line: Line, lines: Iterator[tuple[int, Line]]) -> tuple[Line, Iterator[tuple[int, Line]]]:
+    """Return an exception with its message, which may begin on the next line, and the lines after it."""
+    if not line.text.rstrip().endswith(":"):
+        return line, lines
+    read = list(islice(lines, 2))
+    words = next((text for _, more in read if (text := bare(more.text).strip())), "")
+    plain = words[:1].isalnum() and not words.startswith(_NOT_A_MESSAGE)
+    joined = Line(line.number, line.task, f"{line.text} {words}", line.tag) if plain else line
+    return joined, chain(read, lines)
+
+
+def _what_follows(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int]) -> tuple[bool, bool]:
+    """Return whether another exception followed from this one, and whether this one only passes one on.
+
+    An exception that passes one on is followed by a line such as ``-- Process 1 terminated with the following
+    error:`` and the traceback of the other one.
+    """
+    introduced = False
+    for count, (_, line) in enumerate(lines):
         text = bare(line.text).strip()
-        if line.number > end.number + 400 or text.startswith(("Traceback", "Exception ignored")):
-            return False
+        if text.startswith("Traceback"):
+            return False, introduced and count <= _INTRODUCED
+        if line.number > end.number + 400 or text.startswith("Exception ignored"):
+            return False, False
         if _CHAIN.match(text):
             numbers.add(line.number)
-            return True
-    return False
+            return True, False
+        if text:
+            introduced = text.endswith(":") or text == '"""'
+    return False, False
+
+
+def _reports_an_end(exception: Line) -> bool:
+    """Return whether an exception only says that another program failed."""
+    row = classify(bare(exception.text))
+    return row is not None and row.role == "ending"
 
 
 def _own(frames: list[re.Match[str]]) -> str:

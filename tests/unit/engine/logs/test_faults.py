@@ -1,30 +1,52 @@
-"""Faults that were injected for real: root line, class, rank and retry equal the record."""
+"""Faults that were injected for real, and logs of public reports: root line, class, rank and retry."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
 
-RECORD = Path(__file__).parents[3] / "faults" / "faults.jsonl"
-FAULTS = [json.loads(line) for line in RECORD.read_text("utf-8").splitlines()]
+RECORD = Path(__file__).parents[3] / "faults"
+MARKS = [f"step {n} loss 0.{900 - n} error 0.004{n:02d}\n" for n in range(60)]
+ENDING = """\
+srun: error: node1: task 0: Exited with exit code 1
+srun: Terminating StepId=812.0
+srun: Job step aborted: Waiting up to 32 seconds for job step to finish.
+srun: error: node2: task 1: Terminated
+"""
 
 
-def misses(faults):
+def read(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (RECORD / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+
+FAULTS = read("faults")
+REPORTS = read("reports")
+GPU = read("gpu")
+
+
+def squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def misses(faults: list[dict[str, Any]], inside: bool = False) -> dict[str, list[str]]:
     """Return the ids of faults whose root line, class, rank or retry is wrong, by what is wrong."""
-    found = {"root": [], "class": [], "rank": [], "retry": []}
+    found: dict[str, list[str]] = {"root": [], "class": [], "rank": [], "retry": []}
     for fault in faults:
-        told = explain_output(Output(fault["log"]))
-        text = " ".join(told.root.text.split()) if told.root else ""
-        if not any(" ".join(root.split()) in text for root in fault["root"]):
+        log = f"{''.join(MARKS)}{fault['log']}\n{ENDING}" if inside else fault["log"]
+        told = explain_output(Output(log))
+        text = squeezed(told.root.text) if told.root else ""
+        if not any(squeezed(root) in text for root in fault["root"]):
             found["root"].append(fault["id"])
         if told.fault is None or told.fault.id not in fault["class"]:
             found["class"].append(fault["id"])
-        if fault["rank"] and (told.root is None or told.root.rank != fault["rank"]):
+        if fault.get("rank") and (told.root is None or told.root.rank != fault["rank"]):
             found["rank"].append(fault["id"])
-        if fault["retry"] != "transient" and told.retry == "transient":
+        if "transient" not in fault["retry"] and told.retry == "transient":
             found["retry"].append(fault["id"])
     return found
 
@@ -43,5 +65,24 @@ def test_root_line_class_and_rank_are_those_of_the_record(aside, right):
     assert {name: ids for name, ids in wrong.items() if len(ids) > most} == {}
 
 
-def test_a_fault_that_repeats_is_never_called_transient():
-    assert misses(FAULTS)["retry"] == []
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "inside a job"])
+def test_root_line_and_class_are_those_of_public_reports(inside):
+    wrong = misses(REPORTS, inside)
+    assert {name: ids for name, ids in wrong.items() if len(ids) > 0.05 * len(REPORTS)} == {}
+
+
+def test_faults_of_a_gpu_have_root_line_class_and_rank():
+    assert {name: ids for name, ids in misses(GPU).items() if ids} == {}
+
+
+@every_row("faults", [FAULTS, REPORTS, GPU], ids=lambda faults: faults[0]["id"])
+def test_a_fault_that_repeats_is_never_called_transient(faults):
+    assert misses(faults)["retry"] == []
+
+
+def test_each_record_has_an_id_and_a_root_line_of_its_own_log():
+    every = [*FAULTS, *REPORTS, *GPU]
+    assert len({fault["id"] for fault in every}) == len(every)
+    lost = [f["id"] for f in every if not any(squeezed(r) in squeezed(f["log"]) for r in f["root"])]
+    assert lost == []
+    assert all(report["source"] and report["cause"] for report in REPORTS)
