@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 def command(file: str, as_json: bool) -> None:
     """Show where a job failed, why, and how to fix it; FILE is its output.
 
-    FILE may also be a job, its folder, or - for standard input. The output has the line with
-    which the failure began, the known cause or the class of the fault, and whether to submit
-    again. Exits 1 if no line reports a failure.
+    FILE may also be a job of toolkit or its folder, the number of a job of Slurm, a folder of
+    output files, or - for standard input. The output has the line with which the failure began,
+    the known cause or the class of the fault, and whether to submit again. Exits 1 if no line
+    reports a failure.
 
-    Example: toolkit explain slurm-12.out
+    \b
+    Examples:
+      toolkit explain slurm-12.out
+      toolkit explain 12
     """
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.report.explained import explained

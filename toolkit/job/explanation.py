@@ -1,13 +1,18 @@
 """Read the output of a job, of any size, and explain it."""
 
+import contextlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.pieces import Piece, explain_pieces
 from toolkit.errors import BadInput
 from toolkit.files import open_given
+from toolkit.job import slurmjob
 from toolkit.launch.tracking import records
+from toolkit.launch.tracking.accounting import NUMBER
 from toolkit.model.finding import OutputExplanation
 from toolkit.model.job import FINAL_STATES, JobRecord
 
@@ -15,14 +20,24 @@ _MOST = 64 << 20
 """Bytes of output that are kept; causes are near the beginning or the end, so the middle is skipped."""
 
 
-_OUTPUTS = ("*.out", "*.err", "*.log", "*.txt", "output*", "stdout", "stderr")
-"""Names of files of job output in a folder."""
+_OUTPUTS = (
+    "*.out",
+    "*.err",
+    "*.log",
+    "*.txt",
+    "output*",
+    "stdout",
+    "stderr",
+    "*/stdout*.log",
+    "*/stderr*.log",
+)
+"""Names of files of job output in a folder; torchrun writes a folder a rank."""
 
 _MOST_FILES = 64
 
 
 def of_place(name: str) -> OutputExplanation:
-    """Return the explanation of a file, of a folder with output, or of a job that was launched from here.
+    """Return the explanation of a file, a folder with output, a job of toolkit, or a job of Slurm.
 
     Raises:
         BadInput: if there is no such file, folder or job, or it cannot be read.
@@ -33,41 +48,89 @@ def of_place(name: str) -> OutputExplanation:
     if path.exists() or path.is_symlink() or "/" in name:
         return of_file(path)
     try:
-        record = records.find(name)
+        return of_job(records.find(name))
     except BadInput:
+        if NUMBER.fullmatch(name):
+            return _of_slurm(name)
         return of_file(path)
-    return of_job(record)
 
 
 def of_job(record: JobRecord) -> OutputExplanation:
     """Return the explanation of a job's output on this machine, and of the state that Slurm gave it."""
-    folder = records.folder(record.key)
-    try:
-        with open_given(folder / records.OUTPUT) as opened:
-            head, tail, skipped = ends(opened, _MOST // 2)
-    except BadInput:
-        head, tail, skipped = b"", b"", 0
+    pieces = _files(_outputs_of(record))
+    if record.id and record.host is None and record.cluster is None:
+        pieces += _ends(record.id.partition(";")[0])
     code = "" if record.exit_code is None else f", exit code {record.exit_code}"
-    state = f"\njob: {record.id or record.key} ended as {record.state}{code}\n".encode()
     if record.state in FINAL_STATES and record.state != "completed":
-        head, tail = (head, tail + state) if tail else (head + state, tail)
-    found = _of_output(Output(head, tail, skipped))
+        state = f"job: {record.id or record.key} ended as {record.state}{code}\n"
+        pieces.append(Piece("", state.encode()))
+    found = explain_pieces(pieces)
     # A job that resumed after ranks failed has not failed.
     return OutputExplanation(findings=found.findings) if record.state == "completed" else found
 
 
+def _outputs_of(record: JobRecord) -> list[Path]:
+    """Return the files of output of a job that are here: the copy of its output, and its errors."""
+    copy = records.folder(record.key) / records.OUTPUT
+    there = Path(record.spec.directory)
+    output = copy if copy.is_file() else there / record.spec.output
+    named = [output, *([there / record.spec.error] if record.spec.error else [])]
+    return [path for path in named if path.is_file()]
+
+
+def _of_slurm(number: str) -> OutputExplanation:
+    """Return the explanation of a job that was submitted without toolkit.
+
+    Raises:
+        BadInput: if Slurm on this machine knows neither its end nor its output.
+    """
+    pieces = [*_files(slurmjob.files_of(number)), *_ends(number)]
+    if not pieces:
+        raise BadInput(
+            f"{number}: no file, no job of toolkit, and no failed job of Slurm on this machine has this name",
+            fix="give the file that sbatch wrote: toolkit explain slurm-JOB.out",
+        )
+    return explain_pieces(pieces)
+
+
 def _of_folder(folder: Path) -> OutputExplanation:
-    """Return the explanation of the files of output in a folder, the oldest first."""
+    """Return the explanation of a job's folder, or of the files of output in a folder, the oldest first."""
+    if record := _record_of(folder):
+        return of_job(record)
     found = {file for pattern in _OUTPUTS for file in folder.glob(pattern) if file.is_file()}
     if not found:
         raise BadInput(f"{folder}: no file of job output", fix="give the file that sbatch wrote")
     files = sorted(found, key=lambda file: (file.stat().st_mtime, file.name))[-_MOST_FILES:]
+    numbers = {file.stem.removeprefix("slurm-") for file in files if file.stem.startswith("slurm-")}
+    ends = _ends(numbers.pop()) if len(numbers) == 1 else []
+    return explain_pieces([*_files(files, folder), *ends])
+
+
+def _record_of(folder: Path) -> JobRecord | None:
+    """Return the record of the job whose own folder, or folder of records, this is."""
+    here = folder.resolve()
+    if (here / records.RECORD).is_file() and here.parent == records.jobs_dir().resolve():
+        with contextlib.suppress(BadInput):
+            return records.find(here.name)
+    same = (record for record in reversed(records.every()) if Path(record.spec.directory) == here)
+    return next(same, None)
+
+
+def _files(files: Sequence[Path], below: Path | None = None) -> list[Piece]:
     pieces = []
     for file in files:
         with open_given(file) as opened:
-            head, tail, _ = ends(opened, _MOST // 2 // len(files))
-        pieces.append(f"==> {file.name} <==\n".encode() + head + tail)
-    return _of_output(Output(b"\n".join(pieces)))
+            head, tail, skipped = ends(opened, _MOST // 2 // len(files))
+        name = str(file.relative_to(below)) if below else file.name
+        pieces.append(Piece(name if len(files) > 1 else "", head, tail, skipped))
+    return pieces
+
+
+def _ends(number: str) -> list[Piece]:
+    """Return what Slurm's accounting says about the end of a job; the lines have no numbers."""
+    lines: Iterable[str] = slurmjob.ends_of(number) if NUMBER.fullmatch(number) else ()
+    text = "".join(f"{line}\n" for line in lines)
+    return [Piece("sacct", text.encode(), counted=False)] if text else []
 
 
 def of_file(path: Path) -> OutputExplanation:
@@ -82,16 +145,12 @@ def of_file(path: Path) -> OutputExplanation:
 
 def of_stream(stream: BinaryIO) -> OutputExplanation:
     """Return the explanation of what a stream holds; of more than 64 MiB the middle is skipped."""
-    return _of_output(Output(*ends(stream, _MOST // 2)))
+    return explain_output(Output(*ends(stream, _MOST // 2)))
 
 
 def of_text(text: str | bytes) -> OutputExplanation:
     """Return the explanation of a text."""
-    return _of_output(Output(text))
-
-
-def _of_output(output: Output) -> OutputExplanation:
-    return explain_output(output)
+    return explain_output(Output(text))
 
 
 def ends(stream: BinaryIO, half: int) -> tuple[bytes, bytes, int]:

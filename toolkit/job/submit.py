@@ -125,14 +125,14 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
     """
     if call.from_job is not None:
         with _repeated(call, tell, opener) as ready:
-            return _started(ready, tell, follow=follow)
+            return _started(ready, call.flags, tell, follow=follow)
     made = _asked(call, tell)
     if call.local:
         from toolkit.job.local import launch_here
 
         return launch_here(call, made, tell, opener)
     with _prepared(call, made, tell, opener) as ready:
-        return _started(ready, tell, follow=follow)
+        return _started(ready, call.flags, tell, follow=follow)
 
 
 def is_far_away(where: Where, made: JobRequest) -> bool:
@@ -191,13 +191,19 @@ def _prepared(call: Call, made: JobRequest, tell: "Tell", opener: Opener) -> Ite
         runner.close()
 
 
-def _started(ready: _Ready, tell: "Tell", *, follow: bool) -> "JobRecord":
+def _started(ready: _Ready, flags: Flags, tell: "Tell", *, follow: bool) -> "JobRecord":
     record = submitted(ready.job, ready.where, ready.runner, tell)
     if not follow:
         return record
+    from toolkit.job.request.gate import demand_for
+    from toolkit.job.running.again import until_it_helps_no_more
     from toolkit.job.running.follow import watch_job
 
-    return watch_job(ready.runner, record, tell)
+    def watch(job: "JobRecord") -> "JobRecord":
+        return watch_job(ready.runner, job, tell)
+
+    demand = demand_for(record.spec.site, flags.verify_key, flags.no_verify)
+    return until_it_helps_no_more(ready.runner, watch(record), demand, ready.job.secrets, tell, watch)
 
 
 @contextlib.contextmanager

@@ -46,6 +46,7 @@ class RootLine(msgspec.Struct, frozen=True, kw_only=True):
 
     ``rank`` and ``node`` are empty if the output does not name them. ``frame`` is the last frame of the
     user's own code in a Python traceback. ``waited``: the rank waited for others until a time limit.
+    ``file`` names the file of several that has the line; ``number`` is 0 for an answer of ``sacct``.
     """
 
     number: int
@@ -54,6 +55,7 @@ class RootLine(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     frame: str = ""
     waited: bool = False
+    file: str = ""
 
 
 class ErrorCode(msgspec.Struct, frozen=True, kw_only=True):

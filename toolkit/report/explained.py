@@ -41,7 +41,8 @@ def explained(found: OutputExplanation, style: Style = unstyled, width: int = 10
 
 def root_lines(root: RootLine, width: int) -> Iterator[str]:
     """Yield the root line with its number, and the frame of the user's code."""
-    yield from wrapped(short(root.text), 4, width, first=f"line {root.number}: ", hang=2)
+    where = f"{root.file}, line {root.number}: " if root.file else f"line {root.number}: "
+    yield from wrapped(short(root.text), 4, width, first=where if root.number else "", hang=2)
     if root.frame:
         yield from wrapped(root.frame, 6, width, first="raised at ", hang=2)
 

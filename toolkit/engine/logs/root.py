@@ -18,6 +18,9 @@ _TASK = re.compile(
     r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
     r"|process rank (?P<rank>\d+)|MPI_ABORT was invoked on rank (?P<abort>\d+)|\bon rank (?P<on>\d+)\b"
 )
+_NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)\b(?!/)")
+"""A node that Slurm names in the root line."""
+
 _NAMES_STATUS = re.compile(r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK")
 _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt")
 _ABORTED = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
@@ -193,7 +196,8 @@ def _who(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
         number = next((found[name] for name in ("task", "local", "rank", "abort", "on") if found[name]), "")
         if rank in {"", number}:
             return number, found["node"] or ""
-    return rank, node
+    named = _NODE.search(clue.line.text)
+    return rank, node or (named[1] if named else "")
 
 
 def _ended(endings: list[Clue]) -> tuple[str, ...]:

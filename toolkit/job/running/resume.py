@@ -1,17 +1,20 @@
 """Submit or run a job again in its folder, where a trainer resumes from its checkpoint."""
 
 import os
+from collections.abc import Mapping
 
 from toolkit.job.places import where_of
 from toolkit.job.request.gate import clear_again, demand_for
+from toolkit.job.request.keys import KeyDemand
 from toolkit.job.running.reach import reached
 from toolkit.launch.request.variables import needed
 from toolkit.launch.tracking import jobs, records
 from toolkit.launch.tracking.alone import go_on
 from toolkit.launch.tracking.submission import resubmit
-from toolkit.model.hidden import NO_SECRETS
+from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
+from toolkit.run.command import Runner
 
 
 def resume(record: JobRecord, verify_key: str | None, no_verify: bool, tell: Tell) -> JobRecord:
@@ -32,9 +35,31 @@ def resume(record: JobRecord, verify_key: str | None, no_verify: bool, tell: Tel
     demand = demand_for(record.spec.site, verify_key, no_verify)
     with reached(record) as runner:
         record, _ = jobs.refresh(runner, record)
-        if record.state in FINAL_STATES:  # `resubmit` and `go_on` refuse other jobs
-            cleared, _ = clear_again(runner, record, demand, tell, remote=where_of(record).remote)
-            record = records.update(record, image_digest=cleared.digest, image_check=cleared.check)
         if jobs.is_local(record):
-            return go_on(runner, record, tell.output, secrets)
-        return resubmit(runner, record, secrets)
+            return go_on(runner, _cleared(runner, record, demand, tell), tell.output, secrets)
+        return once_more(runner, record, demand, secrets, tell)
+
+
+def once_more(
+    runner: Runner,
+    record: JobRecord,
+    demand: KeyDemand,
+    secrets: Mapping[str, Hidden],
+    tell: Tell,
+    options: tuple[str, ...] = (),
+) -> JobRecord:
+    """Submit a job to Slurm again after a check of its image; ``options`` of sbatch win over its script.
+
+    Raises:
+        CheckFailed: as :func:`resume` says.
+        Missing: as :func:`resume` says.
+    """
+    return resubmit(runner, _cleared(runner, record, demand, tell), secrets, options)
+
+
+def _cleared(runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell) -> JobRecord:
+    """Return the record with the check of its image as it is now; a job that runs is refused later."""
+    if record.state not in FINAL_STATES:
+        return record
+    cleared, _ = clear_again(runner, record, demand, tell, remote=where_of(record).remote)
+    return records.update(record, image_digest=cleared.digest, image_check=cleared.check)

@@ -91,10 +91,15 @@ def hand_over(runner: Runner, spec: JobSpec, secrets: Mapping[str, Hidden]) -> N
         runner.write(path, variables.secrets_of(secrets), 0o600)
 
 
-def resubmit(runner: Runner, record: JobRecord, secrets: Mapping[str, Hidden] = NO_SECRETS) -> JobRecord:
+def resubmit(
+    runner: Runner,
+    record: JobRecord,
+    secrets: Mapping[str, Hidden] = NO_SECRETS,
+    options: tuple[str, ...] = (),
+) -> JobRecord:
     """Submit the script of a job that has ended once more, in its folder: trainers go on from a checkpoint.
 
-    The record stays the same one, and gets one more number.
+    The record stays the same one, and gets one more number. ``options`` of sbatch win over the script.
 
     Raises:
         CheckFailed: if the job goes on, or sbatch refuses.
@@ -119,7 +124,9 @@ def resubmit(runner: Runner, record: JobRecord, secrets: Mapping[str, Hidden] = 
     now = ("--begin=now",) if record.spec.begin else ()
     hand_over(runner, record.spec, secrets)
     try:
-        number = _sbatch(runner, record, slurm.sbatch(path, record.spec.directory, *now), forget=False)
+        number = _sbatch(
+            runner, record, slurm.sbatch(path, record.spec.directory, *now, *options), forget=False
+        )
         return successors.gone_on(record, [number])
     except KeyboardInterrupt:
         raise Interrupted(

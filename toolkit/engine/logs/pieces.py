@@ -1,0 +1,88 @@
+"""The meaning of several files of output of one job; lines are cited by file and number; pure."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from toolkit.engine.logs.explanation import explain_output
+from toolkit.engine.logs.joblines import Output
+from toolkit.model.finding import OutputExplanation
+
+_CITED = re.compile(r"^line (\d+): ")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A file of output, or words about a job; ``skipped`` lines between ``head`` and ``tail`` are left out.
+
+    ``name`` is empty if the lines need no name. ``counted`` is false for words that are in no file.
+    """
+
+    name: str
+    head: bytes
+    tail: bytes = b""
+    skipped: int = 0
+    counted: bool = True
+
+
+class _Places:
+    """The numbers of the first lines of pieces in their joined text."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._pieces = pieces
+        self._firsts = [1]
+        for piece in pieces:
+            self._firsts.append(self._firsts[-1] + _ended(piece).count(b"\n"))
+
+    def at(self, number: int) -> tuple[str, int]:
+        """Return the name of the piece of a line, and the number in it; 0 if its lines have no numbers."""
+        index = min(bisect_right(self._firsts, number) - 1, len(self._pieces) - 1)
+        piece = self._pieces[index]
+        own = number - self._firsts[index] + 1
+        return piece.name, own if piece.counted else 0
+
+    def cited(self, text: str) -> str:
+        """Return a cited line with the name of its file."""
+        found = _CITED.match(text)
+        if not found:
+            return text
+        name, number = self.at(int(found[1]))
+        where = ", ".join([*([name] if name and number else []), *([f"line {number}"] if number else [])])
+        return f"{where}: {text[found.end() :]}" if where else text[found.end() :]
+
+
+def explain_pieces(pieces: Sequence[Piece]) -> OutputExplanation:
+    """Return what the output of a job means that is in several files."""
+    whole = [piece for piece in pieces if piece.head or piece.tail]
+    if len(whole) == 1 and not whole[0].name:
+        return explain_output(Output(whole[0].head, whole[0].tail, whole[0].skipped))
+    if len(whole) > 1 and whole[0].tail and not any(piece.tail or piece.counted for piece in whole[1:]):
+        more = b"".join(_ended(piece) for piece in whole[1:])
+        return explain_output(Output(whole[0].head, whole[0].tail + more, whole[0].skipped))
+    found = explain_output(Output(b"".join(_ended(piece) for piece in whole)))
+    return _located(found, _Places(whole)) if whole else found
+
+
+def _ended(piece: Piece) -> bytes:
+    """Return a piece with a line break at its end."""
+    text = piece.head + piece.tail
+    return text if text.endswith(b"\n") else text + b"\n"
+
+
+def _located(found: OutputExplanation, places: _Places) -> OutputExplanation:
+    replace = msgspec.structs.replace
+    root = found.root
+    if root is not None:
+        name, number = places.at(root.number)
+        root = replace(root, file=name, number=number)
+    known = tuple(replace(one, evidence=tuple(map(places.cited, one.evidence))) for one in found.findings)
+    return replace(
+        found,
+        root=root,
+        findings=known,
+        ended=tuple(map(places.cited, found.ended)),
+        consequences=tuple(map(places.cited, found.consequences)),
+    )

@@ -1,0 +1,58 @@
+"""Submit a job with ``--requeue`` again after a fault of a node or of the moment, and after no other one."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from toolkit.job import explanation
+from toolkit.job.request.keys import KeyDemand
+from toolkit.job.running.resume import once_more
+from toolkit.model.finding import ADVICE, OutputExplanation
+from toolkit.model.hidden import Hidden
+from toolkit.model.job import JobRecord
+from toolkit.model.progress import Tell
+from toolkit.run.command import Runner
+
+_MOST = 2
+"""Submissions after the first; a fault that follows the job from node to node is the job's own."""
+
+_NODE = re.compile(r"[A-Za-z0-9][\w.-]{0,62}")
+
+
+def until_it_helps_no_more(
+    runner: Runner,
+    record: JobRecord,
+    demand: KeyDemand,
+    secrets: Mapping[str, Hidden],
+    tell: Tell,
+    watch: Callable[[JobRecord], JobRecord],
+) -> JobRecord:
+    """Return the final record of a job, which was submitted again as long as that can help.
+
+    Args:
+        runner: runs commands where the job ran.
+        record: the job as it ended.
+        demand: what the signatures of the image have to be.
+        secrets: what the job got besides its record.
+        tell: hears why the job is submitted again, or is not.
+        watch: follows a job until it has ended.
+    """
+    excluded = [record.spec.exclude] if record.spec.exclude else []
+    for count in range(1, _MOST + 1):
+        if not record.spec.requeue or record.state != "failed":
+            break
+        found = explanation.of_job(record)
+        if found.root is None or found.retry not in ("transient", "node"):
+            tell.notice(f"--requeue: {ADVICE[found.retry or 'user']}")
+            break
+        excluded += _node_of(found)
+        more = (f"--exclude={','.join(dict.fromkeys(excluded))}",) if excluded else ()
+        tell.step(f"Job {record.id} failed: {found.root.text}")
+        tell.step(f"Submitting it again ({count} of {_MOST}){f' without {excluded[-1]}' if more else ''}")
+        record = watch(once_more(runner, record, demand, secrets, tell, more))
+    return record
+
+
+def _node_of(found: OutputExplanation) -> list[str]:
+    """Return the node of a fault that belongs to a node, if the output names it."""
+    named = found.retry == "node" and found.root is not None and _NODE.fullmatch(found.root.node)
+    return [found.root.node] if named and found.root else []
