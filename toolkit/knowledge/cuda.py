@@ -56,6 +56,14 @@ class Dropped(Row, frozen=True, kw_only=True):
     versions: str
 
 
+class KnownBad(Row, frozen=True, kw_only=True):
+    """Releases of a library with a known fault, and the nearest release without it."""
+
+    versions: str
+    because: str
+    instead: str
+
+
 class Plugin(Row, frozen=True, kw_only=True):
     """Networks that a library speaks through a plugin only."""
 
@@ -73,6 +81,7 @@ class CudaKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     tensorflow: tuple[Wheel, ...]
     nccl: tuple[Nccl, ...]
     nccl_gpu: tuple[Dropped, ...]
+    nccl_bad: tuple[KnownBad, ...]
     cudnn_gpu: tuple[Dropped, ...]
     nccl_plugin: Plugin
 

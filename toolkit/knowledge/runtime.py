@@ -35,6 +35,18 @@ class Retired(Row, frozen=True, kw_only=True):
     successor: str
 
 
+class Vulnerable(Row, frozen=True, kw_only=True):
+    """Releases with a published fault of security; ``setuid`` and ``setting`` limit which installations."""
+
+    name: str
+    versions: str
+    cve: str
+    because: str
+    fixed: str
+    setuid: bool = False
+    setting: str = ""
+
+
 class Compression(Row, frozen=True, kw_only=True):
     """The oldest kernel that mounts a squashfs with this compression."""
 
@@ -98,6 +110,7 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     unreadable: tuple[Unreadable, ...]
     forbidden: tuple[Forbidden, ...]
     retired: tuple[Retired, ...]
+    vulnerable: tuple[Vulnerable, ...]
     compression: tuple[Compression, ...]
     setuid_fuse: tuple[SetuidFuse, ...]
     option: tuple[Option, ...]
@@ -126,6 +139,11 @@ def unreadable(name: str, version: str, form: str) -> Unreadable | None:
 def retired(name: str, version: str) -> Retired | None:
     """Return what took the place of a runtime; ``None`` where it is still mended."""
     return next((r for r in runtime().retired if r.name == name and within(version, r.versions)), None)
+
+
+def vulnerable(name: str, version: str) -> tuple[Vulnerable, ...]:
+    """Return the published faults of security of a release, whatever its settings."""
+    return tuple(r for r in runtime().vulnerable if r.name == name and within(version, r.versions))
 
 
 def setuid_fuse(name: str, version: str) -> SetuidFuse | None:

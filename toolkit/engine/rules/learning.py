@@ -241,6 +241,30 @@ def nccl_cuda_mismatch(case: Case) -> Hit | None:
 
 
 @rule(
+    "nccl-known-bad",
+    "This release of NCCL has a known fault",
+    severity="warning",
+    fix="install another release of NCCL, from the wheel nvidia-nccl-cu12 or -cu13",
+    source="recipes/knowledge/cuda.toml, [[nccl_bad]]",
+    facts=("image.nccl",),
+    advice=True,
+)
+def nccl_known_bad(case: Case) -> Hit | None:
+    """Some releases of NCCL hang or crash in jobs that are right. A framework was built with one release; a
+    later release of the same major version takes its place.
+    """
+    case.have("image.nccl")
+    version = case.image.nccl or ""
+    row = next(
+        (r for r in cuda.cuda().nccl_bad if cuda.series(version) and within(version, r.versions)), None
+    )
+    if row is None:
+        return None
+    title = f"NCCL {version}: {row.because}; {row.instead} does not have the fault"
+    return Hit(case.cite("image.nccl"), title=title, source=row.source)
+
+
+@rule(
     "nccl-needs-plugin",
     "NCCL speaks this network only through a plugin, which the image lacks",
     severity="warning",

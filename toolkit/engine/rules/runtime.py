@@ -191,6 +191,37 @@ def runtime_retired(case: Case) -> Hit | None:
     return Hit(case.cite("host.runtime"), title=title, source=row.source)
 
 
+@rule(
+    "runtime-vulnerable",
+    "This release of the container runtime has a published fault of security",
+    severity="info",
+    fix="administrator: install a release without the fault",
+    source="recipes/knowledge/runtime.toml, [[vulnerable]]",
+    facts=("host.runtime", "host.runtime.version"),
+    advice=True,
+)
+def runtime_vulnerable(case: Case) -> Hit | None:
+    """Some faults concern only a setuid installation with a certain setting. None changes how ranks start.
+    The advisory of the CVE says who can use the fault.
+    """
+    case.ask("host.runtime")
+    ask_release(case)
+    found = case.host.runtime
+    if found is None:
+        return None
+    rows = [
+        r
+        for r in runtime.vulnerable(found.name, found.version)
+        if not r.setting or r.setting in found.settings
+    ]
+    row = next((r for r in rows if found.setuid or not r.setuid), None)
+    if row is None:
+        return None
+    title = f"{found.name} {found.version} has {row.cve}, fixed in {row.fixed}: {row.because}"
+    evidence = (*case.cite("host.runtime"), *([_line(case, row.setting)] if row.setting else []))
+    return Hit(evidence, title=title, source=row.source)
+
+
 def setting(case: Case, name: str) -> str:
     return case.host.runtime.settings.get(name, "") if case.host.runtime else ""
 

@@ -23,6 +23,7 @@ from toolkit.model.lock import Compiled, Lock
 from toolkit.model.progress import Tell
 from toolkit.run.docker.engine import (
     BuildOptions,
+    architecture,
     build_image,
     build_memory,
     find_image,
@@ -69,6 +70,11 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
         raise BadInput(
             f"{named.name} cannot be built here: {named.recipe.unbuildable}",
             fix=f"toolkit image render {named.name} prints what to build it from elsewhere",
+        )
+    if (has := architecture(client)) != lock.solution.architecture:
+        raise BadInput(
+            f"{named.name} is for {lock.solution.architecture}, and this Docker engine runs on {has}",
+            fix=f"toolkit image render {named.name} -o ctx, and build there: it holds all that a build needs",
         )
     making = Making(lock=lock)
     source = source_hash(making)

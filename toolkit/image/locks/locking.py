@@ -4,8 +4,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from toolkit.errors import BadInput
+from toolkit.image.locks.fetch import cost
 from toolkit.image.locks.ingredients import ingredients
-from toolkit.image.locks.lock import fitting_lock, load_lock, lock_path, save_lock
+from toolkit.image.locks.lock import files_of, fitting_lock, load_lock, lock_path, save_lock
 from toolkit.image.locks.recipe import Named
 from toolkit.image.locks.resolve import resolve
 from toolkit.image.locks.solved import solved_rows
@@ -41,7 +42,9 @@ def lock_of(
     solution, rows = solved_rows(named, host)
     tell.step(f"Locking {named.name}: {_in_words(solution.versions)}")
     needs = ingredients(rows, named.recipe, stacks())
-    return resolve(client, named, solution, needs, tell, newer_base=newer_base)
+    lock = resolve(client, named, solution, needs, tell, newer_base=newer_base)
+    tell.step(f"Building {named.name} will take {cost(files_of(lock))}")
+    return lock
 
 
 def ensure_lock(

@@ -25,6 +25,7 @@ from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
 from toolkit.model.progress import Tell
 from toolkit.model.solution import Component, Solution
 from toolkit.run.docker.base import ensure_base
+from toolkit.run.docker.engine import architecture
 from toolkit.run.docker.mirrors import Mirrors, of_image
 from toolkit.run.packages import wheels
 from toolkit.run.packages.apt import ESSENTIAL, PackageFiles, files_of
@@ -50,7 +51,7 @@ def resolve(
     *,
     newer_base: bool = False,
 ) -> Lock:
-    """Return the lock of a solution; its Python files are in the cache afterwards.
+    """Return the lock of a solution; packages of another processor than this machine's are looked up too.
 
     ``needs`` is what the solution takes to build. ``newer_base`` asks the registry for the base image again.
 
@@ -58,7 +59,7 @@ def resolve(
         CheckFailed: if a package or a wheel is not to be had.
         Missing: if the engine, the package index or a way to a base image is not there.
     """
-    base, debian = _debian(client, needs, tell, newer_base=newer_base)
+    base, debian = _debian(client, needs, solution.architecture, tell, newer_base=newer_base)
     kept = {file.sha256 for file in base.packages}
     run = tuple(file for file in debian.sets["run"] if file.sha256 not in kept)
     build = tuple(file for file in debian.sets["build"] if file.sha256 not in kept)
@@ -86,21 +87,31 @@ def resolve(
 
 
 def _debian(
-    client: "DockerClient", needs: Ingredients, tell: Tell, *, newer_base: bool
+    client: "DockerClient", needs: Ingredients, wanted: str, tell: Tell, *, newer_base: bool
 ) -> tuple[LockedBase, PackageFiles]:
-    row = needs.base
+    row, foreign = needs.base, wanted != architecture(client)
     base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
     tell.step(f"Asking the package manager of {row.name} for the packages")
-    minimal = () if base.published else ESSENTIAL
+    # The base image of this machine says nothing about another processor: count nothing as installed there.
+    published = base.published and not foreign
+    minimal = () if published else ESSENTIAL
     sets = {"run": (*minimal, *needs.debian_run), "build": (*minimal, *needs.debian_build)}
-    if not base.published:
+    if not published:
         sets["base"] = minimal
-    answer = files_of(client, base.reference, row.release, sets, tell, from_nothing=not base.published)
+    answer = files_of(
+        client,
+        base.reference,
+        row.release,
+        sets,
+        tell,
+        from_nothing=not published,
+        architecture=wanted if foreign else "",
+    )
     locked = LockedBase(
         name=row.name,
         release=row.release,
         image=row.image,
-        published=base.reference if base.published else "",
+        published=base.reference if published else "",
         packages=answer.sets.get("base", ()),
     )
     return locked, answer
@@ -221,6 +232,8 @@ def _archive(needs: Ingredients, component: Component) -> LockedFile | None:
 
 
 def _measured(files: Sequence[LockedFile], tell: Tell, name: str, mirrors: Mirrors) -> tuple[LockedFile, ...]:
-    """Return files with their sizes, which an index need not tell: they are fetched, and verified."""
-    here = fetched(files, tell, recipe=name, mirrors=mirrors)
-    return tuple(msgspec.structs.replace(f, size=here[f.sha256].stat().st_size) for f in files)
+    """Return files with their sizes: a file is fetched if its index leaves the size out."""
+    here = fetched([f for f in files if not f.size], tell, recipe=name, mirrors=mirrors)
+    return tuple(
+        f if f.size else msgspec.structs.replace(f, size=here[f.sha256].stat().st_size) for f in files
+    )

@@ -272,6 +272,12 @@ def machine(client: "DockerClient") -> tuple[int, int]:
     return int(info.get("NCPU") or 1), int(info.get("MemTotal") or 4 << 30)
 
 
+def architecture(client: "DockerClient") -> str:
+    """Return the processor of the engine's machine, as ``uname -m`` says it."""
+    with speaking("asking the Docker engine for its processor"):
+        return str(client.info().get("Architecture") or "")
+
+
 def _follow(
     events: Iterator[Mapping[str, Any]], log: BuildLog, deadline: float, abreast: Abreast | None
 ) -> None:

@@ -33,6 +33,12 @@ if [ -n "$SOURCES" ]; then
     rm -rf /etc/apt/sources.list.d/*
     printf '%s\n' "$SOURCES" > /etc/apt/sources.list
 fi
+# Without a value both are those of this machine.
+if [ -n "$ARCHITECTURE" ]; then
+    foreign='APT::Architecture "%s";\nAPT::Architectures "%s";\n'
+    # shellcheck disable=SC2059
+    printf "$foreign" "$ARCHITECTURE" "$ARCHITECTURE" > /etc/apt/apt.conf.d/zz-foreign
+fi
 apt-get -q -o Acquire::Languages=none -o Acquire::Retries=3 update
 : > /tmp/empty
 options="-o Acquire::ForceHash=SHA256 -o APT::Install-Recommends=false"
@@ -47,6 +53,10 @@ sed -n 's/^Date: /@date /p' /var/lib/apt/lists/*Release
 
 ESSENTIAL = ("?essential", "?priority(required)", "apt", "usrmerge-")
 """What a minimal system is, in the package manager's words; usr-is-merged does for usrmerge, without Perl."""
+
+
+DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}
+"""What Debian calls a processor, by the name of ``uname -m``."""
 
 
 class PackageFiles(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,11 +74,13 @@ def files_of(
     tell: Tell,
     *,
     from_nothing: bool,
+    architecture: str = "",
 ) -> PackageFiles:
     """Return the files that installing each set of packages would take, asked in a container of ``image``.
 
     ``from_nothing`` counts nothing as installed, and asks Debian's archive of ``release``; else the image's
-    own package sources count, and what it has.
+    own package sources count, and what it has. ``architecture`` is the processor of the
+    packages (``uname -m``), if the image has another one.
 
     Raises:
         CheckFailed: if a package is not there, or no mirror answers.
@@ -80,6 +92,7 @@ def files_of(
             **proxies(os.environ),
             "SOURCES": sources_list(release, of_machine()) if from_nothing else "",
             "FROM_NOTHING": "1" if from_nothing else "",
+            "ARCHITECTURE": DEBIAN_ARCHITECTURES.get(architecture, architecture),
         },
         memory=_MEMORY,
         timeout=_SECONDS,

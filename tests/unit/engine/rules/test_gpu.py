@@ -76,6 +76,11 @@ FIRES = {
     "cudnn-dropped-gpu": [case(host(gpus=P100), image(cudnn="9.12.0"))],
     "nccl-lacks-gpu": [case(host(gpus=B200)), case(host(gpus=K80), image(nccl="2.28.3"))],
     "nccl-cuda-mismatch": [case(of=image(cuda="11.8.89", nccl="2.23.4"))],
+    "nccl-known-bad": [
+        case(of=image(nccl="2.29.2")),
+        case(of=image(nccl="2.28.3")),
+        case(of=image(nccl="2.28.8")),
+    ],
     "nccl-needs-plugin": [case(host(fabrics=("slingshot",)))],
 }
 QUIET = {
@@ -144,6 +149,13 @@ QUIET = {
     "cudnn-dropped-gpu": [case(host(gpus=P100)), case(of=image(cudnn="9.12.0"))],
     "nccl-lacks-gpu": [case(), case(host(gpus=B200), image(nccl="2.26.2"))],
     "nccl-cuda-mismatch": [case(), case(of=image(cuda="10.2.89")), case(of=image(nccl="not a version"))],
+    "nccl-known-bad": [
+        case(),
+        case(of=image(nccl="2.29.3")),
+        case(of=image(nccl="2.28.9")),
+        case(of=image(nccl="2.27.7")),
+        case(of=image(nccl="not a version")),
+    ],
     "nccl-needs-plugin": [
         case(),
         case(host(fabrics=("slingshot",)), nodes=1),

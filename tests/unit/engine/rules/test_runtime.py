@@ -82,6 +82,11 @@ FIRES = {
         case(runtime(name="singularity-ce", version="3.11.5")),
         case(runtime(version="1.1.9-1.el8")),
     ],
+    "runtime-vulnerable": [
+        case(runtime(version="1.4.1-1.el9")),
+        case(setuid({"limit container paths": "set"}, version="1.5.0")),
+        case(setuid({"limit container paths": "set"}, name="singularity-ce", version="4.4.1")),
+    ],
     "image-compression-too-new": [
         case(setuid(version="1.2.5")),
         case(setuid({SQUASHFS: "yes"})),
@@ -152,6 +157,16 @@ QUIET = {
         case(runtime(name="singularity-ce", version="4.3.1")),
         case(runtime(name="singularity-pro", version="3.11-7.el8")),
     ],
+    "runtime-vulnerable": [
+        case(),
+        case(NO_RUNTIME),
+        case(runtime(version="1.4.5")),
+        case(setuid({}, version="1.5.0")),
+        case(setuid({"limit container paths": "set"}, version="1.5.1")),
+        case(setuid({"limit container paths": "set"}, name="singularity-ce", version="4.4.2")),
+        case(runtime(version="1.5.0", settings={"limit container paths": "set"})),
+        case(runtime(name="singularity-pro", version="4.3.8")),
+    ],
     "image-compression-too-new": [
         case(),
         case(host(runtime=SETUID)),
@@ -219,6 +234,7 @@ UNDECIDED = {
         case(unread(runtime(setuid=True), "runtime.settings")),
     ],
     "runtime-retired": [case(unread(HOST, "runtime")), case(UNNUMBERED)],
+    "runtime-vulnerable": [case(unread(HOST, "runtime")), case(UNNUMBERED)],
 }
 OUTCOMES = {
     "runtime-not-measured": "unknown",
