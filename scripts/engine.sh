@@ -16,13 +16,13 @@ start() {
         return
     fi
     if [ "$(id -u)" != 0 ]; then
-        echo "engine: no Docker engine answers, and starting one needs root." >&2
-        echo "  fix: start it (sudo systemctl start docker), and join the group docker to use it" >&2
+        echo "error: no Docker engine answers, and starting one needs root." >&2
+        echo "hint: start it (sudo systemctl start docker), and join the group docker to use it" >&2
         exit 3
     fi
     if ! command -v dockerd > /dev/null; then
-        echo "engine: no Docker engine answers, and dockerd is not installed." >&2
-        echo "  fix: apt-get install docker.io" >&2
+        echo "error: no Docker engine answers, and dockerd is not installed." >&2
+        echo "hint: apt-get install docker.io" >&2
         exit 3
     fi
     mkdir -p "$run"

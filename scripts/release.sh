@@ -8,8 +8,8 @@ out=build/release
 
 say() { echo "release: $*"; }
 fail() { # fail WHAT FIX
-    echo "release: $1" >&2
-    echo "  fix: $2" >&2
+    echo "error: $1" >&2
+    echo "hint: $2" >&2
     exit 1
 }
 clean() { [ -z "$(git status --porcelain)" ]; }

@@ -32,8 +32,8 @@ for candidate in python3 python3.13 python3.12 python3.11; do
     fi
 done
 if [ -z "$python" ]; then
-    echo "setup: Python 3.11 or later is needed, and python3 is $(python3 --version 2>&1 || echo absent)" >&2
-    echo "  fix: install it (Debian 12, Ubuntu 24.04: apt-get install python3), or load its module" >&2
+    echo "error: toolkit needs Python 3.11 or later; python3 is $(python3 --version 2>&1 || echo absent)" >&2
+    echo "hint: install it (Debian 12, Ubuntu 24.04: apt-get install python3), or load its module" >&2
     exit 3
 fi
 

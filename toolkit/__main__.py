@@ -5,7 +5,7 @@ import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036 - pip refuses an old Python; a checkout has nothing else that does
     sys.stderr.write(
-        "toolkit: Python 3.11 or later is needed, and this is "
+        "error: toolkit needs Python 3.11 or later; this is "
         + ".".join(str(number) for number in sys.version_info[:3])
         + "; uv installs one: pip install --user uv && uv tool install --python 3.11 '"
         + os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - no pathlib in 2.7

@@ -59,10 +59,13 @@ def up(
              toolkit cluster up --users 20 --listen 192.168.1.10:2222
     """
     from toolkit.cluster import plan, virtual
+    from toolkit.cluster.flavour import checked_flavour
 
+    if flavour is not None:
+        checked_flavour(flavour)  # before toolkit asks an engine for its clusters
     if listen and plan.is_reachable(plan.checked_listen(listen)):
         say(
-            f"toolkit: warning: other machines reach {listen}. Root of a node is root of this machine; "
+            f"warning: other machines reach {listen}. Root of a node is root of this machine; "
             "users of the class are not root, see docs/security.md",
             err=True,
         )
@@ -205,8 +208,7 @@ def _named(given: str | None) -> str:
             f"there are clusters named {DEFAULT_NAME} and {_FORMER_NAME}", fix=f"give --name {DEFAULT_NAME}"
         )
     say(
-        f"toolkit: warning: the default name is {DEFAULT_NAME} now; write --name {_FORMER_NAME} "
-        "for this cluster",
+        f"warning: the default name is {DEFAULT_NAME} now; write --name {_FORMER_NAME} for this cluster",
         err=True,
     )
     return _FORMER_NAME

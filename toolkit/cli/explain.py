@@ -39,7 +39,7 @@ def command(file: str, as_json: bool) -> None:
     name = "standard input" if file == "-" else file
     if found.unread:
         first, last = found.unread
-        say(f"toolkit: {name}: lines {first} to {last} were not all read: too much output", err=True)
+        say(f"warning: {name}: lines {first} to {last} were only partly read: too much output", err=True)
     if not found.root and not found.findings:
         raise CheckFailed(
             f"{name}: no line reports a failure",

@@ -84,7 +84,7 @@ def command(
     write_whole(file, text.encode())
     say(f"{file}: the profile of {called}; its facts are beside it")
     for gap in found.gaps:
-        say(f"toolkit: {gap}", err=True)
+        say(f"warning: {gap}", err=True)
     where = shlex.quote(str(output) if output else called)
     place = f" --cluster {cluster}" if cluster else f" --host {shlex.quote(host)}" if host else ""
     place += f" --ssh-config {shlex.quote(str(ssh_config))}" if ssh_config else ""

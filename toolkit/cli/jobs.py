@@ -93,7 +93,7 @@ def show(job: str | None, as_json: bool | None) -> None:
     """
     record = app.refresh(job, tell=Progress())
     if as_json is None and not sys.stdout.isatty():
-        say("toolkit: warning: give --json; without it, later releases print text here", err=True)
+        say("warning: give --json; without it, later releases print text here", err=True)
         as_json = True
     if as_json:
         say_json(record, indent=True)

@@ -49,7 +49,7 @@ def list_sites(historic: bool, as_json: bool) -> None:
     else:
         say_text(listed(found, own, width_of_terminal()))
     for more in trouble[1:]:
-        say(f"toolkit: {more.message}", err=True)
+        say(f"error: {more.message}", err=True)
     if trouble:
         raise trouble[0]
 
@@ -81,7 +81,10 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
     else:
         say(*page(plain, str(file), site, width_of_terminal()))
         if is_old(site, today()):
-            say(f"toolkit: this profile is old since {site.expires}: toolkit site check {plain}", err=True)
+            say(
+                f"warning: this profile is out of date since {site.expires}: toolkit site check {plain}",
+                err=True,
+            )
 
 
 @command.command("check")

@@ -364,7 +364,7 @@ def test_a_state_folder_that_takes_no_files_is_a_wrong_call(monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", "/proc/x")
     done = toolkit("cluster", "up", "--name", "nowhere", ok=False)
     assert done.returncode == 2
-    assert "toolkit: XDG_STATE_HOME: /proc/x/toolkit/clusters cannot be written to" in done.stderr
+    assert "error: XDG_STATE_HOME: /proc/x/toolkit/clusters cannot be written to" in done.stderr
 
 
 def test_a_home_without_ssh_files_will_do(cluster, tmp_path, monkeypatch):
@@ -381,7 +381,7 @@ def test_an_interrupted_up_leaves_nothing(engine, spare, end):
     )
     until(lambda: left_of(engine, spare))
     process.send_signal(end)
-    assert process.communicate(timeout=60)[1].endswith("toolkit: interrupted\n")
+    assert process.communicate(timeout=60)[1].endswith("error: interrupted\n")
     assert process.returncode == 130
     assert left_of(engine, spare) == []
     assert not Access(spare).folder.exists()

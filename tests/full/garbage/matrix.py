@@ -17,7 +17,7 @@ from tests.unit.report.trainings import job_folder
 _LONGEST = 600
 """Letters of a message."""
 _EVIDENCE = Path(__file__).resolve().parents[2] / "evidence"
-_STEP = re.compile(r"\d\d:\d\d:\d\d .*|    .*|  fix: .*")
+_STEP = re.compile(r"\d\d:\d\d:\d\d .*|    .*|hint: .*")
 """What stands beside a message: steps, lines that it quotes, and what to do."""
 
 
@@ -60,7 +60,7 @@ def _filled(slot: Slot, garbage: Garbage) -> list[str]:
 
 def fault(slot: Slot, garbage: Garbage, outcome: Outcome) -> str:
     """Return what is wrong with an answer, empty text for one that is right."""
-    if "Traceback" in outcome.errors or "toolkit: unexpected" in outcome.errors:
+    if "Traceback" in outcome.errors or "error: unexpected" in outcome.errors:
         return "a traceback, or one in disguise"
     if garbage.kind in slot.valid:
         return ""
@@ -75,7 +75,7 @@ def fault(slot: Slot, garbage: Garbage, outcome: Outcome) -> str:
 
 def _fault_of_message(garbage: Garbage, errors: str) -> str:
     lines = errors.splitlines()
-    said = [line for line in lines if line.startswith("toolkit: ")]
+    said = [line for line in lines if line.startswith("error: ")]
     if len(said) != 1 or any(not _STEP.fullmatch(line) for line in lines if line not in said):
         return f"not one line: {len(lines)} lines"
     if len(said[0]) > _LONGEST:

@@ -259,7 +259,7 @@ class TestBuilding:
         named, _ = variant(tmp_path, "interrupted", small_lock)
         before = left(engine)
         status, said = interrupted_at(step, "image", "build", str(tmp_path / f"{named.name}.toml"))
-        assert (status, said[-1]) == (130, "toolkit: interrupted")
+        assert (status, said[-1]) == (130, "error: interrupted")
         assert find(engine, named) is None
         assert left(engine) <= before
         for name in named_like(engine, f"toolkit-stack:{named.name}"):
@@ -339,8 +339,8 @@ class TestConverting:
         assert done.returncode == 1
         found = hashlib.sha256(path.read_bytes()).hexdigest()
         assert done.stderr == (
-            f"toolkit: {path}: its content has changed since it was made: sha256 {found[:12]}…, "
-            f"small.sif.sha256 says {small_sif.sha256[:12]}…\n  fix: make or copy it again\n"
+            f"error: {path}: its content has changed since it was made: sha256 {found[:12]}…, "
+            f"small.sif.sha256 says {small_sif.sha256[:12]}…\nhint: make or copy it again\n"
         )
         mended = sif.convert(engine, small.tag, path, Silent())
         assert not mended.reused
@@ -355,7 +355,7 @@ class TestConverting:
         done = toolkit("image", "inspect", str(path), ok=False)
         assert done.returncode == 2
         assert done.stdout == ""
-        assert done.stderr.startswith(f"toolkit: {path}: the image is damaged: ")
+        assert done.stderr.startswith(f"error: {path}: the image is damaged: ")
 
     def test_a_file_that_was_cut_short_is_noticed(self, small_sif, tmp_path):
         path = copied(small_sif, tmp_path)
@@ -374,14 +374,14 @@ class TestConverting:
     def test_a_place_that_takes_no_files_is_a_wrong_call(self, small, place):
         done = toolkit("image", "sif", SMALL, "-o", f"{place}/y.sif", ok=False)
         assert done.returncode == 2
-        assert done.stderr.startswith(f"toolkit: -o: {place} cannot be written to: ")
+        assert done.stderr.startswith(f"error: -o: {place} cannot be written to: ")
 
     @pytest.mark.parametrize("step", ["Packing", "Checking"])
     def test_ctrl_c_at_each_step_ends_in_130_and_leaves_nothing(self, engine, small, tmp_path, step):
         before = ours(engine)
         target = tmp_path / "out" / "a.sif"
         status, said = interrupted_at(step, "image", "sif", SMALL, "-o", str(target))
-        assert (status, said[-1]) == (130, "toolkit: interrupted")
+        assert (status, said[-1]) == (130, "error: interrupted")
         assert list(target.parent.iterdir()) == []
         assert ours(engine) <= before
 

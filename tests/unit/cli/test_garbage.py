@@ -35,7 +35,7 @@ def answer(capsys, *words: str) -> tuple[int, str]:
     """Return exit code and message of a call."""
     with pytest.raises(SystemExit) as ended:
         main(list(words))
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("toolkit: ")]
+    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
     assert len(said) == 1, said
     return int(ended.value.code or 0), said[0]
 

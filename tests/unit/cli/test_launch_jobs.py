@@ -109,7 +109,7 @@ def test_a_damaged_record_is_named_and_the_others_are_listed(reached):
     (records.folder("b") / "record.json").write_text("{")
     done = jobs("list")
     assert "mnist" not in done.stderr
-    assert f"passed over {records.folder('b')}/record.json: not a job record" in done.stderr
+    assert f"skipped {records.folder('b')}/record.json: not a job record" in done.stderr
     assert done.stdout.splitlines()[-1].startswith("a ")
 
 

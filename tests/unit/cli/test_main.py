@@ -61,18 +61,18 @@ def failing(installed):
 )
 def test_each_error_has_its_exit_code_a_line_and_a_fix(capsys, failing, error, code):
     failing(error)
-    assert run(capsys, "probe") == (code, "", "toolkit: a\n  fix: b\n")
+    assert run(capsys, "probe") == (code, "", "error: a\nhint: b\n")
 
 
 def test_detail_stands_before_the_message(capsys, failing):
     failing(CheckFailed("the build failed", detail=["step 3", "no space"]))
-    assert run(capsys, "probe")[2] == "    step 3\n    no space\ntoolkit: the build failed\n"
+    assert run(capsys, "probe")[2] == "    step 3\n    no space\nerror: the build failed\n"
 
 
 def test_ctrl_c_ends_in_130(capsys, failing):
     failing(KeyboardInterrupt())
     code, out, err = run(capsys, "probe")
-    assert (code, out, err.strip()) == (130, "", "toolkit: interrupted")
+    assert (code, out, err.strip()) == (130, "", "error: interrupted")
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def handlers():
 def test_a_request_to_end_and_a_terminal_that_goes_end_in_130(capsys, installed, handlers, number):
     installed(lambda: signal.raise_signal(number))
     code, _, err = run(capsys, "probe")
-    assert (code, err.strip()) == (130, "toolkit: interrupted")
+    assert (code, err.strip()) == (130, "error: interrupted")
 
 
 def test_what_nohup_has_ignored_stays_ignored(capsys, installed, handlers):
@@ -126,7 +126,7 @@ def test_a_pipe_that_breaks_elsewhere_is_told(capsys, failing):
     failing(BrokenPipeError(32, "Broken pipe"))
     code, out, err = run(capsys, "probe")
     assert (code, out) == (1, "")
-    assert err == "toolkit: a program that was being written to ended: Broken pipe\n"
+    assert err == "error: a program that was being written to ended: Broken pipe\n"
 
 
 def test_no_traceback_reaches_a_person(capsys, failing):
@@ -183,7 +183,7 @@ def test_the_words_of_another_program_are_left_to_it(capsys):
 
 def test_a_file_that_the_system_refuses_is_named(capsys, failing):
     failing(PermissionError(13, "Permission denied", "/etc/shadow"))
-    assert run(capsys, "probe") == (1, "", "toolkit: /etc/shadow: Permission denied\n")
+    assert run(capsys, "probe") == (1, "", "error: /etc/shadow: Permission denied\n")
 
 
 @every_row(
@@ -204,9 +204,9 @@ def test_a_wrong_call_ends_in_2_without_traceback(capsys, words):
     code, out, err = run(capsys, *words)
     assert (code, out) == (2, "")
     message, *fix = err.splitlines()
-    assert message.startswith("toolkit: ")
+    assert message.startswith("error: ")
     # click does not say of which command an option is that lacks its value.
-    assert fix in ([f"  fix: toolkit{f' {words[0]}' if words[0] in COMMANDS else ''} --help"], [])
+    assert fix in ([f"hint: toolkit{f' {words[0]}' if words[0] in COMMANDS else ''} --help"], [])
 
 
 @every_row(
@@ -266,19 +266,19 @@ def test_an_error_stays_on_its_line_whatever_it_quotes(capsys):
 
 def test_a_wrong_value_is_told_with_the_choices(capsys):
     err = run(capsys, "launch", "--mode", "srun-pmi")[2]
-    assert err.startswith("toolkit: invalid value for '--mode': 'srun-pmi' is not one of 'srun-pmix', ")
+    assert err.startswith("error: invalid value for '--mode': 'srun-pmi' is not one of 'srun-pmix', ")
     assert run(capsys, "doctor", "--nodes", "0")[2].startswith(
-        "toolkit: invalid value for '--nodes': 0: write a whole number of at least 1"
+        "error: invalid value for '--nodes': 0: write a whole number of at least 1"
     )
     assert run(capsys, "completion")[2].startswith(
-        "toolkit: missing argument '{bash|zsh|fish}'. Choose from: bash"
+        "error: missing argument '{bash|zsh|fish}'. Choose from: bash"
     )
 
 
 def test_a_group_without_a_command_shows_its_help(capsys):
     said = "".join(run(capsys, "data")[1:])
     assert "Usage: toolkit data" in said
-    assert "toolkit: " not in said
+    assert "error: " not in said
 
 
 def test_what_others_wrote_does_nothing_to_a_terminal(capsys, failing):
@@ -286,7 +286,7 @@ def test_what_others_wrote_does_nothing_to_a_terminal(capsys, failing):
         CheckFailed("it failed", detail=["\x1b[31mred\x1b[0m\tx", "\x1b]0;title\x07a\nb\x07", "10%\r20%"])
     )
     err = run(capsys, "probe")[2]
-    assert err == "    red     x\n    a\n    b\\u0007\n    20%\ntoolkit: it failed\n"
+    assert err == "    red     x\n    a\n    b\\u0007\n    20%\nerror: it failed\n"
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_a_package_that_is_not_there_is_named_with_what_installs_it(capsys, fail
     failing(ModuleNotFoundError(f"No module named '{module}.x'", name=f"{module}.x"))
     code, _, err = run(capsys, "probe")
     assert code == 3
-    assert err.startswith(f"toolkit: the Python package {package}, which this needs, is not installed\n")
+    assert err.startswith(f"error: the Python package {package}, which this needs, is not installed\n")
     assert f"pip install '{wanted}" in err
 
 
@@ -338,7 +338,7 @@ def test_to_read_from_a_closed_input_is_a_wrong_call():
         done = closed(words, "<&-")
         assert done.returncode == 2
         assert "fault" not in done.stderr
-    assert closed(["explain", "-"], "<&-").stderr.startswith("toolkit: standard input is closed\n")
+    assert closed(["explain", "-"], "<&-").stderr.startswith("error: standard input is closed\n")
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -347,6 +347,6 @@ def test_an_output_that_takes_no_more_is_named(monkeypatch, unbuffered):
     done = closed(["image", "list"], "> /dev/full")
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        "toolkit: standard output cannot be written to: No space left on device",
-        "  fix: make room where it goes, or send it elsewhere",
+        "error: standard output cannot be written to: No space left on device",
+        "hint: make room where it goes, or send it elsewhere",
     ]

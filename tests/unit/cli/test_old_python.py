@@ -26,7 +26,7 @@ def told(words):
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"toolkit: Python {OLDEST_PYTHON} or later is needed, and this is ")
+    assert line.startswith(f"error: toolkit needs Python {OLDEST_PYTHON} or later; this is ")
     assert f"uv tool install --python {OLDEST_PYTHON} '{ROOT}'" in line
     return line
 

@@ -23,12 +23,12 @@ _HELP: tuple[type[click.ClickException], ...] = tuple(
 
 
 def print_error(error: ToolkitError) -> None:
-    """Print an error on standard error: details, the message and the fix, each bounded."""
+    """Print an error on standard error: details, then `error:` and `hint:`, each of bounded length."""
     details = (part for text in error.detail for part in text.split("\n"))
     say(*(f"    {bounded(as_shown(line))}" for line in details), err=True)
-    say(f"toolkit: {bounded(error.message)}", err=True)
+    say(f"error: {bounded(error.message)}", err=True)
     if error.fix:
-        say(f"  fix: {bounded(error.fix)}", err=True)
+        say(f"hint: {bounded(error.fix)}", err=True)
 
 
 def of_call(error: click.ClickException) -> ToolkitError | None:

@@ -24,5 +24,5 @@ class RenamedOptions(click.Command):
                 yield word
                 continue
             present = self.RENAMED[name]
-            say(f"toolkit: warning: {name} is deprecated; write {present}", err=True)
+            say(f"warning: {name} is deprecated; write {present}", err=True)
             yield f"{present}{equals}{value}"

@@ -80,7 +80,7 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell
                 yield from pieces(place.runner(), there)
                 return
         except Missing as error:
-            tell.notice(f"toolkit: {error.message}; this copy lacks the middle of the output")
+            tell.notice(f"warning: {error.message}; this copy lacks the middle of the output")
     yield from pieces(LocalRunner(), here)
 
 

@@ -23,7 +23,7 @@ _PLACES_AT_ONCE = 8
 
 def on_damage(tell: "Tell") -> "Callable[[str], None]":
     """Return a function that shows which damaged record is skipped."""
-    return lambda message: tell.notice(f"toolkit: passed over {message}")
+    return lambda message: tell.notice(f"warning: skipped {message}")
 
 
 def find(job: str | None, tell: "Tell") -> JobRecord:
