@@ -1,1 +1,1 @@
-"""The virtual cluster: Slurm on containers, one a node, that anybody can have on a laptop."""
+"""The virtual cluster: Slurm on containers, one for each node, which runs on a laptop."""

@@ -1,4 +1,4 @@
-"""The folder of a cluster on this machine: its keys, and the SSH files that lead to it."""
+"""The folder of a cluster on this machine: its keys, and its SSH files."""
 
 import os
 import shutil
@@ -18,13 +18,13 @@ from toolkit.run.remote.keys import KeyPair, new_key_pair
 _MUNGE_KEY_BYTES = 128
 
 CONFIG = "config"
-"""The file of a handed-out folder that ssh is told of, once the folder lies in :func:`place_of_learner`."""
+"""The SSH configuration in a copied folder, after the folder is at :func:`place_of_learner`."""
 
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
-    """What is made once for each cluster and shared with none; containers that are remade get the same.
+    """The keys of one cluster, created once; containers that are recreated get the same keys.
 
-    ``accounts`` are the keys of those of a class, in the order of their names.
+    ``accounts`` are the keys of a class's accounts, in the order of their names.
     """
 
     user_private: str
@@ -35,7 +35,7 @@ class Secrets(msgspec.Struct, frozen=True, kw_only=True):
     accounts: tuple[KeyPair, ...] = ()
 
     def by_account(self) -> dict[str, KeyPair]:
-        """Return the account → its keys."""
+        """Return account → its keys."""
         return dict(zip(accounts(len(self.accounts)), self.accounts, strict=True))
 
 
@@ -55,11 +55,11 @@ class Access:
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """Return the accounts that have a folder here, to be handed out."""
+        """Return the accounts that have a folder here, to be given to their users."""
         return tuple(sorted(folder.name for folder in self.folder.glob(f"{USERS}/*")))
 
     def secrets(self) -> Secrets | None:
-        """Return the keys of the cluster, or ``None`` where it has no folder here.
+        """Return the keys of the cluster, or ``None`` if it has no folder here.
 
         Raises:
             BadInput: if the file that holds them is damaged.
@@ -86,8 +86,8 @@ class Access:
     def point_at(self, port: int, nodes: int, address: str = HERE) -> None:
         """Write ``ssh_config`` and ``known_hosts`` for a login node on ``port`` of ``address``.
 
-        The port may change whenever the container is started; files that are right are left alone. The
-        folder of an account has the same files, and one more for the machine that it is handed out to.
+        The port may change whenever the container is started; correct files are left alone. The folder of an
+        account has the same files, and one more for its user's machine.
         """
         secrets = self.secrets()
         if secrets is None:
@@ -105,7 +105,7 @@ class Access:
         return {account: self.folder / USERS / account for account in secrets.by_account()}
 
     def forget(self) -> bool:
-        """Remove the folder; tell whether there was one."""
+        """Remove the folder; return whether there was one."""
         there = self.folder.is_dir()
         if there:
             shutil.rmtree(self.folder)
@@ -118,12 +118,12 @@ class Access:
 
 
 def clusters() -> Path:
-    """Return where the folders of all clusters are."""
+    """Return the parent folder of all clusters' folders."""
     return state_dir() / "clusters"
 
 
 def new_secrets() -> Secrets:
-    """Make the keys of a new cluster."""
+    """Create the keys of a new cluster."""
     user, host = new_key_pair(), new_key_pair()
     return Secrets(
         user_private=user.private,
@@ -135,20 +135,20 @@ def new_secrets() -> Secrets:
 
 
 def with_accounts(secrets: Secrets, count: int) -> Secrets:
-    """Return the secrets with keys for that many accounts; keys that there are stay."""
+    """Return the secrets with keys for ``count`` accounts; existing keys stay."""
     more = (new_key_pair() for _ in range(count - len(secrets.accounts)))
     return msgspec.structs.replace(secrets, accounts=(*secrets.accounts, *more))
 
 
 def place_of_learner(name: str) -> str:
-    """Return where the folder that was handed out lies on the machine of a learner."""
+    """Return the path of the copied folder on a learner's machine."""
     return f"~/.ssh/toolkit-{name}"
 
 
 def ssh_config(folder: str, port: int, nodes: int, address: str = HERE, user: str = USER) -> str:
     """Return an SSH configuration that knows the hosts of one cluster, and trusts no other key.
 
-    ``folder`` is where the keys lie on the machine that it is for.
+    ``folder`` is the path of the keys on the machine that uses it.
     """
     lines = [
         "Host login",
@@ -172,7 +172,7 @@ def ssh_config(folder: str, port: int, nodes: int, address: str = HERE, user: st
 
 
 def known_hosts(key: str, port: int, nodes: int, address: str = HERE) -> str:
-    """Return a known_hosts file: one key for all nodes, as they are one cluster's."""
+    """Return a known_hosts file: one key for all nodes, because they belong to one cluster."""
     names = [f"[{address}]:{port}", *hosts(nodes)]
     if port == SSH_PORT:
         names[0] = address

@@ -1,4 +1,4 @@
-"""The files that a node is given when it is made: configuration, keys, and toolkit itself."""
+"""The files that a node gets when it is created: configuration, keys, and toolkit itself."""
 
 import hashlib
 import io
@@ -14,10 +14,10 @@ CODE = "/opt/toolkit/lib"
 """Where the nodes' Python looks for toolkit: a link to one version, so that all of it changes at once."""
 
 ACCOUNTS = "/etc/toolkit/accounts"
-"""Where a node is told of the accounts of a class."""
+"""The list of a class's accounts on a node."""
 
 MAKE_ACCOUNTS = f"{CODE}/toolkit/_data/containers/cluster/accounts.sh"
-"""The program of a node that makes them."""
+"""The program on a node that creates them."""
 
 _SHIPPED = ("containers", "recipes", "slurm")
 
@@ -30,9 +30,9 @@ def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
 
 
 def accounts_archive(host: str, secrets: Secrets) -> bytes:
-    """Return the tar that tells a node of the accounts of a class; unpacked at its root.
+    """Return the tar with a class's accounts for a node; unpacked at its root.
 
-    Their keys go to the login node alone, whose homes all nodes share.
+    Their keys are only on the login node, whose homes all nodes share.
     """
     names = "".join(f"{name}\n" for name in secrets.by_account())
     entries = [_file(f"{ACCOUNTS}/names", names.encode(), 0o600)]
@@ -52,12 +52,12 @@ def code_archive(code: dict[str, bytes]) -> bytes:
 
 
 def packed_file(path: str, content: bytes) -> bytes:
-    """Return the tar of one file that only root may read; unpacked at a node's root."""
+    """Return the tar of one file that only root can read; unpacked at a node's root."""
     return _packed([_file(path, content, 0o600)])
 
 
 def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
-    """Return what anybody on the node may read."""
+    """Return the files that all users on the node can read."""
     everybody = ",".join(layout.hosts)
     return {
         "/etc/slurm/slurm.conf": render("containers", "cluster/slurm.conf.j2", layout.slurm()).encode(),
@@ -67,7 +67,7 @@ def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
 
 
 def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
-    """Return what only root may read; ``node.sh`` puts each where its service wants it."""
+    """Return the files that only root can read; ``node.sh`` puts each where its service needs it."""
     given = {
         "/etc/toolkit/munge.key": secrets.munge,
         "/etc/toolkit/ssh_host_ecdsa_key": secrets.host_private.encode(),
@@ -79,7 +79,7 @@ def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
 
 
 def code_files() -> dict[str, bytes]:
-    """Return toolkit as it is installed here, data included: path within the package → content."""
+    """Return toolkit as it is installed here, including data: path within the package → content."""
     files = _read(package(), Path())
     for kind in _SHIPPED:
         files |= _read(shipped(kind), Path("_data", kind))
@@ -87,7 +87,7 @@ def code_files() -> dict[str, bytes]:
 
 
 def code_folder(files: dict[str, bytes]) -> str:
-    """Return where on a node exactly this code lies."""
+    """Return the folder of exactly this code on a node."""
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(f"{path}\0{len(files[path])}\0".encode() + files[path])

@@ -1,4 +1,4 @@
-"""Kinds of virtual clusters: how their Slurm is set, which MPI their nodes have; data of ``containers``."""
+"""Kinds of virtual clusters: the settings of their Slurm, the MPI of their nodes; data of ``containers``."""
 
 from functools import cache
 from typing import Literal
@@ -13,7 +13,7 @@ FILE = "flavours.toml"
 
 
 class Flavour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One table of ``containers/cluster/flavours.toml``, where the words are explained."""
+    """One table of ``containers/cluster/flavours.toml``, which explains the words."""
 
     title: str
     release: str
@@ -28,7 +28,7 @@ def flavours() -> dict[str, Flavour]:
     """Return name → flavour, the default first.
 
     Raises:
-        BadInput: if the file that came with toolkit is damaged.
+        BadInput: if the shipped file is damaged.
     """
     file = shipped("containers") / "cluster" / FILE
     try:
@@ -38,7 +38,7 @@ def flavours() -> dict[str, Flavour]:
 
 
 def default_flavour() -> str:
-    """Return the name of the flavour that a cluster has where nothing is said."""
+    """Return the name of the default flavour."""
     return next(iter(flavours()))
 
 
@@ -46,7 +46,7 @@ def checked_flavour(name: str) -> str:
     """Return ``name`` if there is such a flavour.
 
     Raises:
-        BadInput: with those that there are.
+        BadInput: naming the existing flavours.
     """
     if name not in flavours():
         known = "; ".join(f"{key}: {flavour.title}" for key, flavour in flavours().items())

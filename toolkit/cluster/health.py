@@ -1,4 +1,4 @@
-"""Whether a cluster works: what Slurm says of its nodes, and a job that proves it. Waits until it does."""
+"""Check that a cluster works: the state of its nodes in Slurm, and a test job. Waits until it works."""
 
 import time
 
@@ -19,31 +19,31 @@ _TAKES_JOBS = frozenset({"idle", "mixed", "allocated", "completing"})
 
 
 def node_states(text: str) -> dict[str, str]:
-    """Read ``sinfo -h -N -o '%N %T'``: node → state, as ``idle``; a mark such as ``idle*`` is kept."""
+    """Parse ``sinfo -h -N -o '%N %T'``: node → state, as ``idle``; a mark such as ``idle*`` is kept."""
     pairs = (line.split() for line in text.splitlines())
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
 def ask_states(nodes: Nodes, layout: Layout) -> dict[str, str]:
-    """Return the states of the nodes as Slurm sees them; empty where it does not answer."""
+    """Return the states of the nodes in Slurm; empty if it does not answer."""
     command = Command.of("sinfo", "-h", "-N", "-o", "%N %T", timeout=_QUESTION_SECONDS)
     try:
         answer = nodes.run(layout.container("login"), command)
-    except CheckFailed:  # its container has just ended; whoever needs to know looks at that
+    except CheckFailed:  # Its container has just ended; callers that need to know check that.
         return {}
     return node_states(answer.text) if answer.ok else {}
 
 
 def takes_jobs(layout: Layout, states: dict[str, str]) -> bool:
-    """Tell whether every node is idle or at work; ``idle*`` is one that does not answer."""
+    """Return whether every node is idle or busy; ``idle*`` is a node that does not answer."""
     return all(states.get(host) in _TAKES_JOBS for host in layout.hosts[1:])
 
 
 def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -> None:
-    """Wait until every node takes jobs, and prove it by a job on all of them unless another has them.
+    """Wait until every node accepts jobs, and run a test job on all of them unless another job uses them.
 
     Raises:
-        CheckFailed: with what the services said last, if that takes longer than ``patience`` seconds.
+        CheckFailed: with the last message of the services, if that takes longer than ``patience`` seconds.
     """
     deadline = time.monotonic() + patience
     states: dict[str, str] = {}
@@ -62,7 +62,7 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
 
 
 def _prove(nodes: Nodes, layout: Layout) -> None:
-    # A job that has waited for these nodes may be given them first, and hold them for hours.
+    # A job that has waited for these nodes may get them first, and use them for hours.
     words = ("srun", f"-N{layout.nodes}", "--immediate=5", f"--job-name={_PROOF}", "--mpi=none", "hostname")
     answer = nodes.run(layout.container("login"), Command.of(*words, timeout=30.0))
     proven = answer.ok and sorted(answer.text.split()) == sorted(layout.hosts[1:])

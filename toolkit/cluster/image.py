@@ -1,4 +1,4 @@
-"""The image that every node is made from; built when the engine has none of these files."""
+"""The image of all nodes; built if the engine has no image of these files."""
 
 import hashlib
 import os
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 NAME = "toolkit-node"
 
 _CONTEXT = "toolkit.context"
-"""Label of an image with the digest of what it was built from."""
+"""Label of an image with the digest of its build context."""
 
 _FILES = ("Dockerfile", "node.sh", "toolkit", "profile.sh", "sshd.conf")
 
 
 def node_image(flavour: str) -> str:
-    """Return the name that the node image of a flavour has in the engine."""
+    """Return the engine's name of the node image of a flavour."""
     return f"{NAME}:{'latest' if flavour == default_flavour() else flavour}"
 
 
 def arguments(flavour: str) -> dict[str, str]:
-    """Return the build arguments that make a node one of this flavour."""
+    """Return the build arguments for a node of this flavour."""
     asked = flavours()[flavour]
     return {"PACKAGES": " ".join(asked.packages), "PMIX_PLUGIN": "yes" if asked.pmix_plugin else "no"}
 
 
 def ensure_image(client: "DockerClient", flavour: str, tell: Tell) -> str:
-    """Return the id of a flavour's node image, built first if the engine's is of other files."""
+    """Return the id of a flavour's node image, built first if the engine's was built from other files."""
     release, name = flavours()[flavour].release, node_image(flavour)
     builder = (
         ensure_builder(client, tell) if release == RELEASE else ensure_moved_builder(client, release, tell)

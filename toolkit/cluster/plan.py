@@ -1,4 +1,4 @@
-"""What a virtual cluster consists of: names, sizes, files. Pure; nothing is made here."""
+"""The parts of a virtual cluster: names, sizes, files. Pure; nothing is created here."""
 
 import ipaddress
 import re
@@ -11,16 +11,16 @@ from toolkit.model.cluster import hosts
 from toolkit.run.docker.nodes import Machine
 
 LABEL = "toolkit.cluster"
-"""Carried by everything that belongs to a cluster, with its name as the value."""
+"""On everything that belongs to a cluster; the value is its name."""
 
 COUNT = "toolkit.nodes"
-"""Carried by every container: the number of compute nodes that the cluster was made with."""
+"""On every container: the number of compute nodes of the cluster."""
 
 FLAVOUR = "toolkit.flavour"
-"""Carried by every container: the name of the flavour that the cluster was made with."""
+"""On every container: the name of the cluster's flavour."""
 
 LISTEN = "toolkit.listen"
-"""Carried by every container: where the login node is published, if that was chosen."""
+"""On every container: the published address of the login node, if it was chosen."""
 
 MOST_NODES = 16
 MOST_USERS = 99
@@ -32,16 +32,16 @@ _LOGIN_SHARE = 0.15
 _COMPUTE_SHARE = 0.75
 _LEAST_MEMORY = 512 << 20
 _DAEMONS = 256 << 20
-"""Memory of a node that Slurm may not give to jobs: its own daemons need it."""
+"""Memory of a node that Slurm must leave to its own daemons."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """A cluster on a machine with ``cpus`` cores and ``memory`` bytes; ``flavour`` is a name.
 
-    ``listen`` is the ``ADDRESS:PORT`` of this machine at which the login node is reached; where it is empty,
-    the engine picks a port that this machine alone can reach. ``owner`` is the label of the clone whose
-    ``make`` made the cluster.
+    ``listen`` is the ``ADDRESS:PORT`` of this machine at which the login node is reached; if it is empty, the
+    engine picks a port that only this machine can reach. ``owner`` is the label of the clone whose ``make``
+    created the cluster.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Layout:
 
     @property
     def volumes(self) -> dict[str, str]:
-        """Return the volumes that all nodes share, and where they are mounted."""
+        """Return the volumes that all nodes share, and their mount points."""
         return {f"toolkit-{self.name}-home": "/home", f"toolkit-{self.name}-work": "/work"}
 
     @property
@@ -79,12 +79,12 @@ class Layout:
         return container(self.name, host)
 
     def memory_of(self, host: str) -> int:
-        """Return the limit of a node: nodes share what the engine has, and leave some of it to the host."""
+        """Return the memory limit of a node: nodes share the engine's memory, and leave some to the host."""
         share = _LOGIN_SHARE if host == "login" else _COMPUTE_SHARE / self.nodes
         return max(int(self.memory * share), _LEAST_MEMORY)
 
     def machine(self, host: str, image: str) -> Machine:
-        """Return the container that stands for a host."""
+        """Return the container of a host."""
         login = host == "login"
         memory = self.memory_of(host)
         return Machine(
@@ -96,13 +96,13 @@ class Layout:
             network=self.network,
             volumes=self.volumes,
             memory=memory,
-            shared_memory=memory // 2,  # what Linux gives /dev/shm on a machine of that size
+            shared_memory=memory // 2,  # Linux's default for /dev/shm on a machine of that size.
             ports=(SSH_PORT,) if login else (),
             published=(self.address, self.listen.rpartition(":")[2]),
         )
 
     def slurm(self) -> dict[str, object]:
-        """Return what ``slurm.conf.j2`` is filled with."""
+        """Return the values for ``slurm.conf.j2``."""
         return {
             "name": self.name,
             "mpi_default": flavours()[self.flavour].mpi_default,
@@ -112,12 +112,12 @@ class Layout:
         }
 
     def cgroup(self) -> dict[str, object]:
-        """Return what ``cgroup.conf.j2`` is filled with."""
+        """Return the values for ``cgroup.conf.j2``."""
         return {"cgroup_plugin": flavours()[self.flavour].cgroup_plugin}
 
 
 def container(name: str, host: str) -> str:
-    """Return the name of the container that is ``host`` of the cluster ``name``."""
+    """Return the name of the container of ``host`` in the cluster ``name``."""
     return f"toolkit-{name}-{host}"
 
 
@@ -127,10 +127,10 @@ def label(name: str) -> str:
 
 
 def checked_name(name: str) -> str:
-    """Return ``name`` if a cluster can be called so.
+    """Return ``name`` if it is a valid name of a cluster.
 
     Raises:
-        BadInput: if it cannot stand in the names of containers and hosts.
+        BadInput: if it cannot be part of the names of containers and hosts.
     """
     if not _NAME.fullmatch(name):
         raise BadInput(
@@ -141,10 +141,10 @@ def checked_name(name: str) -> str:
 
 
 def checked_nodes(nodes: int) -> int:
-    """Return ``nodes`` if a cluster can have so many compute nodes.
+    """Return ``nodes`` if a cluster can have this many compute nodes.
 
     Raises:
-        BadInput: if there are none, or more than one machine should carry.
+        BadInput: if there are none, or more than one machine can run.
     """
     if not 1 <= nodes <= MOST_NODES:
         raise BadInput(f"a virtual cluster has 1 to {MOST_NODES} compute nodes, not {nodes}")
@@ -152,10 +152,10 @@ def checked_nodes(nodes: int) -> int:
 
 
 def checked_users(users: int) -> int:
-    """Return ``users`` if a cluster can have so many accounts for a class.
+    """Return ``users`` if a cluster can have this many accounts for a class.
 
     Raises:
-        BadInput: if they are fewer than none, or more than the names ``user01`` to ``user99``.
+        BadInput: if the number is negative, or above ``user99``.
     """
     if not 0 <= users <= MOST_USERS:
         raise BadInput(f"a virtual cluster has 0 to {MOST_USERS} users, not {users}")
@@ -166,7 +166,7 @@ def checked_listen(listen: str) -> str:
     """Return ``listen`` if a login node can be published there.
 
     Raises:
-        BadInput: if it is no ``ADDRESS:PORT`` with an address that others can be told.
+        BadInput: if it is not an ``ADDRESS:PORT`` that other machines can use.
     """
     address, _, port = listen.rpartition(":")
     try:

@@ -1,4 +1,4 @@
-"""Use a cluster that is up: run commands on its nodes, open a shell."""
+"""Use a running cluster: run commands on its nodes, open a shell."""
 
 import contextlib
 import shutil
@@ -23,18 +23,18 @@ def execute(
     on_output: OnOutput,
     stdin: bytes | None = None,
 ) -> int:
-    """Run ``words`` on a node and return their exit status; if we are interrupted, so are they.
+    """Run ``words`` on a node and return their exit status; an interrupt stops them too.
 
     Without ``stdin`` they read nothing.
     """
     checked_host(cluster, host)
     checked_user(cluster, user)
     name = container(cluster.name, host)
-    # Docker cannot end what it executes, so the command notes its process group for us.
+    # Docker cannot stop a command that it executes, so the command records its process group.
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, where the name cannot be guessed
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     if stdin is not None:
-        # A file: the SDK cannot end what it sends over a socket of TLS. It is gone once it is open.
+        # A file: the SDK cannot close what it sends over a TLS socket. It is removed once it is open.
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
     env = {"HOME": home(user), "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}
@@ -52,9 +52,9 @@ def execute(
 
 
 def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
-    """Return the words that open a shell on a node, to be run in place of this program.
+    """Return the command that opens a shell on a node, to replace this program.
 
-    ssh where there is one, as on a real cluster; root, whom sshd does not let in, comes by docker.
+    It uses ssh if it exists, as on a real cluster; root, which sshd refuses, uses docker.
     """
     checked_host(cluster, host)
     checked_user(cluster, user)
@@ -83,7 +83,7 @@ def checked_user(cluster: Cluster, user: str) -> str:
     """Return ``user`` if the cluster has such an account.
 
     Raises:
-        BadInput: with the accounts that it has.
+        BadInput: naming the existing accounts.
     """
     known = (cluster.user, ROOT, *cluster.accounts)
     if user not in known:
@@ -97,7 +97,7 @@ def checked_user(cluster: Cluster, user: str) -> str:
 
 
 def _listed(known: Sequence[str]) -> str:
-    """Write names that are counted through as the first and the last one."""
+    """Return numbered names as the first and the last one."""
     few, counted = known[:2], known[2:]
     return ", ".join((*few, *([f"{counted[0]} to {counted[-1]}"] if counted else [])))
 
@@ -106,7 +106,7 @@ def checked_host(cluster: Cluster, host: str) -> str:
     """Return ``host`` if the cluster has it.
 
     Raises:
-        BadInput: with the hosts that it has.
+        BadInput: naming the existing hosts.
     """
     if host not in cluster.hosts:
         raise BadInput(f"--node {host}: the cluster {cluster.name} has {', '.join(cluster.hosts)}")

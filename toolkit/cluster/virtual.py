@@ -1,4 +1,4 @@
-"""Bring a virtual cluster up, find it again, take it down."""
+"""Start a virtual cluster, find it again, remove it."""
 
 import contextlib
 import os
@@ -41,7 +41,7 @@ from toolkit.run.folders import writable
 from toolkit.run.turns import take_turn
 
 _ACCOUNTS_SECONDS = 60.0
-"""How long a node may take to make a hundred accounts; it takes seconds."""
+"""How many seconds a node may take to create a hundred accounts; it takes a few."""
 
 
 def up(
@@ -52,21 +52,21 @@ def up(
     users: int | None = None,
     listen: str | None = None,
 ) -> Cluster:
-    """Make the cluster, or mend it, or do nothing where it works already; return when it takes jobs.
+    """Create the cluster, or repair it, or do nothing if it works already; return when it accepts jobs.
 
-    ``nodes`` is the number of compute nodes, ``flavour`` the kind of cluster, ``users`` that of accounts for
-    a class, ``listen`` the ``ADDRESS:PORT`` of this machine that leads to the login node: of an existing
-    cluster by default, else two, the first that there is, none, and a port for this machine alone. Accounts
-    can be added at any time. What was begun is removed if it fails or is interrupted; a cluster that existed
-    before is never removed.
+    ``nodes`` is the number of compute nodes, ``flavour`` the kind of cluster, ``users`` the number of
+    accounts for a class, ``listen`` the ``ADDRESS:PORT`` of this machine for the login node. The defaults are
+    an existing cluster's values, or two nodes, the first flavour, no accounts, and a port for this machine
+    alone. Accounts can be added at any time. If a new cluster fails or is interrupted it is removed; an
+    existing cluster is never removed.
 
     Raises:
-        BadInput: if no cluster can be called so, or it exists and is another one than is asked for.
-        CheckFailed: if it does not work in the end, with what its services said.
+        BadInput: if the name is invalid, or the cluster exists with other values than requested.
+        CheckFailed: if it does not work, with the messages of its services.
     """
     checked_name(name)
     if flavour is not None:
-        checked_flavour(flavour)  # before an engine is asked
+        checked_flavour(flavour)  # before an engine is contacted
     tell = tell or Silent()
     with _alone(tell), opened() as engine:
         found = engine.found(label(name))
@@ -99,7 +99,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
         found = engine.found(label(name))
         if not found:
             raise _missing(engine, name, "is not up")
-        # The size of the machine plays no part here.
+        # The size of the machine does not matter here.
         layout = Layout(name, _count(found), 1, 0, listen=_listen(found))
         states = {host: _state(found, layout, host) for host in layout.hosts}
         broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
@@ -117,7 +117,7 @@ def names() -> tuple[str, ...]:
 
 
 def status(name: str = DEFAULT_NAME) -> ClusterStatus:
-    """Return how each node of the cluster is, also of one that is only half there.
+    """Return the state of each node of the cluster, also of an incomplete cluster.
 
     Raises:
         Missing: if there is no cluster of that name.
@@ -142,10 +142,10 @@ def status(name: str = DEFAULT_NAME) -> ClusterStatus:
 
 
 def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
-    """Remove the cluster with all that is in it: containers, network, volumes, keys.
+    """Remove the cluster with everything in it: containers, network, volumes, keys.
 
     Raises:
-        Missing: if there is no cluster of that name; the error says which there are.
+        Missing: if there is no cluster of that name; the error lists the existing ones.
     """
     checked_name(name)
     tell = tell or Silent()
@@ -202,7 +202,7 @@ def _layout(
 
 
 def _check_owner(name: str, found: dict[str, NodeContainer]) -> None:
-    """Refuse, in a command that ``make`` runs, a cluster that the ``make`` of this clone did not make.
+    """Refuse, in a command that ``make`` runs, a cluster that another clone's ``make`` created.
 
     Raises:
         BadInput: naming the cluster.
@@ -212,7 +212,7 @@ def _check_owner(name: str, found: dict[str, NodeContainer]) -> None:
     if any(machine.labels.get(clone.LABEL) != own[clone.LABEL] for machine in found.values()):
         raise BadInput(
             f"the cluster {name} was not made by this clone's make",
-            fix=f"if nobody needs it: toolkit cluster down --name {name}",
+            fix=f"if no one else uses it: toolkit cluster down --name {name}",
         )
 
 
@@ -224,7 +224,7 @@ def _another(name: str, how: str) -> BadInput:
 
 
 def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
-    """Return the keys of a cluster, with those of ``users`` accounts; they are kept here first."""
+    """Return the keys of a cluster, with the keys of ``users`` accounts; they are saved here first."""
     access = Access(name)
     secrets = access.secrets() if existed else new_secrets()
     if secrets is None:
@@ -239,7 +239,9 @@ def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
 
 
 def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) -> None:
-    """Have every node know the accounts of a class; the login node makes homes and the shared folder, too."""
+    """Create the accounts of a class on every node; the login node also creates homes and the shared
+    folder.
+    """
     if secrets.accounts:
         tell.detail(f"{len(secrets.accounts)} users")
     for host in layout.hosts if secrets.accounts else ("login",):
@@ -252,7 +254,7 @@ def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) 
 def _complete(
     engine: Nodes, layout: Layout, secrets: Secrets, found: dict[str, NodeContainer], tell: Tell
 ) -> None:
-    """Make what is missing and start what is stopped; the login node first, as the others look for it."""
+    """Create what is missing and start what is stopped; the login node first, because the others need it."""
     missing = any(_state(found, layout, host) == "missing" for host in layout.hosts)
     image = ensure_image(engine.client, layout.flavour, tell) if missing else ""
     tell.step(f"Starting the cluster {layout.name}: a login node and {layout.nodes} compute nodes")
@@ -271,13 +273,15 @@ def _complete(
         if state != "running":
             engine.start(name, paused=state == "paused")
     if found:
-        # A container that was started again may have another address; the daemons look names up anew.
+        # A restarted container may have another address; the daemons look names up again.
         anew = "until scontrol reconfigure; do sleep 0.2; done"
         engine.run(layout.container("login"), Command.of("sh", "-c", anew, timeout=20))
 
 
 def _refresh_code(engine: Nodes, layout: Layout) -> None:
-    """Give the nodes this version of toolkit if they have another; compile it, which ada may not."""
+    """Give the nodes this version of toolkit if they have another; compile it as root, because ada may
+    not.
+    """
     code = code_files()
     folder, login = code_folder(code), layout.container("login")
     there = engine.run(login, Command.of("readlink", CODE, timeout=10)).text.strip()
@@ -307,7 +311,7 @@ def _listen(found: dict[str, NodeContainer]) -> str:
 
 
 def _flavour(found: dict[str, NodeContainer]) -> str | None:
-    """Return the flavour of a cluster that is there; one that an earlier toolkit made has the default."""
+    """Return the flavour of an existing cluster; the default for one that an earlier toolkit created."""
     return next(iter(found.values())).labels.get(FLAVOUR, default_flavour()) if found else None
 
 
@@ -331,7 +335,7 @@ def _foreign(name: str) -> Missing:
 
 @contextlib.contextmanager
 def _alone(tell: Tell) -> Iterator[None]:
-    """Let one toolkit at a time make and remove clusters; the lock goes with the process."""
+    """Let one toolkit at a time create and remove clusters; the lock ends with the process."""
     folder = writable(clusters(), "XDG_STATE_HOME")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -1,1 +1,1 @@
-"""Data sets: which files they are, where they come from, and how they get here unharmed."""
+"""Data sets: their files, their sources, and verified downloads."""

@@ -15,7 +15,7 @@ from typing import IO, cast
 from toolkit.errors import Missing
 
 UNREADABLE = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
-"""What Python raises of bytes that are no archive, are cut short or damaged."""
+"""Exceptions that Python raises for bytes that are not an archive, are cut short or damaged."""
 
 _AR = b"!<arch>\n"
 _AR_HEADER = 60
@@ -23,14 +23,14 @@ _AR_HEADER = 60
 
 
 class Archive:
-    """The regular files of a tar below one folder of it."""
+    """The regular files of a tar below one of its folders."""
 
     def __init__(self, tar: tarfile.TarFile, folder: str, place: str) -> None:
         self._tar, self._folder, self.place = tar, folder, place
 
     @contextlib.contextmanager
     def member(self, name: str) -> Iterator[IO[bytes]]:
-        """Open a file for reading; one that is only there as ``name.gz`` is unpacked on the way.
+        """Open a file for reading; a file that only exists as ``name.gz`` is unpacked on the way.
 
         Raises:
             Missing: if there is no such file, or the archive is damaged.
@@ -57,15 +57,15 @@ class Archive:
 
 @contextlib.contextmanager
 def tar(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
-    """Open a tar, packed or not.
+    """Open a tar, compressed or not.
 
     Raises:
-        Missing: if it is none.
+        Missing: if it is not a tar.
     """
     try:
         opened = tarfile.open(fileobj=file, mode="r:*")  # noqa: SIM115 - closed below
     except UNREADABLE as error:
-        raise Missing(f"{place}: is no archive: {error}") from error
+        raise Missing(f"{place}: is not an archive: {error}") from error
     with opened:
         yield Archive(opened, folder, place)
 
@@ -75,7 +75,7 @@ def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
     """Open the tar of files in a package of Debian, deb(5).
 
     Raises:
-        Missing: if it is no such package.
+        Missing: if it is not such a package.
     """
     for name, size in _members(file, place):
         if name.startswith("data.tar"):
@@ -87,9 +87,9 @@ def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
 
 
 def _members(file: IO[bytes], place: str) -> Iterator[tuple[str, int]]:
-    """Yield name and size of each member, the file being where its content begins."""
+    """Yield name and size of each member; the file is then at the start of its content."""
     if file.read(len(_AR)) != _AR:
-        raise Missing(f"{place}: is no package of Debian")
+        raise Missing(f"{place}: is not a Debian package")
     while header := file.read(_AR_HEADER):
         size = header[48:58].strip()
         if len(header) < _AR_HEADER or header[58:] != b"`\n" or not size.isdigit():

@@ -1,4 +1,4 @@
-"""Data sets as they are described in ``recipes/datasets/<name>.toml``."""
+"""The data sets that ``recipes/datasets/<name>.toml`` describe."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,14 +11,14 @@ from toolkit.knowledge.strict import tables, text_of
 
 KIND = "recipes/datasets"
 
-# A name becomes a file in the person's folder; it must not lead out of it, nor be hidden.
+# A name becomes a file in the user's folder; it must not lead out of it, nor be hidden.
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file, unpacked: no source may give other bytes than these."""
+    """One file, unpacked; a source with other bytes is refused."""
 
     name: FileName
     size: Bytes
@@ -26,18 +26,18 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HttpSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="http", tag_field="kind"):
-    """An address with ``{name}`` in it; what ends in ``.gz`` is unpacked on the way."""
+    """An address with ``{name}`` in it; a file that ends in ``.gz`` is unpacked on the way."""
 
     url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^ ]*\{name\}")]
 
     @property
     def place(self) -> str:
-        """Name the server for a person."""
+        """Return the server's name for messages."""
         return self.url.split("/")[2]
 
 
 class ArchiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="archive", tag_field="kind"):
-    """A tar, packed or not, at a fixed address, whose bytes are known; ``folder`` is the one in it."""
+    """A tar at a fixed address with a known digest, compressed or not; ``folder`` is a folder in it."""
 
     url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^ /]+/[^ ]+$")]
     size: Bytes
@@ -50,7 +50,7 @@ class ArchiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
 
 
 class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="deb", tag_field="kind"):
-    """A package of Debian, by its path on every mirror; files in it may be packed as ``.gz``."""
+    """A Debian package, by its path on every mirror; files in it may be compressed as ``.gz``."""
 
     path: Annotated[str, msgspec.Meta(pattern=r"^pool/[A-Za-z0-9+./~_-]+\.deb$")]
     size: Bytes
@@ -65,7 +65,7 @@ class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="de
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a package holds a file of CIFAR's records: an image whose rows are the samples, and a JSON list.
 
-    ``first`` is where in the list of all classes those of this file begin.
+    ``first`` is the position of this file's first class in the list of all classes.
     """
 
     pixels: FileName
@@ -74,9 +74,9 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NpmSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="npm", tag_field="kind"):
-    """A package of the npm registry that this machine is set up for, and the folder in its archive.
+    """A package of the configured npm registry, and the folder in its archive.
 
-    ``rows`` tells of which members a file is made that the package does not hold as it is.
+    ``rows`` names the members from which a file is made that the package does not hold directly.
     """
 
     package: Annotated[str, msgspec.Meta(pattern=r"^(@[a-z0-9._-]+/)?[a-z0-9][a-z0-9._-]*$")]
@@ -109,10 +109,10 @@ class Dataset(
 
 
 def load(name: str) -> Dataset:
-    """Return a data set by name, the person's own included.
+    """Return a data set by name, including the user's own.
 
     Raises:
-        BadInput: naming the choices or, in a file of the person's own, the field that is wrong.
+        BadInput: naming the choices or, in the user's own file, the wrong field.
     """
     return read(find(KIND, name, ".toml"))
 

@@ -1,6 +1,6 @@
-"""Bring one address here, so that what broke off is gone on with: in this run, or in the next one.
+"""Download one address, and resume an interrupted download, in this run or in the next one.
 
-What has come so far lies in a folder of the cache, named by the address, and is locked while it is used.
+A partial download is in a folder of the cache, named by the address, and is locked while it is used.
 """
 
 import contextlib
@@ -24,22 +24,22 @@ _PATIENCE = 900.0
 _SLOWEST = 50_000
 """Bytes a second below which a source counts as too slow; the next one may be faster."""
 _WAITS = 4
-"""How often in a row a busy server is waited for."""
+"""How many times in a row to wait for a busy server."""
 
 
 class Full(CheckFailed):
-    """A disk takes no more, whatever the source."""
+    """A disk is full, whatever the source."""
 
 
 @contextlib.contextmanager
 def downloaded(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") -> Iterator[FileIO]:
-    """Fetch an address and yield it for reading; it is forgotten when the block ends well.
+    """Download an address and yield it for reading; it is deleted when the block succeeds.
 
-    No more than ``most`` bytes are taken. With ``sha256`` that is the size, and the digest has to be right.
+    At most ``most`` bytes are accepted. With ``sha256`` that is the size, and the digest must match.
 
     Raises:
-        CheckFailed: if there are other bytes than those.
-        Missing: if the server is not there, or breaks off again and again without giving any more.
+        CheckFailed: if the bytes differ.
+        Missing: if the server is unreachable, or breaks the connection repeatedly without sending more.
     """
     with _part(url, store, tell) as part:
         if sha256:
@@ -50,13 +50,13 @@ def downloaded(url: str, store: Path, tell: Tell, *, most: int, sha256: str = ""
         try:
             yield part
         except (CheckFailed, Missing):
-            part.truncate(0)  # it came as a whole, and is of no use
+            part.truncate(0)  # it is complete, and useless
             raise
         Path(str(part.name)).unlink(missing_ok=True)
 
 
 def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> None:
-    """Take all that is there, unless an earlier run did, and hold it against its digest."""
+    """Download the rest, unless an earlier run did, and check the digest."""
     found = _digest(part)
     while found != sha256:
         if os.fstat(part.fileno()).st_size >= size:
@@ -67,7 +67,7 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
         found = _digest(part)
         if found != sha256:
             part.truncate(0)
-            if not resumed:  # else what an earlier run left was not the beginning of this
+            if not resumed:  # the partial download of an earlier run was not the beginning of this file
                 raise CheckFailed(
                     f"{without_login(url)} has a wrong checksum: SHA-256 {found} instead of {sha256}",
                     fix="do not use that source; it was changed, or someone changes it on the way",
@@ -75,7 +75,7 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
 
 
 def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
-    """Take all that is there, and tell whether an earlier run had begun; a break is gone on from at once."""
+    """Download the rest, and return whether an earlier run had begun; an interruption is resumed at once."""
     resumed = os.fstat(part.fileno()).st_size > 0
     reached = waited = 0
     while True:
@@ -85,16 +85,16 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
         except http.Refused as error:
             if not begun or error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
-            part.truncate(0)  # nothing follows it there: it was all, or is of another file
+            part.truncate(0)  # Nothing follows: the file is complete, or it is another file.
         except http.Busy as error:
             waited += 1
             if waited > _WAITS:
                 raise
             time.sleep(pause_before(waited, error.retry_after))
         except http.Slow:
-            raise  # another source may be faster; what has come stays for the next run
+            raise  # Another source may be faster; the partial download stays for the next run.
         except Missing:
-            # An attempt that brought nothing is the last one.
+            # An attempt without any data is the last one.
             if (now := part.seek(0, os.SEEK_END)) <= max(begun, reached):
                 raise
             reached, waited = now, 0
@@ -119,7 +119,7 @@ def _take(url: str, part: FileIO, begun: int, most: int, tell: Tell) -> None:
 
 @contextlib.contextmanager
 def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
-    """Open what has come of an address so far, for this process alone."""
+    """Open the partial download of an address, for this process alone."""
     path = store / f"{hashlib.sha256(url.encode()).hexdigest()[:16]}.part"
     while True:
         with _on_disk(path):
@@ -128,7 +128,7 @@ def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
             part = FileIO(path, "r+")  # without a buffer, which could not be written later either
         with part:
             take_turn(part, tell, f"Waiting for another process that fetches {without_login(url)}")
-            # Who held it before may be done with it and have removed it.
+            # The previous holder may have finished and removed it.
             if path.exists() and os.path.samestat(path.stat(), os.fstat(part.fileno())):
                 try:
                     yield part

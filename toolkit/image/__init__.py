@@ -1,1 +1,1 @@
-"""Images: recipes, how they are built, turned into one SIF file, and looked into."""
+"""Images: recipes, builds, conversion to SIF files, and inspection."""

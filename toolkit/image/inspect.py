@@ -1,4 +1,4 @@
-"""Look into an image without starting it: no root, no container runtime, nothing is unpacked on disk."""
+"""Inspect an image without starting it: no root, no container runtime, nothing is unpacked on disk."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -46,7 +46,7 @@ class _Opened:
 def inspect(
     image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE
 ) -> ImageFacts:
-    """Read what is in an image; see :func:`opened`."""
+    """Return the facts of an image; see :func:`opened`."""
     with opened(image, platform=platform, tell=tell, view=view) as (_, facts):
         return facts
 
@@ -55,19 +55,19 @@ def inspect(
 def opened(
     image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE
 ) -> Iterator[tuple[FileTree, ImageFacts]]:
-    """Lend the files of an image, and what was read from them.
+    """Open the files of an image, and return the facts read from them.
 
     It is a SIF, a squashfs, a sandbox, a docker-archive, an OCI layout or archive.
 
     A text may also name an image of the Docker engine, or have a transport before it
     (:mod:`toolkit.image.files.reference`). ``platform`` chooses in an image for several (``linux/arm64``),
-    and is held against any other. If ``FILE.sha256`` lies beside a file, that is held against it first.
-    ``view`` names the program of a rank and what a mount hides: the facts are then of that program.
+    and is checked for any other image. A file is first checked against ``FILE.sha256`` beside it. ``view``
+    names the program of a rank and what a mount hides: the facts are then about that program.
 
     Raises:
-        BadInput: if it is no image, or there are several and none is chosen.
-        CheckFailed: if the image is damaged, cut short or not the one that its digest names.
-        Missing: if the Docker engine is asked and does not answer.
+        BadInput: if it is not an image, or there are several and none is chosen.
+        CheckFailed: if the image is damaged, cut short or differs from its digest.
+        Missing: if the Docker engine is needed and does not answer.
     """
     reference = refer(image)
     budget = Budget(reference.shown)
@@ -120,7 +120,7 @@ def _sandbox(path: Path) -> FolderTree:
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}", fix="make it readable for you") from error
     if not system:
-        raise BadInput(f"{path}: a folder, but no sandbox: it has neither /bin nor /usr nor /etc")
+        raise BadInput(f"{path}: a folder, but not a sandbox: it has neither /bin nor /usr nor /etc")
     return tree
 
 
@@ -145,7 +145,7 @@ def _file(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Ope
 
 def _archive(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Opened:
     blobs = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, budget)
-    # What docker save writes today is an OCI archive too.
+    # docker save also writes OCI archives today.
     if ref.transport == "docker-archive" or (ref.transport is None and blobs.part(dockersave.MANIFEST)):
         return _layered(blobs, dockersave.choose(blobs, ref.tag), "docker-archive", budget)
     if ref.transport is None and not blobs.part(oci.INDEX):
@@ -162,7 +162,7 @@ def _layered(blobs: Blobs, chosen: StoredImage, form: str, budget: Budget) -> _O
 
 
 def _digest(path: Path) -> str | None:
-    """Return the digest of the file, after holding it against the one that lies beside it."""
+    """Return the digest of the file, after checking it against the checksum beside it."""
     noted = check_digest(path)
     if not noted and path.stat().st_size > HASHED_UNASKED:
         return None
@@ -175,7 +175,7 @@ def _with_compression(facts: ImageFacts, tree: FileTree) -> ImageFacts:
         return msgspec.structs.replace(facts, compression=tree.compression, evidence=told)
     told = {
         **facts.absent,
-        "compression": f"{facts.format}: it is no squashfs, which is what a kernel mounts",
+        "compression": f"{facts.format}: it is not a squashfs, which a kernel can mount",
     }
     return msgspec.structs.replace(facts, absent=told)
 

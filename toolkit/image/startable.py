@@ -1,4 +1,4 @@
-"""Look at the head of a file that a job is to start from, before any other machine is asked."""
+"""Check the header of an image before any other machine is contacted."""
 
 from pathlib import Path
 
@@ -12,21 +12,21 @@ from toolkit.image.inspect import SQUASHFS, inspect
 from toolkit.runtime import formats, named
 
 STARTABLE = named("").FORMATS
-"""Forms of an image that Apptainer starts."""
+"""Image formats that Apptainer starts."""
 
 _HEAD = 512
 
 
 def check_startable(path: Path, option: str) -> None:
-    """Check that a file is a SIF or a squashfs by its head; nothing large is read.
+    """Check that a file is a SIF or a squashfs by its header; nothing large is read.
 
     Args:
         path: the image.
         option: the option that names it, for messages.
 
     Raises:
-        BadInput: if it is not a file, not an image, or an image of another form.
-        Damaged: if its table or its superblock makes no sense.
+        BadInput: if it is not a file, not an image, or an image of another format.
+        Damaged: if its table or its superblock is impossible.
     """
     with open_given(path, label=option) as file:
         head = file.read(_HEAD)
@@ -38,6 +38,6 @@ def check_startable(path: Path, option: str) -> None:
     if facts.format in formats():
         return
     raise BadInput(
-        f"{option} {path}: a job starts from a SIF, and this is {facts.format}",
+        f"{option} {path}: a job needs a SIF, and this is {facts.format}",
         fix=f"make one: {sif_command(facts)}",
     )

@@ -1,4 +1,4 @@
-"""What is known beforehand: the tables of ``recipes/knowledge``, a module a file."""
+"""The tables of ``recipes/knowledge``; each module reads one file."""
 
 from toolkit.knowledge.mpi import bundled_pmix, counts, mpi, mpi_of_file
 from toolkit.knowledge.pmix import pmix, pmix_of_file

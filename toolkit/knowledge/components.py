@@ -1,4 +1,4 @@
-"""``components.toml``: what an image is made of, and in which order the solver decides."""
+"""``components.toml``: the components of an image, and the order in which the solver decides them."""
 
 from functools import cache
 
@@ -11,8 +11,8 @@ from toolkit.model.solution import Component
 class ComponentRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One component.
 
-    ``decided`` is its place in the solver's order, the smallest first. ``launch``: how an image starts on a
-    cluster depends on it. ``named``: a recipe may name it in ``[want]``.
+    ``decided`` is its place in the solver's order, the smallest first. ``launch``: it affects how an image
+    starts on a cluster. ``named``: a recipe may name it in ``[want]``.
     """
 
     name: Component
@@ -39,7 +39,7 @@ def solving_order() -> tuple[Component, ...]:
 
 @cache
 def launch_components() -> tuple[Component, ...]:
-    """Return the components on which it depends how an image starts, the most important first."""
+    """Return the components that affect how an image starts, the most important first."""
     launch = {row.name for row in _rows() if row.launch}
     return tuple(name for name in solving_order() if name in launch)
 

@@ -23,7 +23,7 @@ class Compat(Row, frozen=True, kw_only=True):
 
 
 class Gpu(Row, frozen=True, kw_only=True):
-    """A kind of GPU: a pattern for its name, and the releases of CUDA that have code for it."""
+    """A kind of GPU: a pattern for its name, and the CUDA releases with code for it."""
 
     name: str
     family: str
@@ -34,7 +34,7 @@ class Gpu(Row, frozen=True, kw_only=True):
 
 
 class Wheel(Row, frozen=True, kw_only=True):
-    """What the wheels of some releases of TensorFlow have code for, as compute capabilities."""
+    """The compute capabilities for which the wheels of some TensorFlow releases have code."""
 
     versions: str
     cuda: str
@@ -43,14 +43,14 @@ class Wheel(Row, frozen=True, kw_only=True):
 
 
 class Nccl(Row, frozen=True, kw_only=True):
-    """Releases of NCCL that are built for a major release of CUDA."""
+    """NCCL releases that are built for a major release of CUDA."""
 
     cuda: str
     versions: str
 
 
 class Dropped(Row, frozen=True, kw_only=True):
-    """Releases of a library that have no code for some GPUs; both are bounds."""
+    """Releases of a library without code for some GPUs; both are bounds."""
 
     compute: str
     versions: str
@@ -65,7 +65,7 @@ class KnownBad(Row, frozen=True, kw_only=True):
 
 
 class Plugin(Row, frozen=True, kw_only=True):
-    """Networks that a library speaks through a plugin only."""
+    """Networks that a library supports only through a plugin."""
 
     fabrics: tuple[str, ...]
     library: str
@@ -88,17 +88,17 @@ class CudaKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @cache
 def cuda() -> CudaKnowledge:
-    """Return what is known of CUDA."""
+    """Return the table about CUDA."""
     return read("cuda", CudaKnowledge)
 
 
 def gpu_of(name: str) -> Gpu | None:
-    """Tell the kind of a GPU from the name that ``nvidia-smi`` prints; ``None`` for one that is not known."""
+    """Return the kind of a GPU from the name that ``nvidia-smi`` prints; ``None`` if it is unknown."""
     return next((row for row in cuda().gpu if re.search(row.name, name, re.IGNORECASE)), None)
 
 
 def major(version: str) -> str:
-    """Return the first number of a version; empty text where there is none."""
+    """Return the first number of a version; empty if there is none."""
     found = parse(version)
     return str(found.major) if found else ""
 
@@ -110,19 +110,20 @@ def series(version: str) -> str:
 
 
 def full_driver(version: str) -> str | None:
-    """Return the driver that came with a release of CUDA; ``None`` for a release that is not in the table."""
+    """Return the driver that was shipped with a release of CUDA; ``None`` if the table lacks it."""
     return cuda().toolkit_driver.minimum.get(series(version))
 
 
 def least_driver(version: str) -> str | None:
-    """Return the oldest driver on which a release of CUDA works at all; ``None`` where that is not known.
+    """Return the oldest driver on which a release of CUDA works; ``None`` if unknown.
 
-    From CUDA 11 on any driver of the major family does; before, it has to be the one of the release.
+    From CUDA 11 on any driver of the major family works; before, the driver must be as new as the release's
+    own.
     """
     return cuda().major_driver.minimum.get(major(version)) or full_driver(version)
 
 
 def compat_takes(version: str, driver: str) -> bool | None:
-    """Tell whether ``cuda-compat`` of a release works on a driver; ``None`` where the table lacks it."""
+    """Return whether ``cuda-compat`` of a release works on a driver; ``None`` if the table lacks it."""
     row = next((r for r in cuda().compat if r.cuda == series(version)), None)
     return None if row is None else any(within(driver, branch) for branch in row.drivers)

@@ -1,4 +1,4 @@
-"""``examples.toml``: for every rule, what it says of one launch on which it fires."""
+"""``examples.toml``: for every rule, its finding for one launch on which it fires."""
 
 from functools import cache
 
@@ -9,7 +9,7 @@ from toolkit.model.prediction import Mode, Outcome
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One finding, and what was predicted of the launch; made from the tests of the rule."""
+    """One finding, and the prediction for the launch; made from the tests of the rule."""
 
     title: str
     evidence: tuple[str, ...]
@@ -25,7 +25,7 @@ class ExampleKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 def example(rule: str) -> Example | None:
-    """Return the example of a rule; ``None`` for one that has none."""
+    """Return the example of a rule; ``None`` if it has none."""
     return every_example().get(rule)
 
 

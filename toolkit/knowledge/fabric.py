@@ -11,7 +11,7 @@ from toolkit.versions import within
 
 
 class Fabric(Row, frozen=True, kw_only=True):
-    """A kind of network device, and by what libraries reach it; ``devices`` is a pattern."""
+    """A kind of network device, and the libraries that use it; ``devices`` is a pattern."""
 
     name: str
     fix: str
@@ -24,12 +24,12 @@ class Fabric(Row, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """Its name as a person writes it."""
+        """Its name as it is usually written."""
         return " ".join(_SHOWN.get(word, word) for word in self.name.split(" "))
 
 
 class Interfaces(Row, frozen=True, kw_only=True):
-    """How names of network interfaces begin, by what they lead to."""
+    """Prefixes of the names of network interfaces, by the network that they lead to."""
 
     fast: tuple[str, ...]
     side_by_side: tuple[str, ...]
@@ -46,22 +46,22 @@ _SHOWN = {
 }
 _SHOWN |= {name: name.capitalize() for name in ("slingshot", "aries")}
 _LINKED = {"InfiniBand": "infiniband", "Ethernet": "roce"}
-"""What a port says of its link, and the network that it is then."""
+"""The link layer of a port, and the network that it means."""
 
 
 class OpenIb(Row, frozen=True, kw_only=True):
-    """Releases of Open MPI whose openib serves a device unasked: InfiniBand, or over ``ethernet``."""
+    """Releases of Open MPI whose openib uses a device by default: InfiniBand, or over ``ethernet``."""
 
     versions: str
     ethernet: str
 
     def serves(self, row: Fabric, version: str) -> bool:
-        """Tell whether this release takes it for that network."""
+        """Return whether this release uses it for that network."""
         return within(version, self.ethernet if row.name in {"roce", "iwarp"} else self.versions)
 
 
 class Small(Row, frozen=True, kw_only=True):
-    """A size in bytes below which programs fail, or may."""
+    """A size in bytes below which programs fail, or may fail."""
 
     small: int
 
@@ -78,16 +78,16 @@ class FabricKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 @cache
 def fabric() -> FabricKnowledge:
-    """Return what is known of fast networks."""
+    """Return the table about fast networks."""
     return read("fabric", FabricKnowledge)
 
 
 def fabrics_of(
     devices: tuple[str, ...], seen: tuple[str, ...], links: dict[str, str] | None = None
 ) -> tuple[Fabric, ...]:
-    """Return the networks of a host: by the names of its RDMA devices, and by what else was seen.
+    """Return the networks of a host: by the names of its RDMA devices, and by its other devices.
 
-    ``links`` is the link layer of devices of which it was told: many cards speak InfiniBand or RoCE.
+    ``links`` is the known link layer of devices: many cards support InfiniBand or RoCE.
     """
     rows = fabric().fabric
     found = [row for device in devices if (row := _of_device(device, (links or {}).get(device, "")))]
@@ -97,18 +97,20 @@ def fabrics_of(
 
 
 def is_fleeting(interface: str) -> bool:
-    """Tell whether an interface was made for a container, and goes with it."""
+    """Return whether an interface was created for a container, and is removed with it."""
     return interface.startswith(fabric().interfaces.fleeting)
 
 
 def between_nodes(interfaces: Iterable[str]) -> tuple[str, ...]:
-    """Return those that may lead to other nodes: without those that are virtual or fleeting."""
+    """Return the interfaces that may lead to other nodes, without virtual and temporary ones."""
     known = fabric().interfaces
     return tuple(name for name in interfaces if not name.startswith((*known.virtual, *known.fleeting)))
 
 
 def fastest(interfaces: Iterable[str]) -> tuple[str, ...]:
-    """Return the first that is of a fast network, and those used side by side with it; may be none."""
+    """Return the first interface of a fast network, and those that are used in parallel with it; may be
+    empty.
+    """
     known = fabric().interfaces
     fast = [name for name in interfaces if name.startswith(known.fast)]
     beside = next((kind for kind in known.side_by_side if fast and fast[0].startswith(kind)), None)

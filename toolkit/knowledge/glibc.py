@@ -41,17 +41,17 @@ class GlibcKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 @cache
 def glibc() -> GlibcKnowledge:
-    """Return what is known of the C library."""
+    """Return the table about the C library."""
     return read("glibc", GlibcKnowledge)
 
 
 def oldest_kernel(version: str, architecture: str | None) -> Kernel | None:
-    """Return the row that fits a release of glibc; ``None`` for one that is older than the table."""
+    """Return the row of a release of glibc; ``None`` if it is older than the table."""
     rows = (r for r in glibc().kernel if r.architecture in {"", architecture} and within(version, r.glibc))
     return next(rows, None)
 
 
 def level(name: str) -> int | None:
-    """Return the rank of a level of x86-64, from 0; ``None`` for a name that is none."""
+    """Return the rank of a level of x86-64, from 0; ``None`` for an unknown name."""
     levels = glibc().cpu.levels
     return levels.index(name) if name in levels else None

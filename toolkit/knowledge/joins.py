@@ -30,7 +30,7 @@ class RankVariables(Row, frozen=True, kw_only=True):
 
 
 class HiddenCode(Row, frozen=True, kw_only=True):
-    """Calls that start code the text does not show; ``harmless`` are programs that join no ranks."""
+    """Calls that start code which the text does not show; ``harmless`` are programs that join no ranks."""
 
     calls: tuple[str, ...]
     harmless: tuple[str, ...]
@@ -61,6 +61,6 @@ def joins() -> JoinKnowledge:
 
 @cache
 def distribution_of(module: str) -> str:
-    """Return the name on a package index of the package that is imported as ``module``."""
+    """Return the package index's name for the package that is imported as ``module``."""
     known = joins().distributions
     return known.get(module, module) if module != "source" else module

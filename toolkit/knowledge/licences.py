@@ -1,4 +1,4 @@
-"""``licences.toml``: what the big parts of a stack are licensed under."""
+"""``licences.toml``: the licences of the main components of a stack."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,13 +14,13 @@ OWN = "Apache-2.0"
 """The licence of toolkit itself, and of its modules in images; ``LICENSE`` has its text."""
 
 REFERENCE = "LicenseRef-"
-"""How the term of a licence begins that the SPDX list does not have; its name follows."""
+"""Prefix of a licence that the SPDX list does not have; its name follows."""
 
 
 class Licence(Row, frozen=True, kw_only=True):
-    """``spdx`` is an identifier of the SPDX list, ``name`` what it is called where that list has none.
+    """``spdx`` is an identifier of the SPDX list, ``name`` is the name of a licence without one.
 
-    ``until`` holds what applied before, the oldest first: the release that ended it, and its identifier.
+    ``until`` holds earlier licences, the oldest first: the release that ended each, and its identifier.
     """
 
     spdx: str = ""
@@ -28,7 +28,7 @@ class Licence(Row, frozen=True, kw_only=True):
     until: dict[str, str] = msgspec.field(default_factory=dict)
 
     def of(self, version: str) -> str:
-        """Return the SPDX identifier that applies to a version; empty text where there is none."""
+        """Return the SPDX identifier that applies to a version; empty if there is none."""
         return next((spdx for end, spdx in self.until.items() if older(version, end)), self.spdx)
 
     def term(self, version: str) -> str:

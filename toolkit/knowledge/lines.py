@@ -1,4 +1,4 @@
-"""Find the line of a TOML file on which a field stands; the parser does not tell."""
+"""Find the line of a TOML file that holds a field, because the parser does not report it."""
 
 import re
 
@@ -8,7 +8,7 @@ _LAST = re.compile(r"\[[^\]]*\]$")
 
 
 def line_of(text: str, path: str) -> int:
-    """Return the line, from 1, of the dotted ``path``; of the nearest part of it that is there, else 1.
+    """Return the line, from 1, of the dotted ``path``, or of its nearest existing part, or 1.
 
     ``base[1].name`` is the name in the second table ``[[base]]``.
     """

@@ -17,24 +17,24 @@ Sees = Literal["pmix", "pmi2", "none"]
 
 
 class MpiRow(Row, frozen=True, kw_only=True):
-    """What is known of an implementation in some of its releases; in all where none are named."""
+    """Knowledge about some releases of an implementation, or about all if no releases are named."""
 
     implementation: str
     versions: str = ""
 
     def of(self, mpi: ImageMpi | HostMpi) -> bool:
-        """Tell whether this row speaks of this library."""
+        """Return whether this row is about this library."""
         return self.implementation == mpi.implementation and within(mpi.version or "", self.versions)
 
 
 class Mismatch(MpiRow, frozen=True, kw_only=True):
-    """What a library does that does not speak the interface which the launcher offers.
+    """The outcome for a library that does not speak the interface which the launcher offers.
 
     ``ssh`` says whether the image has a program that starts daemons on other nodes, ``munge`` whether the
-    server of PMIx offers that proof of identity, ``mpiexec`` whether PATH finds a launcher in the image.
-    ``speaks`` is an interface that it was built for; of ``amd_unthreaded`` see :class:`Inside`. ``first``: it
-    ends before settings of the MPI are looked at, other than those that are ``first`` themselves.
-    ``allocation`` says whether a rank sees one of Slurm. ``by_chance`` are outcomes of other tries.
+    PMIx server offers that authentication, ``mpiexec`` whether PATH finds a launcher in the image. ``speaks``
+    is an interface that it was built for; for ``amd_unthreaded`` see :class:`Inside`. ``first``: it fails
+    before it reads settings of the MPI, except settings that are ``first`` themselves. ``allocation`` says
+    whether a rank sees a Slurm allocation. ``by_chance`` are outcomes of other tries.
     """
 
     outcome: Outcome
@@ -53,7 +53,7 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
 
 class Daemons(MpiRow, frozen=True, kw_only=True):
-    """What a library does that daemons of another release start; ``launcher`` bounds theirs."""
+    """The outcome for a library that daemons of another release start; ``launcher`` bounds their release."""
 
     launcher: str
     outcome: Outcome
@@ -61,10 +61,10 @@ class Daemons(MpiRow, frozen=True, kw_only=True):
 
 
 class Inside(MpiRow, frozen=True, kw_only=True):
-    """What a launcher inside the container does with an allocation around it.
+    """The outcome for a launcher inside the container within an allocation.
 
     ``amd_unthreaded`` says that the processor is AMD's, and that its cores have one thread each; ``without``
-    names a variable that the image does not set, ``empty`` one that is set to nothing.
+    names a variable that the image does not set, ``empty`` a variable that is set to the empty text.
     """
 
     outcome: Outcome
@@ -81,24 +81,24 @@ class Inside(MpiRow, frozen=True, kw_only=True):
 
 
 class LauncherWords(MpiRow, frozen=True, kw_only=True):
-    """Words that a launcher inside the container is given.
+    """Arguments for a launcher inside the container.
 
-    ``without_ssh``: it starts the ranks of its own node where the image has no ssh. ``agent``: it calls
-    ``toolkit-agent`` in place of ssh, and starts all daemons itself. A daemon has to stay in the foreground:
-    what leaves its step of Slurm is ended with that.
+    ``without_ssh``: it starts the ranks of its own node if the image has no ssh. ``agent``: it calls
+    ``toolkit-agent`` in place of ssh, and starts all daemons itself. A daemon must stay in the foreground:
+    Slurm stops what leaves its step when the step ends.
     """
 
     words: tuple[str, ...]
 
 
 class Defect(MpiRow, frozen=True, kw_only=True):
-    """A fault of single releases; a variable or an option of the container in the plan may lift it.
+    """A defect of single releases; a variable or an option of the container in the plan may avoid it.
 
-    ``lift`` is the value that does where there is no fast fabric, which it would shut out;
-    ``{interface}`` in it stands for the host's network interface, if it has one only. ``by_chance`` are
-    outcomes of other tries. ``under`` bounds the releases of the host's Open MPI that starts it, ``batch``
-    says that the launcher is on a node of its ranks. ``launched_by`` lists the MPI of the host's mpirun under
-    which it was measured ("mpich <5"); empty where srun and mpirun showed it alike.
+    ``lift`` is the value that avoids it without a fast fabric, which that value would disable;
+    ``{interface}`` in it means the host's network interface, if it has only one. ``by_chance`` are outcomes
+    of other tries. ``under`` bounds the releases of the host's Open MPI that starts it, ``batch`` says that
+    the launcher is on a node of its ranks. ``launched_by`` lists the MPI of the host's mpirun under which it
+    was measured ("mpich <5"); empty if it is the same under srun and mpirun.
     """
 
     id: str
@@ -127,7 +127,7 @@ class Defect(MpiRow, frozen=True, kw_only=True):
 
 
 class OutsideStep(Row, frozen=True, kw_only=True):
-    """Launchers that start ranks outside any step of Slurm, and libraries that need to see one.
+    """Launchers that start ranks outside any step of Slurm, and libraries that need a step.
 
     ``told_by_slurm`` bounds the releases of Slurm whose batch scripts have the variable themselves.
     """
@@ -137,9 +137,9 @@ class OutsideStep(Row, frozen=True, kw_only=True):
 
 
 class Sharing(MpiRow, frozen=True, kw_only=True):
-    """A row that counts for one way of sharing memory between the ranks of a node.
+    """A row that applies to one way of sharing memory between the ranks of a node.
 
-    ``device`` begins MPICH's, ``own_shm`` and ``ucx`` (bounds) are facts of the image.
+    ``device`` is a prefix of MPICH's device, ``own_shm`` and ``ucx`` (bounds) are facts of the image.
     """
 
     outcome: Outcome
@@ -149,9 +149,9 @@ class Sharing(MpiRow, frozen=True, kw_only=True):
 
 
 class SharedMemory(Sharing, frozen=True, kw_only=True):
-    """What a library does with less shared memory than ``least`` bytes; with ``enough`` it works.
+    """The outcome with less shared memory than ``least`` bytes; with ``enough`` it works.
 
-    ``least`` and ``enough`` count for two ranks on a node; between them nothing was measured.
+    ``least`` and ``enough`` are for two ranks on a node; sizes between them were not measured.
     """
 
     least: int
@@ -159,16 +159,16 @@ class SharedMemory(Sharing, frozen=True, kw_only=True):
 
 
 class Apart(MpiRow, frozen=True, kw_only=True):
-    """What ranks of one node do that have a /dev/shm each."""
+    """The outcome for ranks of one node that each have their own /dev/shm."""
 
     outcome: Outcome
     because: str
 
 
 class Namespaces(Sharing, frozen=True, kw_only=True):
-    """What ranks of one node do that are in user namespaces of their own.
+    """The outcome for ranks of one node that are in separate user namespaces.
 
-    ``by`` says that it is so only where messages go through UCX, in an MPI that has other ways as well.
+    ``by`` limits the row to messages through UCX, in an MPI that also has other ways.
     """
 
     because: str
@@ -179,7 +179,9 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
 
 
 class Libfabric(MpiRow, frozen=True, kw_only=True):
-    """What a library does that opens libfabric and finds none; ``alone``: it finds no launcher either."""
+    """The outcome for a library that opens libfabric and finds none; ``alone``: it finds no launcher
+    either.
+    """
 
     outcome: Outcome
     alone: bool
@@ -198,7 +200,7 @@ class Variables(Row, frozen=True, kw_only=True):
 
 
 class ReleaseRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Releases of which something holds that several rules ask for; the field's name says what."""
+    """Releases with a property that several rules ask for; the field's name is the property."""
 
     orte: MpiRow
     prrte: MpiRow
@@ -231,21 +233,21 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 @cache
 def mpi() -> MpiKnowledge:
-    """Return what is known of MPI libraries and launchers."""
+    """Return the table about MPI libraries and launchers."""
     return read("mpi", MpiKnowledge)
 
 
 def mpi_of_file(implementation: str, path: str) -> str | None:
-    """Tell the release of an Open MPI or MPICH from the real file name of its library."""
+    """Return the release of an Open MPI or MPICH from the real file name of its library."""
     known = mpi().library_file.get(implementation, {})
     return known.get(unhashed(Path(path).name))
 
 
 def bundled_pmix(open_mpi: str) -> str | None:
-    """Tell the release of PMIx that an Open MPI carries inside itself."""
+    """Return the release of the PMIx inside an Open MPI."""
     return next((p for v, p in mpi().bundled_pmix.items() if within(open_mpi, f"=={v}")), None)
 
 
 def counts(wanted: Count, number: int) -> bool:
-    """Tell whether a number of nodes or ranks is ``one`` or ``several``, as a row wants it."""
+    """Return whether a number of nodes or ranks is ``one`` or ``several``, as a row requires."""
     return wanted == "any" or (wanted == "one") == (number == 1)

@@ -1,4 +1,4 @@
-"""``pmix.toml``: how PMIx servers and clients get on."""
+"""``pmix.toml``: which PMIx servers and clients are compatible."""
 
 import re
 from functools import cache
@@ -16,10 +16,10 @@ _PLUGIN = re.compile(r"pmix(?:_v\d+)?|pspmix", re.ASCII)
 
 
 class Pair(Row, frozen=True, kw_only=True):
-    """How a PMIx server and a PMIx client get on; ``launcher`` bounds the host's Open MPI.
+    """The outcome for a PMIx server and a PMIx client; ``launcher`` bounds the host's Open MPI.
 
-    ``late`` says that the ranks do their work, and fail as they end. Where the client does not find the
-    server (``found`` is false) its MPI decides, and ``outcome`` is for one of which nothing is known.
+    ``late`` says that the ranks do their work, and fail when they exit. If the client does not find the
+    server (``found`` is false) its MPI decides, and ``outcome`` is for an unknown MPI.
     """
 
     client: str
@@ -35,9 +35,9 @@ class Pair(Row, frozen=True, kw_only=True):
 
 
 class Shared(Row, frozen=True, kw_only=True):
-    """What clients do that were all given the identity of one process of their node.
+    """The outcome for clients that all received the identity of one process of their node.
 
-    ``late`` says that the ranks do their work in worlds of one rank a node, and fail as they end.
+    ``late`` says that the ranks do their work in worlds of one rank a node, and fail when they exit.
     ``by_chance`` are outcomes of other tries.
     """
 
@@ -57,7 +57,7 @@ class Caution(Row, frozen=True, kw_only=True):
 
 
 class Stores(Row, frozen=True, kw_only=True):
-    """Where a server and its clients share what they know; ``offered`` bounds releases by store."""
+    """The stores in which a server and its clients share data; ``offered`` bounds releases by store."""
 
     files: tuple[str, ...]
     in_tmp: str
@@ -66,7 +66,7 @@ class Stores(Row, frozen=True, kw_only=True):
 
 
 class Insists(Row, frozen=True, kw_only=True):
-    """Clients that end where a component is missing that the server names, and servers that name some."""
+    """Clients that fail if a component that the server names is missing, and servers that name some."""
 
     client: str
     server: str
@@ -86,12 +86,12 @@ class PmixKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @cache
 def pmix() -> PmixKnowledge:
-    """Return what is known of PMIx."""
+    """Return the table about PMIx."""
     return read("pmix", PmixKnowledge)
 
 
 def pmix_of_file(path: str) -> str | None:
-    """Tell the release of PMIx from the real file name of its library."""
+    """Return the release of PMIx from the real file name of its library."""
     return pmix().library_file.get(unhashed(Path(path).name))
 
 
@@ -101,20 +101,20 @@ def store_of(release: str) -> str | None:
 
 
 def is_plugin(name: str) -> bool:
-    """Tell whether this word behind ``srun --mpi=`` serves PMIx.
+    """Return whether this value of ``srun --mpi=`` provides PMIx.
 
-    ``pmix`` and ``pmix_v5`` are Slurm's own, ``pspmix`` is that of ParaStation (slurm/sites/juwels.toml).
+    ``pmix`` and ``pmix_v5`` are Slurm's own, ``pspmix`` is ParaStation's (slurm/sites/juwels.toml).
     """
     return _PLUGIN.fullmatch(name) is not None
 
 
 def release_of(plugin: str) -> int:
-    """Return the release that the name of a plugin tells, 5 of ``pmix_v5``; 0 where it tells none."""
+    """Return the release in the name of a plugin, 5 of ``pmix_v5``; 0 if it has none."""
     number = plugin.partition("_v")[2]
     return int(number) if number.isdecimal() and len(number) < 4 else 0
 
 
 def releases(major: int) -> tuple[str, ...]:
-    """Return the releases of one major release that are known, and its first."""
+    """Return the known releases of a major release, and its first."""
     known = {name for name in pmix().library_file.values() if name.startswith(f"{major}.")}
     return tuple(sorted({f"{major}.0.0", *known}))

@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One thing that is known, and who says so."""
+    """One piece of knowledge, and its source."""
 
     source: str
 

@@ -1,4 +1,4 @@
-"""``remedies.toml``: single changes that may mend a launch."""
+"""``remedies.toml``: single changes that may fix a launch."""
 
 from functools import cache
 

@@ -12,7 +12,7 @@ from toolkit.versions import older, within
 
 
 class Unreadable(Row, frozen=True, kw_only=True):
-    """Formats of images that some releases of a runtime cannot start, or all if ``versions`` is empty."""
+    """Image formats that some releases of a runtime cannot start, or all if ``versions`` is empty."""
 
     name: str
     versions: str
@@ -21,14 +21,14 @@ class Unreadable(Row, frozen=True, kw_only=True):
 
 
 class Forbidden(Row, frozen=True, kw_only=True):
-    """A kind of images, and the setting of a runtime that forbids it where it is ``no``."""
+    """A kind of image, and the setting of a runtime that forbids it with the value ``no``."""
 
     format: str
     setting: str
 
 
 class Retired(Row, frozen=True, kw_only=True):
-    """Releases that are mended no more, and what took their place."""
+    """Releases that get no more fixes, and their successor."""
 
     name: str
     versions: str
@@ -55,9 +55,9 @@ class Compression(Row, frozen=True, kw_only=True):
 
 
 class SetuidFuse(Row, frozen=True, kw_only=True):
-    """Releases that, though setuid, mount by squashfuse where their settings do not allow the kernel to.
+    """Releases that are setuid but mount by squashfuse if their settings forbid the kernel to mount.
 
-    ``limited`` is the value that allows it where one of ``limits`` is set, too.
+    ``limited`` is the value that allows it if one of ``limits`` is set, too.
     """
 
     name: str
@@ -69,7 +69,7 @@ class SetuidFuse(Row, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
 
     def by_kernel(self, settings: dict[str, str]) -> bool:
-        """Tell whether the kernel may mount an image, by the settings of the runtime."""
+        """Return whether the settings of the runtime allow the kernel to mount an image."""
         value = settings.get(self.setting, self.default)
         return value == self.always or (
             value == self.limited and any(name in settings for name in self.limits)
@@ -86,18 +86,18 @@ class Mount(Row, frozen=True, kw_only=True):
 
 
 class Fuse(Row, frozen=True, kw_only=True):
-    """The oldest kernel that lets a person mount by FUSE, and a pattern of older ones that do."""
+    """The oldest kernel that lets users mount by FUSE, and a pattern of older kernels that do."""
 
     kernel: str
     backported: str
 
     def allowed(self, kernel: str) -> bool:
-        """Tell whether this kernel does; one whose version is not understood is not blamed."""
+        """Return whether this kernel does; an unknown version counts as able."""
         return not older(kernel, self.kernel) or re.search(self.backported, kernel) is not None
 
 
 class Option(Row, frozen=True, kw_only=True):
-    """An option of ``exec``, and the releases of a runtime that know it."""
+    """An option of ``exec``, and the releases of a runtime that have it."""
 
     name: str
     option: str
@@ -120,24 +120,25 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 _KIN = {"singularity-pro": "singularity-ce"}
-"""SingularityPRO is SingularityCE of the same number with additions (sylabs/singularity: releases, v4.6.0).
-It is mended for longer: rows of ``retired`` are not its own."""
+"""SingularityPRO is SingularityCE of the same number with additions (sylabs/singularity: releases,
+v4.6.0). It gets fixes for longer, so rows of ``retired`` do not apply to it.
+"""
 
 
 @cache
 def runtime() -> RuntimeKnowledge:
-    """Return what is known of Apptainer and Singularity."""
+    """Return the table about Apptainer and Singularity."""
     return read("runtime", RuntimeKnowledge)
 
 
 def unreadable(name: str, version: str, form: str) -> Unreadable | None:
-    """Return why a runtime cannot start an image of this format; ``None`` where it can."""
+    """Return why a runtime cannot start an image of this format; ``None`` if it can."""
     rows = (r for r in runtime().unreadable if r.name == _kin(name) and form in r.formats)
     return next((r for r in rows if not r.versions or within(version, r.versions)), None)
 
 
 def retired(name: str, version: str) -> Retired | None:
-    """Return what took the place of a runtime; ``None`` where it is still mended."""
+    """Return the successor of a retired runtime; ``None`` if it still gets fixes."""
     return next((r for r in runtime().retired if r.name == name and within(version, r.versions)), None)
 
 
@@ -147,23 +148,23 @@ def vulnerable(name: str, version: str) -> tuple[Vulnerable, ...]:
 
 
 def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
-    """Return how a release decides in setuid mode who mounts; ``None`` where it is always the kernel."""
+    """Return how a release in setuid mode decides who mounts; ``None`` if it is always the kernel."""
     return next(
         (r for r in runtime().setuid_fuse if r.name == _kin(name) and within(version, r.versions)), None
     )
 
 
 def mount(name: str, version: str) -> Mount | None:
-    """Return what becomes of an image that the kernel does not mount; ``None`` where no row tells."""
+    """Return how an image starts that the kernel does not mount; ``None`` if no row says it."""
     return next((r for r in runtime().mount if r.name == _kin(name) and within(version, r.versions)), None)
 
 
 def knows(name: str, version: str, option: str) -> bool:
-    """Tell whether a release of a runtime has an option, such as ``--sharens``."""
+    """Return whether a release of a runtime has an option, such as ``--sharens``."""
     rows = (r for r in runtime().option if r.name == _kin(name) and r.option == option)
     return any(within(version, r.versions) for r in rows)
 
 
 def _kin(name: str) -> str:
-    """Return whose rows count for a runtime."""
+    """Return the runtime whose rows apply to a runtime."""
     return _KIN.get(name, name)

@@ -1,4 +1,4 @@
-"""How sbatch reads an ``#SBATCH`` line, so that no option of one gets past a check of names.
+"""Parse an ``#SBATCH`` line as sbatch does, so that every option in it is checked.
 
 Source: slurm:src/sbatch/opt.c, functions ``get_argument`` and ``_set_options``; getopt_long(3).
 """
@@ -6,14 +6,14 @@ Source: slurm:src/sbatch/opt.c, functions ``get_argument`` and ``_set_options``;
 from collections.abc import Iterable
 
 _COMPONENTS = ("hetjob", "packjob")
-"""Anywhere in the line, sbatch takes one of these, in any case, as the begin of another component."""
+"""In any case and anywhere in the line, sbatch takes one of these as the start of another component."""
 
 
 def words(line: str) -> list[str]:
-    """Split what stands behind ``#SBATCH`` as sbatch does.
+    """Split the text after ``#SBATCH`` as sbatch does.
 
-    Blanks separate words, quotes of both kinds group characters, a backslash takes the next character as it
-    is, and an unquoted ``#`` begins a comment.
+    Blanks separate words, quotes of both kinds group characters, a backslash escapes the next character, and
+    an unquoted ``#`` begins a comment.
 
     Raises:
         ValueError: if a quotation mark is not closed.
@@ -56,13 +56,13 @@ def is_one_option(line: str) -> bool:
 
 
 def reserved(line: str, names: Iterable[str]) -> str:
-    """Return the one of ``names`` that the option of a line sets, empty text if it sets none of them.
+    """Return which of ``names`` the option of a line sets, empty if it sets none.
 
-    getopt_long(3) takes a beginning of a long option for the option if no other begins so. One that is not
-    unique is reserved, too: which options there are differs between releases.
+    getopt_long(3) accepts the beginning of a long option if it is unique. An ambiguous beginning is reserved
+    too, because the options differ between releases.
 
     Args:
-        line: what stands behind ``#SBATCH``, one option.
+        line: the text after ``#SBATCH``, one option.
         names: long options without dashes, and letters of short ones.
     """
     name = (words(line) or [""])[0].partition("=")[0]

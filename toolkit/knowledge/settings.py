@@ -1,4 +1,4 @@
-"""``settings.toml``: what variables do that steer an MPI."""
+"""``settings.toml``: the effects of variables that control an MPI."""
 
 from fnmatch import fnmatchcase
 from functools import cache
@@ -29,23 +29,21 @@ Kind = Literal[
 class Setting(Row, frozen=True, kw_only=True):
     """One variable, and how its value is judged.
 
-    ``components``: a list of components of ``framework``; one that the image lacks ends in ``outcome``.
-    ``exclusion``: a list behind ``^`` is harmless while it leaves all of ``value``; another list is another
-    row's. ``interfaces``: names of network interfaces; one that the host lacks ends in ``outcome``.
-    ``left-out``: names of interfaces that are not taken, in place of the loopback interface, which is left
-    out by default.
-    ``devices``: names of devices of a fabric or network interfaces, as UCX takes them.
-    ``path``: a folder of the host in which plugins are looked for. ``transport``: fabrics of the host
-    that must be there, unless one of ``value`` is named. ``network``: what asks for a fast network, of which
-    the host must have one, unless a word of ``value`` is in it. ``netmod``: one of MPICH's network modules,
-    read where there are several.
-    ``value``: the value itself decides. ``unknown``: what it does turns on what is no fact.
-    ``harmless``: no value changes how ranks start.
+    ``components``: a list of components of ``framework``; a component that the image lacks causes
+    ``outcome``. ``exclusion``: a list after ``^`` is harmless if it leaves all of ``value``; another list
+    belongs to another row. ``interfaces``: names of network interfaces; an interface that the host lacks
+    causes ``outcome``. ``left-out``: names of excluded interfaces, in place of the loopback interface, which
+    is excluded by default. ``devices``: names of devices of a fabric or network interfaces, in UCX's form.
+    ``path``: a folder of the host in which plugins are searched. ``transport``: fabrics that the host must
+    have, unless one of ``value`` is named. ``network``: words that require a fast network, which the host
+    must have, unless a word of ``value`` is in it. ``netmod``: one of MPICH's network modules, read if there
+    are several. ``value``: the value itself decides. ``unknown``: its effect depends on something that is not
+    a fact. ``harmless``: no value changes how ranks start.
 
-    It counts for MPIs of ``implementation``, ``versions``, a device that begins with one of ``device``,
-    PMIx clients within ``client``, and with ``speaks`` only for MPIs of that interface; for others the
-    variable is not read. ``nodes`` and ``modes`` bound the launches for which it says something.
-    ``first``: it ends a rank before that looks for its launcher.
+    It applies to MPIs of ``implementation``, ``versions``, a device with one of the prefixes ``device``, PMIx
+    clients within ``client``, and with ``speaks`` only to MPIs of that interface; others do not read the
+    variable. ``nodes`` and ``modes`` bound the launches to which it applies. ``first``: it stops a rank
+    before that looks for its launcher.
     """
 
     name: str
@@ -65,10 +63,10 @@ class Setting(Row, frozen=True, kw_only=True):
 
 
 class Component(Row, frozen=True, kw_only=True):
-    """What happens where only this component of Open MPI is allowed, though the image has it; the first row
-    whose ``versions`` are those of the image counts.
+    """The outcome if only this component of Open MPI is allowed, though the image has it; the first row whose
+    ``versions`` match the image counts.
 
-    ``by`` says through what it takes a fast network, ``unless`` which settings let it do without one.
+    ``by`` names what it uses to reach a fast network, ``unless`` the settings that let it work without one.
     """
 
     framework: str
@@ -81,7 +79,7 @@ class Component(Row, frozen=True, kw_only=True):
 
 
 class Ucx(Row, frozen=True, kw_only=True):
-    """Names in UCX_TLS: one of ``enough`` reaches other nodes by InfiniBand, those of ``near`` reach none."""
+    """Names in UCX_TLS: one of ``enough`` reaches other nodes by InfiniBand; names of ``near`` reach none."""
 
     enough: tuple[str, ...]
     near: tuple[str, ...]
@@ -97,12 +95,12 @@ class SettingKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 @cache
 def settings() -> SettingKnowledge:
-    """Return what is known of settings."""
+    """Return the table about settings."""
     return read("settings", SettingKnowledge)
 
 
 def reads_value(name: str) -> bool:
-    """Tell whether a rule may turn on the value of a variable; of all others the name is enough."""
+    """Return whether a rule may depend on the value of a variable; for all others the name is enough."""
     known = settings()
     rows = (row for row in known.setting if fnmatchcase(name, row.name))
     lifts = (component.unless for component in known.component)
@@ -110,4 +108,4 @@ def reads_value(name: str) -> bool:
 
 
 _VALUELESS: frozenset[Kind] = frozenset({"harmless", "unknown"})
-"""Kinds of which no value changes the outcome."""
+"""Kinds whose values never change the outcome."""

@@ -11,15 +11,15 @@ from toolkit.model.finding import Retry, Severity
 
 
 class LogSignature(Row, frozen=True, kw_only=True):
-    """A line of job output that tells a cause; ``sample`` is a real line that the pattern must find.
+    """A line of job output that shows a cause; ``sample`` is a real line that the pattern must match.
 
-    ``then`` are patterns of lines that must follow soon, where one line does not tell enough. ``overcome`` is
-    the pattern of a line that shows that the ranks came through it all the same. ``seen`` and ``unless`` are
-    patterns of lines that the output must have somewhere, or must not have, such as the name of a framework.
-    ``finding`` is the id of the rule that foresees it, or empty text where none does. ``general``
-    marks what says that something failed and not why; it is left out where a cause is found. ``alive``: it
-    tells nothing once Slurm has begun to end the step, as ranks then lose the file system under them.
-    ``retry`` wins over the class of the line.
+    ``then`` are patterns of lines that must follow soon, if one line is not specific enough. ``overcome`` is
+    the pattern of a line which shows that the ranks continued anyway. ``seen`` and ``unless`` are patterns of
+    lines that the output must have somewhere, or must not have, such as the name of a framework. ``finding``
+    is the id of the rule that predicts it, or empty if there is none. ``general`` marks lines that report a
+    failure without its reason; they are left out if a cause is found. ``alive``: it means nothing once Slurm
+    has begun to stop the step, because ranks then lose the file system under them. ``retry`` has priority
+    over the class of the line.
     """
 
     id: str
@@ -39,7 +39,7 @@ class LogSignature(Row, frozen=True, kw_only=True):
 
 
 class SignatureKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``signatures.toml``, in the order of a launch: causes stand before their consequences."""
+    """``signatures.toml``, in the order of a launch: causes come before their consequences."""
 
     signature: tuple[LogSignature, ...]
 
@@ -54,10 +54,10 @@ Role = Literal["cause", "consequence", "ending", "harmless"]
 
 
 class FaultRow(Row, frozen=True, kw_only=True):
-    """A class of faults: what holds for every fault of it, and the steps that fix it, the best first.
+    """A class of faults: what is true for every fault of it, and the steps that fix it, the best first.
 
-    ``retry`` says who can end the fault. ``signatures`` are beginnings of ids of signatures of the
-    class, for lines that ``faultlines.toml`` does not find.
+    ``retry`` says who can remove the fault. ``signatures`` are prefixes of ids of signatures of the class,
+    for lines that ``faultlines.toml`` does not match.
     """
 
     id: str
@@ -82,7 +82,7 @@ class FaultLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     retry: Retry | None = None
 
     def finds(self, text: str) -> bool:
-        """Return whether one of the patterns finds a line."""
+        """Return whether one of the patterns matches a line."""
         return any(pattern.search(text) for pattern in _compiled(self.patterns))
 
 
@@ -93,7 +93,7 @@ class FaultKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class LineKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``faultlines.toml``; the first row that finds a line decides, and only lines with a stem are read."""
+    """``faultlines.toml``; the first row that matches a line decides, and only lines with a stem are read."""
 
     stems: tuple[str, ...]
     line: tuple[FaultLine, ...]
@@ -111,7 +111,7 @@ def fault_lines() -> tuple[FaultLine, ...]:
 
 
 def stems() -> tuple[str, ...]:
-    """Return parts of words, in small letters, of which every line of a fault has one."""
+    """Return parts of words, in lower case, one of which is in every line of a fault."""
     return _lines().stems
 
 

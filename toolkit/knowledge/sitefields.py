@@ -1,7 +1,7 @@
-"""What the fields of a site profile may hold, beyond their types; pure.
+"""The allowed values of a site profile's fields, beyond their types; pure.
 
-The words of a profile become lines of a job script. They are quoted there as well; what no such word can be
-is refused here, with the field, and not by a cluster.
+The words of a profile become lines of a job script. They are quoted there as well; a value that cannot be
+such a word is refused here, with the field, and not by a cluster.
 """
 
 import re
@@ -14,7 +14,7 @@ from toolkit.near import near
 
 _PATH = r"(?:/|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})(?:[\w.+@%=/~-]|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})*"
 PATH = re.compile(_PATH, re.ASCII)
-"""A path from the root or from a variable; ``~`` would not be seen by a shell, as paths are quoted."""
+"""A path from the root or from a variable; a shell would not expand ``~``, because paths are quoted."""
 _BIND = re.compile(rf"{_PATH}(?::{_PATH}(?::r[ow])?)?", re.ASCII)
 MODULE = re.compile(r"(?:swap \w[\w.+/:=@-]* )?\w[\w.+/:=@-]*|use /\w[\w.+/-]*", re.ASCII)
 WORD = re.compile(r"\w[\w.+:-]*", re.ASCII)
@@ -30,14 +30,14 @@ _LARGEST = 1_000_000_000
 
 
 def objections(site: Site) -> Iterator[FieldFault]:
-    """Yield why this is no profile, in the order of its fields."""
+    """Yield why a profile is invalid, in the order of its fields."""
     yield from _of_texts(site)
     yield from _of_lists(site)
     if site.scheduler != "slurm" and site.launch.launcher == "srun":
         yield FieldFault("launch.launcher", "srun belongs to Slurm", ("pals",))
     for name, value in site.env.items():
         if not _VARIABLE.fullmatch(name):
-            yield FieldFault("env", f"{name!r} is no name for a variable; use letters, digits and _")
+            yield FieldFault("env", f"{name!r} is not a name for a variable; use letters, digits and _")
         if not _line(value):
             yield FieldFault(f"env.{name}", "a value is one line of text")
     yield from _of_partitions(site)
@@ -104,7 +104,7 @@ def _of_lists(site: Site) -> Iterator[FieldFault]:
 
 
 _FIXED = ("output", "o", "error", "e", "chdir", "D", "workdir", "array", "a", "wrap")
-"""Options of sbatch on which following and finding a job rest."""
+"""Options of sbatch that following and finding a job depend on."""
 
 
 def _of_partitions(site: Site) -> Iterator[FieldFault]:
@@ -124,14 +124,18 @@ def _of_partitions(site: Site) -> Iterator[FieldFault]:
 
 def _of_partition(path: str, part: Partition) -> Iterator[FieldFault]:
     if not WORD.fullmatch(part.name):
-        yield FieldFault(f"{path}.name", f"{part.name!r} is no name of a partition")
+        yield FieldFault(f"{path}.name", f"{part.name!r} is not a name of a partition")
     if part.max_time and not _TIME.fullmatch(part.max_time):
-        yield FieldFault(f"{path}.max_time", f"{part.max_time!r} is no time of Slurm's, like 1-00:00:00")
+        yield FieldFault(
+            f"{path}.max_time", (f"{part.max_time!r} is not a time in Slurm's form, like 1-00:00:00")
+        )
     if part.gpu and not WORD.fullmatch(part.gpu):
-        yield FieldFault(f"{path}.gpu", f"{part.gpu!r} is no type of GRES, like v100")
+        yield FieldFault(f"{path}.gpu", f"{part.gpu!r} is not a type of GRES, like v100")
     for number, feature in enumerate(part.features):
         if not WORD.fullmatch(feature):
-            yield FieldFault(f"{path}.features[{number}]", f"{feature!r} is no feature of a node, like knl")
+            yield FieldFault(
+                f"{path}.features[{number}]", f"{feature!r} is not a feature of a node, like knl"
+            )
     for name in ("max_nodes", "nodes", "cores", "threads", "memory_mb", "gpus"):
         yield from _counted(f"{path}.{name}", getattr(part, name), least=0 if name == "gpus" else 1)
 

@@ -1,4 +1,4 @@
-"""Find and read site profiles: a path, the person's own below ``sites``, or one that comes with toolkit."""
+"""Find and read site profiles: by path, the user's own below ``sites``, or shipped ones."""
 
 import contextlib
 import re
@@ -18,19 +18,19 @@ from toolkit.near import near
 
 SUFFIX = ".toml"
 _EXAMPLE = "example"
-"""Shows every key and is no cluster."""
+"""Shows every key and does not describe a cluster."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 def own_folder() -> Path:
-    """Return where a person's own profiles are; not made here."""
+    """Return the folder of the user's own profiles, without creating it."""
     return config_dir() / "sites"
 
 
 def names(*, historic: bool = False) -> tuple[str, ...]:
-    """Return the names of all profiles, the user's own included; the example is none.
+    """Return the names of all profiles, including the user's own and without the example.
 
-    Profiles of machines that are out of service are named with ``historic`` only.
+    Profiles of machines that are out of service are included only with ``historic``.
     """
     folders = _folders() if historic else _folders()[:2]
     found = {file.name.removesuffix(SUFFIX) for folder in folders for file in folder.glob(f"*{SUFFIX}")}
@@ -41,12 +41,12 @@ def find(name: str) -> Path:
     """Return the file of a profile.
 
     Raises:
-        BadInput: naming the choices, if there is none of that name. Also if somebody else than the user
-            may write the user's own profile.
+        BadInput: naming the choices, if there is none of that name. Also if other users can write
+            the user's own profile.
     """
     if "/" in name or name.endswith(SUFFIX):
         why = "no such file"
-        with contextlib.suppress(OSError):  # a name that no file system takes
+        with contextlib.suppress(OSError):  # a name that no file system allows
             if (path := Path(name)).is_file():
                 return path
             why = no_file(path)
@@ -65,11 +65,11 @@ def find(name: str) -> Path:
 
 
 def facts_file(name: str) -> Path:
-    """Return where the facts of a site are kept: beside its profile. They need not be there.
+    """Return the path of a site's facts, beside its profile; the file may not exist.
 
     Raises:
-        BadInput: naming the choices, if there is no such site. Also if somebody else than the user may
-            write the facts.
+        BadInput: naming the choices, if there is no such site. Also if other users can write
+            the facts.
     """
     file = find(name).with_suffix(".facts.json")
     if file.parent == own_folder() and file.is_file():
@@ -92,7 +92,7 @@ def site(name: str) -> Site:
 
 
 def parse(text: str, file: str) -> Site:
-    """Read a profile from its text; ``file`` is named in errors.
+    """Parse a profile; errors name ``file``.
 
     Raises:
         BadInput: one line with file, line, field and choices.
@@ -108,28 +108,28 @@ def parse(text: str, file: str) -> Site:
 
 
 def checked_name(name: str) -> str:
-    """Return ``name`` if a profile may be called so.
+    """Return ``name`` if it is a valid name for a profile.
 
     Raises:
-        BadInput: if it may not.
+        BadInput: if it is not.
     """
     if not _NAME.fullmatch(name) or name.endswith(SUFFIX) or name == _EXAMPLE:
-        raise BadInput(f"{name!r} is no name for a site", fix="use letters, digits, dots, dashes and _")
+        raise BadInput(f"{name!r} is not a name for a site", fix="use letters, digits, dots, dashes and _")
     return name
 
 
 def today() -> str:
-    """Return the day, as profiles write it."""
+    """Return today's date in the form of profiles."""
     return datetime.now(UTC).date().isoformat()
 
 
 def is_old(site: Site, day: str) -> bool:
-    """Return whether a profile is too old on this ``day``, as its sources change."""
+    """Return whether a profile is out of date on this ``day``, because its sources may have changed."""
     return bool(site.expires) and day >= site.expires
 
 
 def is_historic(name: str) -> bool:
-    """Return whether a profile is of a machine that is out of service."""
+    """Return whether a profile describes a machine that is out of service."""
     return find(name).parent == _folders()[2]
 
 

@@ -1,4 +1,4 @@
-"""``slurm.toml``: what Slurm says of jobs, and what that means."""
+"""``slurm.toml``: what Slurm reports about jobs, and its meaning."""
 
 from functools import cache
 
@@ -9,13 +9,13 @@ from toolkit.model.job import JobState
 
 
 class States(Row, frozen=True, kw_only=True):
-    """Slurm's words for the state of a job, by ours."""
+    """Slurm's words for the state of a job, by toolkit's words."""
 
     of: dict[JobState, tuple[str, ...]]
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``why`` a job waits, as the end of a sentence, and ``todo``, empty where waiting is all there is to do.
+    """``why`` a job waits, as the end of a sentence, and ``todo``, empty if the user can only wait.
 
     ``never`` says that it will not start by itself, however long it waits.
     """
@@ -26,15 +26,15 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Like(Waiting, frozen=True, kw_only=True):
-    """Reasons that begin as ``pattern`` says; ``{}`` in ``why`` stands for QOS or account."""
+    """Reasons that begin as ``pattern`` says; ``{}`` in ``why`` is replaced by the QOS or account."""
 
     pattern: str
 
 
 class Reasons(Row, frozen=True, kw_only=True):
-    """Why jobs wait, in Slurm's codes: some of them by name, others by how they begin.
+    """Why jobs wait, in Slurm's codes: some by name, others by prefix.
 
-    Jobs ``in_turn`` wait for nothing but their turn; those ``passed_over`` have none at any priority.
+    Jobs ``in_turn`` only wait for their turn; jobs ``passed_over`` get none at any priority.
     """
 
     in_turn: tuple[str, ...]
@@ -44,13 +44,13 @@ class Reasons(Row, frozen=True, kw_only=True):
 
 
 class Synonyms(Row, frozen=True, kw_only=True):
-    """Words that mean one and the same."""
+    """Words with one meaning."""
 
     words: tuple[str, ...]
 
 
 class PrintedLine(Row, frozen=True, kw_only=True):
-    """A line that a program of Slurm prints; ``sample`` is one that the pattern finds."""
+    """A line that a program of Slurm prints; ``sample`` is a line that the pattern matches."""
 
     pattern: str
     sample: str
@@ -69,11 +69,11 @@ class SlurmKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 @cache
 def slurm() -> SlurmKnowledge:
-    """Return what is known of Slurm's words."""
+    """Return the table of Slurm's words."""
     return read("slurm", SlurmKnowledge)
 
 
 def state_of(word: str) -> JobState:
-    """Return the state that a word of Slurm's means; ``unknown`` for one that is not known."""
-    # sacct puts the sign behind a word that it cuts off.
+    """Return the state that a word of Slurm means; ``unknown`` for an unknown word."""
+    # sacct appends the sign to a word that it cuts off.
     return next((ours for ours, words in slurm().states.of.items() if word.rstrip("+") in words), "unknown")

@@ -1,4 +1,6 @@
-"""``stacks.toml``: what an image can be made of, what goes together, and what building it takes."""
+"""``stacks.toml``: the components that an image can have, their combinations, and what building them
+needs.
+"""
 
 from functools import cache
 
@@ -9,8 +11,7 @@ from toolkit.knowledge.reading import Row, Tables, read
 from toolkit.model.solution import Component, Provider
 
 Wishes = dict[Component, str | tuple[str, ...]]
-"""Component → what its version has to be; of several wishes one suffices. ``source 4.2.2`` also names the
-provider."""
+"""Component → allowed versions; of several wishes one suffices. ``source 4.2.2`` also names the provider."""
 
 
 class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,7 +22,7 @@ class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class SourceArchive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A source archive: where it is to be had, as a lock says it; the hash says whether it is the one."""
+    """A source archive: its origin as a lock writes it; the hash identifies it."""
 
     file: str
     origin: str
@@ -31,8 +32,8 @@ class SourceArchive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class Base(Row, frozen=True, kw_only=True):
     """A release of a distribution to start from.
 
-    ``image`` is the published one. ``brings`` are components that it has already; no other row of theirs
-    goes on it. ``asked``: taken only where a recipe names it.
+    ``image`` is the published image. ``brings`` are components that it already contains; no other rows of
+    these components can be combined with it. ``asked``: chosen only if a recipe names it.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Base(Row, frozen=True, kw_only=True):
 
 
 class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an inspector would find in an MPI library that was built from a row.
+    """What the inspector would find in an MPI library that was built from a row.
 
     ``interfaces`` are the launch interfaces (``pmix``, ``pmi1``, ``pmi2``), ``launcher`` its mpirun,
     ``markers``, ``device``, ``own_shm`` and ``plugins`` as in :class:`~toolkit.model.facts.ImageMpi`.
@@ -65,9 +66,9 @@ class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Version(Row, frozen=True, kw_only=True):
     """One version of a component from one provider, and what it needs.
 
-    ``requires``: components that have to be in the image, and fit. ``fits``: that have to fit if they are
-    there. ``without``: that must not be there. ``asked``: taken only where a recipe asks for the component.
-    ``architectures``: all, if empty.
+    ``requires``: components that the image must have, with these versions. ``fits``: versions that components
+    must have if they are present. ``without``: components that must be absent. ``asked``: chosen only if a
+    recipe asks for the component. ``architectures``: all, if empty.
 
     What a build takes: ``debian`` packages; ``wheels``, requirements that pip installs as they are;
     ``tools``, requirements that its compilation needs; ``archive`` and ``configure``, the words for its
@@ -98,7 +99,7 @@ class Version(Row, frozen=True, kw_only=True):
 class Stacks(msgspec.Struct, frozen=True, kw_only=True):
     """The whole file: the bases, and the rows of each other component.
 
-    Of equal preference, the row that stands first is taken first.
+    With equal preference, the first row is chosen.
     """
 
     base: tuple[Base, ...]
@@ -114,7 +115,7 @@ class Stacks(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"components.toml does not name {', '.join(sorted(unknown))}")
 
     def rows(self, component: Component) -> tuple[Version, ...]:
-        """Return the rows of a component; those of ``base`` and ``python`` follow from the bases."""
+        """Return the rows of a component; the rows of ``base`` and ``python`` follow from the bases."""
         if component == "base":
             return tuple(_base_row(base) for base in self.base)
         if component == "python":
@@ -126,12 +127,12 @@ class Stacks(msgspec.Struct, frozen=True, kw_only=True):
         return self.versions.get(component, ())
 
     def base_of(self, name: str) -> Base:
-        """Return the row of a base that is known."""
+        """Return the row of a known base."""
         return next(base for base in self.base if base.name == name)
 
     @property
     def architectures(self) -> tuple[str, ...]:
-        """Every architecture that some base is there for."""
+        """All architectures that have a base."""
         return tuple(dict.fromkeys(a for base in self.base for a in base.architectures))
 
 
@@ -148,7 +149,7 @@ def _base_row(base: Base) -> Version:
 
 @cache
 def stacks() -> Stacks:
-    """Return what is known of stacks."""
+    """Return the table of stacks."""
     return read("stacks", Stacks, _arranged)
 
 

@@ -1,4 +1,6 @@
-"""Say in one line what is wrong with a file of TOML: file, line, field, the choices, what may be meant."""
+"""Describe in one line what is wrong with a TOML file: file, line, field, the choices, and a guess of the
+right one.
+"""
 
 import re
 import tomllib
@@ -17,14 +19,14 @@ _MISSING = re.compile(r"missing required field `(?P<field>.*)`")
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?$", re.DOTALL)
 _PLACE = re.compile(r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
 LONGEST = 1 << 20
-"""No file that a person writes is longer, in bytes."""
+"""The largest size in bytes of a file that users write."""
 
 
 _WIDEST = 200
 
 
 class FieldFault(NamedTuple):
-    """Why a field will not do; the path is dotted."""
+    """Why a field is invalid; the path is dotted."""
 
     path: str
     what: str
@@ -32,19 +34,19 @@ class FieldFault(NamedTuple):
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a file that a person writes, of TOML or YAML.
+    """Return the text of a TOML or YAML file that users write.
 
     Raises:
-        BadInput: if it cannot be read, is no text, or longer than such files are.
+        BadInput: if it cannot be read, is not text, or longer than such files are.
     """
     return plain_text(read_given(path, most=LONGEST), str(path))
 
 
 def plain_text(content: bytes, file: str) -> str:
-    """Return bytes as the text that they are in UTF-8, without the mark that some editors put in front.
+    """Decode bytes as UTF-8, without the mark that some editors put first.
 
     Raises:
-        BadInput: with line and byte, if they are none.
+        BadInput: with line and byte, if they are not UTF-8.
     """
     try:
         return content.decode("utf-8").removeprefix("\ufeff")
@@ -56,10 +58,10 @@ def plain_text(content: bytes, file: str) -> str:
 
 
 def tables(text: str, file: str) -> dict[str, Any]:
-    """Return what a text of TOML holds; ``file`` is named in errors.
+    """Parse a text of TOML; errors name ``file``.
 
     Raises:
-        BadInput: with the line, if it is no TOML.
+        BadInput: with the line, if it is not TOML.
     """
     try:
         return tomllib.loads(text)
@@ -68,11 +70,11 @@ def tables(text: str, file: str) -> dict[str, Any]:
         line = (found and found["line"]) or str(text.count("\n") + 1)
         raise BadInput(f"{file}:{line}: this is not TOML: {found['what'] if found else error}") from error
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 2,000 brackets
-        raise BadInput(f"{file}: this is not TOML that a person wrote: {str(error)[:80]}") from error
+        raise BadInput(f"{file}: this is not TOML: {str(error)[:80]}") from error
 
 
 def shape(message: str, kind: type) -> FieldFault:
-    """Understand what msgspec says is wrong with a value of the struct ``kind``."""
+    """Translate msgspec's message about a value of the struct ``kind``."""
     found = _AT.match(message)
     what, path = (found["what"], found["path"] or "") if found else (message, "")
     if unknown := _UNKNOWN.search(what):
@@ -95,7 +97,7 @@ def refused(objection: FieldFault, text: str, file: str) -> BadInput:
 
 
 def _shown(text: str) -> str:
-    """Return a text of the file such that it stays on the line and does nothing to a terminal."""
+    """Return a text of the file on one line, without control characters."""
     plain = "".join(c if c.isprintable() else "?" for c in text)
     return plain if len(plain) <= _WIDEST else f"{plain[:_WIDEST]}…"
 
@@ -115,7 +117,7 @@ def _fields(kind: type, path: str) -> tuple[str, ...]:
 
 
 def _literals(kind: type, path: str) -> tuple[str, ...]:
-    """Return the texts that a field may hold, where it may hold only some."""
+    """Return the values that a field may have, if its type lists them."""
     name = path.rpartition(".")[2].partition("[")[0]
     hint = get_type_hints(_struct_at(kind, path)).get(name)
     choices = [value for value in getattr(hint, "__args__", ()) if isinstance(value, str)]

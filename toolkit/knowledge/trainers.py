@@ -1,4 +1,4 @@
-"""``trainers.toml``: the trainers inside the images, as those see them who launch and measure them."""
+"""``trainers.toml``: the trainers inside images, for code that launches and measures them."""
 
 from functools import cache
 from typing import Literal
@@ -9,11 +9,11 @@ from toolkit.knowledge.reading import Row, read
 from toolkit.model.jobfile import Strategy
 
 Epochs = Literal["each", "shared", "none"]
-"""What an epoch is: a pass of each rank, one that all ranks share, or nothing that the trainer has."""
+"""The meaning of an epoch: a pass of each rank, one pass of all ranks together, or not applicable."""
 
 
 class Shipped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A trainer and the data that it wants."""
+    """A trainer and the data that it needs."""
 
     name: str
     epochs: Epochs
@@ -22,7 +22,7 @@ class Shipped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What holds for some strategies."""
+    """Properties of some strategies."""
 
     mpi: tuple[Strategy, ...]
     apart: tuple[Strategy, ...]
@@ -38,10 +38,10 @@ class TrainerKnowledge(Row, frozen=True, kw_only=True):
 
 @cache
 def trainers() -> TrainerKnowledge:
-    """Return what is known of the trainers inside the images."""
+    """Return the table of the trainers inside images."""
     return read("trainers", TrainerKnowledge)
 
 
 def epochs_of(trainer: str) -> Epochs | None:
-    """Return what an epoch of a trainer is; ``None`` for one of a person's own, of which nothing is known."""
+    """Return the meaning of an epoch of a trainer; ``None`` for the user's own trainer."""
     return next((row.epochs for row in trainers().trainer if row.name == trainer), None)

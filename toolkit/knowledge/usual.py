@@ -1,4 +1,4 @@
-"""``usual.toml``: what an ordinary cluster and an ordinary image have."""
+"""``usual.toml``: the properties of an ordinary cluster and an ordinary image."""
 
 from functools import cache
 from typing import Any
@@ -37,5 +37,5 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 @cache
 def usual() -> Usual:
-    """Return what an ordinary cluster and an ordinary image have."""
+    """Return the properties of an ordinary cluster and an ordinary image."""
     return read("usual", Usual)

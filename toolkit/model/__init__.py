@@ -1,1 +1,1 @@
-"""Frozen values that the other packages pass to each other; no behaviour beyond reading them."""
+"""Frozen values that the other packages exchange; their only behaviour is reading them."""

@@ -1,8 +1,8 @@
-"""What was read from a host or an image, and the evidence for each fact; never what was concluded.
+"""The facts read from a host or an image, and the evidence for each fact; no conclusions.
 
-A field that is ``None`` has its reason under the same dotted name, in one of two books:
-``absent`` (it was looked for and is not there) or ``unknown`` (it could not be read).
-``evidence`` maps a dotted name to the line that it was read from: ``"srun --mpi=list: pmix_v5 pmi2"``.
+A field that is ``None`` has its reason under the same dotted name, in one of two tables: ``absent`` (it does
+not exist) or ``unknown`` (it could not be read). ``evidence`` maps a dotted name to the line that it was read
+from: ``"srun --mpi=list: pmix_v5 pmi2"``.
 """
 
 from typing import Annotated
@@ -10,9 +10,9 @@ from typing import Annotated
 import msgspec
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
-"""How many there are of something, or how many bytes; no probe writes another number."""
+"""A number of things or of bytes; no probe writes another kind of number."""
 Limit = Annotated[int, msgspec.Meta(ge=-1)]
-"""The same, where -1 says that there is no limit."""
+"""The same; -1 means that there is no limit."""
 
 
 class _Cited(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
     mpi_types: tuple[str, ...] | None = None
     """What ``srun --mpi=list`` prints: ``pmix``, ``pmi2``, ``none``."""
     mpi_default: str | None = None
-    """What srun offers where no ``--mpi`` is given."""
+    """What srun offers if ``--mpi`` is not given."""
     nodes: Count | None = None
     partitions: tuple[str, ...] | None = None
     settings: dict[str, str] = {}
@@ -44,16 +44,16 @@ class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
-    """An MPI found on the host by its launcher, and its library, which can be bound into an image.
+    """An MPI on the host, found by its launcher, and its library, which can be bound into an image.
 
-    What could not be seen is ``None``.
+    Unknown fields are ``None``.
     """
 
     implementation: str
     version: str | None
     launcher: str
     lacks: tuple[str, ...] = ()
-    """Libraries for want of which it did not start when it was asked for its version."""
+    """Missing libraries that kept it from starting when its version was queried."""
     leaks: tuple[str, ...] | None = None
     """Variables that it sets for its children and that name its own installation."""
     pmix: str | None = None
@@ -67,44 +67,44 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     device: str | None = None
     """MPICH's device and its network modules: ``ch4:ofi,ucx``."""
     needs: tuple[str, ...] | None = None
-    """Every library that is loaded with its own: sonames, the C library's left out."""
+    """Every library that is loaded with its own: sonames, except the C library's."""
     components: dict[str, tuple[str, ...]] | None = None
-    """Open MPI's that wire ranks up and carry messages: framework → names, built in or files."""
+    """Open MPI's components that connect ranks and send messages: framework → names, built in or files."""
     components_need: dict[str, tuple[str, ...]] | None = None
-    """What each component that is a file loads besides: ``pmix_ext3x`` → sonames."""
+    """What each component that is a file loads in addition: ``pmix_ext3x`` → sonames."""
     places: dict[str, str] | None = None
     """The folder of each of these libraries that was found."""
     folders: tuple[str, ...] | None = None
-    """All these folders, that of its own library first."""
+    """All these folders, its own library's first."""
     outside: tuple[str, ...] | None = None
-    """Those of these libraries that are not below ``prefix``."""
+    """The libraries among these that are not below ``prefix``."""
     ucx: str | None = None
     """Version of the UCX that is loaded with it."""
     fabric: str | None = None
-    """Newest version of its interface (``1.7`` of ``FABRIC_1.7``) that the libfabric loaded with it has."""
+    """Newest interface version (``1.7`` of ``FABRIC_1.7``) of the libfabric that is loaded with it."""
     glibc_needed: str | None = None
-    """Newest version of the C library that it needs, or what would be mounted with it."""
+    """Newest version of the C library that it needs, or that the libraries mounted with it need."""
     plugins: str | None = None
-    """The folder with its components, where they are files."""
+    """The folder with its components, if they are files."""
     relocatable: bool | None = None
-    """It finds its files wherever its prefix is."""
+    """It finds its files for any prefix."""
 
 
 class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
-    """``setuid`` is ``None`` where the installation could not be examined; ``settings`` are its own."""
+    """``setuid`` is ``None`` if the installation could not be examined; ``settings`` are its own."""
 
     name: str
     version: str
-    """Its release; empty where what it says of it was not understood, and ``name`` is that of the program."""
+    """Its release; empty if its version text is not understood, and ``name`` is then the program's name."""
     path: str
     setuid: bool | None = None
-    """It is installed with setuid root; the kernel then mounts images, if release and settings let it."""
+    """It is installed with setuid root; the kernel then mounts images, if release and settings allow it."""
     settings: dict[str, str] = {}
-    """Lines of apptainer.conf that say how containers start; a setting that is not there has its default."""
+    """Lines of apptainer.conf that say how containers start; a missing setting has its default."""
     unbound: tuple[str, ...] = ()
     """Lines ``bind path`` of its settings, ``SRC[:DST[:OPTS]]``, whose source this machine does not have."""
     seen: bool = True
-    """It was found; else a module or a profile brings it, a release that is in use is taken to be there."""
+    """It was found; otherwise a module or a profile provides it, and a common release is assumed."""
 
 
 class HostFacts(_Cited, frozen=True, kw_only=True):
@@ -119,137 +119,150 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     distribution: str | None = None
     glibc: str | None = None
     slurm: SlurmFacts | None = None
-    """``None`` and ``absent`` where Slurm's commands are not there."""
+    """``None`` and ``absent`` if Slurm's commands do not exist."""
     pmix: str | None = None
-    """Version of the libpmix that Slurm's plugin (else any program) would load."""
+    """Version of the libpmix that Slurm's plugin (or else any program) would load."""
     mpis: tuple[HostMpi, ...] | None = None
-    """Launchers on PATH, the one that is found first at the front; empty where there is none."""
+    """Launchers on PATH, in PATH order; empty if there is none."""
     folder_mpis: tuple[HostMpi, ...] | None = None
-    """MPI libraries that no mpirun on PATH leads to: in the folders of Cray's, of modules' variables and of
-    LD_LIBRARY_PATH; ``launcher`` is empty."""
+    """MPI libraries that belong to no mpirun on PATH: in the folders of Cray's MPI, of modules' variables
+    and of LD_LIBRARY_PATH; ``launcher`` is empty.
+    """
     runtime: ContainerRuntime | None = None
-    """The container runtime that is used: Apptainer or Singularity if one is on PATH, else another."""
+    """The container runtime that is used: Apptainer or Singularity if one is on PATH, otherwise another."""
     other_runtimes: tuple[ContainerRuntime, ...] = ()
-    """Container runtimes that were found beside it."""
+    """Container runtimes that were found in addition."""
     user_namespaces: bool | None = None
-    """A person can make user namespaces, which an unprivileged runtime needs."""
+    """An ordinary user can create user namespaces, which an unprivileged runtime needs."""
     squashfuse: str | None = None
     """Path of the program that mounts a SIF without privileges."""
     gpu_driver: str | None = None
-    """NVIDIA driver version; ``absent`` where there is no GPU."""
+    """NVIDIA driver version; ``absent`` if there is no GPU."""
     gpus: tuple[str, ...] | None = None
     """Names of the GPUs, one an entry, as nvidia-smi prints them."""
     mig: tuple[str, ...] | None = None
-    """Parts that GPUs are divided into (MIG), one an entry, by profile: ``1g.5gb``; empty where none is."""
+    """Parts that GPUs are divided into (MIG), one an entry, by profile: ``1g.5gb``; empty if there are
+    none.
+    """
     gpu_mismatch: bool = False
-    """nvidia-smi found the driver in the kernel to be of another release than its libraries."""
+    """nvidia-smi reports that the driver in the kernel has another release than its libraries."""
     amd_gpus: tuple[str, ...] | None = None
-    """GPUs of AMD, one an entry: the architecture that programs are compiled for (``gfx90a``), or the numbers
-    on the bus (``1002:7408``) where a job that was given none may not read it; empty where there is none."""
+    """AMD GPUs, one an entry: the architecture that programs are compiled for (``gfx90a``), or the numbers
+    on the bus (``1002:7408``) if a job without GPUs may not read it; empty if there is none.
+    """
     gpu_libraries_glibc: str | None = None
-    """Newest version of the C library that a driver library which ``--nv`` binds needs."""
+    """Newest version of the C library that a driver library bound by ``--nv`` needs."""
     cpu_level: str | None = None
-    """``x86-64-v1`` to ``x86-64-v4``: the newest level of which the processor has everything."""
+    """``x86-64-v1`` to ``x86-64-v4``: the newest level that the processor fully supports."""
     cpu_vendor: str | None = None
-    """Who made the processor, as it says itself: ``GenuineIntel``, ``AuthenticAMD``."""
+    """Vendor of the processor, as in ``GenuineIntel``, ``AuthenticAMD``."""
     cpu_threads: Count | None = None
-    """Threads that each of its cores has; what the kernel has switched off counts, as it is still there."""
+    """Threads of each core; threads that the kernel has switched off count too."""
     shm: Count | None = None
     """Size of /dev/shm in bytes."""
     locked_memory: Limit | None = None
-    """Bytes that a process may lock; -1 where there is no limit."""
+    """Bytes that a process may lock; -1 if there is no limit."""
     interfaces: tuple[str, ...] | None = None
     """Network interfaces, without the loopback."""
     interfaces_routed: tuple[str, ...] = ()
-    """Those of them that are up and have a route to more than the machine itself; empty where nobody told."""
+    """The interfaces that are up and have a route to other machines; empty if unknown."""
     libfabric: str | None = None
-    """Path of the host's libfabric.so.1, which can be mounted into an image that has none."""
+    """Path of the host's libfabric.so.1, which can be mounted into an image without one."""
     infiniband: tuple[str, ...] | None = None
-    """Devices of InfiniBand, Omni-Path or RoCE (/sys/class/infiniband) that have a port which is up; empty
-    where there is none."""
+    """Devices of InfiniBand, Omni-Path or RoCE (/sys/class/infiniband) with an active port; empty if there
+    is none.
+    """
     link_layers: dict[str, str] = {}
-    """What a port of such a device says: ``InfiniBand``, or ``Ethernet``, over which it is RoCE; devices of
-    which nobody told are not in it."""
+    """Link layer of each device's port: ``InfiniBand``, or ``Ethernet``, which means RoCE; unknown devices
+    are left out.
+    """
     fabrics: tuple[str, ...] | None = None
     """Other fast networks that were seen: ``slingshot``, ``aries``, ``omni-path``, ``efa``."""
     ptrace_scope: Count | None = None
-    """Yama's switch; 0 allows cross-memory attach between processes of one user."""
+    """Yama's setting; 0 allows cross-memory attach between processes of one user."""
     xpmem: bool | None = None
-    """The kernel module xpmem is there, by which a rank maps the memory of another."""
+    """The kernel module xpmem is loaded, by which a rank maps the memory of another."""
     mca_params: dict[str, str] | None = None
     """Settings of ``~/.openmpi/mca-params.conf`` and ``~/.pmix/mca-params.conf``, which a container obeys
-    where the home folder is mounted; empty where there is no such file."""
+    if the home folder is mounted; empty if there is no such file.
+    """
     user_packages: tuple[str, ...] | None = None
-    """Python versions (``3.11``) with a folder of packages below ``~/.local/lib``; empty where none has."""
+    """Python versions (``3.11``) with a folder of packages below ``~/.local/lib``; empty if none has one."""
     user_site: dict[str, tuple[str, ...]] = {}
     """Python version → packages there that change how ranks start or compute: ``mpi4py 4.1.2``."""
     munge: bool | None = None
-    """A munge socket is there, by which PMIx's psec/munge proves who asks."""
+    """A munge socket exists, by which PMIx's psec/munge authenticates."""
     tmpdir: str | None = None
-    """The folder that TMPDIR names, with the user's name replaced; ``absent`` where it is not set."""
+    """The folder in TMPDIR, with the user's name replaced; ``absent`` if it is not set."""
     tmpdir_usable: bool | None = None
-    """Whether that folder is there and can be written; ``absent`` where TMPDIR is not set."""
+    """Whether that folder exists and is writable; ``absent`` if TMPDIR is not set."""
     compute_nodes: tuple[str, ...] | None = None
-    """The equal compute nodes on which what concerns a rank was read; ``None`` where no compute node was
-    asked or answered, and all facts are those of the machine that was asked first."""
+    """The equal compute nodes from which the facts about ranks were read; ``None`` if no compute node
+    answered, and all facts are from the machine that was contacted first.
+    """
     differs: dict[str, str] = {}
-    """Facts that are not the same on all compute nodes that answered: dotted name → what it is where
-    (``"node[1-2]: 2.36; node3: 2.28"``)."""
+    """Facts that differ between compute nodes: dotted name → value by node (``"node[1-2]: 2.36; node3:
+    2.28"``).
+    """
     environment: dict[str, str] = {}
     """Variables that a job inherits and that change how MPI starts in a container; no others.
 
-    Of some the probe tells the name alone; then the value here is empty.
+    For some variables the probe reports only the name; then the value here is empty.
     """
 
 
 class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     """An MPI library in an image and the launch interfaces that it can use (``pmix``, ``pmi1``, ``pmi2``).
 
-    ``markers`` are strings in the library that tell how it behaves (``PMIX_RANK``);
-    ``plugins`` says that its components are files of their own, which a host's path can hide.
+    ``markers`` are strings in the library that show how it behaves (``PMIX_RANK``); ``plugins`` says that its
+    components are separate files, which a host's path can hide.
     """
 
     implementation: str
     version: str | None
-    """Release of the library; of Open MPI and MPICH that of the project."""
+    """Release of the library; for Open MPI and MPICH the project's release."""
     library: str
     interfaces: tuple[str, ...] | None
     """Launch interfaces that it can use: ``pmix``, ``pmi1``, ``pmi2``."""
     launcher: str | None = None
-    """Path of its mpirun, or ``None`` where there is none."""
+    """Path of its mpirun, or ``None`` if there is none."""
     plugins: bool | None = None
-    """Its components are files of their own, which a path of the host can hide."""
+    """Its components are separate files, which a path of the host can hide."""
     markers: tuple[str, ...] = ()
     soname: str | None = None
-    """What programs name to load it: ``libmpi.so.40``."""
+    """The name by which programs load it: ``libmpi.so.40``."""
     library_string: str | None = None
-    """What ``MPI_Get_library_version`` returns, as far as it stands in the library as one text."""
+    """What ``MPI_Get_library_version`` returns, if the library contains it as one text."""
     device: str | None = None
-    """MPICH's device and its network modules, the one that it tries first in front: ``ch4:ucx,ofi``."""
+    """MPICH's device and its network modules, the preferred one first: ``ch4:ucx,ofi``."""
     own_shm: bool | None = None
-    """MPICH's ch4 has shared memory of its own; built for UCX alone it leaves ranks of one node to UCX
-    (pmodels/mpich:src/mpid/ch4/subconfigure.m4)."""
+    """MPICH's ch4 has its own shared memory; built for UCX alone it leaves ranks of one node to UCX
+    (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
+    """
     components: dict[str, tuple[str, ...]] = {}
     """Open MPI's components by framework (``{"btl": ("self", "tcp", "vader")}``), built in or as files."""
     how: dict[str, str] = {}
-    """How it came by each interface: ``linked`` (its own code or a library that it is linked with), or
-    ``component NAME`` where a plugin brings it."""
+    """Where each interface comes from: ``linked`` (its own code or a library that it is linked with), or
+    ``component NAME`` for a plugin.
+    """
     prefix: str | None = None
     """The folder that it is installed in: ``/usr``, ``/opt/venv``."""
     built_for: str | None = None
-    """The folder in which an Open MPI that was moved still looks for its plugins, where none is; the image
-    names no other."""
+    """The missing folder in which a relocated Open MPI still looks for its plugins, if the image names no
+    other.
+    """
     led_by: dict[str, str] = {}
-    """The variable that leads it to them, and its value: ``{"OPAL_PREFIX": "/opt/hpcx/ompi"}``."""
+    """The variable that names their real folder, and its value: ``{"OPAL_PREFIX": "/opt/hpcx/ompi"}``."""
     needs: tuple[str, ...] = ()
     """Every library that is loaded with it, as the image's loader resolves them: sonames, sorted."""
     lacks: tuple[str, ...] = ()
-    """Those of them that the image's loader does not find."""
+    """The libraries among these that the image's loader does not find."""
     pmix: str | None = None
-    """Release of the PMIx client of an MPI that lies beside the first one, whose is a fact of the image."""
+    """Release of the PMIx client of an additional MPI; for the first MPI it is a fact of the image."""
     fabric_asked: str | None = None
-    """Newest version of libfabric's interface (``1.8`` of ``FABRIC_1.8``) that it needs; ``None`` where it
-    needs none, or where its own DT_RPATH finds libfabric before LD_LIBRARY_PATH does."""
+    """Newest version of libfabric's interface (``1.8`` of ``FABRIC_1.8``) that it needs; ``None`` if it
+    needs none, or if its own DT_RPATH finds libfabric before LD_LIBRARY_PATH does.
+    """
 
 
 class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
@@ -271,78 +284,88 @@ class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageFacts(_Cited, frozen=True, kw_only=True):
-    """What was read from an image without starting it; ``stack`` is what it says of itself."""
+    """What was read from an image without starting it; ``stack`` is its own description."""
 
     schema: str = "toolkit.image/1"
     path: str
     format: str
-    """``sif``, ``oci-sif``, ``squashfs``, ``sandbox``, or how Docker and OCI keep it."""
+    """``sif``, ``oci-sif``, ``squashfs``, ``sandbox``, or a format of Docker and OCI."""
     compression: str | None = None
-    """Of the file system in a SIF: ``gzip``, ``zstd``, ``lz4``, ``xz``, ``lzo``; else ``absent``."""
+    """Compression of the file system in a SIF: ``gzip``, ``zstd``, ``lz4``, ``xz``, ``lzo``; otherwise
+    ``absent``.
+    """
     digest: str | None = None
     architecture: str | None = None
     """Processor architecture of its programs."""
     distribution: str | None = None
     glibc: str | None = None
-    """Version of its C library; ``absent`` where it has another one."""
+    """Version of its C library; ``absent`` if it is not glibc."""
     glibc_needed: str | None = None
-    """Newest GLIBC_ version that a program or library which was looked at needs."""
+    """Newest GLIBC_ version that any program or library that was read needs."""
     cpu_level: str | None = None
     """Newest level of x86-64 that a library says it needs: ``x86-64-v3``."""
     mpi: ImageMpi | None = None
     """The library that a program in the image really loads."""
     other_mpis: tuple[ImageMpi, ...] = ()
     mpirun: str | None = None
-    """Real path of the mpirun that PATH finds first; it may belong to another MPI than ``mpi``."""
+    """Real path of the first mpirun on PATH; it may belong to another MPI than ``mpi``."""
     pmix: str | None = None
-    """Version of the PMIx client, a library of its own or built into the MPI."""
+    """Version of the PMIx client, a separate library or built into the MPI."""
     pmix_components: dict[str, tuple[str, ...]] = {}
     """Components of the PMIx client by framework: ``psec``, ``gds``, ``ptl``; built in or as files."""
     pmix_plugins: bool | None = None
-    """Components that the PMIx client cannot do without are files, which a path of the host can hide."""
+    """Components that the PMIx client needs are files, which a path of the host can hide."""
     ucx: str | None = None
-    """Version of UCX, which carries the messages of some MPIs."""
+    """Version of UCX, which sends the messages of some MPIs."""
     ucx_transports: tuple[str, ...] | None = None
-    """Modules of the UCX in the image: ``tcp`` is always there, ``ib``, ``cma``, ``cuda`` not."""
+    """Modules of the UCX in the image: it always has ``tcp``, but not always ``ib``, ``cma``, ``cuda``."""
     libfabric: str | None = None
     """Path of libfabric, which some MPIs open only when they need it."""
     libfabric_version: str | None = None
     """Release of this libfabric."""
     libfabric_providers: tuple[str, ...] | None = None
-    """Networks that this libfabric speaks, or the one that MPICH has in its own library: ``tcp``, ``verbs``,
-    ``psm2``, ``cxi``."""
+    """Networks that this libfabric, or the one inside MPICH's library, supports: ``tcp``, ``verbs``,
+    ``psm2``, ``cxi``.
+    """
     verbs_providers: tuple[str, ...] | None = None
-    """User-space drivers of libibverbs: ``mlx5``, ``hfi1verbs``; empty where there is none."""
+    """User-space drivers of libibverbs: ``mlx5``, ``hfi1verbs``; empty if there is none."""
     hwloc: str | None = None
     programs: dict[str, str] = {}
-    """Path of a program or extension that loads an MPI → the library that it would really load; empty text
-    where the image's loader finds none."""
+    """Path of a program or extension that loads an MPI → the library that it would load; empty if the
+    image's loader finds none.
+    """
     program: ImageProgram | None = None
-    """The program of the command that was asked for; ``None`` and ``absent`` if none was."""
+    """The program of the given command; ``None`` and ``absent`` if no command was given."""
     hidden: dict[str, str] = {}
     """Programs and MPI libraries of the image that a mount of the runtime hides → the folder of the mount."""
     refused: dict[str, str] = {}
-    """Programs that the loader refuses to start, as a symbol or version is missing → what it prints."""
+    """Programs that the loader refuses to start because a symbol or version is missing → the loader's
+    message.
+    """
     programs_otherwise: dict[str, str] = {}
-    """The same where LD_LIBRARY_PATH names no folder of the image, of those programs for which it differs."""
+    """The same for an LD_LIBRARY_PATH without folders of the image, for those programs for which it
+    differs.
+    """
     libraries: tuple[str, ...] | None = None
-    """Every soname that a program finds without folders of its own: by LD_LIBRARY_PATH, ldconfig's list and
-    the system's folders; sorted."""
+    """Every soname that a program without its own search folders finds: by LD_LIBRARY_PATH, ldconfig's
+    list and the system's folders; sorted.
+    """
     ssh: str | None = None
-    """Path of the program that a launcher inside would start remote ranks with: ssh, or what the settings of
-    the image's Open MPI name in its place; empty where they say that none is needed on one node."""
+    """Path of the program with which a launcher inside would start remote ranks: ssh, or the program in
+    the settings of the image's Open MPI; empty if they say that none is needed on one node.
+    """
     python: str | None = None
     """Version of Python."""
     tensorflow: str | None = None
     """Version of TensorFlow."""
     tensorflow_cuda: str | None = None
-    """CUDA that TensorFlow was built for; ``absent`` where it was built without."""
+    """CUDA that TensorFlow was built for; ``absent`` if it was built without."""
     tensorflow_cudnn: str | None = None
     """cuDNN that TensorFlow was built for."""
     pytorch: str | None = None
     """Version of PyTorch."""
     pytorch_cuda: str | None = None
-    """CUDA that PyTorch was built for; ``absent`` where it was built without."""
+    """CUDA that PyTorch was built for; ``absent`` if it was built without."""
     jax: str | None = None
     """Version of JAX."""
     cuda: str | None = None
@@ -356,19 +379,19 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     cuda_compat: str | None = None
     """Driver version of the forward-compatibility package (``cuda-compat``) in the image."""
     cuda_compat_folders: tuple[str, ...] = ()
-    """Every name of the folder that its libcuda lies in: ``/usr/local/cuda/compat``."""
+    """Every name of the folder of its libcuda: ``/usr/local/cuda/compat``."""
     horovod: str | None = None
     """Version of Horovod."""
     horovod_built: tuple[str, ...] | None = None
     """What Horovod's native libraries were built with: ``mpi``, ``gloo``, ``nccl``, ``cuda``."""
     horovod_frameworks: tuple[str, ...] | None = None
-    """``tensorflow``, ``torch``, ``mxnet``: those that Horovod has a native library for."""
+    """``tensorflow``, ``torch``, ``mxnet``: the frameworks that Horovod has a native library for."""
     horovod_tensorflow: str | None = None
-    """The TensorFlow that Horovod's library was built against, where the library tells."""
+    """The TensorFlow that Horovod's library was built against, if the library contains it."""
     mpi4py: str | None = None
     labels: dict[str, str] = {}
     environment: dict[str, str] = {}
-    """What the image sets for its programs, as far as it concerns MPI and search paths."""
+    """The variables that the image sets for its programs, as far as they concern MPI and search paths."""
     settings: dict[str, str] = {}
     """Settings in files that Open MPI, PMIx and PRRTE of the image read, by the variable of the same effect:
     ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``."""
@@ -379,6 +402,6 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     entry_sets: dict[str, str] = {}
     """The variables that ``entry_script`` sets, as far as they concern MPI and search paths."""
     stack: dict[str, object] | None = None
-    """``/opt/toolkit/stack.json`` as it stands, or ``None`` where the image does not describe itself."""
+    """The content of ``/opt/toolkit/stack.json``, or ``None`` if the image does not describe itself."""
     disagreements: tuple[str, ...] = ()
-    """Lines on which ``stack`` and what is really inside differ."""
+    """Differences between ``stack`` and the real contents, one a line."""

@@ -1,4 +1,4 @@
-"""A finding: one thing that the engine noticed, with the evidence that it rests on."""
+"""A finding: one fault or remark of the engine, with its evidence."""
 
 from typing import Literal
 
@@ -8,12 +8,12 @@ Severity = Literal["error", "warning", "info"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What is so, why it matters and what mends it.
+    """What is wrong, why it matters and how to fix it.
 
-    ``id`` is a slug that names the rule in logs, tickets and documentation.
-    ``evidence`` holds one line a fact: where it was read and what was read there; never empty.
-    ``modes`` names the launch modes that it speaks of; empty means all.
-    ``undecided`` says that the rule could not judge: a fact was missing, or nobody measured such a case.
+    ``id`` names the rule in logs, tickets and documentation. ``evidence`` has one line for each fact: where
+    it was read and what was read there; it is never empty. ``modes`` are the launch modes that it concerns;
+    empty means all. ``undecided`` says that the rule could not judge: a fact was missing, or no such case was
+    ever measured.
     """
 
     id: str
@@ -27,7 +27,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Retry = Literal["transient", "node", "user", "image", "site"]
-"""Who can end a fault: time, Slurm by other nodes, the user, who makes the image, administrators."""
+"""Who can remove a fault: time, Slurm by other nodes, the user, the author of the image, administrators."""
 
 ADVICE: dict[str, str] = {
     "transient": "Submit the same job again; nothing has to change.",
@@ -36,7 +36,7 @@ ADVICE: dict[str, str] = {
     "image": "Submitting the same job again will not help; the image has to change.",
     "site": "Submitting again will not help until the network, the service or the cluster has changed.",
 }
-"""What each value of ``retry`` says, as a sentence."""
+"""The advice for each value of ``retry``, as a sentence."""
 
 KnownRole = Literal["cause", "possible", "consequence", "harmless"]
 
@@ -70,7 +70,7 @@ class ErrorCode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultClass(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for every fault of a class, and steps that fix it, the best first."""
+    """What is true for every fault of a class, and steps that fix it, the best first."""
 
     id: str
     title: str
@@ -85,7 +85,7 @@ class KnownFault(Finding, frozen=True, kw_only=True):
 
 
 class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
-    """What job output means, as ``toolkit explain --json`` prints it.
+    """The meaning of job output, as ``toolkit explain --json`` prints it.
 
     ``root`` and ``fault`` are set for every output that ends in failure. ``codes`` are error numbers in the
     root line, or in the lines that report the end of ranks. ``findings`` are known messages, causes before

@@ -1,4 +1,4 @@
-"""What ``toolkit doctor --fix`` would change in a launch, as a file keeps it."""
+"""The changes of ``toolkit doctor --fix`` to a launch, as a file stores them."""
 
 from typing import Literal
 
@@ -14,30 +14,30 @@ class _FixSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class LaunchFix(_FixSection, frozen=True, kw_only=True):
-    """What a launch takes over: words as in :class:`toolkit.model.prediction.Plan`."""
+    """The changes to a launch, in the words of :class:`toolkit.model.prediction.Plan`."""
 
     mode: Mode
     """The launch mode that the other words are for."""
     container: tuple[str, ...] = ()
-    """More options of ``singularity exec``."""
+    """Additional options of ``singularity exec``."""
     env: dict[str, str] = {}
     """Variables to set inside the container."""
     unset: tuple[str, ...] = ()
-    """Variables of the host that must not reach it."""
+    """Variables of the host that must not reach the container."""
     binds: tuple[str, ...] = ()
-    """More binds, ``SRC[:DST[:OPTS]]``."""
+    """Additional binds, ``SRC[:DST[:OPTS]]``."""
 
 
 class Fix(_FixSection, frozen=True, kw_only=True):
     """A whole file; ``because`` holds a line for each finding that it answers."""
 
     schema: Literal["toolkit.fix/1"]
-    """The form of this file."""
+    """The schema of this file."""
     launch: LaunchFix
     image: str = ""
     """Name of the image file that it was made for."""
     digest: str | None = None
-    """Digest of that image; a launch of another image is told that the fix was made for this one."""
+    """Digest of that image; a launch of another image warns that the fix was made for this one."""
     place: str = ""
     """The host or cluster that it was made for, as the facts name it."""
     because: tuple[str, ...] = ()

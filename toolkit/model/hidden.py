@@ -4,20 +4,20 @@ from collections.abc import Mapping
 from typing import Self
 
 SHOWN = "[hidden]"
-"""What a person sees in place of the value."""
+"""What is printed in place of the value."""
 
 
 class Hidden(str):
-    """A text that prints as ``[hidden]`` and that no JSON encoder of msgspec takes.
+    """A text that prints as ``[hidden]`` and that no JSON encoder of msgspec accepts.
 
-    Comparisons see the real text. ``str``, ``repr``, f-strings and ``%`` give :data:`SHOWN`. msgspec refuses
+    Comparisons use the real text. ``str``, ``repr``, f-strings and ``%`` give :data:`SHOWN`. msgspec refuses
     to encode a subclass of ``str``, so a record cannot hold one by mistake.
     """
 
     __slots__ = ()
 
     def __new__(cls, value: str = "") -> Self:
-        # A hidden value prints as SHOWN, and str would take that for the text.
+        # A hidden value prints as SHOWN, and str() would return that as the text.
         return super().__new__(cls, value.reveal() if isinstance(value, Hidden) else value)
 
     def __str__(self) -> str:
@@ -30,7 +30,7 @@ class Hidden(str):
         return SHOWN
 
     def reveal(self) -> str:
-        """Return the real text, for the file that only the user can read."""
+        """Return the real text, for a file that only the user can read."""
         return str.__str__(self)
 
 
@@ -38,7 +38,7 @@ NO_SECRETS: Mapping[str, Hidden] = {}
 
 
 def shown(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that may be written down."""
+    """Return the variables that may be written to records."""
     return {name: value for name, value in variables.items() if not isinstance(value, Hidden)}
 
 

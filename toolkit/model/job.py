@@ -1,4 +1,4 @@
-"""What to run on a cluster, and the record of what was run."""
+"""A job to run on a cluster, and its record."""
 
 from typing import Literal
 
@@ -13,16 +13,16 @@ FINAL_STATES: frozenset[JobState] = frozenset({"completed", "failed", "cancelled
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as a person asks for it; ``command`` runs once a rank inside the image.
+    """A job as the user asks for it; ``command`` runs once a rank inside the image.
 
     Paths are the cluster's own. ``time``, ``begin``, ``dependency``, ``array``, ``mail_type``, ``constraint``
-    are in Slurm's own form, ``cpus_per_rank`` a count of cores, ``memory`` that of a node and
-    ``memory_per_cpu`` that of a core, as in ``16G``. ``gpus_per_node`` of the type ``gpu`` are bound to ranks
-    as ``gpu_bind`` says, cores as ``cpu_bind`` says (srun's words). ``workdir`` is the folder inside the
+    are in Slurm's own form, ``cpus_per_rank`` a count of cores, ``memory`` the memory of a node and
+    ``memory_per_cpu`` of a core, as in ``16G``. ``gpus_per_node`` of the type ``gpu`` are bound to ranks as
+    ``gpu_bind`` says, cores as ``cpu_bind`` says (srun's words). ``workdir`` is the folder inside the
     container, ``output`` and ``error`` are relative to ``directory``. ``sbatch`` holds more options for
-    ``#SBATCH`` lines. ``warning`` is how many seconds before the time limit the job is asked to write a
-    checkpoint; ``requeue`` lets it go on in a new job after that, ``chain`` at most so many times. An
-    ``elastic`` one takes from ``min_nodes`` (0 for one) to ``nodes``, and goes on with those that are left.
+    ``#SBATCH`` lines. ``warning`` is how many seconds before the time limit the job writes a checkpoint;
+    ``requeue`` lets a new job resume it after that, ``chain`` at most this many times. An ``elastic`` job
+    starts on ``min_nodes`` (0 for one) to ``nodes``, and continues on the remaining nodes if one fails.
     """
 
     name: str
@@ -66,25 +66,27 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     sbatch: tuple[str, ...] = ()
     env: dict[str, str] = {}
     secrets: tuple[str, ...] = ()
-    """Names of variables whose values are written nowhere but into a file of the job's folder."""
+    """Names of variables whose values are only written to a file in the job's folder."""
     binds: tuple[str, ...] = ()
     user_site: bool = False
-    """Python reads the packages of the home folder, too."""
+    """Python also reads the packages of the home folder."""
     preflight: bool = True
     fabric_gbit: int | None = None
-    """Gbit/s that a node can send; the preflight warns of a fabric that is much slower."""
+    """Gbit/s that a node can send; the preflight warns about a fabric that is much slower."""
     min_free: str = ""
-    """The space that the preflight wants in the job's folder, as in ``20G``; empty for its own least."""
+    """The free space that the preflight requires in the job's folder, as in ``20G``; empty for its
+    default.
+    """
     runtime: str = ""
     """The container runtime of ``--runtime``; empty for the default of the site or the host."""
     trainer: str = ""
-    """The name of the bundled trainer, empty for a command of the person's own."""
+    """The name of the bundled trainer, empty for the user's own command."""
     site: str = ""
-    """The name of the site profile, empty where none was used."""
+    """The name of the site profile, empty if there was none."""
     unsure: bool = False
     """The text of the program does not show whether its ranks join."""
     project: str = ""
-    """The archive of the user's project, which the job unpacks into its folder; empty if no project came."""
+    """The archive of the user's project, which the job unpacks into its folder; empty if there is none."""
 
     @property
     def ranks(self) -> int:
@@ -92,21 +94,21 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def least_nodes(self) -> int:
-        """The nodes without which it does not train."""
+        """The smallest number of nodes on which it trains."""
         return (self.min_nodes or 1) if self.elastic else self.nodes
 
     @property
     def goes_on(self) -> bool:
-        """Whether it has itself started again where it stopped."""
+        """Whether it resumes itself after a stop."""
         return self.requeue or self.chain > 0
 
 
 class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What was known of an image's signatures when a job was submitted.
+    """The result of checking an image's signatures when a job was submitted.
 
-    ``good``: one by a trusted key covers every byte. ``unknown-key``: every byte is as it was signed, but
-    the key is not here. ``no-gpg``: it has one, and there is no gpg. ``not-checked``: by ``--no-verify``.
-    ``signers`` are fingerprints.
+    ``good``: a signature by a trusted key covers every byte. ``unknown-key``: every byte is as it was signed,
+    but the key is not here. ``no-gpg``: it has a signature, and gpg is not installed. ``not-checked``: by
+    ``--no-verify``. ``signers`` are fingerprints.
     """
 
     signature: Literal["good", "none", "unknown-key", "no-gpg", "not-checked"]
@@ -114,7 +116,7 @@ class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobTask(msgspec.Struct, frozen=True, kw_only=True):
-    """One task of a job array: its number, and what became of it."""
+    """One task of a job array: its number, and its outcome."""
 
     index: int
     state: JobState
@@ -123,7 +125,7 @@ class JobTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What was launched, from which image, with which plan, where, and what became of it.
+    """A launched job: its image, its plan, its place, and its outcome.
 
     ``key`` is the name of its folder of records and unique on this machine; ``id`` is Slurm's number.
     ``forced`` says that a predicted failure was overridden; ``submitted`` is UTC in ISO 8601.
@@ -141,23 +143,23 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     submitted: str
     forced: bool = False
     image_check: ImageCheck | None = None
-    """``None`` in records of before images were checked."""
+    """``None`` in records from before images were checked."""
     fix: LaunchFix | None = None
     """What ``--fix`` added to the launch."""
     state: JobState = "pending"
     exit_code: int | None = None
     host: str | None = None
-    """What was given as ``--host`` or ``--cluster``, to come back to; ``None`` for this machine."""
+    """The value of ``--host`` or ``--cluster``; ``None`` for this machine."""
     cluster: str | None = None
     ssh_config: str | None = None
     numbers: tuple[str, ...] = ()
-    """Slurm's numbers of all that ran for this job, the first one first; ``id`` is the last of them."""
+    """Slurm's numbers of all jobs that ran for this one, in order; ``id`` is the last of them."""
     restarts: int = 0
-    """How often Slurm, or the job itself, started it again."""
+    """How many times Slurm, or the job itself, started it again."""
     nodes: str = ""
-    """Where it ran last, as Slurm writes lists of nodes."""
+    """The nodes of its last run, in Slurm's notation."""
     started: str = ""
     ended: str = ""
-    """When the last run began and ended: the cluster's own time, without a zone, as Slurm tells it."""
+    """When the last run started and ended: the cluster's own time, without a zone, from Slurm."""
     tasks: tuple[JobTask, ...] = ()
-    """Of a job array the tasks that are known of, by number."""
+    """The known tasks of a job array, by number."""

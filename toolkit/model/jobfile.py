@@ -1,4 +1,4 @@
-"""The fields of a job: a table of what each means, and the job file and arguments that hold them.
+"""The fields of a job: a table of their meanings, and the types of the job file and of arguments.
 
 A new field is a row of :data:`FIELDS`, a line in each of the two types here, and one in
 :class:`toolkit.model.job.JobSpec`.
@@ -17,20 +17,22 @@ Strategy = Literal["single", "horovod", "mirrored", "multiworker", "mpi-aggregat
 """How a trainer is distributed."""
 
 _MOST_OF_NODE = 65_533
-"""Slurm counts what a node has in 16 bits, of which the last values have meanings (NO_VAL16, INFINITE16)."""
+"""Slurm counts a node's resources in 16 bits, of which the last values have meanings (NO_VAL16,
+INFINITE16).
+"""
 
 _MOST_NODES = 65536
-"""As many nodes as :data:`toolkit.nodelist.MOST` says; a test compares them."""
+"""Equal to :data:`toolkit.nodelist.MOST`; a test compares them."""
 
 
 class JobField(NamedTuple):
     """One field of a job.
 
     ``help`` describes its option; ``option`` is the option if its name differs from the field. ``many`` may
-    be given several times, a ``flag`` has ``--no-`` too. ``bounds`` are the least and the most of a number,
-    ``form`` is a key of ``FORMS`` in :mod:`toolkit.launch.request.checks`. ``sbatch`` is the option of
-    ``sbatch`` that takes the value as it is. ``queue`` fields mean nothing without a scheduler, and PBS has
-    no option for those whose ``pbs`` is false. The figures of a study do not depend on ``free`` ones.
+    be given several times, a ``flag`` has ``--no-`` too. ``bounds`` are the smallest and largest value of a
+    number, ``form`` is a key of ``FORMS`` in :mod:`toolkit.launch.request.checks`. ``sbatch`` is the option
+    of ``sbatch`` that takes the value unchanged. ``queue`` fields have no effect without a scheduler, and PBS
+    has no option for those whose ``pbs`` is false. The figures of a study do not depend on ``free`` fields.
     """
 
     name: str
@@ -49,7 +51,7 @@ class JobField(NamedTuple):
 
     @property
     def flagged(self) -> str:
-        """The option of the command line that sets the field."""
+        """The command-line option that sets the field."""
         return self.option or f"--{self.name.replace('_', '-')}"
 
 
@@ -127,18 +129,17 @@ FIELDS: tuple[JobField, ...] = (
     JobField("fabric_gbit", "Gbit/s of a node; preflight checks it", metavar="G", bounds=(1, 1_000_000)),
     JobField("min_free", "Space that preflight wants in the job's folder", metavar="SIZE", form="space"),
 )  # fmt: skip
-"""In the order of ``toolkit launch --help``, which is that of the lines in a job script."""
+"""In the order of ``toolkit launch --help`` and of the lines in a job script."""
 
 
 class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A job specification as it is written; ``None`` where nothing is said.
+    """A job specification as it is written; ``None`` for fields that are not given.
 
-    ``trainer`` and its ``arguments``, or a ``command`` of one's own. ``image`` is a SIF file or the name of
-    a recipe, ``runtime`` the container runtime that starts it, ``data`` a folder on this machine,
-    ``directory`` the folder on the cluster that holds images, data and runs, ``site`` the name of a site
-    profile. All other fields are as in
-    :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file of this machine with secret variables; once it
-    is read they are in ``env`` too, as :class:`toolkit.model.hidden.Hidden`.
+    ``trainer`` and its ``arguments``, or the user's own ``command``. ``image`` is a SIF file or the name of a
+    recipe, ``runtime`` the container runtime that starts it, ``data`` a folder on this machine, ``directory``
+    the folder on the cluster that holds images, data and runs, ``site`` the name of a site profile. All other
+    fields are as in :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file of this machine with secret
+    variables; once it is read they are in ``env`` too, as :class:`toolkit.model.hidden.Hidden`.
     """
 
     trainer: str | None = None
@@ -197,7 +198,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     min_free: str | None = None
 
     def said(self) -> dict[str, object]:
-        """Return the fields that are given, in the order of the struct."""
+        """Return the given fields, in the order of the struct."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: value for name, value in values.items() if value is not None}
 

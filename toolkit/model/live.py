@@ -1,4 +1,4 @@
-"""What a small job in one launch mode really did, beside what was predicted of it."""
+"""The real outcome of a small job in one launch mode, beside its prediction."""
 
 import msgspec
 
@@ -9,9 +9,9 @@ SCHEMA = "toolkit.live/1"
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that went there and back: its size in bytes, and the seconds that one way took.
+    """A message that was sent and returned: its size in bytes, and the seconds for one direction.
 
-    ``between`` is ``nodes``, or ``node`` for two ranks of one. The fastest of many counts.
+    ``between`` is ``nodes``, or ``node`` for two ranks of one node. It is the fastest of many.
     """
 
     between: str
@@ -21,23 +21,25 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float:
-        """Return bytes a second."""
+        """Return the rate in bytes a second."""
         return self.bytes / self.seconds if self.seconds > 0 else 0.0
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
-    """How messages went between nodes, as the MPI library says: its name, and the line that says so."""
+    """How messages were sent between nodes, as the MPI library reports it: the transport, and the line
+    that names it.
+    """
 
     name: str
     evidence: str
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """What the ranks of a trial wrote.
+    """The output of the ranks of a trial.
 
-    ``sizes`` has the size of the world that each rank found, ``hosts`` where those ran, ``sums``
-    whether the sum that each rank got is right, ``ended`` how many came to their end. ``program`` is
-    the trial that was run, ``python`` or ``c``.
+    ``sizes`` has the size of the world that each rank found, ``hosts`` where those ran, ``sums`` whether each
+    rank's sum is right, ``ended`` how many finished. ``program`` is the trial that was run, ``python`` or
+    ``c``.
     """
 
     sizes: tuple[int, ...] = ()
@@ -52,11 +54,11 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One mode: prediction and observation side by side.
+    """One launch mode: prediction and observation side by side.
 
-    ``observed`` is ``None`` where nothing was run, with the reason in ``because``. ``agrees`` is
-    ``None`` where the one or the other is not known. ``missed_fabric`` says that the nodes have a fast
-    network and the messages took another; ``None`` where that is not known.
+    ``observed`` is ``None`` if nothing was run, with the reason in ``because``. ``agrees`` is ``None`` if
+    either is unknown. ``missed_fabric`` says that the nodes have a fast network and the messages took another
+    one; ``None`` if that is unknown.
     """
 
     mode: Mode
@@ -72,12 +74,12 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def good(self) -> bool:
-        """Tell whether it ran, and nobody had said otherwise."""
+        """Return whether it ran and no failure was predicted."""
         return self.observed == "ok" and self.agrees is not False
 
 
 class Live(msgspec.Struct, frozen=True, kw_only=True):
-    """All modes that were tried with one image in one place."""
+    """All launch modes that were tried with one image in one place."""
 
     schema: str = SCHEMA
     place: str
@@ -89,5 +91,5 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def good(self) -> bool:
-        """Tell whether every mode ran as predicted, and right."""
+        """Return whether every mode ran as predicted, with right results."""
         return all(trial.good for trial in self.trials)

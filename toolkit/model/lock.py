@@ -1,4 +1,4 @@
-"""A recipe resolved: every file and step that an image is made from."""
+"""A recipe resolved to every file and step that an image is built from."""
 
 import hashlib
 from typing import Literal
@@ -22,8 +22,8 @@ PYTHON_PACKAGES: frozenset[str] = frozenset({"mpi4py", "horovod"})
 class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One file to fetch: a wheel, a source archive or a Debian package.
 
-    ``origin`` says where to look, in words of toolkit.image.locks.origins; the hash says whether it is the
-    one. ``size`` is in bytes.
+    ``origin`` says where to download it, in the words of toolkit.image.locks.origins; the hash identifies it.
+    ``size`` is in bytes.
     """
 
     name: str
@@ -35,7 +35,7 @@ class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The image that everything is put on.
+    """The image that all components are installed on.
 
     ``name`` is the distribution with its release (``debian:bookworm``), ``image`` the published image without
     a digest (``debian:bookworm-slim``). ``published`` is that image with its digest; it is empty if no
@@ -79,7 +79,7 @@ class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything that an image is made from; ``image render`` and ``image build`` read nothing else.
+    """Everything that an image is built from; ``image render`` and ``image build`` read nothing else.
 
     ``recipe_sha256`` is the hash of the recipe's values: a comment in the recipe does not make a lock stale.
     ``packages`` names the wheels that the recipe itself asks for. ``epoch`` is the time, in seconds since
@@ -105,15 +105,15 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """The ways of moving tensors that Horovod is compiled with; none if it is not compiled."""
+        """The operations that Horovod is compiled with; empty if it is not compiled."""
         return next((step.words for step in self.steps if step.component == "horovod"), ())
 
 
 def encoded(lock: Lock) -> bytes:
-    """Return the bytes of a lock's file, the same for equal locks."""
+    """Return the bytes of a lock's file, equal for equal locks."""
     return msgspec.json.format(msgspec.json.encode(lock), indent=1) + b"\n"
 
 
 def lock_sha256(lock: Lock) -> str:
-    """Return the hash that an image's label ``toolkit.lock`` carries."""
+    """Return the hash in an image's label ``toolkit.lock``."""
     return hashlib.sha256(encoded(lock)).hexdigest()

@@ -1,6 +1,7 @@
-"""The grammar of a lock: what each field may hold.
+"""The grammar of a lock: the allowed values of each field.
 
-A lock comes from anybody, and its fields become paths, command words and lines of a Dockerfile.
+A lock may come from an untrusted author, and its fields become paths, command words and lines of a
+Dockerfile.
 """
 
 import re
@@ -20,7 +21,7 @@ _LONGEST_TEXT = 2000
 _SHOWN = 60
 
 _HEX = re.compile(r"[0-9a-f]{64}")
-# Names of bundles and caches: one path component that is no option and no hidden file.
+# Names of bundles and caches: one path component that is neither an option nor a hidden file.
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]{0,199}")
 _RECIPE = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:[._-][a-z0-9]+)*")
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]{1,99}")
@@ -54,7 +55,7 @@ _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
 
 
 class _Rule(NamedTuple):
-    """What a field may hold: a test, and what it expects in words."""
+    """The allowed values of a field: a test, and its description."""
 
     test: Callable[[str], object]
     expected: str
@@ -133,14 +134,14 @@ def faults(lock: Lock) -> Iterator[str]:
 
 
 def file_faults(file: LockedFile) -> Iterator[str]:
-    """Yield what is wrong with a file whose kind is not known: what a path and an address are made of."""
+    """Yield what is wrong with a file of unknown kind: the fields that become a path or an address."""
     yield from _wrong("file", file.file, _FILE_NAME)
     yield from _wrong("sha256", file.sha256, _SHA256)
     yield from _number("size", file.size, _MOST_BYTES)
 
 
 def address_host(origin: str) -> str:
-    """Return host and port of an origin that is an https address, in small letters; else empty text."""
+    """Return host and port of an https address, in lower case; empty for another origin."""
     found = _HTTPS.fullmatch(origin)
     return found["host"].lower() if found else ""
 
@@ -187,7 +188,7 @@ def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
 
 
 def _of_step(where: str, step: LockedStep, lock: Lock, earlier: Sequence[LockedStep]) -> Iterator[str]:
-    """Yield what is wrong with a step: its words, and names of what the lock or an earlier step lacks."""
+    """Yield what is wrong with a step: its words, and names that the lock or earlier steps lack."""
     before = {step.component for step in earlier}
     sources = _Rule({file.name for file in lock.build.sources}.__contains__, "an archive in build.sources")
     wheels = _Rule({file.name for file in lock.run.wheels}.__contains__, "the name of a wheel in run.wheels")

@@ -1,4 +1,4 @@
-"""The lines of ``metrics.jsonl`` as trainers write them (``docs/metrics.md``), and what they say together."""
+"""The lines of ``metrics.jsonl`` as trainers write them (``docs/metrics.md``), combined into one training."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ METRICS = "metrics.jsonl"
 _SCHEMA = "toolkit.metrics/1"
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-"""An integer that every reader of JSON holds exactly (RFC 8259, section 6)."""
+"""An integer that every reader of JSON represents exactly (RFC 8259, section 6)."""
 
 Measure = Annotated[float, msgspec.Meta(ge=-1e40, le=1e40)]
 """A number that a plot can show; the largest of single precision is 3.4e38."""
@@ -19,11 +19,11 @@ Measure = Annotated[float, msgspec.Meta(ge=-1e40, le=1e40)]
 Name = Annotated[str, msgspec.Meta(max_length=255)]
 
 Path = Annotated[str, msgspec.Meta(max_length=4096)]
-"""A path; Linux takes none that is longer (PATH_MAX)."""
+"""A path; Linux allows none longer than PATH_MAX."""
 
 
 class MetricsHeader(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field="record"):
-    """First line of the metrics; see ``docs/metrics.md``. Fields of a later release are passed over."""
+    """First line of the metrics; see ``docs/metrics.md``. Fields of a later release are ignored."""
 
     schema: Name
     trainer: Name
@@ -44,7 +44,7 @@ class MetricsHeader(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag
 
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="record"):
-    """One epoch of all ranks; a benchmark has nothing to test, and a loss that is no number is not known."""
+    """One epoch of all ranks; a benchmark has no test, and a loss that is not a number is ``None``."""
 
     epoch: Count
     seconds: Measure
@@ -58,7 +58,7 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="r
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_field="record"):
-    """The training went on from a checkpoint; what it says of its size holds from here on."""
+    """The training resumed from a checkpoint; its size is valid from here on."""
 
     world_size: Count | None = None
     nodes: Count | None = None
@@ -68,7 +68,7 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_fiel
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="record"):
-    """Last line: that it is there says that the training came to its end."""
+    """Last line, which shows that the training finished."""
 
     epochs: Count
     test_loss: Measure | None = None
@@ -80,9 +80,9 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="re
 
 
 class Training(msgspec.Struct, frozen=True):
-    """The metrics of one run; ``complete`` is false for one that was cut off or still goes on.
+    """The metrics of one run; ``complete`` is false for an unfinished or interrupted one.
 
-    ``header`` holds what was so in the end, ``resumed`` how often it went on from a checkpoint.
+    ``header`` holds the final values, ``resumed`` how many times it resumed from a checkpoint.
     """
 
     header: MetricsHeader
@@ -92,10 +92,10 @@ class Training(msgspec.Struct, frozen=True):
 
 
 def parse_metrics(text: bytes, name: str = METRICS) -> Training:
-    """Read metrics line by line; a last line that was cut off, and lines of a later kind, are passed over.
+    """Parse metrics line by line; a last line that was cut off, and lines of a later kind, are ignored.
 
     Raises:
-        BadInput: naming the line and the field, if it is no file of metrics.
+        BadInput: naming the line and the field, if it is not a file of metrics.
     """
     whole, _, _ = text.rpartition(b"\n")
     read = (_line(line, f"{name}:{number}") for number, line in enumerate(whole.splitlines(), 1))
@@ -118,7 +118,7 @@ class _Any(msgspec.Struct):
 
 
 _KINDS = {"header", "resumed", "epoch", "result"}
-# Made once, because a file may hold a million lines.
+# Created once, because a file may hold a million lines.
 _KIND = msgspec.json.Decoder(_Any)
 _Record = MetricsHeader | Resumed | Epoch | End
 _LINE: "msgspec.json.Decoder[_Record]" = msgspec.json.Decoder(_Record)
@@ -134,7 +134,7 @@ def _line(line: bytes, where: str) -> _Record | None:
 
 
 def are_whole(content: bytes) -> bool:
-    """Tell whether these are all metrics of a training that came to its end."""
+    """Return whether these are the complete metrics of a finished training."""
     try:
         return parse_metrics(content).complete
     except BadInput:

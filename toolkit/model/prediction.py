@@ -1,4 +1,4 @@
-"""What each way of launching will do, and the words of the command line that follow from it."""
+"""The outcome of each launch mode, and the words of its command line."""
 
 from typing import Literal, get_args
 
@@ -18,7 +18,7 @@ Mode = Literal[
     "jax",
     "tf-config",
 ]
-"""Ways to start ranks that can be judged and launched; design words, kept for life."""
+"""Ways to start ranks that can be judged and launched; the names are stable."""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 
@@ -26,7 +26,7 @@ MPI_MODES: tuple[Mode, ...] = MODES[: MODES.index("gloo")]
 """Modes in which the ranks can find each other through MPI."""
 
 ProgramName = Literal["mpi", "horovod", "torch", "jax", "tf-config", "serial"]
-"""How the ranks of a program find each other; a module of :mod:`toolkit.program` each."""
+"""How the ranks of a program find each other; each has a module in :mod:`toolkit.program`."""
 
 PROGRAMS: tuple[ProgramName, ...] = get_args(ProgramName)
 
@@ -48,21 +48,21 @@ Outcome = Literal[
 
 
 Basis = Literal["measured", "derived", "beyond"]
-"""What a prediction rests on: such a launch was recorded; rules say so about measured causes; the host, the
-image or the shape is outside of what was ever measured."""
+"""What a prediction is based on: such a launch was recorded; rules predict it from measured causes; the
+host, the image or the shape is outside of all measurements.
+"""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """The shape of the job that is asked about, and what the user wants of its ranks.
+    """The shape of a job, and what the user wants for its ranks.
 
-    ``batch`` says that the launcher starts in a batch script, as ``toolkit launch`` does it: then
-    it shares a node with ranks of its own. ``allocation`` says that there is an allocation of Slurm
-    around it; without one an mpirun starts its ranks by itself, on this machine. ``env`` is set inside
-    the container, ``binds`` are ``SRC[:DST[:OPTS]]``, ``workdir`` is a folder in it. ``cpus_per_rank``
-    counts cores; ``cpu_bind`` and ``gpu_bind`` are srun's words. ``gpus`` says that ranks get GPUs.
-    ``directory`` is the folder of the run, empty if none is known. ``program`` is what the user says that
-    it is, ``command`` what each rank runs, ``joins`` what its script joins its ranks with; each is ``None``
-    or empty if it is unknown.
+    ``batch`` says that the launcher starts in a batch script, as ``toolkit launch`` does it: then it shares a
+    node with its own ranks. ``allocation`` says that there is an allocation of Slurm; without one an mpirun
+    starts its ranks itself, on this machine. ``env`` is set inside the container, ``binds`` are
+    ``SRC[:DST[:OPTS]]``, ``workdir`` is a folder in it. ``cpus_per_rank`` counts cores; ``cpu_bind`` and
+    ``gpu_bind`` are srun's words. ``gpus`` says that ranks get GPUs. ``directory`` is the folder of the run,
+    empty if unknown. ``program`` is the user's choice, ``command`` what each rank runs, ``joins`` what its
+    script joins its ranks with; each is ``None`` or empty if it is unknown.
     """
 
     nodes: int = 2
@@ -79,27 +79,27 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     gpus: bool = False
     directory: str = ""
     user_site: bool = False
-    """Python reads the packages of the home folder, which the plan otherwise leaves out."""
+    """Python reads the packages of the home folder, which the plan otherwise excludes."""
     program: ProgramName | None = None
     command: tuple[str, ...] = ()
     joins: frozenset[str] = frozenset()
 
     @property
     def alone(self) -> bool:
-        """One rank: a world of its own is what was asked for."""
+        """The job has one rank, so a world of size 1 is intended."""
         return self.nodes * self.ranks_per_node == 1
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """Words that make a mode work; raw, quoted only when a script is rendered.
+    """The words that make a launch mode work; unquoted until a script is rendered.
 
-    ``launcher`` holds the launcher and its options, as in ``("srun", "--mpi=pmix")``; counts of
-    nodes and ranks are added by :mod:`toolkit.launch`. ``inside`` says that the launcher runs
-    within the container (``mpirun-container``), else it runs on the host and starts the container.
-    ``container`` holds options for ``singularity exec``. ``env`` is set inside the container,
-    ``unset`` names host variables that must not reach it. ``binds`` are ``SRC[:DST[:OPTS]]``.
-    ``wrapper`` holds words in front of the ranks' command, inside the container. ``program`` says how the
-    ranks find each other; ``starter`` is what the launcher starts once a node, in place of the ranks.
+    ``launcher`` holds the launcher and its options, as in ``("srun", "--mpi=pmix")``; counts of nodes and
+    ranks are added by :mod:`toolkit.launch`. ``inside`` says that the launcher runs within the container
+    (``mpirun-container``); otherwise it runs on the host and starts the container. ``container`` holds
+    options for ``singularity exec``. ``env`` is set inside the container, ``unset`` names host variables that
+    must not reach it. ``binds`` are ``SRC[:DST[:OPTS]]``. ``wrapper`` holds words before the ranks' command,
+    inside the container. ``program`` says how the ranks find each other; ``starter`` is what the launcher
+    starts once a node, in place of the ranks.
     """
 
     mode: Mode
@@ -115,11 +115,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one mode; ``findings`` are ids, ``missing`` says what an unknown one lacks.
+    """The outcome of one mode; ``findings`` are ids, ``missing`` says what an unknown outcome lacks.
 
-    ``by_chance`` are outcomes that the same launch has had in other tries: which one comes is a matter of
-    time, as where one rank gives up and its launcher ends the others, or waits for them. ``outcome`` is the
-    more frequent one. ``beyond`` names what no recorded launch had.
+    ``by_chance`` are outcomes that the same launch has had in other tries: the outcome depends on timing, for
+    example if one rank gives up and its launcher stops the others, or waits for them. ``outcome`` is the more
+    frequent one. ``beyond`` names what no recorded launch had.
     """
 
     mode: Mode
@@ -134,23 +134,23 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def why(self) -> str:
-        """Say why it ends so, and in what else it may end."""
+        """Return why the outcome is predicted, and which other outcomes are possible."""
         others = " or ".join(self.by_chance)
         because = f"{self.because}; by chance it ends in {others} instead" if others else self.because
         return f"{because}; not measured with {', '.join(self.beyond)}" if self.shown == "ok?" else because
 
     @property
     def shown(self) -> str:
-        """Return the outcome as people see it: ``ok?`` if no recorded launch is like this one."""
+        """Return the outcome as users see it: ``ok?`` if no recorded launch is like this one."""
         return "ok?" if self.outcome == "ok" and self.basis == "beyond" else self.outcome
 
     def foretells(self, observed: Outcome) -> bool:
-        """Tell whether what happened is what was said, or what was said to happen by chance."""
+        """Return whether an observed outcome was predicted, or predicted as possible by chance."""
         return observed == self.outcome or observed in self.by_chance
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything the engine concluded; ``chosen`` is ``None`` where no mode is predicted to work."""
+    """All conclusions of the engine; ``chosen`` is ``None`` if no mode is predicted to work."""
 
     predictions: tuple[Prediction, ...]
     findings: tuple[Finding, ...]

@@ -1,4 +1,4 @@
-"""What a rank of a launch runs and sees of its image."""
+"""The program of a rank, and what it sees of its image."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What a person wants in an image, as a file under ``recipes/`` states it."""
+"""A user's wishes for an image, as a file under ``recipes/`` states them."""
 
 from typing import Literal, get_args
 
@@ -8,10 +8,10 @@ MPIS = ("openmpi", "mpich")
 """A recipe wants exactly one of these."""
 
 MATCH_HOST = "match-host"
-"""The wish that leaves a version to the cluster."""
+"""The wish that makes a version depend on the cluster."""
 
 LONGEST_LINE = 300
-"""The most characters of a title, and of the reason why an image cannot be built."""
+"""The largest length of a title, and of the reason why an image cannot be built."""
 
 Operation = Literal["mpi", "gloo", "nccl"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
@@ -25,7 +25,7 @@ class HorovodWish(_RecipeSection, frozen=True, kw_only=True):
     """The ways in which Horovod moves tensors."""
 
     operations: tuple[Operation, ...] = ("mpi", "gloo")
-    """Those that are built into it; ``nccl`` needs a recipe with CUDA."""
+    """The operations that are built into it; ``nccl`` needs a recipe with CUDA."""
 
 
 class MpiWish(_RecipeSection, frozen=True, kw_only=True):
@@ -42,13 +42,13 @@ class Recipe(_RecipeSection, frozen=True, kw_only=True):
     """
 
     schema: Literal["toolkit.recipe/2"]
-    """The form of this file."""
+    """The schema of this file."""
     title: str
-    """One line for a person, which lists and image labels show."""
+    """One line of description, which lists and image labels show."""
     base: str = ""
     """A distribution and its release, as in ``debian:bookworm`` or ``debian:*``; any by default."""
     architecture: str = "x86_64"
-    """Processor that the image is for, as ``uname -m`` says it."""
+    """Processor that the image is for, as in ``uname -m``."""
     packages: tuple[str, ...] = ()
     """More packages for its Python, each pinned: ``name==version``."""
     indexes: tuple[str, ...] = ()
@@ -62,5 +62,5 @@ class Recipe(_RecipeSection, frozen=True, kw_only=True):
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """The ways in which Horovod moves tensors; none where the recipe wants no Horovod."""
+        """The ways in which Horovod moves tensors; empty if the recipe wants no Horovod."""
         return self.horovod.operations if "horovod" in self.want else ()

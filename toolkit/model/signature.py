@@ -1,21 +1,22 @@
-"""What a signature in an image was found to be worth, and whose it is."""
+"""The validity of a signature of an image, and its signer."""
 
 from typing import Literal
 
 import msgspec
 
 SignatureState = Literal["good", "bad", "expired-key", "expired", "revoked", "unknown-key", "unreadable"]
-"""``bad``: not of these bytes. ``expired-key``: the key's time is over; ``expired``: that of the signature
-itself. ``revoked``: the key was withdrawn. ``unknown-key``: nobody here has the key that it is checked with.
-``unreadable``: it is no signature of a kind that is known."""
+"""``bad``: not for these bytes. ``expired-key``: the key has expired; ``expired``: the signature itself
+has. ``revoked``: the key was withdrawn. ``unknown-key``: the key that it is checked with is not here.
+``unreadable``: it is not a known kind of signature.
+"""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """One PGP signature.
 
-    ``fingerprint`` is that of the primary key, in hexadecimal, where it is known, else the number of the key;
-    ``user`` is the key's user id, which whoever made the key chose. ``made`` is UTC in ISO 8601.
-    ``text`` is what was signed; without ``good`` nobody vouches for it.
+    ``fingerprint`` is the primary key's, in hexadecimal, if known, otherwise the number of the key; ``user``
+    is the key's user id, which its owner chose. ``made`` is UTC in ISO 8601. ``text`` is what was signed;
+    without ``good`` it is not trustworthy.
     """
 
     state: SignatureState
@@ -26,12 +27,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signer(self) -> str:
-        """Name who signed, for a person."""
-        return (
-            f"{self.user} ({self.fingerprint})"
-            if self.user
-            else self.fingerprint or "nobody that can be told"
-        )
+        """Return the signer for a message."""
+        return f"{self.user} ({self.fingerprint})" if self.user else self.fingerprint or "an unknown signer"
 
 
 FileState = Literal["none", "good", "unknown-key", "no-gpg"]
@@ -41,7 +38,7 @@ FileState = Literal["none", "good", "unknown-key", "no-gpg"]
 class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
     """Who signed a bundle or a lock.
 
-    ``sha256`` is the hash that was signed; empty where nothing is known of it.
+    ``sha256`` is the hash that was signed; empty if unknown.
     """
 
     state: FileState = "none"
@@ -51,7 +48,7 @@ class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def described(self) -> str:
-        """Say who signed, in words that follow the name of the file."""
+        """Return who signed, in words that follow the name of the file."""
         match self.state:
             case "good":
                 return f"signed by {self.user or 'a key without a name'}, key {self.fingerprint}"

@@ -1,4 +1,4 @@
-"""A cluster and how to use it, as a file under ``slurm/sites`` states it: a site profile."""
+"""A site profile: a cluster and how to use it, as a file under ``slurm/sites`` states it."""
 
 from typing import Literal
 
@@ -7,7 +7,9 @@ import msgspec
 from toolkit.model.prediction import Mode
 
 Tested = Literal["run", "rendered"]
-"""``run``: jobs of toolkit's ran there. ``rendered``: from what is published; scripts were only looked at."""
+"""``run``: toolkit's jobs ran there. ``rendered``: from published documentation; scripts were only
+rendered.
+"""
 
 
 class _SiteSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -15,7 +17,7 @@ class _SiteSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Partition(_SiteSection, frozen=True, kw_only=True):
-    """One partition (queue). A limit that is not known is ``None`` or empty.
+    """One partition (queue). An unknown limit is ``None`` or empty.
 
     ``max_time`` is in Slurm's form, ``memory_mb`` what a node has for jobs, ``cores`` are physical ones,
     ``threads`` hardware threads a core.
@@ -31,7 +33,7 @@ class Partition(_SiteSection, frozen=True, kw_only=True):
     memory_mb: int | None = None
     gpus: int | None = None
     gpu: str = ""
-    """The type as GRES names it, as in ``v100``; empty where GRES has none."""
+    """The type as GRES names it, as in ``v100``; empty if GRES has none."""
     features: tuple[str, ...] = ()
 
 
@@ -44,11 +46,11 @@ class Container(_SiteSection, frozen=True, kw_only=True):
 
 
 class SiteImage(_SiteSection, frozen=True, kw_only=True):
-    """What an image needs to start here.
+    """The requirements for an image to start here.
 
     ``verify_key`` is a file of public keys on the machine that launches, relative to the profile: only an
     image that one of them has signed starts; empty if the site requires none. ``override`` permits
-    ``--verify-key``, settings and ``--no-verify`` to take its place.
+    ``--verify-key``, settings and ``--no-verify`` to replace it.
     """
 
     verify_key: str = ""
@@ -58,9 +60,9 @@ class SiteImage(_SiteSection, frozen=True, kw_only=True):
 class Launch(_SiteSection, frozen=True, kw_only=True):
     """How ranks are started.
 
-    ``mode`` is the one that is known to work, used where there are no facts to predict from; ``mpi`` is for
-    ``srun --mpi``, empty where the site's default is right. ``srun`` holds more options of the launcher.
-    ``pals`` is the ``mpiexec`` of HPE's Parallel Application Launch Service.
+    ``mode`` is known to work, and is used if there are no facts to predict from; ``mpi`` is for ``srun
+    --mpi``, empty if the site's default is right. ``srun`` holds more options of the launcher. ``pals`` is
+    the ``mpiexec`` of HPE's Parallel Application Launch Service.
     """
 
     launcher: Literal["srun", "pals"] = "srun"
@@ -77,7 +79,7 @@ class Gpus(_SiteSection, frozen=True, kw_only=True):
 
 
 class Defaults(_SiteSection, frozen=True, kw_only=True):
-    """What a job here has unless it says otherwise; names are those of the job specification."""
+    """Default values of a job here; the names are the job specification's."""
 
     partition: str = ""
     account: str = ""
@@ -94,16 +96,15 @@ class Defaults(_SiteSection, frozen=True, kw_only=True):
 class Site(_SiteSection, frozen=True, kw_only=True):
     """One cluster.
 
-    ``modules`` are loaded in the job, after ``module purge`` where ``purge`` says so; ``swap A B`` swaps one,
-    ``use /FOLDER`` adds a folder of modules.
-    ``env`` is set inside the container and may name variables of the job (``$CRAY_LD_LIBRARY_PATH``),
-    ``keep`` names host variables (patterns) that may reach it although they usually must not.
-    ``directory`` is where images, data and runs go, and may name a variable (``$WORK/toolkit``). ``shared``
-    is a folder with ``images`` and ``data`` that everybody there may read; what it has is not copied.
-    ``scratch`` is node-local disk for TMPDIR. ``network`` names the interface for sockets (NCCL, Gloo),
-    ``host`` what ``ssh`` takes to reach it. ``sources`` say where all this is from.
-    ``checked`` and ``expires`` are days (``2026-11-25``): on the first one the profile was compared with its
-    sources, on the other it is old. ``retired`` says when the machine went out of service.
+    ``modules`` are loaded in the job, after ``module purge`` if ``purge`` is set; ``swap A B`` swaps one,
+    ``use /FOLDER`` adds a folder of modules. ``env`` is set inside the container and may name variables of
+    the job (``$CRAY_LD_LIBRARY_PATH``), ``keep`` names host variables (patterns) that may reach it although
+    they usually must not. ``directory`` is where images, data and runs go, and may name a variable
+    (``$WORK/toolkit``). ``shared`` is a folder with ``images`` and ``data`` that all users there can read;
+    its files are not copied. ``scratch`` is node-local disk for TMPDIR. ``network`` names the interface for
+    sockets (NCCL, Gloo), ``host`` what ``ssh`` takes to reach it. ``sources`` are the sources of all this.
+    ``checked`` and ``expires`` are days (``2026-11-25``): on the first the profile was compared with its
+    sources, after the second it is out of date. ``retired`` says when the machine went out of service.
     """
 
     schema: Literal["toolkit.site/1"]
@@ -135,18 +136,18 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     retired: str = ""
 
     def partition(self, name: str = "") -> Partition | None:
-        """Return the partition of a name, the default one for none; ``None`` where it is not known."""
+        """Return the partition of a name, the default partition for no name; ``None`` if it is unknown."""
         wanted = name or self.defaults.partition
         found = [p for p in self.partitions if (p.name == wanted if wanted else p.default)]
         return found[0] if found else None
 
     def threads(self, partition: str | None = None) -> int:
-        """Return the hardware threads of a core in a partition; 1 if they are not known."""
+        """Return the hardware threads of a core in a partition; 1 if unknown."""
         found = self.partition(partition or "")
         return (found.threads if found else None) or 1
 
     def has_gpus(self, partition: str | None, asked: int | None) -> bool:
-        """Return whether ranks get GPUs: a job asks for some, or they come with the partition."""
+        """Return whether ranks get GPUs: a job asks for some, or the partition provides them."""
         if asked is not None:
             return asked > 0
         found = self.partition(partition or "")

@@ -1,4 +1,4 @@
-"""What was read of a cluster as a whole; never what was concluded. ``None`` means unknown."""
+"""Facts about a cluster as a whole; no conclusions. ``None`` means unknown."""
 
 import msgspec
 
@@ -6,11 +6,11 @@ from toolkit.model.facts import Count
 
 
 class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One partition, as sinfo tells it; of unlike nodes the most that one of them has.
+    """One partition from sinfo; for unequal nodes the largest value of any node.
 
-    ``max_time`` is in Slurm's form or ``UNLIMITED``, ``max_nodes`` is ``None`` where a job may have all;
-    ``cores`` are physical ones, ``threads`` hardware threads a core, ``gpu`` the type of GRES.
-    ``gpus`` is 0 where GRES has none.
+    ``max_time`` is in Slurm's form or ``UNLIMITED``, ``max_nodes`` is ``None`` if a job may have all;
+    ``cores`` are physical ones, ``threads`` hardware threads a core, ``gpu`` the type of GRES. ``gpus`` is 0
+    if GRES has none.
     """
 
     name: str
@@ -29,7 +29,7 @@ class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Association(msgspec.Struct, frozen=True, kw_only=True):
-    """An account that the person may charge, with the QOS that go with it."""
+    """An account that the user may charge, with its QOS."""
 
     account: str
     qos: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Association(msgspec.Struct, frozen=True, kw_only=True):
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
     """A folder that a variable of a login shell names; ``mount`` is where its disk is mounted.
 
-    ``kind`` is the file system's, as ``stat -f`` calls it.
+    ``kind`` is the type of its file system, from ``stat -f``.
     """
 
     variable: str
@@ -49,19 +49,19 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What ``toolkit init`` and ``toolkit site check`` ask beside the facts of machines.
+    """What ``toolkit init`` and ``toolkit site check`` read in addition to the facts of machines.
 
     ``cluster`` is Slurm's ClusterName, ``enforces`` what AccountingStorageEnforce names. ``modules`` is the
-    module system (``lmod 8.7``), empty where there is none; ``offers`` are modules with a container
-    runtime, the one that is loaded by default in front.
+    module system (``lmod 8.7``), empty if there is none; ``offers`` are modules with a container runtime, the
+    default one first.
 
-    Words of a profile that were asked for are answered in their order: ``loaded`` holds what a module said
-    that did not load, ``""`` for one that did; ``commands`` the paths of programs in a login shell that has
-    loaded these modules, of ``apptainer`` and ``singularity`` first, ``""`` for none; ``there`` whether a
-    folder is there at the login host, ``there_nodes`` on a compute node.
+    The words of a profile have answers in their order: ``loaded`` holds the message of a module that did not
+    load, ``""`` for one that did; ``commands`` the paths of programs in a login shell that has loaded these
+    modules, of ``apptainer`` and ``singularity`` first, ``""`` for none; ``there`` whether a folder exists on
+    the login host, ``there_nodes`` on a compute node.
 
-    ``folders`` are those that usual variables name, ``scratch`` those on a disk of the compute node that
-    can be written, ``up`` its network interfaces that are not down.
+    ``folders`` are named by usual variables, ``scratch`` are writable folders on a disk of the compute node,
+    ``up`` its network interfaces that are not down.
     """
 
     cluster: str = ""

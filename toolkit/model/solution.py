@@ -1,21 +1,22 @@
-"""What the solver chose for a recipe: one version of each component, and why it is that one."""
+"""The solver's choice for a recipe: one version of each component, and why."""
 
 from typing import Literal
 
 import msgspec
 
 Component = str
-"""What an image is made of: the name of a row of ``recipes/knowledge/components.toml``."""
+"""A component of an image: the name of a row of ``recipes/knowledge/components.toml``."""
 
 Provider = Literal["base", "debian", "pypi", "source", "published"]
 """Where a component comes from: the base image itself, Debian packages, wheels, a source archive that is
-compiled, a published image that has it already."""
+compiled, or a published image that already has it.
+"""
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """One component of a solution.
 
-    ``why`` is one sentence: what asked for it, and what kept the newer ones out. ``source`` is its row's.
+    ``why`` is one sentence: what asked for it, and what excluded newer versions. ``source`` is its row's.
     """
 
     component: Component
@@ -28,7 +29,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 class Solution(msgspec.Struct, frozen=True, kw_only=True):
     """A stack that satisfies a recipe, the knowledge, and the cluster if one was given.
 
-    ``mode`` is the way of launching that is predicted to work there, ``None`` where no cluster was given.
+    ``mode`` is the launch mode that is predicted to work there, ``None`` without a cluster.
     """
 
     schema: str = "toolkit.solution/1"
@@ -43,5 +44,5 @@ class Solution(msgspec.Struct, frozen=True, kw_only=True):
         return {chosen.component: chosen.version for chosen in self.chosen}
 
     def of(self, component: Component) -> Chosen | None:
-        """Return what was chosen for a component; ``None`` if the image has none."""
+        """Return the choice for a component; ``None`` if the image has none."""
         return next((chosen for chosen in self.chosen if chosen.component == component), None)

@@ -3,11 +3,11 @@
 import msgspec
 
 STACK_PATH = "/opt/toolkit/stack.json"
-"""Where an image built by this toolkit says what is in it."""
+"""The path of an image's description of itself."""
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
-    """Exact versions of everything that matters to MPI jobs; empty text where there is none.
+    """Exact versions of everything that matters to MPI jobs; empty text for a missing component.
 
     They are read from the finished image by its build, never copied from the recipe.
     """
@@ -33,6 +33,6 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     torch: str = ""
     jax: str = ""
     base: str
-    """The base image and where it came from, with its digest."""
+    """The base image and its origin, with its digest."""
     toolkit: str
     """Version of the toolkit that built the image."""

@@ -1,11 +1,11 @@
-"""A scaling study: what is run at which sizes, and what each run came to."""
+"""A scaling study: what runs at which sizes, and the result of each run."""
 
 from typing import Any, Literal
 
 import msgspec
 
 Scaling = Literal["weak", "strong"]
-"""``weak``: every rank keeps its batch. ``strong``: all ranks share out one batch."""
+"""``weak``: every rank keeps its batch. ``strong``: all ranks divide one batch."""
 
 PointState = Literal["planned", "submitted", "measured", "failed"]
 
@@ -13,24 +13,24 @@ OWN = (
     "nodes", "ranks_per_node", "output", "error", "array", "dependency", "requeue", "chain", "warning",
     "elastic", "min_nodes",
 )  # fmt: skip
-"""Fields of a job that a study takes in hand itself."""
+"""Fields of a job that a study sets itself."""
 
 
 class Size(msgspec.Struct, frozen=True, order=True):
-    """How large a run is: ``ranks`` in all, spread evenly over ``nodes``."""
+    """The size of a run: ``ranks`` in all, spread evenly over ``nodes``."""
 
     ranks: int
     nodes: int
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """What a study runs; its file is ``study.json``.
+    """The definition of a study; its file is ``study.json``.
 
-    ``said`` are fields of a job and ``words`` what stood after ``--``, the same for all. ``compare`` is
-    a field of the job, or a variable in capitals, that takes each of ``values`` in turn. ``warm_up`` epochs
-    or figures of each run are left out. ``pattern`` finds figures in the output of a command; without one
-    they are read from a trainer's metrics. ``epochs`` are those of each rank, ``batch`` is that of one rank
-    (weak) or of all (strong). ``created`` is UTC in ISO 8601.
+    ``said`` are fields of a job and ``words`` what followed ``--``, the same for all. ``compare`` is a field
+    of the job, or a variable in capitals, that takes each of ``values`` in turn. ``warm_up`` epochs or
+    figures of each run are left out. ``pattern`` finds figures in the output of a command; without one they
+    are read from a trainer's metrics. ``epochs`` is for each rank, ``batch`` for one rank (weak) or for all
+    (strong). ``created`` is UTC in ISO 8601.
     """
 
     schema: str = "toolkit.study/1"
@@ -42,7 +42,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     compare: str = ""
     values: tuple[str, ...] = ()
     settings: dict[str, dict[str, str]] = {}
-    """Variables of each of ``values``, where these are names for several at once."""
+    """Variables of each of ``values``, if these name several variables at once."""
     warm_up: int = 1
     epochs: int | None = None
     batch: int | None = None
@@ -53,16 +53,16 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     said: dict[str, Any] = {}
     words: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    """Names of variables that each run was given, and whose values are written nowhere here."""
+    """Names of variables that each run received, and whose values are not written here."""
     host: str | None = None
     cluster: str | None = None
     ssh_config: str | None = None
     source: str = ""
-    """Where the figures are from, if they were not measured by toolkit."""
+    """The source of the figures, if they were not measured by toolkit."""
 
 
 class EpochFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """An epoch as the trainer told of it; ``images`` are those of all ranks."""
+    """An epoch as the trainer reported it; ``images`` counts all ranks."""
 
     seconds: float
     images: int
@@ -70,10 +70,10 @@ class EpochFigure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the time of a step goes, as parts of 1, by Horovod's timeline on rank 0.
+    """The parts of 1 into which the time of a step divides, by Horovod's timeline on rank 0.
 
-    ``negotiate``: ranks wait until all have a gradient ready. ``queue``: it waits. ``copy``: into
-    and out of the fusion buffer. ``reduce``: the allreduce itself. ``compute``: none of these goes on.
+    ``negotiate``: ranks wait until all have a gradient ready. ``queue``: it waits. ``copy``: into and out of
+    the fusion buffer. ``reduce``: the allreduce itself. ``compute``: none of these is active.
     """
 
     negotiate: float
@@ -84,7 +84,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     step_seconds: float
     last_ranks: dict[str, float] = {}
-    """How often each rank was the last one, as parts of 1; empty where the timeline does not tell."""
+    """How often each rank was the last one, as parts of 1; empty if the timeline does not contain it."""
 
     @property
     def communication(self) -> float:
@@ -92,11 +92,11 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run came to, without its warm-up.
+    """The result of one run, without its warm-up.
 
-    ``seconds`` are those of one pass over the data, or of 1,000 units where a rate is all that is known;
-    ``rates`` are units per second of all ranks. ``resolution`` is the step in which the seconds were told.
-    ``waiting`` is the part of 1 of an epoch in which a rank waits for its samples, where a trainer tells it.
+    ``seconds`` are the times of one pass over the data, or of 1,000 units if only a rate is known; ``rates``
+    are units per second of all ranks. ``resolution`` is the precision of the seconds. ``waiting`` is the part
+    of 1 of an epoch in which a rank waits for its samples, if a trainer reports it.
     """
 
     seconds: tuple[float, ...]
@@ -126,7 +126,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a study; ``number`` counts repeats from 1, ``why`` says what a failed one failed of."""
+    """One run of a study; ``number`` counts repeats from 1, ``why`` is the reason of a failure."""
 
     schema: str = "toolkit.point/1"
     series: str = ""
@@ -148,7 +148,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """Name it for a person: ``horovod, 4 ranks on 2 nodes, run 1``."""
+        """Return its title: ``horovod, 4 ranks on 2 nodes, run 1``."""
         ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
         nodes = f"{self.nodes} node{'s' if self.nodes > 1 else ''}"
         run = "timeline" if self.profile else f"run {self.number}"

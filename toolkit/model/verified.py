@@ -1,4 +1,4 @@
-"""What was checked of an image file, and what came of it."""
+"""The checks of an image file, and their results."""
 
 from typing import Literal
 
@@ -6,11 +6,11 @@ import msgspec
 
 Outcome = Literal["ok", "failed", "not-checked"]
 CheckName = Literal["digest", "signature", "lock", "files", "packages", "wheels", "versions"]
-"""In the order in which they are made: the file, whose it is, then what is inside."""
+"""In the order in which they are made: the file, its signer, its contents."""
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was compared; ``told`` is a line for a person, ``detail`` every difference."""
+    """One comparison; ``told`` is a summary line, ``detail`` every difference."""
 
     name: CheckName
     outcome: Outcome
@@ -21,8 +21,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """All checks of one SIF.
 
-    ``signers`` are the fingerprints whose signatures hold, ``unknown_keys`` those of keys that are not there
-    to check a signature with, where nothing else speaks against the file.
+    ``signers`` are the fingerprints of valid signatures, ``unknown_keys`` the keys that are missing to check
+    a signature, if nothing else contradicts the file.
     """
 
     schema: str = "toolkit.verified/1"

@@ -1,1 +1,1 @@
-"""Ask a machine in one round trip, and read what it said into facts."""
+"""Probe a machine in one round trip, and read its answer into facts."""

@@ -1,4 +1,4 @@
-"""Take apart what came back from a place and its compute nodes: one answer a machine; pure."""
+"""Split the answer of a place into the answers of its machines; pure."""
 
 import re
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ _READY = {"idle", "mixed"}
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """``place`` is the answer of the machine that was asked, ``nodes`` that of each compute node.
+    """``place`` is the answer of the contacted machine, ``nodes`` the answer of each compute node.
 
-    ``silent`` says of nodes why they have none; ``trouble`` says why there is no compute node at all.
-    ``ended`` is false where the answer of the nodes is cut short.
+    ``silent`` says why nodes have no answer; ``trouble`` says why there is no compute node at all. ``ended``
+    is false if the answer of the nodes is cut short.
     """
 
     place: str
@@ -33,7 +33,7 @@ class Answers:
 
 
 def separate(text: str, asked: NodeChoice) -> Answers:
-    """Separate the text of ``containers/nodes.sh``; that of ``probe.sh`` alone has no nodes."""
+    """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` alone has no nodes."""
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
         why = "they were not asked" if asked.none else "no answer in time"
@@ -56,7 +56,7 @@ def separate(text: str, asked: NodeChoice) -> Answers:
 
 
 def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield each task's node and the lines that bear its label."""
+    """Yield each task's node and the lines with its label."""
     tasks: dict[str, list[str]] = {}
     for line in lines:
         if labelled := _LABELLED.fullmatch(line):
@@ -68,7 +68,7 @@ def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _unheard(lines: list[str], asked: NodeChoice) -> Iterator[tuple[str, str]]:
-    """Yield nodes that were meant and said nothing, with Slurm's word for their state."""
+    """Yield the requested nodes without an answer, with Slurm's word for their state."""
     states: dict[str, str] = {}
     for line in lines:
         row = line.split("|")

@@ -1,4 +1,4 @@
-"""The one command by which a place is asked, its compute nodes included; pure but for the shipped scripts."""
+"""The one command that probes a place, including its compute nodes; pure except for the shipped scripts."""
 
 import re
 import shlex
@@ -10,17 +10,17 @@ from toolkit.errors import BadInput
 from toolkit.run.command import Command
 
 _SECONDS = 60
-"""Longest that the script may take: its questions share 40 s, the rest is the way there and back."""
+"""Longest time of the script: its questions share 40 s, the rest is for the connection."""
 _WHERE = "@probe@\n"
 _NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
-"""Partitions: what a job may name has to be let pass here, too."""
+"""Partitions: every name that a job may use must be accepted here, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteWords:
-    """What a site profile names and is looked for: modules, in the order of loading, programs, folders.
+    """The words of a site profile to check: modules, in the order of loading, programs, folders.
 
-    They are words that :mod:`toolkit.knowledge.sitefields` let pass; a folder may begin with a variable.
+    They are words that :mod:`toolkit.knowledge.sitefields` accepts; a folder may begin with a variable.
     """
 
     modules: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class SiteWords:
 
 @dataclass(frozen=True, slots=True)
 class NodeChoice:
-    """Which compute nodes are asked beside the place itself.
+    """The compute nodes to probe in addition to the place itself.
 
     ``nodes`` is a number (``0`` for none), ``all``, or names as Slurm writes them; ``wait`` is how many
     seconds they may stay in the queue. An empty ``partition`` is the default one. With ``site`` the
@@ -51,17 +51,17 @@ class NodeChoice:
 
     @property
     def none(self) -> bool:
-        """No compute node is asked."""
+        """No compute node is probed."""
         return self.nodes.isdecimal() and int(self.nodes) == 0
 
     @property
     def seconds(self) -> int:
-        """Longest that the answer may take."""
+        """Longest time that the answer may take."""
         return _SECONDS + self.wait
 
 
 def _wrong(nodes: str) -> str:
-    """Return why nodes cannot be asked for in these words; empty where they can."""
+    """Return why nodes cannot be selected with these words; empty if they can."""
     if nodes.isascii() and nodes.isdecimal():
         most = len(str(nodelist.MOST))
         return "" if len(nodes) <= most and int(nodes) <= nodelist.MOST else f"at most {nodelist.MOST}"
@@ -70,12 +70,14 @@ def _wrong(nodes: str) -> str:
 
 
 def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:
-    """Return the question to one compute node of the partition that a job goes to; of several, the first."""
+    """Return the choice of one compute node of the partition that a job goes to; of several, the first."""
     return NodeChoice(partition=(partition or "").partition(",")[0], accounts=accounts)
 
 
 def command(asked: NodeChoice) -> Command:
-    """Return what is run at the place: the probe alone, or the probe there and on its compute nodes."""
+    """Return the command to run at the place: the probe alone, or the probe there and on its compute
+    nodes.
+    """
     folder = shipped("containers")
     script = (folder / "probe.sh").read_bytes()
     told = (folder / "login-path.sh").read_bytes() + _told(asked.site)
@@ -90,7 +92,7 @@ def command(asked: NodeChoice) -> Command:
 
 
 def _told(site: SiteWords | None) -> bytes:
-    """Return the lines that have the questions for a site profile asked."""
+    """Return the lines that request the questions for a site profile."""
     if site is None:
         return b""
     modules = tuple(module.replace(" ", ",") for module in site.modules)

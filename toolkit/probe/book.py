@@ -1,10 +1,10 @@
-"""Collect why each fact is what it is, while the facts are read."""
+"""Record the reason for each fact while the facts are read."""
 
 from toolkit.probe.evidence import Section
 
 
 class HostEvidence:
-    """Lines of evidence, and the reasons for what is missing, by the dotted name of a fact."""
+    """Lines of evidence, and the reasons for missing facts, by the dotted name of a fact."""
 
     def __init__(self) -> None:
         self.evidence: dict[str, str] = {}
@@ -15,12 +15,12 @@ class HostEvidence:
         self.evidence[name] = said
 
     def lacks(self, name: str, section: Section, looked_for: str) -> None:
-        """Say why a fact is missing: nothing there, or no answer."""
+        """Record why a fact is missing: it does not exist, or there was no answer."""
         if section.missing:
             self.absent[name] = f"{looked_for}: not found on PATH"
         else:
             self.unread(name, section, looked_for)
 
     def unread(self, name: str, section: Section, asked: str) -> None:
-        """Say why nobody knows: what does not answer tells nothing about what it was asked for."""
+        """Record a fact as unknown, because a command that does not answer shows nothing about it."""
         self.unknown[name] = f"{asked}: {section.trouble or 'the answer was not understood'}"

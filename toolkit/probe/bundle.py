@@ -1,4 +1,4 @@
-"""A facts file: what a place said and what it means, to be mailed and used anywhere."""
+"""A facts file: the answer of a place and its facts, to send and use anywhere."""
 
 import codecs
 from pathlib import Path
@@ -33,11 +33,11 @@ class _Schema(msgspec.Struct, frozen=True):
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of a place and the raw answer that they were read from; what ``toolkit probe -o`` writes.
+    """The facts of a place and its raw answer; what ``toolkit probe -o`` writes.
 
-    ``host`` is the view that the rules use, ``login`` the machine that was asked, ``groups`` its compute
-    nodes; ``silent`` says of nodes that did not answer why. ``site`` is of the cluster as a whole; most of
-    it is asked for a site profile alone. ``toolkit.facts/1`` had ``host`` and ``raw``.
+    ``host`` is the view that the rules use, ``login`` the contacted machine, ``groups`` its compute nodes;
+    ``silent`` says why nodes did not answer. ``site`` describes the cluster as a whole; most of it is only
+    read for a site profile. ``toolkit.facts/1`` had ``host`` and ``raw``.
     """
 
     schema: str = "toolkit.facts/2"
@@ -50,7 +50,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(raw: str, place: str, asked: NodeChoice, *, cut: bool = False) -> Bundle:
-    """Read the answer of a place; ``place`` is what its facts are called.
+    """Read the answer of a place; ``place`` is the name in its facts.
 
     Raises:
         CheckFailed: if the place's own answer has no beginning or no end.
@@ -78,7 +78,8 @@ def encode(bundle: Bundle) -> bytes:
 
 
 def load(path: Path) -> HostFacts:
-    """Read what ``toolkit probe`` wrote with ``-o`` or ``--json``, or the raw answer of the probe script.
+    """Return the facts of a file of ``toolkit probe`` (``-o`` or ``--json``), or of the raw answer of its
+    script.
 
     Raises:
         BadInput: if it is neither; the message names the field that is wrong.
@@ -87,10 +88,10 @@ def load(path: Path) -> HostFacts:
 
 
 def load_bundle(path: Path) -> Bundle:
-    """Read the same files; what is not in them is not known.
+    """Read the same files; missing facts are unknown.
 
     Raises:
-        BadInput: if it is no such file; the message names the field that is wrong.
+        BadInput: if it is not such a file; the message names the wrong field.
     """
     content = read_given(path, most=_LARGEST, fix="write one with: toolkit probe -o FACTS.json")
     content = content.removeprefix(codecs.BOM_UTF8)

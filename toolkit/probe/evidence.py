@@ -1,4 +1,4 @@
-"""The text that a probe brings back: sections of raw lines, one a question."""
+"""The text of a probe's answer: sections of raw lines, one a question."""
 
 import re
 from dataclasses import dataclass
@@ -9,22 +9,23 @@ VERSION = "toolkit-probe/1"
 TIMED_OUT = 124
 _NOT_FOUND = 127
 _SAYS_NOT_FOUND = re.compile(r": (command )?not found\s*$")
-"""What every shell says of a program that is not there; ld.so ends with 127 too, and says something else."""
+"""The shell's message for a missing program; ld.so also exits with 127, but prints another message."""
 _NOISE = re.compile(
     r"ERROR: ld\.so: object '[^']*' from LD_PRELOAD cannot be preloaded"
     r"|\S+: \S+: no version information available \(required by \S+\)$"
     r"|\S*sh: error importing function definition for "
     r"|\S*sh: \S+: line \d+: (?:syntax error|unexpected EOF)"
 )
-"""What every program says in an environment that does not fit it: LD_PRELOAD names a file that is not there,
-as XALT's at centres (argonne-lcf/user-guides:docs/polaris/known-issues.md); LD_LIBRARY_PATH brings Conda's
-libraries to the system's shell; an exported function, as module, lost its lines (xonsh/xonsh:docs)."""
+"""Messages that every program prints in an unsuitable environment: LD_PRELOAD names a missing file, as
+XALT's at some centres (argonne-lcf/user-guides:docs/polaris/known-issues.md); LD_LIBRARY_PATH adds Conda's
+libraries to the system's shell; an exported function, such as module, lost its lines (xonsh/xonsh:docs).
+"""
 _STATUS = re.compile(r"@rc (-?\d{1,9})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What one question brought: raw lines, and the exit status of the asking."""
+    """The answer to one question: raw lines, and the exit status."""
 
     name: str
     lines: tuple[str, ...] = ()
@@ -36,21 +37,21 @@ class Section:
 
     @property
     def missing(self) -> bool:
-        """The program that was asked is not there."""
+        """The program does not exist."""
         said = [line for line in self.lines if line.strip()]
         return self.status == _NOT_FOUND and all(_SAYS_NOT_FOUND.search(line) for line in said)
 
     @property
     def trouble(self) -> str:
-        """Why there is no answer, for a person; empty if there is one."""
+        """Why there is no answer; empty if there is one."""
         if self.ok:
             return ""
         if self.status == TIMED_OUT:
             return "no answer in time"
-        return next((line for line in self.lines if line.strip()), f"ended with status {self.status}")
+        return next((line for line in self.lines if line.strip()), f"exited with status {self.status}")
 
     def values(self, word: str) -> tuple[str, ...]:
-        """Return what stands behind ``word`` on each line that begins with it."""
+        """Return the text after ``word`` on each line that begins with it."""
         start = f"{word} "
         return tuple(line.removeprefix(start) for line in self.lines if line.startswith(start))
 
@@ -59,9 +60,9 @@ Sections = dict[str, Section]
 
 
 def parse(text: str, place: str, *, cut: bool = False) -> Sections:
-    """Read the answer of ``containers/probe.sh``; what a login shell printed before it is dropped.
+    """Parse the answer of ``containers/probe.sh``; what a login shell printed before it is dropped.
 
-    ``cut`` says that we ended the probe ourselves: the questions that it had finished are kept.
+    ``cut`` says that toolkit stopped the probe: the finished questions are kept.
 
     Raises:
         CheckFailed: if the answer has no beginning or no end; a cut answer is not an empty machine.

@@ -1,4 +1,4 @@
-"""Put the parsers' answers together: sections of evidence in, :class:`HostFacts` out; pure."""
+"""Combine the readers' results: sections of evidence in, :class:`HostFacts` out; pure."""
 
 from collections.abc import Callable
 
@@ -132,7 +132,7 @@ def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str
         book.absent["pmix"] = f"Slurm has no PMIx plugin; srun --mpi=list: {' '.join(types)}"
         return None
     if plugins == ["pspmix"]:
-        # The server is a part of ParaStation's daemon, which need not load what a program here would.
+        # The server is a part of ParaStation's daemon, which may not load what a program here would load.
         book.unknown["pmix"] = "Slurm's plugin is ParaStation's pspmix, and its release of PMIx was not told"
         return None
     library = pmix.server(section, types)
@@ -142,7 +142,8 @@ def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str
     if section.ok and not section.lines and not plugins:
         book.absent["pmix"] = "no libpmix in the loader's cache or beside Slurm's plugins"
     elif section.ok and not section.lines:
-        # The plugin loads one, wherever that is: on compute nodes, or in a folder that nothing names.
+        # The plugin loads a libpmix from an unknown place: on compute nodes, or in a folder that no setting
+        # names.
         book.unknown["pmix"] = f"no libpmix was found here, and Slurm serves {' '.join(plugins)}"
     else:
         book.unknown["pmix"] = section.trouble or "which libpmix Slurm's plugin loads could not be told"
@@ -238,7 +239,7 @@ def _tried(section: Section, works: bool) -> str:
 
 
 def _by_profile(section: Section) -> str:
-    """Return what AppArmor has to do with it, where it restricts user namespaces."""
+    """Return the role of AppArmor, if it restricts user namespaces."""
     if not runtime.restricted_by_apparmor(section):
         return ""
     allowed = next(iter(section.values("profile")), "no profile in /etc/apparmor.d")
@@ -246,7 +247,7 @@ def _by_profile(section: Section) -> str:
 
 
 def _refusal(section: Section) -> str:
-    """Return what unshare said, not the switches that were printed before."""
+    """Return the message of unshare, without the settings that were printed before."""
     said = next((line for line in section.lines if line.startswith("unshare: ")), "")
     return said or ("there is no unshare" if section.status == 127 else section.trouble)
 

@@ -1,4 +1,4 @@
-"""Put nodes with equal facts into one group, so that a thousand nodes are a few lines; pure."""
+"""Put nodes with equal facts into one group, so that a thousand nodes take a few lines; pure."""
 
 import re
 from collections.abc import Mapping
@@ -12,17 +12,17 @@ from toolkit.probe.hostlist import fold, natural
 _APART = frozenset(
     {"schema", "place", "evidence", "absent", "unknown", "slurm", "compute_nodes", "differs", "shm"}
 )
-"""What is no property of a node, and what is compared in its own way."""
+"""Fields that are not properties of a node, or that are compared separately."""
 _NEAR = 1.05
-"""Shared memory is half of all memory, and equal nodes report a little more or less of that."""
+"""Shared memory is half of all memory, and equal nodes report slightly different sizes."""
 FIELDS = tuple(f.name for f in msgspec.structs.fields(HostFacts) if f.name not in _APART or f.name == "shm")
-"""What is compared, in the order of the facts."""
+"""The compared fields, in the order of the facts."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes with equal facts; ``facts`` are those of the first of them.
+    """Nodes with equal facts; ``facts`` are the first node's.
 
-    ``differs`` names the fields that are not as in the largest group.
+    ``differs`` names the fields that differ from the largest group.
     """
 
     nodes: tuple[str, ...]
@@ -46,7 +46,7 @@ def grouped(nodes: Mapping[str, HostFacts]) -> tuple[Group, ...]:
 
 
 def differences(one: HostFacts, other: HostFacts) -> tuple[str, ...]:
-    """Name the fields in which two machines differ."""
+    """Return the names of the fields in which two machines differ."""
     pair = {"one": one, "other": other}
     sizes = _sizes(pair)
     keys = [_key(name, facts, sizes) for name, facts in pair.items()]
@@ -54,13 +54,13 @@ def differences(one: HostFacts, other: HostFacts) -> tuple[str, ...]:
 
 
 def told(groups: tuple[Group, ...]) -> dict[str, str]:
-    """Say of each field that is not the same on all nodes what it is where."""
+    """Return the fields that differ between nodes, and their value by node."""
     names = [f for f in FIELDS if any(f in group.differs for group in groups)]
     return {f: "; ".join(f"{fold(g.nodes)}: {shown(g.facts, f)}" for g in groups) for f in names}
 
 
 def shown(facts: HostFacts, name: str) -> str:
-    """Write the value of a field for a person, in one line."""
+    """Format the value of a field in one line."""
     value = getattr(facts, name)
     if value is None:
         return "none" if name in facts.absent else "not known"
@@ -93,18 +93,18 @@ def _key(name: str, facts: HostFacts, sizes: Mapping[int, int]) -> tuple[str, ..
 def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) -> str:
     value: Any = getattr(facts, field)
     if value is None:
-        # Not there and not known are two different things.
+        # Absent and unknown are two different things.
         return "absent" if field in facts.absent else "unknown"
     if field == "shm":
         value = sizes[value]
     elif field == "tmpdir":
-        # A folder that is made for each job bears its number, or the name of the node.
+        # A folder that is created for each job has its number, or the name of the node, in its name.
         value = re.sub(r"\d+", "#", value.replace(name, "@"))
     return msgspec.json.encode(value, order="sorted").decode()
 
 
 def _sizes(nodes: Mapping[str, HostFacts]) -> dict[int, int]:
-    """Map sizes of /dev/shm to one that stands for all that are near it."""
+    """Map similar sizes of /dev/shm to one of them."""
     near: dict[int, int] = {}
     last = 0
     for size in sorted({facts.shm for facts in nodes.values() if facts.shm is not None}):

@@ -1,4 +1,4 @@
-"""Names of nodes as Slurm writes them: ``node[1-3,7]``; pure."""
+"""Names of nodes in Slurm's notation: ``node[1-3,7]``; pure."""
 
 import re
 from collections.abc import Iterable
@@ -12,13 +12,13 @@ _MOST = 100_000
 
 
 def fold(names: Iterable[str]) -> str:
-    """Write names short: ``node1 node2 node4`` becomes ``node[1-2,4]``."""
+    """Return names in short form: ``node1 node2 node4`` becomes ``node[1-2,4]``."""
     groups: dict[tuple[str, int], list[int]] = {}
     plain: list[str] = []
     for name in sorted(set(names), key=natural):
         found = _NUMBERED.fullmatch(name)
         if found:
-            # Numbers with leading zeros keep their width; without, any width goes together.
+            # Numbers with leading zeros keep their width; numbers without may have any width.
             width = len(found[2]) if found[2].startswith("0") or len(found[2]) == 1 else 0
             key = (found[1], width if width > 1 else 0)
             groups.setdefault(key, []).append(int(found[2]))
@@ -29,7 +29,7 @@ def fold(names: Iterable[str]) -> str:
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """Return the names that a list stands for; what cannot be read stays as it is."""
+    """Return the names in a list; a part that cannot be parsed stays as it is."""
     names: list[str] = []
     for part in _PART.findall(text):
         if part:
@@ -38,7 +38,7 @@ def expand(text: str) -> tuple[str, ...]:
 
 
 def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
-    """Order names so that ``node2`` comes before ``node10``."""
+    """Return a sort key by which ``node2`` comes before ``node10``."""
     parts = re.findall(r"[0-9]{1,9}|[^0-9]+|[0-9]+", name)
     return tuple((p.isdecimal(), int(p) if p.isdecimal() and len(p) < 10 else 0, p) for p in parts)
 

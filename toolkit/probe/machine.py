@@ -1,4 +1,4 @@
-"""The facts of a machine that a rank meets there, each with its line of evidence or why there is none."""
+"""The facts of a machine that matter to a rank, each with its line of evidence or why there is none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _NO_X86 = "/proc/cpuinfo does not tell, as with processors that are no x86"
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """Reads one fact after the other, and writes down in ``book`` why each is so."""
+    """Reads one fact after the other, and records the reason for each in ``book``."""
 
     ask: Callable[[str], Section]
     book: HostEvidence
@@ -241,7 +241,7 @@ class MachineFacts:
     def _listed(
         self, name: str, question: str, where: str, read: Callable[[Section], tuple[str, ...]]
     ) -> tuple[str, ...] | None:
-        """Return what a question lists; an empty answer is an answer."""
+        """Return the list that answers a question; an empty answer is an answer."""
         section = self.ask(question)
         if not section.ok:
             self.book.unread(name, section, where)

@@ -1,4 +1,4 @@
-"""Probe a place: send the script in one round trip, and read what came back."""
+"""Probe a place: send the script in one round trip, and read its answer."""
 
 from toolkit.errors import CheckFailed
 from toolkit.model.facts import HostFacts
@@ -11,21 +11,21 @@ __all__ = ["Bundle", "NodeChoice", "encode", "gather", "load", "load_bundle", "p
 
 
 def probe(runner: Runner, asked: NodeChoice | None = None) -> HostFacts:
-    """Ask a place, and by default one of its compute nodes, what the rules need to know.
+    """Return the facts that the rules need about a place and, by default, one of its compute nodes.
 
     Raises:
-        Missing: if the place cannot be reached.
+        Missing: if the place is unreachable.
         CheckFailed: if the answer is cut short.
     """
     return gather(runner, asked).host
 
 
 def gather(runner: Runner, asked: NodeChoice | None = None) -> Bundle:
-    """Probe, and keep the raw answer and each group of nodes beside the facts."""
+    """Probe, and return the raw answer and each group of nodes in addition to the facts."""
     asked = asked or NodeChoice()
     done = runner.run(command(asked))
     if done.timed_out and VERSION not in done.text:
         raise CheckFailed(f"{runner.place}: the probe did not answer within {asked.seconds} s")
-    # Facts are mailed: who asked is nobody's business.
+    # Facts files are sent to others, so they must not name the user.
     place = runner.place.rpartition("@")[2]
     return read(done.text, place, asked, cut=done.timed_out)

@@ -1,4 +1,4 @@
-"""Make one view of a place from the machine that was asked and its compute nodes; pure."""
+"""Combine the contacted machine and its compute nodes into one view of a place; pure."""
 
 from collections.abc import Mapping
 
@@ -17,15 +17,16 @@ _OF_SLURM = (
     "I_MPI_HYDRA_BOOTSTRAP",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
 )
-"""Slurm sets them for the processes of every step (seen in 24.11.5): what a job brings along is what the
-login host has."""
+"""Slurm sets them for the processes of every step (seen in 24.11.5): a job inherits them from the login
+host.
+"""
 
 
 def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> HostFacts:
     """Return the facts that the rules use.
 
-    Slurm's answers are the login host's. What concerns a rank is of the compute nodes, of the largest
-    group of equal ones, as that is where ranks run; only where none answered is it the login host's.
+    Slurm's answers are the login host's. Facts about ranks are from the largest group of equal compute nodes,
+    because ranks run there; only if no node answered are they the login host's.
     """
     if not groups:
         return msgspec.structs.replace(login, **_unasked(login, why_none))
@@ -45,7 +46,7 @@ def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> Hos
 
 
 def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
-    """Return what a job inherits: slurmd gives it the folder of ``TmpFS`` where TMPDIR is not set."""
+    """Return what a job inherits: slurmd sets the folder of ``TmpFS`` if TMPDIR is not set."""
     settings = login.slurm.settings if login.slurm else {}
     own = set(_OF_SLURM)
     if nodes.tmpdir is not None and nodes.tmpdir == settings.get("TmpFS"):
@@ -55,7 +56,7 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _unasked(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
-    """Say why there is no compute node: there cannot be one without Slurm."""
+    """Return why there is no compute node: without Slurm there cannot be one."""
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}
     return {"unknown": {**login.unknown, "compute_nodes": f"compute nodes: {why or 'none was asked'}"}}

@@ -1,1 +1,1 @@
-"""Doors to the world: processes here or over SSH, the Docker engine, Singularity/Apptainer."""
+"""Access to processes here or over SSH, the Docker engine, networks, and Singularity/Apptainer."""

@@ -1,4 +1,4 @@
-"""The commit that this toolkit runs from, where it runs from a checkout."""
+"""The commit that toolkit runs from, if it runs from a checkout."""
 
 from toolkit.data import package
 from toolkit.errors import Missing
@@ -9,7 +9,9 @@ _SECONDS = 10.0
 
 
 def commit() -> str:
-    """Return the commit of the checkout, with ``+changes`` if it has others; empty text if it is none."""
+    """Return the commit of the checkout, with ``+changes`` if it is modified; empty if it is not a
+    checkout.
+    """
     git = ("git", "-C", str(package().parent))
     try:
         known = LocalRunner().run(
@@ -21,7 +23,7 @@ def commit() -> str:
         )
     except Missing:
         return ""
-    # A toolkit that was installed may lie in some other project's checkout.
+    # An installed toolkit may be inside another project's checkout.
     if not known.ok or not head.ok:
         return ""
     return head.text.strip() + ("+changes" if changed.stdout.strip() else "")

@@ -1,4 +1,5 @@
-"""Mark what a clone's ``make`` makes in the Docker engine, so that its ``make clean`` removes nothing else.
+"""Label what a clone's ``make`` creates in the Docker engine, so that its ``make clean`` removes nothing
+else.
 
 The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone and ``TOOLKIT_MADE`` to a file. Containers,
 networks and volumes carry the identity as a label. Images are listed in the file: a label would change their
@@ -19,8 +20,8 @@ def labels() -> dict[str, str]:
 
 
 def record_image(image: str, name: str) -> None:
-    """Note that ``make`` in this clone named an image in the engine; does nothing outside ``make``."""
+    """Record that ``make`` in this clone named an image in the engine; does nothing outside ``make``."""
     if target := os.environ.get("TOOLKIT_MADE"):
-        # If the file cannot be written, the image stays in the engine after `make clean`: which is harmless.
+        # If the file cannot be written, the image stays in the engine after `make clean`, which is harmless.
         with contextlib.suppress(OSError), Path(target).open("a", encoding="utf-8") as file:
             file.write(f"{image} {name}\n")

@@ -1,4 +1,4 @@
-"""A command as a value, what came back, and the protocol of whatever can run one."""
+"""A command as a value, its result, and the protocol of everything that can run one."""
 
 import shlex
 from collections.abc import Callable, Mapping
@@ -25,17 +25,17 @@ class Command:
 
     @classmethod
     def of(cls, *words: str, timeout: float | None = None, stdin: bytes | None = None) -> "Command":
-        """Make a command from its words."""
+        """Create a command from its words."""
         return cls(words, timeout=timeout, stdin=stdin)
 
     def shown(self) -> str:
-        """Return the words as a person would type them."""
+        """Return the words as they would be typed in a shell."""
         return shlex.join(self.words)
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """How a command ended; ``status`` is its exit status, -N for death by signal N."""
+    """The result of a command; ``status`` is its exit status, -N for signal N."""
 
     command: Command
     status: int
@@ -49,7 +49,7 @@ class Completed:
 
     @property
     def text(self) -> str:
-        """Standard output as text; bytes that are no UTF-8 are shown as replacement marks."""
+        """Standard output as text; bytes that are not UTF-8 become replacement marks."""
         return self.stdout.decode("utf-8", "replace")
 
     @property
@@ -60,11 +60,11 @@ class Completed:
         """Return self if the command succeeded.
 
         Raises:
-            CheckFailed: with the last lines that the command wrote, if it did not.
+            CheckFailed: with the last lines of the command's output, if it failed.
         """
         if self.ok:
             return self
-        how = "timed out" if self.timed_out else f"ended with status {self.status}"
+        how = "timed out" if self.timed_out else f"exited with status {self.status}"
         tail = (self.errors.strip() or self.text.strip()).splitlines()[-12:]
         raise CheckFailed(f"{doing}: {self.command.words[0]} {how}", fix=fix, detail=tail)
 
@@ -79,37 +79,38 @@ class Runner(Protocol):
 
     @property
     def place(self) -> str:
-        """Name the place for a person: ``this machine``, ``user@login.example``."""
+        """The name of the place in messages: ``this machine``, ``user@login.example``."""
 
     def run(self, command: Command) -> Completed:
-        """Run to the end and return what came back, whatever the status.
+        """Run until the command exits and return its result, whatever the status.
 
         Raises:
-            Missing: if the program or the place cannot be reached.
+            Missing: if the program does not exist or the place is unreachable.
         """
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
-        """Run to the end, handing over each line of stdout and stderr as it is written.
+        """Run until the command exits, passing on each line of stdout and stderr as it is written.
 
-        The result holds the last 64 KiB of each at least; what came before may be dropped.
+        The result holds at least the last 64 KiB of each; earlier output may be dropped.
         """
 
     def converse(self, command: Command) -> Conversation:
-        """Start a command that is spoken to while it runs.
+        """Start a command that gets input while it runs.
 
         Raises:
-            Missing: if the program or the place cannot be reached.
+            Missing: if the program does not exist or the place is unreachable.
         """
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        """Make ``target`` as long as a file here by sending what it has not; its first bytes are believed.
+        """Complete ``target`` from a file here by sending its missing bytes; its first bytes are assumed to
+        be right.
 
-        What was sent before a failure stays. :mod:`toolkit.run.stage` checks all of it and names it.
-        ``progress`` is told at once how much was there. Parent folders are made.
+        Bytes that were sent before a failure stay. :mod:`toolkit.run.stage` checks the whole file and renames
+        it. ``progress`` is called at once with the number of existing bytes. Parent folders are created.
         """
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
-        """Write a small file there atomically; parent folders are made."""
+        """Write a small file there atomically; parent folders are created."""
 
     def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
         """Return at most ``most`` bytes of a file there from ``offset``; empty if it does not exist yet."""
@@ -118,4 +119,4 @@ class Runner(Protocol):
         """Return the size of a file there in bytes; 0 if it does not exist yet."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""

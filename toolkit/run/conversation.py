@@ -1,4 +1,4 @@
-"""A command that goes on while it is spoken to: bytes to its input, bytes from its output."""
+"""A running command: bytes to its input, bytes from its output."""
 
 import contextlib
 from typing import TYPE_CHECKING, Protocol
@@ -13,20 +13,20 @@ class Conversation(Protocol):
     """One running command; several threads may write at once, one reads."""
 
     def read(self) -> bytes:
-        """Return what it wrote next, as soon as there is something; nothing at its end."""
+        """Return its next output, as soon as there is some; empty at the end."""
 
     def write(self, content: bytes) -> None:
-        """Give it more input.
+        """Send input to it.
 
         Raises:
-            OSError: if it takes no more.
+            OSError: if it accepts no more.
         """
 
     def errors(self) -> str:
-        """Return what it wrote to its standard error, or the beginning of that."""
+        """Return the beginning of its standard error."""
 
     def close(self) -> None:
-        """End its input and let go of it; a command that reads its input to the end then ends too."""
+        """Close its input; a command that reads its input to the end then exits."""
 
 
 class SshConversation:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from toolkit.run.command import Runner
 
 HEAD, TAIL = 1 << 20, 7 << 20
-"""Bytes of a job's output that are kept on this machine: causes stand at the beginning or the end."""
+"""Bytes of a job's output that are kept on this machine: causes are near the beginning or the end."""
 
 PIECE = 4 << 20
 """Bytes that are read at once."""
@@ -52,12 +52,14 @@ def joined(head: bytes, tail: bytes, skipped: int) -> bytes:
 
 
 def is_cut(size: int) -> bool:
-    """Tell by its size in bytes whether a kept output holds less than what the job wrote."""
+    """Return, from its size in bytes, whether a stored output is shorter than what the job wrote."""
     return size > HEAD + TAIL
 
 
 def read_ends(runner: Runner, target: str) -> bytes:
-    """Return a file of the runner's place: whole if it is short, else its two ends, see :class:`Ends`."""
+    """Return a file of the runner's place: whole if it is short, otherwise its two ends, see
+    :class:`Ends`.
+    """
     size = runner.size(target)
     if not is_cut(size):
         return runner.read(target, most=HEAD + TAIL)
@@ -66,7 +68,7 @@ def read_ends(runner: Runner, target: str) -> bytes:
 
 
 def pieces(runner: Runner, target: str, offset: int = 0) -> Iterator[bytes]:
-    """Yield what a file of the runner's place holds from ``offset`` on, in pieces of bounded size."""
+    """Yield a file of the runner's place from ``offset`` on, in pieces of bounded size."""
     while chunk := runner.read(target, offset, PIECE):
         yield chunk
         offset += len(chunk)

@@ -1,4 +1,4 @@
-"""Folders that a person named, and the cache: seen to take files before any work is done for them."""
+"""Folders that the user named, and the cache: checked to be writable before any work for them."""
 
 import os
 import tempfile
@@ -12,12 +12,12 @@ PRIVATE = 0o700
 
 
 def writable(folder: Path, option: str) -> Path:
-    """Return ``folder``, made if it is not there; ``option`` is what a person names it with.
+    """Return ``folder``, created if necessary; ``option`` is the option that names it.
 
-    It is tried: neither the mode of a folder nor the user says whether a disk takes files.
+    It writes a test file, because neither the mode of a folder nor the user shows whether a disk is writable.
 
     Raises:
-        BadInput: if it cannot be made, or nothing can be written to it.
+        BadInput: if it cannot be created, or nothing can be written to it.
     """
     check_folder(folder, option)
     try:
@@ -27,10 +27,10 @@ def writable(folder: Path, option: str) -> Path:
 
 
 def would_take(folder: Path, option: str) -> Path:
-    """Return ``folder``, which need not be there; nothing is made, and what it would be made in is tried.
+    """Return ``folder``, which may not exist; nothing is created, and its parent is checked.
 
     Raises:
-        BadInput: if it could not be made, or nothing can be written to it.
+        BadInput: if it could not be created, or nothing can be written to it.
     """
     check_folder(folder, option)
     try:
@@ -42,12 +42,12 @@ def would_take(folder: Path, option: str) -> Path:
 
 
 def check_file(target: Path, option: str, example: str) -> None:
-    """Refuse a file to be written that is something else: what is written is renamed to it, a device too.
+    """Refuse an output file that is something else: the output replaces it by a rename, even a device.
 
-    ``example`` is what a file in a folder of that name might be called.
+    ``example`` is an example of a file name in a folder of that name.
 
     Raises:
-        BadInput: if it is there and is no file.
+        BadInput: if it exists and is not a file.
     """
     if target.is_dir():
         raise BadInput(f"{option} {target}: a folder; name the file to write, as in {target / example}")
@@ -56,10 +56,10 @@ def check_file(target: Path, option: str, example: str) -> None:
 
 
 def in_cache(*below: str) -> Path:
-    """Return a folder of the cache, made and tried; whoever did not choose it is told what moves it.
+    """Return a checked folder of the cache; the error says which variable moves the cache.
 
     Raises:
-        Missing: if it cannot be made, or nothing can be written to it.
+        Missing: if it cannot be created, or nothing can be written to it.
     """
     folder = cache_dir().joinpath(*below)
     try:
@@ -72,10 +72,10 @@ def in_cache(*below: str) -> Path:
 
 
 def check_folder(folder: Path, option: str) -> None:
-    """Refuse a folder to be written to that is something else; nothing is made.
+    """Refuse an output folder that is something else; nothing is created.
 
     Raises:
-        BadInput: if it is there and is no folder, be it a device.
+        BadInput: if it exists and is not a folder, such as a device.
     """
     try:
         os.lstat(folder)
@@ -85,13 +85,13 @@ def check_folder(folder: Path, option: str) -> None:
         raise _refused(folder, option, error) from error
     if not folder.is_dir():
         raise BadInput(
-            f"{option}: {folder} cannot be written to: it is no folder",
+            f"{option}: {folder} cannot be written to: it is not a folder",
             fix=f"name a folder of yours with {option}",
         )
 
 
 def _made(folder: Path) -> Path:
-    """Return a folder that takes files, made if it is not there."""
+    """Return a writable folder, created if necessary."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         return folder
@@ -105,9 +105,9 @@ def _refused(folder: Path, option: str, error: OSError) -> BadInput:
 
 
 def folder_mode(mode: int) -> int:
-    """Return the mode of a folder that is made for a file of ``mode``; the umask takes its part of it.
+    """Return the mode of a folder that is created for a file of ``mode``; the umask applies.
 
-    A file that is nobody else's gets such a folder: what is written beside it later, as a job's output and
-    metrics, is then nobody else's either.
+    A private file gets a private folder: files that are written beside it later, such as a job's output and
+    metrics, are then private too.
     """
     return 0o777 if mode & 0o077 else PRIVATE

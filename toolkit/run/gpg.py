@@ -1,4 +1,4 @@
-"""PGP by gpg, which keeps the keys; passphrases are between a person and gpg's agent."""
+"""PGP by gpg, which stores the keys; passphrases are between the user and gpg's agent."""
 
 import os
 import shutil
@@ -18,18 +18,20 @@ from toolkit.run.local import LocalRunner
 
 _SECONDS = 60.0
 _PERSON_SECONDS = 300.0
-"""How long a person may take to type a passphrase."""
+"""Seconds that the user may take to type a passphrase."""
 _KEYBOX = b"KBXf"
 _FINGERPRINT = 40
 """Digits of a version 4 fingerprint, the only kind that fits into a SIF."""
 _AT_HOME = ("can't create directory", "keyblock resource", "homedir")
-"""Parts of what gpg writes (under LC_ALL=C) if it cannot make or use its home folder (gnupg: g10, common)."""
+"""Parts of gpg's messages (under LC_ALL=C) if it cannot create or use its home folder (gnupg: g10,
+common).
+"""
 _NO_PERSON = ("inappropriate ioctl", "no pinentry", "cancelled", "no such device", "timeout")
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key that can sign; ``fingerprint`` is that of the primary key, in hexadecimal."""
+    """A key that can sign; ``fingerprint`` is the primary key's, in hexadecimal."""
 
     fingerprint: str
     user: str
@@ -41,7 +43,7 @@ def is_installed() -> bool:
 
 
 def signing_key(wanted: str) -> SigningKey:
-    """Find the one secret key that a fingerprint, its end, or an e-mail address names.
+    """Return the only secret key that a fingerprint, its end, or an e-mail address names.
 
     Raises:
         Missing: if there is none, or gpg cannot use its home folder.
@@ -50,7 +52,7 @@ def signing_key(wanted: str) -> SigningKey:
     """
     if not wanted.strip() or wanted.startswith("-"):
         raise BadInput(f"--key '{wanted}': give a fingerprint or an e-mail address")
-    # In brackets an address is that address; without, all those that contain it.
+    # In brackets an address must be equal; without, it must only be contained.
     exact = f"<{wanted}>" if "@" in wanted and "<" not in wanted else wanted
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
     found = _keys(listed.text)
@@ -73,15 +75,15 @@ def signing_key(wanted: str) -> SigningKey:
             f"--key {wanted}: the key {fingerprint} cannot sign", fix="take or make another key"
         )
     if len(fingerprint) != _FINGERPRINT:
-        raise BadInput(f"--key {wanted}: a SIF takes keys of version 4, and this is a newer one")
+        raise BadInput(f"--key {wanted}: a SIF accepts keys of version 4, and this is a newer one")
     return SigningKey(fingerprint, user)
 
 
 def clearsign(key: SigningKey, text: bytes) -> bytes:
-    """Return the text with a signature; gpg's agent asks for the passphrase if it does not know it.
+    """Return the text with a signature; gpg's agent asks for the passphrase if necessary.
 
     Raises:
-        CheckFailed: if gpg did not sign, with its own words.
+        CheckFailed: if gpg did not sign, with its own message.
     """
     words = ("--digest-algo", "SHA256", "--local-user", key.fingerprint, "--status-fd", "2", "--clearsign")
     done = _gpg(*words, stdin=text, seconds=_PERSON_SECONDS)
@@ -91,7 +93,7 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
     asked = done.timed_out or any(hint in line.lower() for line in said for hint in _NO_PERSON)
     raise CheckFailed(
         f"gpg did not sign with the key {key.fingerprint}",
-        fix="its passphrase is asked for by gpg's agent: sign in a terminal, or unlock the key there before"
+        fix="gpg's agent needs its passphrase: sign in a terminal, or unlock the key there before"
         if asked
         else "try: gpg --clearsign with this key, on any text",
         detail=said[-3:],
@@ -100,7 +102,7 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
 
 @contextmanager
 def verifier(keyring: Path | None) -> Iterator["Verifier"]:
-    """Give what signatures are checked with: the person's own keys, or those of a file and no others.
+    """Yield a verifier of signatures with the user's own keys, or with the keys of a file only.
 
     Raises:
         BadInput: if the file has no public keys.
@@ -124,18 +126,18 @@ def check_keyring(keyring: Path, option: str) -> None:
 
 
 class Verifier:
-    """Checks clear-signed messages; what gpg writes is kept in ``folder`` until it was read."""
+    """Checks clear-signed messages; gpg's output is kept in ``folder`` until it was read."""
 
     def __init__(self, words: tuple[str, ...], folder: Path) -> None:
         self._words, self._folder = words, folder
 
     def check(self, message: bytes) -> Signature:
-        """Say what a clear-signed message is worth, and what exactly was signed.
+        """Return whether a clear-signed message is valid, and what exactly was signed.
 
         Raises:
-            Missing: if gpg cannot check any signature, as without a home folder; this says nothing of the
-                message.
-            CheckFailed: if gpg does not end.
+            Missing: if gpg cannot check any signature, for example without a home folder; this says nothing
+                about the message.
+            CheckFailed: if gpg does not exit.
         """
         signed, text = self._folder / "message.asc", self._folder / "text"
         signed.write_bytes(message)
@@ -154,13 +156,13 @@ class Verifier:
         found = gpg_status.signature(done.text, text.read_bytes() if text.is_file() else b"")
         if found.state == "good" and not text.is_file():
             raise Missing(
-                "gpg does not tell what was signed, it is too old", fix="install GnuPG 2.2 or later"
+                "gpg does not report what was signed, because it is too old", fix="install GnuPG 2.2 or later"
             )
         return found
 
 
 def _isolated(keyring: Path, folder: str, option: str = "--keyring") -> tuple[str, ...]:
-    """Return the words that let gpg see the keys of a file alone."""
+    """Return the arguments that make gpg use only the keys of a file."""
     with open_given(keyring, label=option) as file:
         head = file.read(12)
     home = ("--no-options", "--homedir", folder)
@@ -181,11 +183,11 @@ def _is_about_home(done: Completed) -> bool:
 
 
 def _unusable(done: Completed, what: str) -> Missing:
-    """Return the error for a gpg that fails for a reason of its own, with gpg's words."""
+    """Return the error for a gpg that fails for reasons unrelated to the message."""
     said = [line.removeprefix("gpg: ") for line in done.errors.splitlines() if line.strip()]
     why = next((line for line in said if any(part in line for part in _AT_HOME)), said[-1] if said else "")
     return Missing(
-        f"{what}: {why or f'it ended with status {done.status} and no message'}",
+        f"{what}: {why or f'it exited with status {done.status} and no message'}",
         fix="set GNUPGHOME to a folder of yours that you can write to"
         if _is_about_home(done)
         else "see whether gpg works for you: gpg --list-keys",
@@ -208,7 +210,7 @@ def _keys(text: str) -> list[tuple[str, str, str, str]]:
 
 def _gpg(*words: str, stdin: bytes | None = None, seconds: float = _SECONDS) -> Completed:
     env = {"LC_ALL": "C"}
-    # The agent asks on the terminal that it is told of; a person who set it knows better.
+    # The agent asks on the terminal in this variable; a value that the user set is kept.
     if "GPG_TTY" not in os.environ and sys.stdin is not None and sys.stdin.isatty():
         env["GPG_TTY"] = os.ttyname(sys.stdin.fileno())
     command = Command(("gpg", "--batch", "--yes", *words), stdin=stdin, env=env, timeout=seconds)

@@ -1,4 +1,4 @@
-"""What gpg says in its status lines (GnuPG: doc/DETAILS), which are the same in every language."""
+"""gpg's status lines (GnuPG: doc/DETAILS), which are the same in every language."""
 
 import datetime as dt
 import re
@@ -15,22 +15,22 @@ _VERDICTS: dict[str, SignatureState] = {
     "ERRSIG": "unreadable",
 }
 _NO_KEY = "9"
-"""The reason in ERRSIG for a key that is not there."""
+"""The reason in ERRSIG for a missing key."""
 _SOUND = {"8", "9", "10", "11"}
-"""SHA-256, 384, 512 and 224 (RFC 4880, 9.4); what is signed by way of others can be forged."""
+"""SHA-256, 384, 512 and 224 (RFC 4880, 9.4); signatures by other hashes can be forged."""
 _MORE = {"NODATA", "UNEXPECTED", "BADARMOR"}
 _HEX = re.compile(r"[0-9A-F]{16,64}")
 
 
 def signature(status: str, text: bytes) -> Signature:
-    """Judge one clear-signed message by the status lines that ``gpg --verify`` wrote.
+    """Judge one clear-signed message by the status lines of ``gpg --verify``.
 
-    Its exit status does not tell: it is 0 for the signature of a key that has expired or was revoked.
+    Its exit status is not enough: it is 0 for the signature of an expired or revoked key.
     """
-    # Not splitlines(): a user id may hold what Unicode calls a line break, and gpg lets it pass.
+    # Not splitlines(): a user id may hold a Unicode line break, and gpg prints it.
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     verdicts = [row for row in rows if row[0] in _VERDICTS]
-    # A second message behind the first has a verdict of its own, or gpg stops at it.
+    # A second message after the first has its own verdict, or gpg stops at it.
     if len(verdicts) != 1 or any(_is_trouble(row) for row in rows):
         return Signature(state="unreadable")
     word, *rest = verdicts[0]
@@ -41,7 +41,7 @@ def signature(status: str, text: bytes) -> Signature:
     key = rest[0] if rest and _HEX.fullmatch(rest[0]) else ""
     user = _shown(" ".join(rest[1:]))
     if len(valid) != 1 or len(valid[0]) < 11:
-        # gpg gives a fingerprint with every signature whose mathematics holds.
+        # gpg prints a fingerprint with every mathematically valid signature.
         return Signature(state="bad" if state == "good" else state, fingerprint=key, user=user)
     made, algorithm, primary = valid[0][3], valid[0][8], valid[0][10]
     if state == "good" and algorithm not in _SOUND:
@@ -50,10 +50,10 @@ def signature(status: str, text: bytes) -> Signature:
 
 
 def is_answer(status: str) -> bool:
-    """Return whether gpg looked at the message with its keys.
+    """Return whether gpg checked the message with its keys.
 
-    It did not if it ended without a word about the message, as it does without a home folder, or if it could
-    not open its keyring: then every key looks like one that is not there.
+    It did not if it exited without any line about the message, for example without a home folder, or if it
+    could not open its keyring: then every key looks missing.
     """
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     if any(row[:2] == ["ERROR", "add_keyblock_resource"] for row in rows):
@@ -62,7 +62,7 @@ def is_answer(status: str) -> bool:
 
 
 def created(status: str) -> bool:
-    """Tell whether gpg says that it signed, and with a hash that others accept."""
+    """Return whether gpg reports that it signed, with a hash that others accept."""
     rows = [line.split(" ") for line in status.split("\n") if line.startswith(f"{_PREFIX}SIG_CREATED ")]
     return len(rows) == 1 and len(rows[0]) > 4 and rows[0][4] in _SOUND
 
@@ -72,7 +72,7 @@ def _is_trouble(row: list[str]) -> bool:
 
 
 def _unverified(rest: list[str], text: bytes) -> Signature:
-    """Read ERRSIG: key, algorithms, class, time, reason, fingerprint."""
+    """Parse ERRSIG: key, algorithms, class, time, reason, fingerprint."""
     if len(rest) < 6 or rest[5] != _NO_KEY:
         return Signature(state="unreadable")
     names = [word for word in (rest[6] if len(rest) > 6 else "", rest[0]) if _HEX.fullmatch(word)]
@@ -88,5 +88,5 @@ def _date(seconds: str) -> str:
 
 
 def _shown(user: str) -> str:
-    """Return a user id in which nothing can be taken for a line of ours."""
+    """Return a user id that cannot be mistaken for a line of toolkit."""
     return "".join(letter for letter in user if letter.isprintable())[:200]

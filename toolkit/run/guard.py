@@ -1,9 +1,9 @@
-"""End the children of this process if it is killed (SIGKILL) and cannot end them itself.
+"""Stop the children of this process if it is killed (SIGKILL) and cannot stop them itself.
 
 A small shell reads a pipe whose other end this process holds. The kernel closes that end with the process,
-and the shell then ends every session that it was told of and not told to forget. ``PR_SET_PDEATHSIG``
-(prctl(2)) would not do: it reaches no grandchildren, and a child also gets it at the end of the *thread* that
-started it.
+and the shell then kills every session that was registered and not released. ``PR_SET_PDEATHSIG`` (prctl(2))
+would not do: it does not reach grandchildren, and a child also gets it when the *thread* that started it
+exits.
 """
 
 import contextlib
@@ -31,16 +31,16 @@ signal=TERM; signal
 sleep 1
 signal=KILL; signal
 """
-"""Field 6 of proc_pid_stat(5), the session, is the fourth behind the name of the program."""
+"""Field 6 of proc_pid_stat(5), the session, is the fourth after the name of the program."""
 
 _PATH = "/usr/bin:/bin"
 
 
 class Guard:
-    """Watches over sessions of processes by one shell, which is started once.
+    """Watches sessions of processes by one shell, which is started once.
 
-    A process that is killed between the start of a child and :meth:`watch` leaves that child behind. The
-    window is one system call if :meth:`prepare` comes first, and longer on a machine that is busy just then.
+    If this process is killed between the start of a child and :meth:`watch`, the child stays. The window is
+    one system call if :meth:`prepare` comes first, and longer on a busy machine.
     """
 
     def __init__(self) -> None:
@@ -49,24 +49,24 @@ class Guard:
         self._pipe = -1
 
     def prepare(self) -> None:
-        """Start the shell if this process has none yet. To be called before a child is started."""
+        """Start the shell if this process has none yet. Call it before starting a child."""
         with self._lock:
-            if self._owner != os.getpid():  # a fork has the pipe of its parent
+            if self._owner != os.getpid():  # a forked process has the pipe of its parent
                 self._pipe, self._owner = _started(), os.getpid()
 
     def watch(self, session: int) -> None:
-        """End a session, by its number, if this process is gone before :meth:`release` is called for it."""
+        """Stop a session, by its number, if this process dies before :meth:`release` is called for it."""
         with self._lock:
             self._tell(f"+ {session}\n")
 
     def release(self, session: int) -> None:
-        """Forget a session: its first process has ended and was waited for."""
+        """Forget a session: its first process has exited and was waited for."""
         with self._lock:
             if self._owner == os.getpid():
                 self._tell(f"- {session}\n")
 
     def _tell(self, line: str) -> None:
-        with contextlib.suppress(BrokenPipeError):  # somebody ended the shell
+        with contextlib.suppress(BrokenPipeError):  # another process killed the shell
             os.write(self._pipe, line.encode())
 
 

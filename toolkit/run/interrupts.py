@@ -1,4 +1,4 @@
-"""Hold interrupts back while something is made that could not be removed before it is there."""
+"""Delay interrupts while something is created that could not be removed before it exists."""
 
 import contextlib
 import signal
@@ -10,12 +10,12 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Put off what signals ask for until the block has ended.
+    """Delay signals until the block has ended.
 
-    For calls of an engine that finishes what it was asked for: what nobody waited for is not removed.
+    For calls of an engine that finishes what was requested: a result that no code waited for is not removed.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # Python hands signals to the main thread alone
+        yield  # Python delivers signals only to the main thread
         return
     came: list[int] = []
     kept = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _ENDING}

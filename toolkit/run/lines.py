@@ -1,16 +1,16 @@
-"""Cut what comes in pieces into lines."""
+"""Cut pieces of a stream into lines."""
 
 from toolkit.run.command import OnLine
 
 _LONGEST = 4 << 20
-"""Bytes of a line that are held before it is handed over."""
+"""Bytes of a line that are held before it is passed on."""
 
 
 class Lines:
-    """Hands over each line as soon as it is whole.
+    """Passes on each line as soon as it is complete.
 
-    The work grows with what comes, however long a line is: a bar of progress or a core dump may have no
-    line break in megabytes. A line of more than 4 MiB is handed over in parts, so that memory is bounded.
+    The work is proportional to the input for any length of line: a progress bar or a core dump may have no
+    line break in megabytes. A line of more than 4 MiB is passed on in parts, so that memory is bounded.
     """
 
     def __init__(self, on_line: OnLine) -> None:
@@ -19,7 +19,7 @@ class Lines:
         self._size = 0
 
     def take(self, chunk: bytes) -> None:
-        """Hand over the lines that end in ``chunk``, and keep what follows them."""
+        """Pass on the lines that end in ``chunk``, and keep the rest."""
         first, *others = chunk.split(b"\n")
         self._rest.append(first)
         self._size += len(first)
@@ -33,7 +33,7 @@ class Lines:
         self._rest, self._size = [rest], len(rest)
 
     def end(self) -> None:
-        """Hand over a last line that has no line break."""
+        """Pass on a last line without a line break."""
         if last := b"".join(self._rest):
             self._say(last)
         self._rest, self._size = [], 0

@@ -23,13 +23,13 @@ from toolkit.run.lines import Lines
 
 _CHUNK = 4 << 20
 _TAIL = 1 << 16
-"""Bytes that the result of a streamed command holds of each stream: enough to say why it failed."""
+"""Bytes of each stream in the result of a streamed command: enough to show why it failed."""
 _GRACE = 5.0
-"""Seconds between asking a process group to end and ending it."""
+"""Seconds between asking a process group to stop and killing it."""
 
 
 class LocalRunner:
-    """Commands here; each in a session of its own, so that none outlives an interrupt or a killed toolkit."""
+    """Commands here; each in its own session, so that none outlives an interrupt or a killed toolkit."""
 
     place = "this machine"
 
@@ -96,7 +96,8 @@ class LocalRunner:
             goal.parent.mkdir(folder_mode(mode), parents=True, exist_ok=True)
             write_whole(goal, content, mode)
         except OSError:
-            for folder in absent:  # the deepest first; one that another process uses meanwhile is not empty
+            # The deepest first; a folder that another process uses meanwhile is not empty.
+            for folder in absent:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
             raise
@@ -120,7 +121,7 @@ class LocalRunner:
 
 
 class _LocalConversation:
-    """A command of this machine; its errors go to a file, so that it never waits for them to be read."""
+    """A command of this machine; its errors go to a file, so that it never blocks on them."""
 
     def __init__(self, command: Command) -> None:
         self._reading = threading.Lock()
@@ -133,7 +134,7 @@ class _LocalConversation:
             raise
 
     def read(self) -> bytes:
-        # Not while it is being closed: the number of the pipe may be that of another file by then.
+        # Not while it is being closed: the number of the pipe may belong to another file by then.
         with self._reading:
             if self._closed.is_set() or not self._process.stdout:
                 return b""
@@ -188,7 +189,7 @@ def _start(
         )
     except FileNotFoundError as error:
         raise Missing(
-            f"{command.words[0]} is not installed on this machine (looked for it on PATH)",
+            f"{command.words[0]} is not installed on this machine (not found on PATH)",
             fix=f"install {command.words[0]}, or put it on PATH",
         ) from error
     except PermissionError as error:
@@ -198,7 +199,7 @@ def _start(
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """Ask the process and all that it started to end, then end what is left."""
+    """Ask the process and all that it started to stop, then kill the rest."""
     try:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(_GRACE)
@@ -219,9 +220,9 @@ def _pump(
     on_line: OnLine,
     deadline: float | None,
 ) -> bool:
-    """Give the input and hand over lines until all streams end; False if the deadline came first.
+    """Write the input and pass on lines until all streams end; False if the deadline came first.
 
-    In turns: a program that writes while it reads would otherwise wait for us, and we for it.
+    Alternating, because a program that writes while it reads would otherwise cause a deadlock.
     """
     ungiven = memoryview(given)
     lines = {"out": Lines(on_line), "err": Lines(on_line)}
@@ -252,7 +253,7 @@ def _pump(
 def _give(
     process: "subprocess.Popen[bytes]", ungiven: memoryview, waiting: selectors.BaseSelector
 ) -> memoryview:
-    """Write what a pipe takes without blocking; a program that does not read its input is no error."""
+    """Write what a pipe accepts without blocking; a program that does not read its input is not an error."""
     if process.stdin is None:
         return ungiven
     try:

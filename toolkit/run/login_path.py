@@ -1,7 +1,7 @@
 """Programs that only a login shell finds.
 
-A command over SSH gets no login shell. Where a centre puts Slurm on PATH in ``/etc/profile.d`` or a module,
-``ssh host squeue`` finds nothing, though the same word works for the person who logs in.
+A command over SSH does not run in a login shell. If a centre puts Slurm on PATH in ``/etc/profile.d`` or a
+module, ``ssh host squeue`` does not find it, though it works after a log-in.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from toolkit.run.conversation import Conversation
 _NOT_FOUND = 127
 _SECONDS = 30.0
 _MARK = "toolkit-path:"
-"""Stands before an answer; profiles print banners to standard output too."""
+"""Marks the answer, because profiles print banners to standard output too."""
 
 _TELL = f"printf '\\n{_MARK}%s\\n' \"$PATH\"\n".encode()
 
 
 class LoginPathRunner:
-    """What another runner runs; a program that is not found there is looked for as a login shell would."""
+    """Runs commands by another runner; a program that is missing there is searched as by a login shell."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -68,7 +68,7 @@ class LoginPathRunner:
         return replace(command, env={"PATH": self._path, **command.env})
 
     def _learns(self, program: str) -> bool:
-        """Tell whether a login shell has folders on PATH that were not looked into for a program."""
+        """Return whether a login shell has more folders on PATH in which a program was not searched."""
         if "/" in program or self._path or program in self._missed:
             return False
         self._missed.add(program)
@@ -78,6 +78,6 @@ class LoginPathRunner:
         told = [line.removeprefix(_MARK).split(":") for line in said if line.startswith(_MARK)]
         if len(told) != 2 or set(told[1]) <= set(told[0]):
             return False
-        # What was found before is found again: the login shell's folders come last.
+        # Programs that were found before are found again: the login shell's folders come last.
         self._path = ":".join(dict.fromkeys(told[1]))
         return True

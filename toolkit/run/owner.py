@@ -1,4 +1,4 @@
-"""Which process of which machine made something, so that a dead one's leavings can be told and removed."""
+"""The process and machine that created something, so that leftovers of a dead process can be removed."""
 
 import os
 import socket
@@ -10,7 +10,7 @@ def host() -> str:
 
 
 def alive(pid: int) -> bool:
-    """Tell whether a process of this machine runs."""
+    """Return whether a process of this machine runs."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Ask again where a connection broke: for what may be asked twice, with longer and longer pauses."""
+"""Retry after a lost connection, with increasing pauses; only for commands that may run twice."""
 
 import time
 from collections.abc import Callable
@@ -13,25 +13,25 @@ from toolkit.run.conversation import Conversation
 _T = TypeVar("_T")
 
 OnLost = Callable[[str], None]
-"""Told why a connection broke, once for each time that it did."""
+"""Called with the reason each time that a connection is lost."""
 
 AWAY_SECONDS = 300.0
-"""How long a connection may be away before whoever is not following a job gives up."""
+"""Seconds that a connection may be lost before a command that does not follow a job gives up."""
 
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0
-"""Seconds between two tries, doubled each time: a login node that restarts is not to be stormed."""
+"""Seconds between two tries, doubled each time, so that a restarting login node is not overloaded."""
 
 
 def telling(tell: Tell) -> OnLost:
-    """Return what says to the person that a connection broke, and that it is made anew."""
+    """Return a callback that reports a lost connection and the retry."""
     return lambda why: tell.step(f"{why}; trying again")
 
 
 class Patient:
-    """A runner for questions and copies: what a lost connection cut off is done once more.
+    """A runner for queries and copies: it repeats what a lost connection interrupted.
 
-    Never hand it a command that must not run twice, such as sbatch. What is refused, because a host is
-    unknown or a second factor is asked for, is not tried again: centres lock people out for that.
+    Never use it for a command that must not run twice, such as sbatch. A refusal, because a host is unknown
+    or needs a second factor, is not retried: centres lock users out for that.
     """
 
     def __init__(self, runner: Runner, on_lost: OnLost, seconds: float = 600.0) -> None:
@@ -81,10 +81,11 @@ class Patient:
 def patiently(
     call: Callable[[], _T], on_lost: OnLost, seconds: float, arrived: Callable[[], int] = lambda: 0
 ) -> _T:
-    """Call until the connection holds, for ``seconds``; whatever brought more bytes there begins anew.
+    """Call until the connection is stable, for ``seconds``; each call that transfers more bytes restarts the
+    time.
 
     Raises:
-        Lost: if it was away for that long.
+        Lost: if it was unreachable for that long.
     """
     before, began, pause, told = arrived(), time.monotonic(), _FIRST_PAUSE, False
     while True:

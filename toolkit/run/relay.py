@@ -1,10 +1,10 @@
-"""Carry connections over the input and output of a program: ``python3 relay.py PORT`` is the far end.
+"""Relay connections over the input and output of a program: ``python3 relay.py PORT`` is the far end.
 
 On a compute node it connects to 127.0.0.1:PORT for each connection that the near end
-(:mod:`toolkit.run.tunnel`) has taken in, and it ends with its input. What is said is lines of text,
-``@ NUMBER KIND BASE64``: a launcher between the two may cut its output at line breaks, and a login shell may
-write a banner, which is passed over as any other line is. The file needs Python 3.6, which
-nodes of RHEL 8 have, and nothing else.
+(:mod:`toolkit.run.tunnel`) has accepted, and it exits when its input ends. The protocol is lines of text, ``@
+NUMBER KIND BASE64``: a launcher between the two may cut its output at line breaks, and a login shell may
+print a banner, which is ignored like any other line. The file needs only Python 3.6, which nodes of RHEL 8
+have.
 """
 
 import base64
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 OPEN, DATA, END, GONE, HELLO = "o", "d", "e", "c", "h"
-"""Connect; bytes; no more bytes in this direction; the connection is gone; the far end is there."""
+"""Connect; bytes; no more bytes in this direction; the connection is closed; the far end is ready."""
 
 _CHUNK = 6144
 _MOST_WAITING = 64 << 20
-"""Bytes that are kept for a connection whose other side does not take them; then it is given up."""
+"""Bytes that are kept for a connection whose other side does not read; then it is closed."""
 
 _CONNECT_SECONDS = 10
 
@@ -44,18 +44,18 @@ class Connections:
             self._write(line.encode("ascii"))
 
     def add(self, number: int, connection: socket.socket, opened: bool = True) -> None:
-        """Carry a connection under a number from now on; have the other end open its own unless it has.
+        """Relay a connection under a number from now on; the other end opens its own unless it has.
 
-        ``OSError`` or ``ValueError`` if that cannot be said, as the wire is broken.
+        ``OSError`` or ``ValueError`` if the wire is broken.
         """
-        # Known before anything is said: the other end may answer at once that nobody listens there.
+        # Registered before anything is sent: the other end may answer at once that no server listens there.
         one = self._open[number] = _Connection(self, number, connection)
         if not opened:
             self.say(number, OPEN)
         one.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
-        """Take a line from the wire; return kind and number where no connection of ours is meant."""
+        """Handle a line from the wire; return kind and number if it is not about a known connection."""
         said = _parsed(line)
         if said is None:
             return "", 0
@@ -72,11 +72,11 @@ class Connections:
         return "", number
 
     def forget(self, number: int) -> None:
-        """Carry a connection no more."""
+        """Stop relaying a connection."""
         self._open.pop(number, None)
 
     def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         for one in list(self._open.values()):
             one.stop()
 
@@ -106,7 +106,7 @@ class _Connection:
             threading.Thread(target=work, daemon=True).start()
 
     def give(self, content: bytes) -> None:
-        """Have bytes sent when the socket takes them; none mark the end."""
+        """Send bytes when the socket accepts them; empty bytes mark the end."""
         with self._lock:
             self._size += len(content)
             full = self._size > _MOST_WAITING

@@ -1,7 +1,7 @@
-"""Singularity or Apptainer on this machine: which one, look into a SIF, run.
+"""Singularity or Apptainer on this machine: find it, inspect a SIF, run a command.
 
-spython asks for the version, inspects and runs; it knows the program by the name ``singularity`` only,
-so it is shown a folder in which that name leads to what is there.
+spython queries the version, inspects and runs; it only calls a program named ``singularity``, so it gets a
+folder on PATH in which that name links to the real program.
 """
 
 import contextlib
@@ -20,18 +20,18 @@ NAMES = ("apptainer", "singularity")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a command inside an image ended; ``said`` is what it and the runtime wrote."""
+    """The result of a command inside an image; ``said`` is the output of it and of the runtime."""
 
     status: int
     said: str
 
 
 class InstalledRuntime(Protocol):
-    """Whatever can look into a SIF and start commands in it."""
+    """The interface of anything that can inspect a SIF and start commands in it."""
 
     @property
     def described(self) -> str:
-        """Say which program this is, where and in which version."""
+        """Return which program this is, its path and its version."""
 
     def labels(self, sif: Path) -> Mapping[str, str]:
         """Return the labels that the runtime reads from the file.
@@ -41,12 +41,12 @@ class InstalledRuntime(Protocol):
         """
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        """Run a command inside; the status says how that went."""
+        """Run a command inside; the status is its result."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostApptainer:
-    """The program of this machine; ``path`` is where PATH has it."""
+    """The program of this machine; ``path`` is its path on PATH."""
 
     path: str
     version: str
@@ -64,7 +64,7 @@ class HostApptainer:
             raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {_text(said)}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # Nothing of the person's home or environment may make a good image look bad.
+        # The user's home and environment must not make a good image look bad.
         options = ["--cleanenv", "--no-home"]
         with _spython(self.path) as client:
             done = client.execute(str(sif), list(words), return_result=True, options=options)
@@ -76,7 +76,7 @@ class HostApptainer:
 
 
 def find() -> HostApptainer | None:
-    """Return the runtime on PATH, Apptainer before Singularity; ``None`` if neither is there."""
+    """Return the runtime on PATH, Apptainer before Singularity; ``None`` if there is neither."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         return None
@@ -87,7 +87,7 @@ def find() -> HostApptainer | None:
 
 @contextlib.contextmanager
 def _spython(path: str) -> "Iterator[_Client]":
-    """Lend spython's client, with ``singularity`` on PATH and without its habit of ending the process."""
+    """Yield spython's client, with ``singularity`` on PATH and without its habit of exiting the process."""
     before = os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory(prefix="toolkit-singularity.") as folder:
         (Path(folder) / "singularity").symlink_to(path)
@@ -103,7 +103,7 @@ def _spython(path: str) -> "Iterator[_Client]":
 
 
 class _Result(TypedDict):
-    """What spython returns of a command."""
+    """The result of a command in spython."""
 
     return_code: int
     message: str | list[str]
@@ -122,6 +122,6 @@ class _Client(Protocol):
 
 
 def _text(result: object) -> str:
-    """Return what a result of spython holds of the program's output, as one text."""
+    """Return the program's output in a result of spython, as one text."""
     said = result.get("message", "") if isinstance(result, dict) else result
     return "\n".join(map(str, said)) if isinstance(said, list) else str(said)

@@ -1,4 +1,4 @@
-"""Bring files to where they are needed; one that is there already, byte for byte, stays."""
+"""Copy files to a place; an identical existing file stays."""
 
 import hashlib
 import os
@@ -19,15 +19,16 @@ from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, telling
 _HASH_SECONDS = 600.0
 _MOVE_SECONDS = 60.0
 _PIECE_BYTES = 64 << 10
-"""Paths of one command, quoted: SSH hands its line to a shell as one argument, which Linux keeps to 128 KiB
-(execve(2), MAX_ARG_STRLEN)."""
+"""Paths of one command, quoted: SSH passes its line to a shell as one argument, which Linux limits to 128
+KiB (execve(2), MAX_ARG_STRLEN).
+"""
 
 _NO_SUCH_OPTION = re.compile(r"(unrecognized|unknown|invalid) option", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A local file, the path that it gets on the cluster, and its SHA-256."""
+    """A local file, its path on the cluster, and its SHA-256."""
 
     source: Path
     target: str
@@ -39,14 +40,14 @@ class Parcel:
 
 
 def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
-    """Copy what is missing or differs; return how many files were copied.
+    """Copy the files that are missing or differ; return how many were copied.
 
-    A file gets its name once its bytes were checked there. What was copied when a connection broke stays
-    beside it, and it, or else the next call, goes on from there once there is a connection again.
+    A file is renamed to its name after its bytes were checked there. A partial copy stays beside it after a
+    lost connection, and this or the next call resumes it.
 
     Raises:
-        CheckFailed: if a copy arrived with other bytes; it is removed again. Or if digests cannot be read.
-        Missing: if the place cannot be reached any more, or takes no more bytes.
+        CheckFailed: if a copy arrived with other bytes; it is removed. Or if digests cannot be read.
+        Missing: if the place is unreachable, or accepts no more bytes.
     """
     patient = Patient(runner, telling(tell), AWAY_SECONDS)
     wanted = list(parcels)
@@ -60,7 +61,7 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
 
 
 def part_name(parcel: Parcel) -> str:
-    """Return where a copy grows: beside the target, under a name that no other content has."""
+    """Return the path of a growing copy: beside the target, under a name that no other content has."""
     folder, name = posixpath.split(parcel.target)
     return posixpath.join(folder, f".{name}.{parcel.sha256[:16]}.part")
 
@@ -70,12 +71,12 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
     kept = _send(direct, parcel, part, tell)
     found = remote_hashes(runner, [part])
     if kept and found.get(part) not in {None, parcel.sha256}:
-        # What an earlier try left may be what is wrong.
+        # The partial copy of an earlier try may be wrong.
         _remove(runner, part)
         _send(direct, parcel, part, tell)
         found = remote_hashes(runner, [part])
     if part not in found:
-        # Somebody else who copied the same file may have finished first.
+        # Another process that copied the same file may have finished first.
         if remote_hashes(runner, [parcel.target]).get(parcel.target) == parcel.sha256:
             return
         raise CheckFailed(f"{runner.place}: {parcel.target} was copied but cannot be read there")
@@ -96,9 +97,9 @@ def _remove(runner: Runner, path: str) -> None:
 
 
 def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
-    """Copy in a thread of its own, so that an interrupt ends it between two packets.
+    """Copy in a separate thread, so that an interrupt stops it between two packets.
 
-    Within one it would leave the connection in disorder. Returns whether some of it was there already.
+    An interrupt within a packet would break the connection. Returns whether some of it was there already.
     """
     stopped = threading.Event()
     begun: list[int] = []
@@ -111,7 +112,7 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
         if not begun:
             begun.append(done)
             if done:
-                tell.step(f"Going on with {parcel.source.name} after {done / 1e6:.0f} MB")
+                tell.step(f"Resuming {parcel.source.name} after {done / 1e6:.0f} MB")
         furthest = max(furthest, done)
         tell.detail(f"{done / max(total, 1):.0%}")
 
@@ -128,10 +129,10 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
 
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
-    """Return the SHA-256 of those files that exist there, in as few commands as sha256sum and SSH allow.
+    """Return the SHA-256 of the files that exist there, in as few commands as sha256sum and SSH allow.
 
     Raises:
-        CheckFailed: if sha256sum could not do its work.
+        CheckFailed: if sha256sum failed.
     """
     return {path: digest for piece in _pieces(paths) for path, digest in _hashes(runner, piece).items()}
 
@@ -165,7 +166,7 @@ def _hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
 
 
 def _one_by_one(runner: Runner, paths: list[str]) -> dict[str, str]:
-    # A line about a name with a line break or a backslash begins with a backslash of its own.
+    # A line about a name with a line break or a backslash begins with an additional backslash.
     answers = {path: _sha256sum(runner, "--", path).text.lstrip("\\").split(" ")[0] for path in paths}
     return {path: digest for path, digest in answers.items() if digest}
 
@@ -173,12 +174,12 @@ def _one_by_one(runner: Runner, paths: list[str]) -> dict[str, str]:
 def _sha256sum(runner: Runner, *words: str) -> Completed:
     command = Command(("sha256sum", *words), env={"LC_ALL": "C"}, timeout=_HASH_SECONDS)
     done = runner.run(command)
-    # A file that is not there makes the status 1, and so does a shell that cannot be started; but sha256sum
-    # says its name.
+    # A missing file causes status 1, and so does a shell that cannot be started; but sha256sum prints its
+    # name.
     absent = done.status == 1 and "sha256sum: " in done.errors
     if done.timed_out or not (done.ok or absent):
         done.require(
-            f"reading the SHA-256 of files on {runner.place}", "is the file system there slow or away?"
+            f"reading the SHA-256 of files on {runner.place}", "is the file system there slow or unreachable?"
         )
     return done
 

@@ -1,7 +1,7 @@
-"""Let programs of this machine reach a port of a far one: a socket here, and a relay at the other end.
+"""Let programs of this machine reach a port of a remote one: a socket here, and a relay at the other end.
 
-The other end is :mod:`toolkit.run.relay`, started there by whatever can start a program, as srun in a job.
-Nothing has to listen on a login node, and no port has to be open between the two.
+The other end is :mod:`toolkit.run.relay`, started there by any launcher, such as srun in a job. No server on
+a login node and no open port between the two is needed.
 """
 
 import contextlib
@@ -15,17 +15,17 @@ from toolkit.run.conversation import Conversation
 from toolkit.run.relay import HELLO, Connections
 
 _LONGEST_BANNER = 200
-"""How many lines may stand before the relay speaks."""
+"""The number of lines that may precede the relay's first line."""
 
 
 class Tunnel:
-    """A listening socket of this machine; what connects to it is carried while :meth:`serve` runs."""
+    """A listening socket of this machine; its connections are relayed while :meth:`serve` runs."""
 
     def __init__(self, port: int = 0) -> None:
-        """Listen on 127.0.0.1 alone; port 0 takes a free one.
+        """Listen on 127.0.0.1 alone; port 0 selects a free one.
 
         Raises:
-            BadInput: if the port cannot be had.
+            BadInput: if the port is not available.
         """
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -46,7 +46,7 @@ class Tunnel:
         return port
 
     def serve(self, far: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Carry connections until ``far``, which runs the relay, ends; ``on_ready`` is told when it speaks.
+        """Relay connections until ``far``, which runs the relay, exits; call ``on_ready`` when it is ready.
 
         Raises:
             CheckFailed: if the relay did not start.
@@ -69,7 +69,7 @@ class Tunnel:
             carried.close()
 
     def close(self) -> None:
-        """Stop listening; a connection that is carried ends with :meth:`serve`."""
+        """Stop listening; relayed connections end with :meth:`serve`."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -1,4 +1,4 @@
-"""Turns at what only one process may do at a time."""
+"""Take turns at what only one process may do at a time."""
 
 import fcntl
 from io import FileIO
@@ -7,9 +7,9 @@ from toolkit.model.progress import Tell
 
 
 def take_turn(lock: int | FileIO, tell: Tell, wait: str) -> None:
-    """Lock an open file or folder for this process, and say ``wait`` while another one has it.
+    """Lock an open file or folder for this process, and print ``wait`` while another process has it.
 
-    The lock goes with the process, or once the file is closed.
+    The lock ends with the process, or when the file is closed.
     """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,1 +1,1 @@
-"""Scaling studies: what is run, what was measured, what it says; and timelines of Horovod."""
+"""Scaling studies: their runs, their measurements, their conclusions; and timelines of Horovod."""

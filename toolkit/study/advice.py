@@ -1,9 +1,9 @@
-"""Suggest a fusion threshold and a cycle time from a timeline, and say why; pure.
+"""Suggest a fusion threshold and a cycle time from a timeline, with reasons; pure.
 
-A step's gradients of B bytes become ready one after the other within R. Reduced in k groups, each costs
-a + b B/k: the first groups go on while later gradients are made, and what comes after R is waited for. The
-suggestion is the k for which that is least (with a and b measured); the threshold is the next whole MiB
-above B/k, and the cycle the time in which so much becomes ready. Horovod's own defaults are 128 MiB and 1 ms.
+A step's gradients of B bytes become ready one after the other within R. Reduced in k groups, each costs a + b
+B/k: the first groups run while later gradients are computed, and the step waits for what comes after R. The
+suggestion is the k with the least waiting (with a and b measured); the threshold is the next whole MiB above
+B/k, and the cycle the time in which that much becomes ready. Horovod's own defaults are 128 MiB and 1 ms.
 """
 
 import math
@@ -14,15 +14,15 @@ from toolkit.study.timeline import Tally
 
 _MOST_GROUPS = 32
 _LEAST_CYCLE, _MOST_CYCLE = 0.1, 25.0
-"""Milliseconds: Horovod takes 0.1 well; a longer cycle than this delays what is small and late."""
+"""Milliseconds: Horovod works well with 0.1; a longer cycle than this delays what is small and late."""
 _MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """Settings to try, and the figures that speak for them; bytes, milliseconds.
+    """Settings to try, and the figures that support them; bytes, milliseconds.
 
-    ``now`` is the number of reductions of a step as it was, ``groups`` as it is meant to be.
+    ``now`` is the current number of reductions in a step, ``groups`` the suggested one.
     """
 
     threshold: int
@@ -42,12 +42,12 @@ class Advice:
 
 
 def advise(tally: Tally) -> Advice | None:
-    """Return what to try; ``None`` for a timeline that tells too little of allreduces."""
+    """Return what to try; ``None`` for a timeline with too few allreduces."""
     fusion, steps = tally.fusion, len(tally.ready)
     if steps < 3 or not fusion.groups:
         return None
     most = max(tensor.reduced for tensor in tally.tensors.values())
-    # Tensors that are reduced in every step are the gradients; a metric is reduced now and then.
+    # Tensors that are reduced in every step are gradients; a metric is reduced occasionally.
     gradient = sum(t.size for t in tally.tensors.values() if t.reduced > most / 2)
     ready = median(tally.ready)
     line = fusion.line()
@@ -107,7 +107,7 @@ def _whole(size: float) -> int:
 
 
 def _nice(value: float) -> float:
-    """Return the next of 1, 2, 2.5 and 5 times a power of ten that is not less."""
+    """Return the next larger or equal of 1, 2, 2.5 and 5 times a power of ten."""
     if value <= 0:
         return _LEAST_CYCLE
     power = 10 ** math.floor(math.log10(value))
@@ -115,7 +115,7 @@ def _nice(value: float) -> float:
 
 
 def in_bytes(size: float) -> str:
-    """Say a size with three digits: ``1.63 MB``."""
+    """Format a size with three digits: ``1.63 MB``."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= factor:
             return f"{size / factor:.3g} {unit}"

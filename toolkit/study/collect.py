@@ -1,4 +1,4 @@
-"""Take the figures of a run out of what it wrote: a trainer's metrics, or the output of any command; pure."""
+"""Read the figures of a run from its output: a trainer's metrics, or the output of any command; pure."""
 
 import itertools
 import re
@@ -11,30 +11,30 @@ from toolkit.model.metrics import Epoch, MetricsHeader, parse_metrics
 from toolkit.model.study import EpochFigure, Figures
 
 UNITS = 1000
-"""Where nothing is known of the size of the data, the time of so many units stands for an epoch."""
+"""If the size of the data is unknown, the time of this many units stands for an epoch."""
 
 _LABEL = re.compile(r"^ *(\d+): ")
-"""What ``srun --label`` puts before a line."""
+"""The prefix of ``srun --label`` before a line."""
 
 _BEGUN = re.compile(r"^job: \d+, \d+ ranks? on .*$", re.MULTILINE)
-"""What a job script writes first: once more where Slurm starts the job again, into the same file."""
+"""The first line of a job script's output: repeated in the same file if Slurm starts the job again."""
 
 
 def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
-    """Return the figures of a training of ``ranks``; the time of an epoch is that of one pass over the data.
+    """Return the figures of a training of ``ranks``; the time of an epoch is for one pass over the data.
 
     Raises:
-        CheckFailed: if no epoch is left after the warm-up, or the training went on from a checkpoint, did not
-            come to its end, or was one of another number of ranks.
+        CheckFailed: if no epoch is left after the warm-up, or the training was resumed from a checkpoint,
+            did not finish, or had another number of ranks.
     """
     if not content:
         raise CheckFailed("it wrote no metrics")
     training = parse_metrics(content)
     header, epochs = training.header, training.epochs
     if training.resumed:
-        raise CheckFailed("it was stopped and went on from a checkpoint: its epochs are of two runs")
+        raise CheckFailed("it was stopped and resumed from a checkpoint: its epochs are of two runs")
     if not training.complete:
-        raise CheckFailed("its metrics end without a result: the training did not come to its end")
+        raise CheckFailed("its metrics end without a result: the training did not finish")
     _check_size(header, ranks)
     measured = epochs[warm_up:]
     if not measured:
@@ -59,7 +59,7 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
 
 
 def _check_size(header: MetricsHeader, ranks: int) -> None:
-    """Refuse figures of a world that is not the one that was asked for, as where every rank trained alone."""
+    """Refuse figures of a world of another size than requested, for example if every rank trained alone."""
     if header.strategy in trainers().strategies.apart or header.world_size == ranks:
         return
     raise CheckFailed(
@@ -75,10 +75,10 @@ def _waiting(epochs: Sequence[Epoch]) -> float | None:
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
-    """Return a pattern that finds figures.
+    """Compile a pattern that finds figures.
 
     Raises:
-        BadInput: if it is none, or has no group.
+        BadInput: if it is not a pattern, or has no group.
     """
     try:
         found = re.compile(pattern)
@@ -94,12 +94,12 @@ def compiled(pattern: str) -> re.Pattern[str]:
 def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     """Return the figures that a pattern finds in the lines of rank 0: its first group, or a named one.
 
-    ``texts`` are the output in order, cut at ends of lines.
-    A group ``(?P<seconds>…)`` holds the time of an epoch, ``(?P<rate>…)`` or any other one units per second.
-    What was written before Slurm started the job again is of a run that was cut off, and counts for nothing.
+    ``texts`` are the output in order, cut at ends of lines. A group ``(?P<seconds>…)`` holds the time of an
+    epoch, ``(?P<rate>…)`` or any other group units per second. Output from before Slurm restarted the job
+    belongs to an interrupted run and is ignored.
 
     Raises:
-        CheckFailed: if it finds none, or none after the warm-up, or no number.
+        CheckFailed: if it finds none, or none after the warm-up, or not a number.
     """
     rule = compiled(pattern)
     group: str | int = next((name for name in ("seconds", "rate") if name in rule.groupindex), 1)
@@ -131,7 +131,7 @@ def _number(text: str, pattern: str) -> float:
     try:
         value = float(text.replace(",", ""))
     except (ValueError, AttributeError):
-        raise CheckFailed(f"--pattern {pattern!r} finds {text!r}, which is no number") from None
+        raise CheckFailed(f"--pattern {pattern!r} finds {text!r}, which is not a number") from None
     if not 0 < value < float("inf"):
         raise CheckFailed(f"--pattern {pattern!r} finds {text}, and neither a time nor a speed is that")
     return value

@@ -1,8 +1,8 @@
 """Fit the model to a curve, predict further sizes with their uncertainty, and check a prediction; pure.
 
-The uncertainty is that of 95 of 100 draws: each takes the measured times as they might have been, fits anew,
-and keeps every choice of terms that fits nearly as well as the best, as the figures do not decide between
-them. A prediction is one of a measurement, whose own error counts too.
+The uncertainty covers 95 of 100 draws: each varies the measured times within their errors, fits again, and
+keeps every choice of terms that fits nearly as well as the best, because the figures do not decide between
+them. A prediction is for a measurement, whose own error counts too.
 """
 
 import math
@@ -17,15 +17,15 @@ from toolkit.study.statistics import Curve, Measured, MedianSpread
 
 _DRAWS = 200
 _LEAST_ERROR = 0.01
-"""Times of runs on real machines differ by this much where three of them by chance do not."""
+"""Least relative error of times on real machines, even if three runs differ less by chance."""
 _SINGLE_ERROR = 0.03
-"""Taken for a size that ran once, where no other ran more often."""
+"""Relative error of a size that ran once, if no other size ran more often."""
 _MEDIAN = math.sqrt(math.pi / 2)
-"""A median is less certain than a mean by so much, where errors are normal."""
+"""Factor by which a median is less certain than a mean, for normal errors."""
 _NEARLY = 2.0
 """Chi squared by which a choice of terms may be worse than the best."""
 _BYTES = 4
-"""Of one parameter's gradient, a float32."""
+"""Bytes of one parameter's gradient, a float32."""
 _SEED = 20261121
 
 
@@ -39,7 +39,7 @@ class Fit:
     base_ranks: int
 
     def seconds(self, ranks: float) -> MedianSpread:
-        """Return the time of an epoch that would be measured on so many ranks."""
+        """Return the predicted time of an epoch on this many ranks."""
         noise = random.Random(_SEED + round(ranks * 1000))  # noqa: S311 - not for secrets
         told = sorted(
             seconds(self.scaling, weights, ranks) * max(1 + error * noise.gauss(), 0.1)
@@ -50,14 +50,14 @@ class Fit:
         return MedianSpread(value, min(low, value), max(high, value))
 
     def speedup(self, ranks: float) -> MedianSpread:
-        """Return how many times as fast as on one rank, or what the smallest size counts for."""
+        """Return the predicted speed-up over one rank, or over the smallest size."""
         base = seconds(self.scaling, self.weights, self.base_ranks) * self.base_ranks
         time = self.seconds(ranks)
         return MedianSpread(base / time.value, base / time.high, base / time.low)
 
     @property
     def serial(self) -> MedianSpread:
-        """Return the part of one rank's epoch that no further rank makes shorter."""
+        """Return the part of one rank's epoch that more ranks do not shorten."""
         parts = sorted(_serial(weights) for _, weights in self.draws)
         low, high = _between(parts)
         value = _serial(self.weights)
@@ -66,7 +66,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCheck:
-    """A fit without the largest size, compared with what was measured there."""
+    """A fit without the largest size, compared with the measurement there."""
 
     ranks: int
     predicted: MedianSpread
@@ -83,7 +83,7 @@ def fit(curve: Curve) -> Fit | None:
 
 
 def check(curve: Curve) -> FitCheck | None:
-    """Predict the largest size from the others; ``None`` for less than three sizes."""
+    """Predict the largest size from the others; ``None`` for fewer than three sizes."""
     if len(curve.points) < 3:
         return None
     *others, largest = curve.points
@@ -96,9 +96,9 @@ def check(curve: Curve) -> FitCheck | None:
 
 
 def further(curve: Curve) -> tuple[int, ...]:
-    """Return the sizes that are predicted: twice, four and eight times the largest.
+    """Return the sizes to predict: two, four and eight times the largest.
 
-    There are none where two sizes do not tell serial work from communication.
+    There are none if two sizes do not separate serial work from communication.
     """
     if len(curve.points) < 3:
         return ()
@@ -107,7 +107,9 @@ def further(curve: Curve) -> tuple[int, ...]:
 
 
 def bandwidth(curve: Curve, made: Fit) -> float | None:
-    """Return the bytes per second at which gradients travel by the model; ``None`` where it does not tell."""
+    """Return the bandwidth of the gradients in bytes per second, by the model; ``None`` if it is not
+    determined.
+    """
     parameters, steps = curve.base.figures.parameters, curve.steps
     if curve.scaling != "weak" or not parameters or not steps or made.weights[2] <= 0:
         return None
@@ -115,7 +117,7 @@ def bandwidth(curve: Curve, made: Fit) -> float | None:
 
 
 def latency(curve: Curve, made: Fit) -> float | None:
-    """Return the seconds of one exchange by the model, for batches that are shared out."""
+    """Return the seconds of one exchange by the model, for batches that are divided among ranks."""
     steps = curve.steps
     if curve.scaling != "strong" or not steps or made.weights[2] <= 0:
         return None
@@ -131,10 +133,10 @@ def _fit(scaling: Scaling, points: Sequence[Measured]) -> Fit | None:
     errors = [_error(point, single) for point in points]
     best, weights = solutions(scaling, ranks, times, [t * e for t, e in zip(times, errors, strict=True)])[0]
     freedom = len(points) - sum(weight > 0 for weight in weights)
-    # Times that are further from the model than their errors allow say that the errors are larger.
+    # If times are further from the model than their errors allow, the errors are larger.
     factor = max(1.0, math.sqrt(best / freedom)) if freedom > 0 else 1.0
     draws = _draws(scaling, ranks, times, [error * factor for error in errors])
-    # One more run, as a prediction is compared with, has the error of the typical size.
+    # One more run, which a prediction is compared with, has the error of the typical size.
     typical = median(errors) * factor
     return Fit(
         scaling=scaling,
@@ -167,7 +169,7 @@ def _single_error(points: Sequence[Measured]) -> float:
             freedom += len(point.runs) - 1
     if not freedom:
         return _SINGLE_ERROR
-    # A spread that is known from few runs may be larger than it looks; nearly what Student's t adds.
+    # A spread from few runs may be larger than it looks; this is close to Student's t.
     return max(math.sqrt(squares / freedom) * (1 + 2 / freedom), _LEAST_ERROR)
 
 

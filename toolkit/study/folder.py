@@ -1,4 +1,6 @@
-"""The folder of a study: ``study.json``, a file a point in ``points``, timelines; each replaced whole."""
+"""The folder of a study: ``study.json``, a file for each point in ``points``, timelines; all written
+atomically.
+"""
 
 import contextlib
 import fcntl
@@ -29,10 +31,10 @@ def is_study(folder: Path) -> bool:
 
 
 def load(folder: Path) -> Study:
-    """Read what a study runs.
+    """Read the definition of a study.
 
     Raises:
-        BadInput: if there is none, or it is not as this toolkit writes it.
+        BadInput: if there is none, or it has another format.
     """
     file = folder / STUDY
     content = read_given(file, most=_LARGEST, fix="toolkit scale makes a study")
@@ -48,15 +50,15 @@ def load(folder: Path) -> Study:
 
 
 def save(folder: Path, study: Study) -> None:
-    """Write what a study runs; a reader sees the old file or the new one."""
+    """Write the definition of a study; readers see the old or the new file."""
     _write(folder / STUDY, study)
 
 
 def load_points(folder: Path, study: Study) -> list[Point]:
-    """Return every point of a study, those that were not begun as planned.
+    """Return every point of a study; points without a run are ``planned``.
 
     Raises:
-        BadInput: for the file of a point that cannot be read.
+        BadInput: if the file of a point cannot be read.
     """
     return [_point(folder / POINTS / f"{file_name(point)}.json") or point for point in points(study)]
 
@@ -67,7 +69,7 @@ def save_point(folder: Path, point: Point) -> None:
 
 
 def save_timeline(folder: Path, point: Point, content: bytes) -> Path:
-    """Keep what Horovod wrote of a point, and return where."""
+    """Save Horovod's timeline of a point, and return its path."""
     file = folder / TIMELINES / f"{file_name(point).removesuffix('-timeline')}.json"
     LocalRunner().write(str(file), content, 0o644)
     return file
@@ -75,7 +77,7 @@ def save_timeline(folder: Path, point: Point, content: bytes) -> Path:
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Keep a second run of the same study away.
+    """Prevent a second run of the same study.
 
     Raises:
         CheckFailed: if there is one.
@@ -87,7 +89,7 @@ def held(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CheckFailed(f"{folder}: another toolkit scale runs this study") from None
-        except OSError:  # some network file systems know no locks
+        except OSError:  # Some network file systems have no locks.
             pass
         try:
             yield

@@ -1,11 +1,11 @@
-"""What Horovod reduced together: sizes and times of its fused allreduces, as sums; pure."""
+"""Sizes and times of Horovod's fused allreduces, as sums; pure."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
 class Fusion:
-    """Reductions of one or several tensors: how many, how large in bytes, how long in microseconds.
+    """Reductions of one or several tensors: their number, bytes and microseconds.
 
     Tensors that are reduced together begin one after the other before the first of them ends.
     """
@@ -33,13 +33,13 @@ class Fusion:
             self._time, self._open = ts - self._begun, False
 
     def size(self, pid: int, size: int) -> None:
-        """Learn the bytes of a tensor, which are told when all of its allreduce has ended."""
+        """Record the bytes of a tensor, which are reported after all of its allreduce."""
         self._sizes[pid] = size
 
     def _close(self) -> None:
         """Count the group before this one, whose sizes are known by now."""
         size = sum(self._sizes.get(pid, 0) for pid in self._pids)
-        # One that never ended, or of which no size was told, says nothing.
+        # An unfinished group, or one without a size, is not counted.
         if self._pids and self._time > 0 and size > 0:
             self.groups += 1
             self.tensors += len(self._pids)
@@ -50,9 +50,9 @@ class Fusion:
         self._pids, self._time = [], 0.0
 
     def line(self) -> tuple[float, float] | None:
-        """Return the microseconds of a reduction however small, and those of a further byte.
+        """Return the microseconds of a reduction of any size, and of each further byte.
 
-        ``None`` where all are of one size, or larger ones take no longer.
+        ``None`` if all are of one size, or larger ones take no longer.
         """
         if self.groups < 3:
             return None

@@ -1,4 +1,4 @@
-"""The grammar of a study's file: what ``study.json`` may hold, whoever wrote it; pure."""
+"""The grammar of a study's file: the allowed values of ``study.json`` from any author; pure."""
 
 from collections.abc import Iterator
 

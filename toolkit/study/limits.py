@@ -1,4 +1,4 @@
-"""Say in words how far a training scales and what limits it, from measured shares; pure."""
+"""Describe how far a training scales and what limits it, from measured shares; pure."""
 
 from collections.abc import Iterator
 
@@ -7,12 +7,12 @@ from toolkit.study.fit import Fit, FitCheck, bandwidth, latency
 from toolkit.study.statistics import Curve, Measured, MedianSpread
 
 _WELL = 0.9
-"""Parallel efficiency from which nothing need be done."""
+"""Parallel efficiency that needs no improvement."""
 
 _WIDE = 3.0
-"""A predicted range, greatest over least, in which nearly everything lies."""
+"""A predicted range, largest over smallest, that is too wide to be useful."""
 _OPEN = 0.5
-"""A range of the serial part that says nothing any more."""
+"""A range of the serial part that is too wide to be useful."""
 
 _WORTH = 0.05
 """A part of a step that is worth a sentence."""
@@ -32,10 +32,10 @@ _LESS = "a larger batch needs fewer of them, a faster network makes them shorter
 def sentences(
     curve: Curve, made: Fit | None, check: FitCheck | None, takes: str = "an epoch takes"
 ) -> list[str]:
-    """Return what there is to say of a curve, a sentence each; ``takes`` says of what its times are."""
+    """Return the sentences about a curve; ``takes`` says what its times measure."""
     largest = curve.points[-1]
     if largest is curve.base:
-        only = f"Measured on {_ranks(largest)} only: a second size tells how it scales."
+        only = f"Measured on {_ranks(largest)} only: a second size shows how it scales."
         return [only, *_known(largest)]
     return [_reached(curve, takes), *_why(curve), *_model(curve, made), *_checked(check)]
 
@@ -80,9 +80,9 @@ def _threads(curve: Curve) -> Iterator[str]:
 
 
 def _causes(curve: Curve, told: Measured, shares: Shares) -> Iterator[tuple[float, str]]:
-    """Yield parts of a step that one rank alone would not need, and what they are."""
+    """Yield parts of a step that one rank alone would not need, and their descriptions."""
     alone = curve.base.seconds.value * curve.base.ranks / told.ranks
-    # What ranks wait for samples is no computation, though a timeline cannot tell it from that.
+    # Waiting for samples is not computation, though a timeline cannot separate the two.
     busy = max(shares.compute - (told.waiting or 0), 0.0)
     slower = busy * told.seconds.value / (alone * max(1 - (curve.base.waiting or 0), _WORTH))
     on = f"on {_ranks(told)}"
@@ -159,12 +159,12 @@ def _ranks(point: Measured) -> str:
 
 
 def percent(part: float) -> str:
-    """Say a part of 1: ``31 %``, below ten ``2.4 %``."""
+    """Format a part of 1: ``31 %``, below ten ``2.4 %``."""
     return f"{100 * part:.0f} %" if part >= 0.0995 or part == 0 else f"{100 * part:.2g} %"
 
 
 def duration(value: float) -> str:
-    """Say seconds with three digits."""
+    """Format seconds with three digits."""
     if value >= 999.5:
         return f"{value:,.0f} s"
     return f"{value:.3g} s" if value >= 0.1 else f"{value * 1000:.3g} ms"

@@ -1,15 +1,15 @@
-"""The terms of which the time of an epoch consists, and their least squares without negative ones; pure.
+"""The terms of the time of an epoch, and their non-negative least squares; pure.
 
 On ``n`` ranks an epoch takes
 
     weak    P/n + K + W * 2(n-1)/n**2
     strong  P/n + K + L * 2(n-1)
 
-``P`` is what is shared out, ``K`` Amdahl's serial part. A ring allreduce makes 2(n-1) exchanges of an n-th of
+``P`` is the divided work, ``K`` Amdahl's serial part. A ring allreduce makes 2(n-1) exchanges of an n-th of
 the gradient, so each step of it costs 2(n-1) latencies and 2(n-1)/n times the gradient over the bandwidth
-(Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). Where every rank keeps its batch, an epoch has
-1/n as many steps: latency then adds 2(n-1)/n, which is K and a part of P and cannot be told from them. Where
-the batch is shared out the same holds of the bandwidth. So K holds one of the two, and is an upper limit.
+(Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). If every rank keeps its batch, an epoch has 1/n as
+many steps: latency then adds 2(n-1)/n, which cannot be separated from K and a part of P. If the batch is
+divided the same is true for the bandwidth. So K includes one of the two, and is an upper limit.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,22 +29,22 @@ _SINGULAR = 1e-12
 
 
 def seconds(scaling: Scaling, weights: Vector, ranks: float) -> float:
-    """Return the time of an epoch on so many ranks."""
+    """Return the time of an epoch on ``ranks`` ranks."""
     return sum(w * term(ranks) for w, term in zip(weights, TERMS[scaling], strict=True))
 
 
 def solutions(
     scaling: Scaling, ranks: Sequence[int], times: Sequence[float], errors: Sequence[float]
 ) -> list[tuple[float, Vector]]:
-    """Return the least squares of each choice of terms that has no negative one, the best first.
+    """Return the least squares of each choice of terms without a negative one, the best first.
 
-    ``errors`` are those of the times, in seconds. The first number is chi squared, the best of all is the
-    non-negative least squares; others that are nearly as good say what the figures leave open.
+    ``errors`` are the errors of the times, in seconds. The first number is chi squared. The best solution is
+    the non-negative least squares; others that are nearly as good show what the figures leave open.
     """
     rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
     count = len(rows[0])
     found = []
-    # Three terms have seven choices: looking at each is exact, and shorter than a solver.
+    # Three terms have seven choices: trying each is exact, and shorter than a solver.
     for size in range(1, min(count, len(ranks)) + 1):
         for chosen in combinations(range(count), size):
             part = _least_squares([[row[i] for i in chosen] for row in rows], times, errors)
@@ -69,7 +69,7 @@ def _chi_squared(
 def _least_squares(
     rows: Sequence[Sequence[float]], times: Sequence[float], errors: Sequence[float]
 ) -> list[float] | None:
-    """Solve the normal equations; ``None`` where the columns depend on each other."""
+    """Solve the normal equations; ``None`` if the columns depend on each other."""
     scaled = [[x / e for x in row] for row, e in zip(rows, errors, strict=True)]
     right = [t / e for t, e in zip(times, errors, strict=True)]
     count = len(rows[0])
@@ -87,6 +87,7 @@ def _least_squares(
             if r != i:
                 factor = table[r][i] / table[i][i]
                 table[r] = [a - factor * b for a, b in zip(table[r], table[i], strict=True)]
-                # Exactly: a rest of rounding cancels a pivot when times differ by many orders of magnitude.
+                # In exact arithmetic: rounding errors cancel a pivot when times differ by many orders of
+                # magnitude.
                 table[r][i] = 0.0
     return [table[i][count] / table[i][i] for i in range(count)]

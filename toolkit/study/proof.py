@@ -1,4 +1,4 @@
-"""Whether what a timeline suggests is any better than nothing, and than Horovod's own autotune; pure."""
+"""Compare a timeline's suggestion with the defaults and with Horovod's own autotune; pure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,17 +10,17 @@ from toolkit.study.statistics import Curve, Measured
 DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 
 _TELLING = 3
-"""Runs of each: that three are all faster than three others by chance happens once in twenty times."""
+"""Runs of each series: that three are all faster than three others by chance happens once in twenty times."""
 
 
 def settings(advice: Advice) -> dict[str, dict[str, str]]:
-    """Return the series of a study that proves an advice, each with its variables."""
+    """Return the series of a study that tests an advice, each with its variables."""
     chosen = dict(variable.split("=", 1) for variable in advice.variables)
     return {DEFAULT: {}, SUGGESTED: chosen, TUNED: {"HOROVOD_AUTOTUNE": "1"}}
 
 
 def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
-    """Say at each size whether the suggestion held; nothing of a study that was made for something else."""
+    """Return for each size whether the suggestion helped; empty for any other study."""
     if SUGGESTED not in study.settings:
         return []
     found: dict[tuple[int, int], dict[str, Measured]] = {}
@@ -55,7 +55,7 @@ def _size(found: dict[str, Measured]) -> Iterator[str]:
 
 
 def _compared(one: Measured, other: Measured) -> int:
-    """Return -1 if all runs of one are faster than all of the other, 1 if all are slower, and else 0."""
+    """Return -1 if all runs of one are faster than all of the other, 1 if all are slower, otherwise 0."""
     if one.seconds.high < other.seconds.low:
         return -1
     return int(one.seconds.low > other.seconds.high)

@@ -1,4 +1,4 @@
-"""Studies as they are reported: curves with their model, and the environment that they were measured in."""
+"""The values of a study report: curves with their model, and the environment of their measurement."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from toolkit.study.statistics import Curve, curves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportCurve:
-    """One curve of a report, under a name that no other one has; ``series`` is that without the nodes."""
+    """One curve of a report, under a unique name; ``series`` is the name without the nodes."""
 
     label: str
     series: str
@@ -25,11 +25,11 @@ class ReportCurve:
     check: FitCheck | None
     unit: str
     proof: bool = False
-    """Whether it stands beside others of one size, which is all there is to say of it."""
+    """Whether it is compared with others of one size, and nothing else is reported about it."""
 
     @property
     def work(self) -> str:
-        """Say what takes the seconds: an epoch, or so many units where only a rate is known."""
+        """Return what the seconds measure: an epoch, or a number of units if only a rate is known."""
         figures = self.curve.base.figures
         return f"{UNITS:,} {self.unit}" if figures.rates and figures.samples is None else "epoch"
 
@@ -43,7 +43,7 @@ class ReportCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything that a page, a table or a terminal shows."""
+    """All values that a page, a table or a terminal shows."""
 
     title: str
     lines: tuple[ReportCurve, ...]
@@ -52,7 +52,7 @@ class Report:
     left_out: tuple[str, ...]
     missing: tuple[str, ...]
     verdicts: tuple[str, ...] = ()
-    """Of studies that prove settings, whether these held."""
+    """For studies that test settings, whether these helped."""
 
     @property
     def units(self) -> str:
@@ -61,16 +61,16 @@ class Report:
 
     @property
     def work(self) -> str:
-        """Say what takes the seconds, of lines that differ in it all of it."""
+        """Return what the seconds measure, for all curves."""
         return " or ".join(sorted({line.work for line in self.lines}, reverse=True))
 
 
 def read(folders: Sequence[Path]) -> Report:
-    """Read studies, one or several.
+    """Read one or several studies.
 
     Raises:
         BadInput: if a folder holds none.
-        CheckFailed: if not one run of a study is measured.
+        CheckFailed: if no run of a study has finished.
     """
     names = _names(folders)
     lines: list[ReportCurve] = []
@@ -81,7 +81,7 @@ def read(folders: Sequence[Path]) -> Report:
         points = folder.load_points(where, study)
         found = curves(study, points)
         if not found:
-            raise CheckFailed(f"{where}: not one run is measured yet", fix="toolkit scale goes on with it")
+            raise CheckFailed(f"{where}: not one run is measured yet", fix="toolkit scale resumes it")
         lines += [_line(name, study, curve, several=len(folders) > 1) for curve in found]
         studies.append((name, study))
         environment.append((name, _environment(study, points)))
@@ -101,7 +101,7 @@ def read(folders: Sequence[Path]) -> Report:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Return the name of each study; those of its folder where two are called the same."""
+    """Return the name of each study, or of its folder if two have the same name."""
     names = [folder.load(where).name for where in folders]
     if len(set(names)) == len(names):
         return names
@@ -125,12 +125,12 @@ def _line(name: str, study: Study, curve: Curve, *, several: bool) -> ReportCurv
 def _program(study: Study) -> str:
     if study.compare == "trainer":
         return " and ".join(study.values)
-    # A file of one's own lies in a folder of one's own, which is nobody's business on a page.
+    # The folder of a user's own file is private, so a page shows only its name.
     return PurePath(str(study.said.get("trainer") or "")).name
 
 
 def _series(study: Study, label: str) -> str:
-    """Name a series: a bare number, or the value of a variable, says nothing without its name."""
+    """Return the name of a series: a bare number, or the value of a variable, needs its name."""
     if not label or not study.compare or study.compare in {"strategy", "mode", "trainer"}:
         return label
     name = study.compare if study.compare.isupper() else study.compare.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Read what a training wrote, join it with the record of its job, and say what came of it."""
+"""Read a training's output, combine it with the record of its job, and summarise the result."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ _LARGEST = 256 << 20
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """``result.json``. What the job's record tells is null for metrics that belong to no record."""
+    """``result.json``. Fields from the job's record are null for metrics without a record."""
 
     schema: str = "toolkit.result/1"
     trainer: str
@@ -30,7 +30,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     world_size: int
     nodes: int
     epochs: int
-    """Epochs that each rank trained; ``epochs_planned`` is how many it should have."""
+    """Epochs that each rank trained; ``epochs_planned`` is the planned number."""
     epochs_planned: int
     test_accuracy: float | None
     test_loss: float | None
@@ -53,7 +53,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     submitted: str | None
     versions: dict[str, str]
     resumed: int = 0
-    """How often the training went on from a checkpoint."""
+    """How many times the training resumed from a checkpoint."""
 
 
 def read_training(folder: Path) -> Training:
@@ -84,7 +84,7 @@ def read_record(folder: Path) -> JobRecord | None:
 
 
 def summarise(training: Training, record: JobRecord | None) -> Result:
-    """Say what came of a training; of one that was cut off, what came until then."""
+    """Summarise a training; an interrupted one up to its interruption."""
     header, epochs, last = training.header, training.epochs, training.epochs[-1]
     seconds, images = sum(one.seconds for one in epochs), sum(one.images for one in epochs)
     return Result(

@@ -1,7 +1,7 @@
 """From runs to curves: medians with their spread, speed-up, efficiency; pure.
 
-A run counts as the median of its epochs, a size as the median of its runs; the spread is that of the runs,
-from the least to the greatest.
+A run counts as the median of its epochs, a size as the median of its runs; the spread covers the runs, from
+the fastest to the slowest.
 """
 
 import math
@@ -14,7 +14,7 @@ from toolkit.model.study import EpochFigure, Figures, Point, Scaling, Shares, St
 
 @dataclass(frozen=True, slots=True)
 class MedianSpread:
-    """A median and how far single runs were from it."""
+    """A median and the range of the single runs."""
 
     value: float
     low: float
@@ -27,11 +27,11 @@ class MedianSpread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What the runs of one size came to.
+    """The measurements of one size.
 
-    ``runs`` are the seconds of an epoch of each run. ``speedup`` is that of an epoch, over the smallest size,
-    which counts as many as it has ranks; ``efficiency`` is its part of the ideal one. ``waiting`` is the part
-    of 1 of the time in which a rank waits for its samples, ``None`` where nobody told.
+    ``runs`` are the seconds of an epoch of each run. ``speedup`` is the ratio of epoch times to the smallest
+    size, which counts as its number of ranks; ``efficiency`` is its part of the ideal speed-up. ``waiting``
+    is the part of 1 of the time in which a rank waits for its samples, ``None`` if unknown.
     """
 
     ranks: int
@@ -48,9 +48,9 @@ class Measured:
 
     @property
     def parts(self) -> dict[str, float] | None:
-        """Return where the time of a step goes, as parts of 1; ``None`` where that is not known.
+        """Return the parts of 1 into which the time of a step divides; ``None`` if unknown.
 
-        A timeline knows nothing of ``input``: what ranks wait for samples is a part of its computation.
+        A timeline has no ``input``: waiting for samples is included in its computation.
         """
         waiting = self.waiting or 0.0
         if self.shares is None:
@@ -64,7 +64,7 @@ class Measured:
 class Curve:
     """The sizes of one series, the smallest first.
 
-    ``on`` says on how many nodes, where a series has several curves for that.
+    ``on`` is the number of nodes, if a series has several curves for it.
     """
 
     series: str
@@ -78,7 +78,7 @@ class Curve:
 
     @property
     def steps(self) -> float | None:
-        """Steps of an epoch on one rank, ``None`` where it is not known."""
+        """Steps of an epoch on one rank, ``None`` if unknown."""
         figures = self.base.figures
         if not figures.samples or not figures.global_batch:
             return None
@@ -87,9 +87,9 @@ class Curve:
 
 
 def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
-    """Return a curve for each series, and for each number of nodes where there are several for one size.
+    """Return a curve for each series, and for each number of nodes if one size ran on several.
 
-    A curve of several nodes begins with the smallest size of its series, whatever nodes that has.
+    A curve of several nodes begins with the smallest size of its series, on any number of nodes.
     """
     known = list(points)
     found = []
@@ -144,7 +144,7 @@ def _measured(group: Sequence[Point], base_ranks: int, base: MedianSpread, share
 
 
 def _speedup(now: MedianSpread, base: MedianSpread, ranks: int, *, same: bool) -> MedianSpread:
-    """Divide two times; their spreads are taken for independent of each other."""
+    """Divide two times; their spreads are assumed to be independent."""
     if same and now == base:
         return MedianSpread(ranks, ranks, ranks)
     value = ranks * base.value / now.value
@@ -158,5 +158,5 @@ def _seconds(group: Iterable[Point]) -> list[float]:
 
 
 def _typical(figures: Sequence[Figures]) -> Figures:
-    """Return the run in the middle, whose epochs stand for all of them."""
+    """Return the median run, whose epochs represent all runs."""
     return sorted(figures, key=lambda one: median(one.seconds))[(len(figures) - 1) // 2]

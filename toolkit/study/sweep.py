@@ -1,4 +1,4 @@
-"""Which runs a study consists of, and what each of them is asked for; pure."""
+"""The runs of a study, and the job of each; pure."""
 
 import re
 from collections.abc import Iterable
@@ -12,10 +12,10 @@ from toolkit.model.jobfile import FIELDS, JobFile
 from toolkit.model.study import OWN, Point, Size, Study
 
 TIMELINE = "timeline.json"
-"""Horovod's timeline, in the folder of the job, which is where it is started."""
+"""Horovod's timeline, in the folder of the job, in which it is started."""
 
 _NEUTRAL = {"array": "", "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
-"""Said of every point, as settings and variables may say otherwise: it is one job of one size."""
+"""Set for every point, because settings and variables may differ: it is one job of one size."""
 
 _FREE = {field.name for field in FIELDS if field.free}
 """Fields of a job that figures do not depend on."""
@@ -24,7 +24,7 @@ _PLACES = ("{ranks}", "{nodes}", "{batch}")
 
 
 def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None) -> tuple[Size, ...]:
-    """Return every size that is asked for, the smallest first.
+    """Return every requested size, the smallest first.
 
     With ``nodes`` each number of ranks runs on each number of nodes over which it spreads evenly, with at
     most ``ranks_per_node`` on one; without, on as few nodes as ``ranks_per_node`` (1 by default) allow.
@@ -58,8 +58,8 @@ def _even(ranks: int, nodes: int, most: int | None) -> bool:
 def points(study: Study) -> list[Point]:
     """Return all runs in the order in which they are made.
 
-    A round runs every size once, so that an hour in which the machine is busy does not fall on one size.
-    Those that write a timeline come last; one rank alone has none.
+    A round runs every size once, so that a busy hour does not affect one size only. Runs that write a
+    timeline come last; one rank alone has none.
     """
     series = study.values or ("",)
     timed = [
@@ -90,7 +90,7 @@ def _in_file_name(series: str) -> str:
 
 
 def asked_of(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of the job of a point, and the words that stand after ``--``."""
+    """Return the fields of the job of a point, and the words after ``--``."""
     said = dict(study.said)
     env = dict(said.get("env") or {})
     if study.compare.isupper():
@@ -98,7 +98,7 @@ def asked_of(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...
     elif study.compare:
         said[study.compare] = _value(study.compare, point.series)
     if study.compare == "trainer" and said.get("data"):
-        # Each has a form of its own.
+        # Each has its own form.
         said["data"] = f"{said['data']}/{point.series}"
     env |= study.settings.get(point.series, {})
     if point.profile:
@@ -110,7 +110,7 @@ def asked_of(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...
 
 
 def _value(field: str, text: str) -> int | bool | str:
-    """Return one of the values to compare as the field has it; what it cannot be is refused with the job."""
+    """Return a value to compare in the type of the field; an invalid value is refused with the job."""
     kind = _kind(field)
     if kind.startswith("bool"):
         return {"true": True, "false": False}.get(text.lower(), text)
@@ -123,17 +123,17 @@ def _kind(field: str) -> str:
 
 
 def trainer_of(study: Study, point: Point | None = None) -> str:
-    """Return the trainer of a point, or the first one of a study; empty where a command is run."""
+    """Return the trainer of a point, or the first trainer of a study; empty for a command."""
     if study.compare == "trainer":
         return point.series if point else study.values[0]
     return str(study.said.get("trainer") or "")
 
 
 def batch_of(study: Study, ranks: int) -> int | None:
-    """Return the batch of each of so many ranks.
+    """Return the batch of each of ``ranks`` ranks.
 
     Raises:
-        BadInput: if a batch of all ranks cannot be shared out.
+        BadInput: if a batch of all ranks cannot be divided.
     """
     if study.batch is None or study.scaling == "weak":
         return study.batch
@@ -143,7 +143,7 @@ def batch_of(study: Study, ranks: int) -> int | None:
 
 
 def check(study: Study) -> None:
-    """Refuse a study that cannot be run as it is asked for.
+    """Refuse a study that cannot run as requested.
 
     Raises:
         BadInput: naming the option.
@@ -176,7 +176,7 @@ def check(study: Study) -> None:
 
 
 def _check_series(study: Study) -> None:
-    """Refuse series that are no series, or of which two would be kept as one."""
+    """Refuse series that are not series, or of which two would have one file name."""
     name = study.compare
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
     if name in OWN:
@@ -198,9 +198,9 @@ def _check_series(study: Study) -> None:
 
 
 def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
-    """Return what differs so that the points of both cannot stand side by side: the old value and the new.
+    """Return what differs so that the points of both cannot be combined: the old value and the new.
 
-    Options of a launch stand under their own names. Those that figures do not depend on may differ.
+    Options of a launch appear under their own names. Options that figures do not depend on may differ.
     """
     grows = {
         "schema",
@@ -220,20 +220,22 @@ def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
 
 
 def _as_kept(study: Study) -> dict[str, Any]:
-    """Return a study as a file gives it back, where a tuple is a list; options of a launch stand beside."""
+    """Return a study in the form of its file, in which a tuple is a list; options of a launch are at the
+    top level.
+    """
     kept: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(study))
     said: dict[str, Any] = kept.pop("said")
     return kept | said
 
 
 def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
-    """Return the words by which each rank takes part in the epochs of a study."""
+    """Return the words that set each rank's part of a study's epochs."""
     epochs = study.epochs or 1
     kind = epochs_of(trainer)
     if kind == "none":
         said = any(word.split("=")[0] == "--iterations" for word in study.words)
         return [] if said else ["--iterations", str(epochs)]
-    # Where an epoch is a pass for each rank, ranks share out --epochs; more than are needed do no harm.
+    # If an epoch is a pass of each rank, ranks divide --epochs; more than needed do no harm.
     return ["--epochs", str(epochs if kind == "shared" else epochs * ranks)]
 
 

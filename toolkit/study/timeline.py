@@ -1,8 +1,8 @@
-"""Tell from Horovod's timeline where the time of a step goes and which ranks come last.
+"""Find out from Horovod's timeline where the time of a step goes and which ranks are last.
 
-At each moment the step does the most advanced thing that any tensor is at: ``reduce`` before ``copy`` before
-``queue`` before ``negotiate``, and ``compute`` where none of them goes on. A step begins with the first
-gradient that is negotiated. Steps with an evaluation or a checkpoint behind them are much longer than the
+At each moment the step counts as the most advanced activity of any tensor: ``reduce`` before ``copy`` before
+``queue`` before ``negotiate``, and ``compute`` if none of them is active. A step begins with the first
+gradient that is negotiated. Steps that are followed by an evaluation or a checkpoint are much longer than the
 others and are not counted.
 """
 
@@ -21,10 +21,10 @@ REDUCE, COPY, QUEUE, NEGOTIATE, COMPUTE = range(5)
 PHASES = ("reduce", "copy", "queue", "negotiate", "compute")
 
 _PAUSE = 5.0
-"""A step that is so many times as long as the one in the middle is none, but has something behind it."""
+"""A step that is this many times longer than the median step is followed by something else."""
 
 _CYCLES = 100_000
-"""Cycles of which the length is remembered."""
+"""Number of cycles whose length is recorded."""
 
 _BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "uint8": 1, "int8": 1, "bool": 1}
 _REDUCING = re.compile(r"(MPI|NCCL|GLOO|DDL|MLSL|CCL|ADASUM)_.*(REDUCE|SCATTER|GATHER|ADASUM)|.*_ADASUM")
@@ -32,7 +32,7 @@ _REDUCING = re.compile(r"(MPI|NCCL|GLOO|DDL|MLSL|CCL|ADASUM)_.*(REDUCE|SCATTER|G
 
 @dataclass(slots=True)
 class Tensor:
-    """One tensor: its name, bytes, and the microseconds it was negotiated for, in so many allreduces."""
+    """One tensor: its name, bytes, and the microseconds of its negotiations, in this many allreduces."""
 
     name: str = ""
     size: int = 0
@@ -42,21 +42,21 @@ class Tensor:
 
 @dataclass(slots=True)
 class Tally:
-    """What was counted in a timeline; times are microseconds."""
+    """The counts of a timeline; times are microseconds."""
 
     events: int = 0
     tensors: dict[int, Tensor] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
-    """How often a rank was the last one that had a tensor ready."""
+    """How many times a rank was the last one with a tensor ready."""
     lag: dict[str, float] = field(default_factory=dict)
-    """Microseconds that each rank came after the first one, in sum."""
+    """Microseconds that each rank was behind the first one, summed."""
     negotiated: int = 0
-    """Negotiations in which every rank said so itself; later ones go by Horovod's cache."""
+    """Negotiations in which every rank announced its tensor; later ones use Horovod's cache."""
     steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
     ready: "array[float]" = field(default_factory=lambda: array("d"))
     """From the first to the last gradient of a step that is negotiated."""
     cycles: "array[float]" = field(default_factory=lambda: array("d"))
-    """Of the first cycles that are marked, how long each was."""
+    """The lengths of the first marked cycles."""
     fusion: Fusion = field(default_factory=Fusion)
 
     @property
@@ -65,7 +65,7 @@ class Tally:
 
 
 class Reader:
-    """Takes the events in their order, and tallies; it keeps nothing of what it has seen but sums."""
+    """Counts events in their order; it keeps only sums."""
 
     def __init__(self) -> None:
         self.tally = Tally()
@@ -157,7 +157,7 @@ class Reader:
             tally.lag[rank] = tally.lag.get(rank, 0.0) + ts - first
 
     def _pass(self, ts: float) -> None:
-        """Give the time since the last event to what went on in it."""
+        """Add the time since the last event to the current activity."""
         passed = ts - self._now
         if passed <= 0:  # events of different threads may be written in another order
             return
@@ -195,7 +195,7 @@ def tallied(lists: Iterable[list[Event]]) -> Tally:
 
 
 def shares(tally: Tally) -> Shares | None:
-    """Say where the time of a step goes; ``None`` for a timeline of less than three steps."""
+    """Return where the time of a step goes; ``None`` for a timeline of fewer than three steps."""
     lengths = tally.lengths
     if len(lengths) < 3:
         return None

@@ -1,7 +1,7 @@
-"""Read Horovod's timeline as a stream: hundreds of megabytes, and not closed where a job was ended.
+"""Read Horovod's timeline as a stream: hundreds of megabytes, and unfinished if the job was stopped.
 
-It is one JSON array in the format of Chrome's trace viewer, an event or several on a line; Horovod writes the
-closing bracket only when it is shut down in an orderly way (horovod/common/timeline.cc).
+It is one JSON array in the format of Chrome's trace viewer, with one or several events on a line; Horovod
+writes the closing bracket only in an orderly shutdown (horovod/common/timeline.cc).
 """
 
 import json
@@ -17,11 +17,11 @@ from toolkit.files import open_given
 
 _CHUNK = 4 << 20
 _LONGEST = 64 << 20
-"""No event is that long; a file in which none ends is something else."""
+"""No event is longer; a file without an end of an event within this size is something else."""
 
 
 class Args(msgspec.Struct, gc=False):
-    """What some events carry: the name of a tensor, its type and its shape."""
+    """Arguments of some events: the name of a tensor, its type and its shape."""
 
     name: str = ""
     dtype: str = ""
@@ -29,7 +29,7 @@ class Args(msgspec.Struct, gc=False):
 
 
 class Event(msgspec.Struct, gc=False):
-    """One event; ``ts`` and ``dur`` are microseconds, ``pid`` stands for a tensor."""
+    """One event; ``ts`` and ``dur`` are microseconds, ``pid`` identifies a tensor."""
 
     ph: str
     name: str = ""
@@ -39,10 +39,10 @@ class Event(msgspec.Struct, gc=False):
 
 
 def events(file: Path) -> Iterator[list[Event]]:
-    """Yield the events of a timeline in lists; an event that was cut off at the end is passed over.
+    """Yield the events of a timeline in lists; an incomplete event at the end is ignored.
 
     Raises:
-        BadInput: if it is no timeline; one line with the place.
+        BadInput: if it is not a timeline; one line with the place.
     """
     with open_given(file) as stream:
         try:
@@ -59,7 +59,7 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
         if not begun:
             text = _opened(text, name)
             begun = True
-        # Two events meet here; the same characters inside a name would have to be a whole event to do harm.
+        # Two events meet here; a name would have to contain a whole event to be mistaken for this.
         cut = max(text.rfind(b"},{"), text.rfind(b"},\n{"))
         if cut < 0:
             if len(text) > _LONGEST:
@@ -91,7 +91,7 @@ def _decoded(decoder: "msgspec.json.Decoder[list[Event]]", whole: bytes, name: s
 
 
 def _last(decoder: "msgspec.json.Decoder[list[Event]]", rest: bytes, name: str, at: int) -> list[Event]:
-    """Decode what stands after the last two events that meet: one or two, and the end or none."""
+    """Decode the text after the last two events that meet: one or two events, and perhaps the end."""
     text = rest.decode("utf-8", "replace").strip()
     whole: list[Any] = []
     scan = json.JSONDecoder()

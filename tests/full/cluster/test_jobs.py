@@ -66,7 +66,7 @@ def test_an_upload_that_is_cut_twice_goes_on_and_arrives_whole(cluster, tmp_path
     finally:
         runner.close()
     assert len([step for step in tell.steps if "lost" in step and "trying again" in step]) == 2
-    assert len([step for step in tell.steps if step.startswith("Going on with data after")]) == 2
+    assert len([step for step in tell.steps if step.startswith("Resuming data after")]) == 2
 
 
 def test_following_that_is_cut_goes_on_and_no_line_is_lost_or_comes_twice(cluster, on):

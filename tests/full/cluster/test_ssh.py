@@ -51,7 +51,7 @@ def test_words_environment_and_folder_reach_the_program_as_they_are(there):
 def test_a_program_that_is_not_there_has_the_shells_status(there):
     done = there.run(Command.of("no-such-program"))
     assert done.status == 127
-    with pytest.raises(CheckFailed, match="no-such-program ended with status 127"):
+    with pytest.raises(CheckFailed, match="no-such-program exited with status 127"):
         done.require("trying it")
 
 
@@ -291,14 +291,14 @@ def test_a_host_behind_a_gateway_is_added_by_ssh_which_goes_the_whole_way(copied
 
 def test_a_gateway_that_does_not_let_in_is_the_one_that_is_named(copied, tmp_path):
     (tmp_path / "id_ecdsa").write_text(new_key_pair().private)
-    with pytest.raises(Missing, match=r"^127\.0\.0\.1 port \d+: ada was not let in") as caught:
+    with pytest.raises(Missing, match=r"^127\.0\.0\.1 port \d+: the login of ada was refused") as caught:
         SshRunner("node1", copied)
     assert caught.value.fix == f"check that this works: ssh -F {copied} node1 true"
 
 
 def test_a_wrong_key_is_not_let_in(copied, tmp_path):
     (tmp_path / "id_ecdsa").write_text(new_key_pair().private)
-    with pytest.raises(Missing, match="ada was not let in") as caught:
+    with pytest.raises(Missing, match="the login of ada was refused") as caught:
         SshRunner("login", copied)
     assert caught.value.fix == f"check that this works: ssh -F {copied} login true"
 

@@ -76,7 +76,7 @@ def test_metrics_without_a_result_there_too_are_those_of_a_failure(tmp_path, the
     there[METRICS] = lines(HEADER, *EPOCHS)
     point = settled(tmp_path)
     assert (point.state, point.figures) == ("failed", None)
-    assert "did not come to its end" in point.why
+    assert "did not finish" in point.why
     there[METRICS] = b""
     records.keep(DONE, records.METRICS, b"")
     assert "wrote no metrics" in settled(tmp_path).why

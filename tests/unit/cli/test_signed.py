@@ -131,7 +131,7 @@ def test_one_signature_that_is_trusted_is_enough_beside_one_that_is_not(keys: Ke
     found = json.loads(run("verify", str(signed), "--keyring", str(mine), "--json").stdout)
     assert found["signers"] == [keys.fingerprint(USER)]
     assert found["checks"][1]["outcome"] == "ok"
-    assert "not among the keys" in found["checks"][1]["detail"][0]
+    assert "not among your trusted keys" in found["checks"][1]["detail"][0]
 
 
 def test_a_bill_of_materials_is_printed_as_it_stands_in_the_sif(sif: Path, tmp_path: Path):
@@ -179,7 +179,7 @@ def test_a_launch_with_a_key_that_is_not_here_runs_unless_one_is_demanded(
         monkeypatch.setenv("GNUPGHOME", str(empty.home))
         check = prepared(signed).record.image_check
         assert (check.signature, check.signers) == ("unknown-key", (keys.fingerprint(USER),))
-        with pytest.raises(CheckFailed, match="not among the keys"):
+        with pytest.raises(CheckFailed, match="not among your trusted keys"):
             prepared(signed, verify_key=str(others))
         flip(signed, 0)
         with pytest.raises(CheckFailed, match="content is not what was signed"):

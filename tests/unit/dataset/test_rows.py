@@ -85,8 +85,8 @@ IMAGE = written(smooth())
 @every_row(
     ("image", "said"),
     [
-        (b"", "is no PNG"),
-        (b"GIF89a", "is no PNG"),
+        (b"", "is not a PNG"),
+        (b"GIF89a", "is not a PNG"),
         (IMAGE[:60], "damaged or cut short"),
         (IMAGE[:50] + b"\xff" + IMAGE[51:], "damaged or cut short"),
         (written(smooth()[:, :, 0]), "not one of 8 bits a colour"),

@@ -134,12 +134,12 @@ def test_records_are_made_of_rows_and_classes(fetched, npm):
 @pytest.mark.parametrize(
     ("classes", "said"),
     [
-        (b"<html>", "is no list of classes"),
-        (b"[1, 2", "is no list of classes"),
+        (b"<html>", "is not a list of classes"),
+        (b"[1, 2", "is not a list of classes"),
         (b"{}", "more rows than there are classes"),
-        (b'["cat"]', "is no list of classes"),
-        (b"[300]", "is no list of classes"),
-        (b"7", "more rows|is no list of classes"),
+        (b'["cat"]', "is not a list of classes"),
+        (b"[300]", "is not a list of classes"),
+        (b"7", "more rows|is not a list of classes"),
         (shifted(range(20)), "more rows than there are classes"),
     ],
 )

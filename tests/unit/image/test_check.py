@@ -110,7 +110,7 @@ def installed(folder, name, module, text):
 def test_what_packages_of_a_recipe_brought_is_imported(tmp_path, text, said):
     installed(tmp_path, "own-package", "own_module", text)
     (words, doing) = trials(msgspec.structs.replace(LOCK, packages=("own-package",)))[1]
-    assert doing == "import what own-package brought"
+    assert doing == "import the packages of own-package"
     ran = subprocess.run(
         (sys.executable, *words[1:]), env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
     )

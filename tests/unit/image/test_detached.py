@@ -117,7 +117,7 @@ def test_a_demanded_key_refuses_all_others(keys, bundle, tmp_path):
     ring = keys.public(tmp_path / "ada.asc", ADA)
     assert "it is not signed" in failed("unbundle", bundle, "--verify-key", ring).message
     sign_file(bundle, EVE)
-    assert "not among the keys" in failed("unbundle", bundle, "--verify-key", ring).message
+    assert "not among your trusted keys" in failed("unbundle", bundle, "--verify-key", ring).message
     assert not installed(tmp_path)
     sign_file(bundle, ADA)
     assert run("unbundle", bundle, "--verify-key", ring).exit_code == 0
@@ -238,7 +238,7 @@ def test_a_lock_that_was_changed_after_signing_is_refused_before_the_engine_is_a
 def test_a_demanded_key_is_demanded_of_every_lock(keys, lock, tmp_path):
     ring, toml = keys.public(tmp_path / "ada.asc", ADA), lock.with_name("mine.toml")
     sign_file(lock, EVE)
-    assert "not among the keys" in failed("render", toml, "--verify-key", ring).message
+    assert "not among your trusted keys" in failed("render", toml, "--verify-key", ring).message
     sign_file(lock, ADA)
     assert run("render", toml, "--verify-key", ring).exit_code == 0
     assert "it is not signed" in failed("render", "mpi-only", "--verify-key", ring).message

@@ -128,7 +128,7 @@ def test_the_compression_of_a_squashfs_is_told_and_nothing_else_has_one(forms, t
     assert inspect(tmp_path / "x.sif").compression == "xz"
     facts = inspect(forms["oci-layout "])
     assert facts.compression is None
-    assert facts.cite("compression") == "oci-layout: it is no squashfs, which is what a kernel mounts"
+    assert facts.cite("compression") == "oci-layout: it is not a squashfs, which a kernel can mount"
 
 
 def test_the_digest_is_that_of_the_manifest_or_the_configuration(forms):
@@ -302,7 +302,7 @@ def _with_manifest(**changes):
         (
             {"index.json": b'{"manifests": [{"digest": "../../etc/passwd", "size": 1}]}'},
             CheckFailed,
-            "'../../etc/passwd' is no digest",
+            "'../../etc/passwd' is not a digest",
         ),
         (_without(oci_layout(layers()), BLOBS[0]), CheckFailed, "blobs/sha256/.* is missing"),
         (_without(oci_layout(layers()), BLOBS[-1]), CheckFailed, "blobs/sha256/.* is missing"),

@@ -233,7 +233,7 @@ def test_ucx_that_is_no_package_is_found_by_its_library(tmp_path):
     assert facts.ucx == "1.17.0"
     facts = inspect(sandbox(tmp_path / "b", {**BASE, "/opt/ucx/lib/libucp.so.0": elf()}))
     assert facts.ucx is None
-    assert "does not tell its version" in facts.unknown["ucx"]
+    assert "does not contain its version" in facts.unknown["ucx"]
     assert "ucx" in inspect(sandbox(tmp_path / "c", BASE)).absent
 
 

@@ -30,7 +30,7 @@ def test_tensorflow_without_cuda_is_told_from_one_that_does_not_say(tmp_path):
     silent = facts_of(tmp_path / "b", package)
     assert "not in the image" in silent.unknown["tensorflow_cuda"]
     strange = facts_of(tmp_path / "c", {**package, BUILD: "build_info = {'is_cuda_build': True}"})
-    assert "does not tell cuda_version" in strange.unknown["tensorflow_cuda"]
+    assert "does not name cuda_version" in strange.unknown["tensorflow_cuda"]
     assert "no Python package" in facts_of(tmp_path / "d", {}).absent["tensorflow_cuda"]
 
 

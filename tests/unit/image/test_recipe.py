@@ -113,7 +113,9 @@ def test_an_index_is_an_https_address_without_a_login(index):
 @every_row("wish", ["", "latest", "2.15.x", ">=", "=>2", ">=2.15,", "~=2.15", "2.*.1", "*.1"])
 def test_what_is_no_constraint_is_refused(wish):
     said = refusal(GOOD.replace("2.15.*", wish))
-    assert f"want.tensorflow: {wish!r} is no constraint; write '*', '2.15.*', '>=4.1,<5' or a version" in said
+    assert (
+        f"want.tensorflow: {wish!r} is not a constraint; write '*', '2.15.*', '>=4.1,<5' or a version" in said
+    )
 
 
 @every_row("wish", ["*", "2", "2.*", "2.15.1", ">=2.15", ">=2.15,<2.19", "==2.15.0", "<3, >2"])

@@ -82,7 +82,7 @@ def test_where_containers_start_an_image_in_which_nothing_runs_is_refused(whole,
 
 def test_a_machine_without_fuse_is_said_to_be_so(monkeypatch, tmp_path):
     monkeypatch.setattr(trial, "_FUSE", str(tmp_path / "fuse"))
-    assert "fuse is not there or may not be used" in trial.prevented()
+    assert "fuse is missing or not accessible" in trial.prevented()
 
 
 def test_a_machine_without_user_namespaces_is_said_to_be_so(monkeypatch, tmp_path):
@@ -103,7 +103,7 @@ def test_a_sif_without_what_every_start_needs_is_refused(tmp_path, missing):
     file.write_bytes(packed(squashfs(inside)))
     trial.read_through(file, (STACK_PATH,))
     file.write_bytes(packed(squashfs({k: v for k, v in inside.items() if k != missing})))
-    with pytest.raises(CheckFailed, match=f"{missing} is not in it"):
+    with pytest.raises(CheckFailed, match=f"{missing} is missing in it"):
         trial.read_through(file, (STACK_PATH,))
 
 

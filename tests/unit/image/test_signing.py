@@ -115,7 +115,7 @@ def test_a_flipped_byte_in_the_header_is_found(keys: Keys, sif: Path):
         file.seek(50)
         file.write(b"\xff")
     (one,) = checked(sif)
-    assert one.differences == ("the header is not the one that was signed",)
+    assert one.differences == ("the header differs from the signed header",)
 
 
 def test_an_object_that_was_added_after_signing_is_named(keys: Keys, sif: Path):
@@ -132,7 +132,7 @@ def test_an_object_in_a_group_of_its_own_is_not_covered(keys: Keys, sif: Path):
     found = checked(sif)
     assert [one.holds for one in found] == [True]
     with sif.open("rb") as file:
-        assert uncovered(file, sif, {1}) == "no signature that holds covers group 2 of its objects"
+        assert uncovered(file, sif, {1}) == "no valid signature covers group 2 of its objects"
 
 
 def test_a_signature_of_another_file_does_not_hold(keys: Keys, sif: Path, tmp_path: Path):

@@ -81,7 +81,7 @@ def test_the_persons_temporary_folder_is_used(tmp_path, monkeypatch):
 
 def test_a_temporary_folder_that_is_not_there_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("APPTAINER_TMPDIR", str(tmp_path / "gone"))
-    with pytest.raises(CheckFailed, match="gone is not there"), workspace.folder():
+    with pytest.raises(CheckFailed, match="gone does not exist"), workspace.folder():
         pass
 
 

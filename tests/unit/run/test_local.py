@@ -106,7 +106,7 @@ def test_an_interrupt_ends_what_was_started(tmp_path):
 
 
 def test_require_tells_status_and_last_lines():
-    with pytest.raises(CheckFailed, match="making tea: sh ended with status 4") as caught:
+    with pytest.raises(CheckFailed, match="making tea: sh exited with status 4") as caught:
         HERE.run(sh("echo no water >&2; exit 4")).require("making tea", fix="fetch water")
     assert caught.value.detail == ("no water",)
     assert caught.value.fix == "fetch water"

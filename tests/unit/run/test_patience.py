@@ -99,7 +99,7 @@ def test_a_copy_that_is_cut_twice_goes_on_and_arrives_whole(tmp_path):
     assert (tmp_path / "there" / "b").read_bytes() == b"0123456789"
     assert [name.name for name in (tmp_path / "there").iterdir()] == ["b"]
     assert len([step for step in tell.steps if "trying again" in step]) == 2
-    assert any("Going on with a after" in step for step in tell.steps)
+    assert any("Resuming a after" in step for step in tell.steps)
 
 
 def test_a_copy_may_break_as_often_as_it_likes_while_it_brings_more(tmp_path, monkeypatch):

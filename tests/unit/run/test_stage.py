@@ -55,7 +55,7 @@ def test_a_copy_goes_on_where_an_earlier_one_broke_off(tmp_path):
     parcel, heard = broken_off(tmp_path, b"0123"), Heard()
     assert stage(LocalRunner(), [parcel], heard) == 1
     assert (tmp_path / "b").read_bytes() == b"0123456789"
-    assert any("Going on" in step for step in heard.steps)
+    assert any("Resuming" in step for step in heard.steps)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
 
 
@@ -113,7 +113,7 @@ def test_one_path_longer_than_a_piece_is_asked_for_alone():
     "said", [b"/bin/bash: Argument list too long\n", b"bash: fork: retry: Resource unavailable\n", b""]
 )
 def test_a_shell_that_cannot_be_started_says_nothing_about_files(said):
-    with pytest.raises(CheckFailed, match="ended with status 1"):
+    with pytest.raises(CheckFailed, match="exited with status 1"):
         remote_hashes(Odd(lambda command: Completed(command, 1, b"", said)), ["/a"])
 
 
@@ -144,7 +144,7 @@ def test_a_sha256sum_without_zero_is_asked_file_by_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("status", "timed_out", "said"), [(-1, True, "timed out"), (127, False, "ended with status 127")]
+    ("status", "timed_out", "said"), [(-1, True, "timed out"), (127, False, "exited with status 127")]
 )
 def test_a_sha256sum_that_fails_is_told_and_no_file_is_removed(tmp_path, status, timed_out, said):
     def failing(command):

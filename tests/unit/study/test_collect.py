@@ -20,9 +20,9 @@ def test_the_first_epoch_is_left_out_and_an_epoch_is_one_pass_over_the_data():
     ("content", "said"),
     [
         (b"", "no metrics"),
-        (PARTIAL, "the training did not come to its end"),
+        (PARTIAL, "the training did not finish"),
         (lines(HEADER, EPOCHS[0], END), "finished 1 epochs, and the first 1 are left out"),
-        (lines(HEADER, *EPOCHS, {"record": "resumed"}), "went on from a checkpoint"),
+        (lines(HEADER, *EPOCHS, {"record": "resumed"}), "resumed from a checkpoint"),
     ],
 )
 def test_metrics_without_a_figure_that_counts_are_told(content, said):
@@ -88,7 +88,7 @@ def test_a_named_group_says_that_it_is_a_time():
     [
         ("nothing", r"(\d+) img", "finds nothing"),
         ("5 img", r"(\d+) img", "finds 1 figures, and 1 are left out"),
-        ("x img\ny img", r"(\w) img", "is no number"),
+        ("x img\ny img", r"(\w) img", "is not a number"),
         ("5 img\n0 img", r"(\d+) img", "neither a time nor a speed"),
     ],
 )

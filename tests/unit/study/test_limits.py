@@ -17,7 +17,7 @@ def timeline(ranks, **more):
 
 
 def test_one_size_says_that_another_is_needed():
-    assert said([point(1, 4.0)]) == ["Measured on 1 rank only: a second size tells how it scales."]
+    assert said([point(1, 4.0)]) == ["Measured on 1 rank only: a second size shows how it scales."]
 
 
 def test_what_is_reached_comes_first():

@@ -1,1 +1,1 @@
-"""From a lock to an image in the Docker engine, or to a folder to build from."""
+"""Build an image from its lock in the Docker engine, or write a folder to build it from."""

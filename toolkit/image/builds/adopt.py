@@ -1,4 +1,4 @@
-"""Describe an image that somebody else made: what is in it, and what it lacks, also for a cluster."""
+"""Describe an image that was not built by toolkit: what it contains and what it lacks, also for a cluster."""
 
 import posixpath
 import re
@@ -25,7 +25,7 @@ _DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[0-9][
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A package that a list in the image names; ``where`` is that list."""
+    """A package that a list in the image names; ``where`` is the list."""
 
     name: str
     version: str
@@ -34,7 +34,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lack(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands in the way; ``modes`` are the ways of launching that it concerns, none named means all."""
+    """A missing part; ``modes`` are the launch modes that need it, and all modes if it is empty."""
 
     id: str
     severity: Severity
@@ -44,11 +44,11 @@ class Lack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Adopted(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found in an image.
+    """The contents of an image.
 
     ``want`` are its components as a recipe names them, ``evidence`` the line that each was read from,
-    ``unknown`` why others could not be read. ``packages`` is what package lists name, and is not all that is
-    in it: what was compiled or copied in is in no list. ``chosen`` is how it would be launched on ``place``.
+    ``unknown`` why others could not be read. ``packages`` are the entries of package lists; compiled or
+    copied software is in no list. ``chosen`` is the predicted launch mode on ``place``.
     """
 
     schema: str = "toolkit.adopted/1"
@@ -69,7 +69,7 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def adopted(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | None) -> Adopted:
-    """Return the description of an image; ``shown`` is what a person calls it."""
+    """Return the description of an image; ``shown`` is its name in messages."""
     found = components(facts)
     lacks = tuple(_lacks(tree, facts))
     chosen: Mode | None = None
@@ -101,7 +101,7 @@ def adopted(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | Non
 
 
 def components(facts: ImageFacts) -> dict[str, str]:
-    """Return component → version, in the words of a recipe; what is not there is left out."""
+    """Return component → version as a recipe writes them; missing components are left out."""
     mpi = facts.mpi
     known: dict[str, str | None] = {
         "tensorflow": facts.tensorflow,
@@ -121,7 +121,7 @@ def components(facts: ImageFacts) -> dict[str, str]:
 
 
 def listed(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
-    """Yield what dpkg and Python say is installed, in order of their names."""
+    """Yield the packages that dpkg and Python list as installed, sorted by name."""
     for name, version in sorted(packages.debian(tree).items()):
         yield Part(name=name, version=version, kind="debian", where="/var/lib/dpkg/status")
     seen = 0
@@ -136,12 +136,12 @@ def listed(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
 
 
 def recipe_like(found: Adopted, title: str) -> dict[str, object]:
-    """Return the description in the shape of a recipe, for a person to read and to begin one of their own."""
+    """Return the description in the form of a recipe, as a start for the user's own recipe."""
     recipe: dict[str, object] = {
         "schema": "toolkit.recipe/2",
         "title": title,
         "architecture": found.architecture or "x86_64",
-        "unbuildable": f"it describes {found.image}, which somebody else built",
+        "unbuildable": f"it describes {found.image}, which toolkit did not build",
         "want": {name: _wish(name, version) for name, version in found.want.items()},
     }
     if "horovod" in found.want and found.operations:
@@ -150,7 +150,9 @@ def recipe_like(found: Adopted, title: str) -> dict[str, object]:
 
 
 def _wish(name: str, version: str) -> str:
-    """Return a version as a recipe would ask for it: without a package's revision; of Python, 3.11 alone."""
+    """Return a version as a recipe would ask for it: without the package's revision; for Python, 3.11
+    alone.
+    """
     found = _RELEASE.match(version)
     if found is None:
         return "*"
@@ -158,7 +160,7 @@ def _wish(name: str, version: str) -> str:
 
 
 def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
-    """Yield what toolkit itself, or any job of several ranks, would miss."""
+    """Yield what toolkit itself, or any job of several ranks, would need and does not find."""
     if facts.python is None:
         yield Lack(
             id="no-python",
@@ -178,7 +180,7 @@ def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
             id="no-mpi",
             severity="error",
             title=f"No MPI was found that a program in it loads ({facts.cite('mpi')})",
-            fix="ranks find each other by Horovod's Gloo alone; or build from a recipe: toolkit image list",
+            fix=": ranks can only connect by Horovod's Gloo; or build from a recipe: toolkit image list",
         )
     if facts.mpi4py is None:
         yield Lack(

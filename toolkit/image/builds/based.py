@@ -1,4 +1,4 @@
-"""The base that a lock names, in the engine: pulled by its digest, or made of its packages."""
+"""Provide the base that a lock names in the engine: pulled by its digest, or built from its packages."""
 
 import tempfile
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def ensure_locked_base(
     client: "DockerClient", lock: Lock, files: Mapping[str, Path], tell: Tell, *, fresh: bool = False
 ) -> str:
-    """Return the reference of the base that a lock names, made or pulled if the engine has none.
+    """Return the reference of the base that a lock names, building or pulling it if the engine lacks it.
 
-    ``fresh`` makes it anew.
+    ``fresh`` builds it again.
 
     Raises:
-        Missing: if no registry answers, or the engine cannot make the image that has mmdebstrap.
-        CheckFailed: if the base cannot be made.
+        Missing: if no registry answers, or the engine cannot build the image with mmdebstrap.
+        CheckFailed: if the base cannot be built.
     """
     if lock.base.published:
         if find_image(client, lock.base.published) is None:
@@ -43,7 +43,7 @@ def ensure_locked_base(
 
 
 def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
-    """Return the mirrors that a published base names; it is pulled if the engine has none.
+    """Return the mirrors that a published base is configured for; pull it if the engine lacks it.
 
     Raises:
         Missing: if no registry answers.
@@ -54,10 +54,10 @@ def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
 def write_base(
     client: "DockerClient", lock: Lock, files: Mapping[str, Path], target: Path, tell: Tell
 ) -> None:
-    """Write the root file system that a lock's packages make, as a tar.
+    """Write the root file system of a lock's packages as a tar.
 
     Raises:
-        Missing: if the engine cannot make the image that has mmdebstrap.
+        Missing: if the engine cannot build the image with mmdebstrap.
         CheckFailed: if mmdebstrap fails.
     """
     base = lock.base
@@ -67,9 +67,9 @@ def write_base(
 
 
 def context_of_base(lock: Lock, files: Mapping[str, Path], *, archive: bool = False) -> Files:
-    """Return what makes ``base.tar`` of a lock's packages: a script and the packages.
+    """Return the files that build ``base.tar`` from a lock's packages: a script and the packages.
 
-    A published base needs nothing. ``archive`` asks for the form that ``docker save`` writes.
+    A published base needs none. ``archive`` selects the format that ``docker save`` writes.
     """
     if lock.base.published:
         return {}

@@ -1,8 +1,8 @@
-"""Build the image of a recipe from its lock, in the Docker engine; it is tagged once it has been tried.
+"""Build the image of a recipe from its lock in the Docker engine, and tag it after a trial.
 
-No step has a network: what the lock names is fetched and verified before. Three things are kept, so that
-a change costs no more than it has to: what was compiled (on this machine), the stack (an image named by the
-hash of all that is in it), and the image itself.
+No step has a network: the files of the lock are fetched and verified before. Three results are cached so that
+a change rebuilds as little as possible: compiled components (on this machine), the stack (an image named by
+the hash of its contents), and the image itself.
 """
 
 from typing import TYPE_CHECKING
@@ -59,12 +59,12 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh: bool = False) -> Built:
     """Build and try the image of a recipe from its lock, unless the engine has it from the same sources.
 
-    ``fresh`` compiles and builds anew what is kept.
+    ``fresh`` compiles and builds everything again.
 
     Raises:
         BadInput: if the recipe says that it cannot be built everywhere.
         CheckFailed: if a step or the trial fails; no image is tagged then.
-        Missing: if the engine, or a file of the lock, is not to be had.
+        Missing: if the engine, or a file of the lock, is not available.
     """
     if named.recipe.unbuildable:
         raise BadInput(
@@ -97,12 +97,12 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
 
 
 def find(client: "DockerClient", named: Named) -> Built | None:
-    """Return the image of a recipe as the engine has it, from whatever sources; ``None`` if it has none."""
+    """Return the image of a recipe in the engine, built from any sources; ``None`` if there is none."""
     return None if find_image(client, named.tag) is None else _described(client, named, reused=True)
 
 
 def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, options: BuildOptions) -> str:
-    """Return the image that has everything but the trainers, built if the engine has none."""
+    """Return the image with everything but the trainers, built if the engine lacks it."""
     lock = making.lock
     files = fetched(files_of(lock), tell, recipe=named.name, mirrors=mirrors_of(client, lock, tell))
     base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
@@ -123,7 +123,7 @@ def _names(made: dict[Compiled, Made]) -> dict[Compiled, str]:
 
 
 def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> None:
-    """Remove the stacks of earlier locks; the image of another build that still uses one keeps its layers."""
+    """Remove the stacks of earlier locks; an image that still uses one keeps its layers."""
     for name in named_like(client, f"{_STACK}:{named.name}-"):
         if name != stack and len(name) == len(stack):
             untag_image(client, name)
@@ -147,6 +147,6 @@ def _described(client: "DockerClient", named: Named, *, reused: bool) -> Built:
 
 
 def _jobs(client: "DockerClient", memory: int) -> int:
-    """Return how many compilers may run beside each other within the memory."""
+    """Return how many compilers can run in parallel within the memory."""
     processors, _ = machine(client)
     return max(1, min(processors, memory // MEMORY_OF_A_COMPILER))

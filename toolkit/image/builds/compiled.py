@@ -1,4 +1,4 @@
-"""What is compiled for images, kept on this machine by all that it depends on."""
+"""Compile components of images, and cache the results on this machine by all of their inputs."""
 
 import contextlib
 import fcntl
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 _FOLDER = "/build/compiled"
 _SUM = "sha256"
 _PATIENCE = 0.5
-"""Seconds between two looks whether another build is done with the same component."""
+"""Seconds between two checks whether another build has finished the same component."""
 MEMORY_OF_A_COMPILER = 3 << 29
-"""1.5 GiB: what one C++ compiler takes for Horovod's sources, which include TensorFlow's headers."""
+"""1.5 GiB: what one C++ compiler needs for Horovod's sources, which include TensorFlow's headers."""
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """What was made of one component: the file, its hash, and the key that it is kept by."""
+    """The result of one component: the file, its hash, and the key of the cache."""
 
     path: Path
     sha256: str
@@ -55,13 +55,13 @@ def ensure_compiled(
     options: BuildOptions,
     jobs: int,
 ) -> dict[Compiled, Made]:
-    """Return what every step makes, compiled now where it is not kept; steps that can go side by side do.
+    """Return the results of all steps, compiling what is not cached; independent steps run in parallel.
 
-    ``jobs`` compilers run at once for each; ``options.fresh`` compiles what is kept too.
+    Each step uses ``jobs`` compilers at once; ``options.fresh`` compiles cached results too.
 
     Raises:
         CheckFailed: if a step fails.
-        Missing: if the engine went away.
+        Missing: if the engine stops answering.
     """
     made: dict[Compiled, Made] = {}
     waiting = list(making.steps)
@@ -72,7 +72,8 @@ def ensure_compiled(
         kept = {} if options.fresh else {s.component: _kept(s, keys[s.component]) for s in turn}
         made |= {component: one for component, one in kept.items() if one}
         missing = [step for step in turn if step.component not in made]
-        # mpi4py is one file: beside Horovod it takes one compiler, and Horovod all, as it is left alone soon.
+        # mpi4py is one file, so it needs one compiler; Horovod may use the others, because it runs alone
+        # soon.
         work = _Work(client, making, files, tell, options, jobs, Abreast(client))
         made |= _together(
             {s.component: partial(work.compiled, s, keys[s.component], made) for s in missing}, work
@@ -81,7 +82,7 @@ def ensure_compiled(
 
 
 def _together(tasks: Mapping[Compiled, Callable[[], Made]], work: "_Work") -> dict[Compiled, Made]:
-    """Do several things at once; the first that fails, or an interrupt, ends the others."""
+    """Run several tasks at once; the first failure or an interrupt stops the others."""
     if not tasks:
         return {}
     pool = ThreadPoolExecutor(len(tasks))
@@ -100,7 +101,7 @@ def _together(tasks: Mapping[Compiled, Callable[[], Made]], work: "_Work") -> di
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """All that compiling one component takes but the component."""
+    """Everything that compiling needs except the component."""
 
     client: "DockerClient"
     making: Making
@@ -111,7 +112,7 @@ class _Work:
     abreast: Abreast
 
     def compiled(self, step: Step, key: str, made: Mapping[Compiled, Made]) -> Made:
-        """Compile a component, unless another build that runs now has just done so."""
+        """Compile a component, unless a parallel build has just done so."""
         with self._turn(key):
             kept = None if self.options.fresh else _kept(step, key)
             return kept or self._compiled(step, key, made)
@@ -149,7 +150,7 @@ def _folder(key: str) -> Path:
 
 
 def _kept(step: Step, key: str) -> Made | None:
-    """Return what is kept under a key, if it is whole."""
+    """Return the cached result of a key, if it is complete."""
     folder = _folder(key)
     try:
         noted = (folder / _SUM).read_text("utf-8").strip()
@@ -161,7 +162,7 @@ def _kept(step: Step, key: str) -> Made | None:
 
 
 def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
-    """Keep what a step made, whole or not at all."""
+    """Cache the result of a step atomically."""
     folder = _folder(key)
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{key[:12]}.", dir=folder.parent))

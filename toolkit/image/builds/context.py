@@ -1,4 +1,4 @@
-"""The files that a build is given: what one component is compiled from, the stack, the finished image."""
+"""The files of a build: for compiling one component, for the stack, for the finished image."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,9 @@ from toolkit.run.docker.engine import Files
 
 
 def compile_context(making: Making, step: Step, files: Mapping[str, Path], made: Mapping[str, Path]) -> Files:
-    """Return what compiles one component; ``files`` are by SHA-256, ``made`` by name in ``compiled``."""
+    """Return the files to compile one component; ``files`` are by SHA-256, ``made`` by name in
+    ``compiled``.
+    """
     lock = making.lock
     needed = {name: path for name, path in made.items() if name in making.ready.values()}
     found: dict[str, bytes | Path] = {
@@ -32,7 +34,7 @@ def compile_context(making: Making, step: Step, files: Mapping[str, Path], made:
 
 
 def stack_context(making: Making, files: Mapping[str, Path], made: Mapping[str, Path]) -> Files:
-    """Return what the image is made from but for the trainers; everything is compiled."""
+    """Return the files to build the image without the trainers; everything is compiled."""
     return {
         "Dockerfile": dockerfile(making, ("base", "stack")).encode(),
         **_stack_files(making, files),
@@ -41,12 +43,12 @@ def stack_context(making: Making, files: Mapping[str, Path], made: Mapping[str, 
 
 
 def image_context(making: Making, stack: str) -> Files:
-    """Return what is put on the stack, to be the finished image."""
+    """Return the files to add to the stack for the finished image."""
     return {"Dockerfile": dockerfile(making, ("image",), stack=stack).encode(), **own_files(making)}
 
 
 def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
-    """Return all that a Dockerfile or a definition of every stage needs beside it, but for the base."""
+    """Return all files that a Dockerfile or a definition of every stage needs, except the base."""
     lock, steps = making.lock, making.steps
     found: dict[str, bytes | Path] = {
         **_placed("toolchain", lock.build.debian, files),
@@ -62,7 +64,7 @@ def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
 
 
 def own_files(making: Making) -> dict[str, bytes | Path]:
-    """Return what toolkit itself puts into an image: its trainers, the lock and what follows from it."""
+    """Return toolkit's own files in an image: its trainers, the lock and its documents."""
     return {
         "papers/lock.json": encoded(making.lock),
         "papers/manifest.py": (shipped("containers") / "manifest.py").read_bytes(),
@@ -73,14 +75,14 @@ def own_files(making: Making) -> dict[str, bytes | Path]:
 
 
 def trainers() -> dict[str, bytes]:
-    """Return the trainers' files."""
+    """Return the files of the trainers."""
     folder = package() / "trainers"
     names = (file.relative_to(folder) for file in sorted(folder.rglob("*")) if file.is_file())
     return {name.as_posix(): (folder / name).read_bytes() for name in names if _belongs(name)}
 
 
 def context_name(file: LockedFile) -> str:
-    """Return the name of a file in a context: package managers take ``%3a`` for an escape."""
+    """Return the name of a file in a context: package managers read ``%3a`` as an escape."""
     return file.file.replace("%", "_")
 
 
@@ -92,13 +94,13 @@ def _stack_files(making: Making, files: Mapping[str, Path]) -> dict[str, bytes |
         **_placed("strip", strippers(lock), files),
         **_placed("tools", lock.build.wheels, files),
         **_placed("wheels", lock.run.wheels, files),
-        "wheels/.keep": b"",  # a folder is there though an image has no wheels
+        "wheels/.keep": b"",  # The folder must exist even if an image has no wheels.
         "requirements/image.txt": requirement_lines(lock.run.wheels),
     }
 
 
 def parts(names: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """Return the steps of a build, all of them by default."""
+    """Return the scripts of a build's steps, by default of all steps."""
     folder = shipped("containers")
     scripts = [file for file in sorted((folder / "parts").glob("*.sh")) if not names or file.name in names]
     scripts += [] if names else [folder / "stack.py", folder / "bytecode.py", folder / "toolkit_modules.py"]

@@ -1,6 +1,6 @@
-"""The documents that a build puts into an image beside its lock: bill of materials and provenance.
+"""The documents that a build adds to an image beside its lock: bill of materials and provenance.
 
-``context.own_files`` adds them to what the engine builds from, and the template copies them to /opt/toolkit.
+``context.own_files`` adds them to the engine's build context, and the template copies them to /opt/toolkit.
 """
 
 import posixpath
@@ -11,7 +11,7 @@ from toolkit.model.lock import Lock
 
 
 def documents(lock: Lock) -> dict[str, bytes]:
-    """Return name → content of what goes into /opt/toolkit; the same for equal locks."""
+    """Return name → content of the documents in /opt/toolkit; equal for equal locks."""
     return {
         posixpath.basename(SBOM_PATH): sbom(lock),
         posixpath.basename(PROVENANCE_PATH): provenance(lock),

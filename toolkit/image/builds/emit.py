@@ -1,4 +1,4 @@
-"""From a lock to the texts that an image is built from, and the files beside them."""
+"""Render the Dockerfile or definition of a lock, and the files that it needs."""
 
 import hashlib
 from typing import Literal
@@ -13,7 +13,7 @@ from toolkit.render import render
 from toolkit.run.docker.bootstrap import MANNER
 
 CREATED = "org.opencontainers.image.created"
-"""The label with the lock's own time: it is the same in every image of that lock."""
+"""The label with the lock's own time, equal in every image of that lock."""
 
 LOCK = "toolkit.lock"
 """The label with the lock's hash."""
@@ -23,15 +23,15 @@ WHOLE: tuple[Stage, ...] = ("base", "stack", "image")
 VENV = "/opt/toolkit/venv"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _STEP_SECONDS = 5400
-"""No step takes longer, however slow the machine is."""
+"""A limit above the time of any step on a slow machine."""
 
 
 class Making(msgspec.Struct, frozen=True, kw_only=True):
-    """One image to make: its lock, and what the machine has for it already.
+    """An image to build: its lock, and what the machine has already.
 
-    ``base`` goes behind FROM; ``base.tar`` in the context takes its place if it is empty. ``ready`` are
-    components that are compiled, and the names of what was made. ``unbuildable`` says why the lock is only an
-    outline; it is empty for a lock to build from.
+    ``base`` is written after FROM; if it is empty, ``base.tar`` in the context replaces it. ``ready`` are
+    compiled components and the names of their results. ``unbuildable`` says why the lock is only an outline;
+    it is empty for a lock to build from.
     """
 
     lock: Lock
@@ -41,16 +41,16 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What there is to compile, whether it is ready or not."""
+        """The compile steps, whether they are ready or not."""
         return steps_of(self.lock)
 
 
 def dockerfile(
     making: Making, stages: tuple[Stage, ...] = WHOLE, *, only: Step | None = None, stack: str = ""
 ) -> str:
-    """Return a Dockerfile: the whole one, one for some stages, or one that compiles ``only`` one component.
+    """Return a Dockerfile: complete, for some stages, or to compile ``only`` one component.
 
-    ``stack`` is the image that the stage ``image`` is put on where the stage ``stack`` is not there.
+    ``stack`` is the base of the stage ``image`` if the stage ``stack`` is left out.
     """
     waiting = tuple(step for step in making.steps if step.component not in making.ready)
     compiled = (only,) if only else waiting if "stack" in stages else ()
@@ -109,21 +109,21 @@ def _values(making: Making) -> dict[str, object]:
 
 
 def environment(lock: Lock) -> dict[str, str]:
-    """Return the variables of the finished image."""
+    """Return the environment variables of the finished image."""
     own = [f"{VENV}/bin"]
     own += [f"{PREFIX}/bin"] if any(step.component in MPIS for step in lock.steps) else []
     return {"PATH": ":".join((*own, _SYSTEM_PATH)), "LANG": "C.UTF-8", **lock.environment}
 
 
 def origin(lock: Lock) -> str:
-    """Say which base an image is on, in a way that does not depend on the machine."""
+    """Return the base of an image in words that do not depend on the machine."""
     if lock.base.published:
         return f"{lock.base.published} (published)"
     return f"{base_name(lock)} (bootstrapped from {len(lock.base.packages)} locked packages)"
 
 
 def base_name(lock: Lock) -> str:
-    """Return the name in the engine of the base that a lock's packages make, the way this toolkit does it."""
+    """Return the engine's name for the base of a lock's packages, as built by this version of toolkit."""
     made_of = (MANNER, *sorted(file.sha256 for file in lock.base.packages))
     digest = hashlib.sha256("".join(made_of).encode()).hexdigest()
     return f"toolkit-base:{lock.base.release}-{digest[:12]}"

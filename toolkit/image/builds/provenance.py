@@ -1,12 +1,12 @@
-"""Where an image comes from, as the field writes it: SLSA provenance in an in-toto statement.
+"""The provenance of an image: SLSA provenance in an in-toto statement.
 
-    documents.documents  gives it to whoever builds, for PROVENANCE_PATH in the image
-    papers.attach        puts the statement about the squashfs into the SIF
-    papers.note_made     writes what differs by machine beside the SIF; ``image sign --provenance full``
-                         puts that into the SIF too, under the signature
+documents.documents  writes it to PROVENANCE_PATH in the image
+    papers.attach        adds the statement about the squashfs to the SIF
+    papers.note_made     writes what differs between machines beside the SIF; ``image sign --provenance full``
+                         adds that to the SIF too, under the signature
 
-What stands in the image and in the unsigned SIF follows from the lock alone, so that equal locks give equal
-bytes: no time of day, no commit, no engine, no name of a machine.
+The statement in the image and in the unsigned SIF follows from the lock alone, so that equal locks give equal
+bytes: it has no time of day, no commit, no engine and no machine name.
 """
 
 import datetime as dt
@@ -26,12 +26,12 @@ BUILDER = "urn:toolkit:image-build"
 
 
 def provenance(lock: Lock) -> bytes:
-    """Return the predicate that goes into the image: what it was asked to be, and what it was made from."""
+    """Return the predicate in the image: the lock, and the files that the image was built from."""
     return _text(_predicate(lock))
 
 
 def statement(predicate: bytes, subjects: Mapping[str, str]) -> bytes:
-    """Return the statement that ``predicate`` holds for files, name → SHA-256."""
+    """Return the statement that ``predicate`` is true for files, name → SHA-256."""
     return _text(
         {
             "_type": STATEMENT,
@@ -51,7 +51,9 @@ def full(
     started: float,
     ended: float,
 ) -> bytes:
-    """Return the statement with what differs by machine: programs' versions, commit, times (Unix seconds)."""
+    """Return the statement with what differs between machines: programs' versions, commit, times (Unix
+    seconds).
+    """
     whole = msgspec.json.decode(predicate)
     details = whole.setdefault("runDetails", {})
     details.setdefault("builder", {"id": BUILDER}).setdefault("version", {}).update(versions)

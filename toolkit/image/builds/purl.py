@@ -6,11 +6,11 @@ from urllib.parse import quote
 from toolkit.model.lock import LockedFile
 
 _KEPT = ".-_~:"
-"""Unreserved characters, and the colon, which purl-spec leaves as it is."""
+"""Unreserved characters and the colon, which purl-spec does not escape."""
 
 
 def debian(file: LockedFile, base: str) -> str:
-    """Return that of a Debian package of the base ``debian:bookworm``, by way of its file's name."""
+    """Return the package URL of a Debian package of the base ``debian:bookworm``, from its file name."""
     distribution, _, release = base.partition(":")
     architecture = file.file.removesuffix(".deb").rpartition("_")[2]
     wanted = f"?arch={_quoted(architecture)}&distro={_quoted(release or distribution)}"
@@ -18,28 +18,28 @@ def debian(file: LockedFile, base: str) -> str:
 
 
 def deb(distribution: str, release: str, name: str, version: str) -> str:
-    """Return that of an installed Debian package, of which the release is known and the file is not."""
+    """Return the package URL of an installed Debian package whose release is known and whose file is not."""
     distro = f"?distro={_quoted(f'{distribution}-{release}')}" if release else ""
     return f"pkg:deb/{_quoted(distribution)}/{_quoted(name)}@{_quoted(version)}{distro}"
 
 
 def pypi(file: LockedFile) -> str:
-    """Return that of a locked wheel or source distribution."""
+    """Return the package URL of a locked wheel or source distribution."""
     return wheel(file.name, file.version)
 
 
 def wheel(name: str, version: str) -> str:
-    """Return that of a wheel; PyPI's names are told apart in lower case with hyphens."""
+    """Return the package URL of a wheel; PyPI names are compared in lower case with hyphens."""
     return f"pkg:pypi/{_quoted(re.sub(r'[-_.]+', '-', name).lower())}@{_quoted(version)}"
 
 
 def generic(file: LockedFile) -> str:
-    """Return that of a source archive, which only its checksum tells apart."""
+    """Return the package URL of a source archive, which only its checksum identifies."""
     return f"pkg:generic/{_quoted(file.name)}@{_quoted(file.version)}?checksum=sha256:{file.sha256}"
 
 
 def published(reference: str) -> str:
-    """Return that of a published image with a digest, ``debian@sha256:…``; empty text for any other."""
+    """Return the package URL of a published image with a digest, ``debian@sha256:…``; empty for any other."""
     name, _, digest = reference.partition("@")
     if not digest:
         return ""

@@ -1,12 +1,12 @@
-"""The bill of materials of an image, as CycloneDX 1.6 JSON, told from its lock alone.
+"""Write the bill of materials of an image as CycloneDX 1.6 JSON, from its lock alone.
 
-    documents.documents  gives it to whoever builds, for SBOM_PATH in the image
-    papers.attach        puts the same bytes into the SIF, as an object of type SBOM
-    toolkit image sbom   prints what an image has there
+documents.documents  writes it to SBOM_PATH in the image
+    papers.attach        adds the same bytes to the SIF, as an object of type SBOM
+    toolkit image sbom   prints the bill of materials of an image
 
-Package lists know Debian packages and wheels. What was compiled from a source archive (an MPI, PMIx, UCX,
-NCCL, Horovod) they know nothing of, and of Horovod not what it was built for: here both stand. The same
-lock gives the same bytes: the serial number is made from its hash, the time is its epoch.
+Package lists contain Debian packages and wheels. They do not contain what was compiled from a source archive
+(an MPI, PMIx, UCX, NCCL, Horovod), nor what Horovod was built for; this bill contains both. The same lock
+gives the same bytes: the serial number is made from its hash, the time is its epoch.
 """
 
 import datetime as dt
@@ -23,7 +23,7 @@ from toolkit.model.lock import Lock, LockedFile, lock_sha256
 from toolkit.model.solution import Chosen, Component
 
 SBOM_PATH = "/opt/toolkit/sbom.cdx.json"
-"""Where an image built by this toolkit has its bill of materials."""
+"""The path of the bill of materials in an image that toolkit built."""
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_OID, "toolkit.sbom")
 _SHOWN_BY: dict[Component, tuple[str, ...]] = {
@@ -44,7 +44,7 @@ _SHOWN_BY: dict[Component, tuple[str, ...]] = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
     "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
 }
-"""The package, wheel or archive that is the component itself, the first that is there."""
+"""The package, wheel or archive that contains the component itself; the first one that exists."""
 
 _NEEDS: dict[Component, tuple[Component, ...]] = {
     "python": ("base",),
@@ -63,13 +63,13 @@ _NEEDS: dict[Component, tuple[Component, ...]] = {
     "cudnn": ("cuda",),
     "nccl": ("cuda",),
 }
-"""What a component loads or is built against, of those that an image has."""
+"""The components that a component loads or is built against, if an image has them."""
 
 _NOT_KEPT = ("cuda",)
-"""Archives that only a compiler of the build is taken from: nothing of them is in the image."""
+"""Archives that only provide a compiler for the build; none of their files are in the image."""
 
 _UNREAD = "Debian packages of the published base"
-"""What a lock does not name: a published base is one digest to it."""
+"""What a lock does not list: it knows a published base only by its digest."""
 
 _Item = dict[str, object]
 
@@ -79,11 +79,11 @@ TOOL: _Item = {
     "version": __version__,
     "licenses": [{"license": {"id": OWN}}],
 }
-"""The entry of toolkit itself, which writes the bill."""
+"""The entry for toolkit itself, which writes the bill."""
 
 
 def sbom(lock: Lock) -> bytes:
-    """Return the bill of materials."""
+    """Return the bill of materials of a lock."""
     found = _files(lock)
     refs: dict[Component, str] = {}
     for chosen in lock.solution.chosen:
@@ -121,13 +121,13 @@ def sbom(lock: Lock) -> bytes:
 
 
 def _files(lock: Lock) -> dict[str, _Item]:
-    """Return reference → component of every file that ends up in the image."""
+    """Return reference → component of every file that is in the finished image."""
     found: dict[str, _Item] = {}
     for file in (*lock.base.packages, *lock.run.debian):
         found.setdefault(*_component(file, debian(file, lock.base.name), "application"))
     for file in lock.run.wheels:
         found.setdefault(*_component(file, pypi(file), "library"))
-    # A source archive does not stay, but what was compiled from it does, whichever stage unpacked it.
+    # A source archive is not in the image, but its compiled result is, from any stage that unpacked it.
     providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
     for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _NOT_KEPT):
         wheel = providers.get(file.name) == "pypi"
@@ -154,13 +154,13 @@ def _component(
 
 
 def _built_with(component: Component, lock: Lock) -> tuple[str, ...]:
-    """Return the words that configured a component; none if it is not compiled."""
+    """Return the configure words of a component; none if it is not compiled."""
     words = next((step.words for step in lock.steps if step.component == component), ())
     return tuple(f"HOROVOD_WITH_{word.upper()}=1" for word in words) if component == "horovod" else words
 
 
 def _mark(found: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
-    """Say of the file that is a component that it is one, or add the component; return its reference."""
+    """Mark the file that contains a component, or add the component; return its reference."""
     ref = _shown_by(found, chosen.component)
     if not ref:
         ref, item = _unseen(chosen, lock)
@@ -194,7 +194,7 @@ def _shown_by(found: Mapping[str, _Item], component: Component) -> str:
 
 
 def _unseen(chosen: Chosen, lock: Lock) -> tuple[str, _Item]:
-    """Return a component that no locked file is: the base, and what a published base brings."""
+    """Return a component that has no locked file: the base, or what a published base contains."""
     if chosen.component == "base":
         distribution, _, release = lock.base.name.partition(":")
         purl = published(lock.base.published)
@@ -229,7 +229,7 @@ def _dependencies(
 
 
 def _gaps(lock: Lock, root: str, refs: Mapping[Component, str]) -> dict[str, object]:
-    """Say that the list is not whole where the lock does not name the packages of the base."""
+    """Return a note that the list is incomplete if the lock does not list the packages of the base."""
     if lock.base.packages:
         return {}
     lacking = [root, *(refs[component] for component in refs if component == "base")]

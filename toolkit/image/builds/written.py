@@ -1,4 +1,4 @@
-"""Write the folder that an image can be built from elsewhere: by ``docker build``, or by Apptainer."""
+"""Write the folder from which another machine can build an image, by ``docker build`` or Apptainer."""
 
 import os
 import shutil
@@ -21,9 +21,9 @@ DEFINITION = "Singularity.def"
 def write_folder(
     making: Making, files: Mapping[str, Path], folder: Path, *, singularity: bool, jobs: int, tell: Tell
 ) -> Path:
-    """Write a new folder with the text and all that it needs, whole or not at all; return the text's file.
+    """Write a new folder with the text and all files that it needs, atomically; return the path of the text.
 
-    A folder that is there and empty is filled, and stays the same one: a shell may stand in it.
+    An existing empty folder is filled and not replaced, because a shell may have it as its working directory.
 
     Raises:
         BadInput: as :func:`new_folder` does.
@@ -50,7 +50,7 @@ def write_folder(
 
 
 def new_folder(folder: Path) -> Path:
-    """Return the folder that a name leads to, which can be made or is there and empty; nothing is made.
+    """Return the path of a folder that does not exist or is empty; nothing is created.
 
     Raises:
         BadInput: if there is a file of that name, the folder is not empty, or nothing can be written there.
@@ -65,7 +65,7 @@ def new_folder(folder: Path) -> Path:
 
 
 def _settle(part: Path, folder: Path) -> None:
-    """Give what is whole its name, or move it up into the folder that is there."""
+    """Rename the finished folder, or move its contents into the existing folder."""
     if not folder.is_dir():
         part.replace(folder)
         return

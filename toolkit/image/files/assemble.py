@@ -1,4 +1,4 @@
-"""Put the layers of an image on each other, and hold each against its digest where that is read anyway."""
+"""Combine the layers of an image, and check each against its digest if it is read completely anyway."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from toolkit.image.files.layers import LayeredTree
 from toolkit.image.files.source import Hashed, SourceRange
 
 HASHED_UNASKED = 1 << 30
-"""Bytes that are read for their digest alone; about a second's work."""
+"""Largest layer in bytes that is read only for its digest; about a second's work."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLayer:
-    """``digest`` is that of the file at ``path``, ``inner`` that of the tar which it unpacks to."""
+    """``digest`` is the digest of the file at ``path``, ``inner`` the digest of the tar inside."""
 
     path: str
     digest: str | None = None
@@ -26,7 +26,7 @@ class ImageLayer:
 
 @dataclass(frozen=True, slots=True)
 class StoredImage:
-    """An image among those that are kept together: its configuration, its layers, and what names it."""
+    """An image in an archive or folder: its configuration, its layers, and its names."""
 
     config: ImageConfig
     layers: tuple[ImageLayer, ...]
@@ -37,11 +37,11 @@ def assemble(blobs: Blobs, chosen: StoredImage, budget: Budget) -> LayeredTree:
     """Return the files of an image.
 
     Raises:
-        CheckFailed: if a layer is missing, damaged or not the one that its digest names.
+        CheckFailed: if a layer is missing, damaged or differs from its digest.
     """
     tree = LayeredTree(blobs.name, budget)
     parts = [_part(blobs, layer) for layer in chosen.layers]
-    # What a compressed archive unpacks to was held against its checksum when it was listed.
+    # The content of a compressed archive was checked against its checksum when it was listed.
     unasked = not blobs.packed and sum(part.size for part in parts) <= HASHED_UNASKED
     for number, (layer, part) in enumerate(zip(chosen.layers, parts, strict=True), 1):
         name = f"{blobs.name}: layer {number} of {len(parts)}"

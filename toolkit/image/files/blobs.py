@@ -1,4 +1,4 @@
-"""The files that an image's layers are kept in: those of a folder, or of an archive that is not unpacked."""
+"""The files that hold an image's layers: in a folder, or in an archive that is not unpacked."""
 
 import os
 import stat
@@ -17,19 +17,19 @@ from toolkit.image.files.source import ByteSource, FileSource, SourceRange
 from toolkit.image.files.tree import resolve
 
 _MOST = 4 << 20
-"""Bytes of a manifest; registries take no larger ones (opencontainers/distribution-spec)."""
+"""Bytes of a manifest; registries accept no larger ones (opencontainers/distribution-spec)."""
 
 _T = TypeVar("_T")
 
 
 class Blobs(Protocol):
-    """``packed`` says that all of it is compressed once more, so that what was read is whole."""
+    """``packed`` says that the archive is compressed as a whole, so its checksum covers what was read."""
 
     name: str
     packed: bool
 
     def part(self, path: str) -> SourceRange | None:
-        """Return a file; ``None`` if there is none."""
+        """Return a file; ``None`` if it does not exist."""
 
 
 class FolderBlobs:
@@ -44,7 +44,7 @@ class FolderBlobs:
     def part(self, path: str) -> SourceRange | None:
         if path not in self._parts:
             try:
-                # A pipe would keep us waiting for who writes into it.
+                # Opening a pipe would block until another process writes to it.
                 number = os.open(self._root / path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             except (FileNotFoundError, NotADirectoryError):
                 return None
@@ -74,10 +74,10 @@ class ArchiveBlobs:
 
 
 def content(blobs: Blobs, path: str) -> bytes | None:
-    """Return a small file whole; ``None`` if there is none.
+    """Return the content of a small file; ``None`` if it does not exist.
 
     Raises:
-        CheckFailed: if it is too large for what it should be.
+        CheckFailed: if it is too large for its purpose.
         Damaged: if it is cut short.
     """
     part = blobs.part(path)
@@ -92,10 +92,10 @@ def content(blobs: Blobs, path: str) -> bytes | None:
 
 
 def decoded(data: bytes, kind: type[_T], name: str) -> _T:
-    """Read JSON into a value.
+    """Decode JSON into a value.
 
     Raises:
-        Damaged: if it is none, or another one.
+        Damaged: if the text is not JSON of this type.
     """
     try:
         return msgspec.json.decode(data, type=kind)

@@ -1,4 +1,4 @@
-"""Keep the reading of an image within bounds, and keep a note of what could not be read."""
+"""Limit the work of reading an image, and record what could not be read."""
 
 from toolkit.errors import CheckFailed
 from toolkit.folders import is_below
@@ -7,19 +7,19 @@ from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
 _LOOKS = 1_000_000
 _SIZE = 1 << 30
-"""Thirty times what a training image of 1.5 GB takes; a few seconds' work."""
+"""Thirty times the work for a training image of 1.5 GB; a few seconds."""
 _ENTRIES = 800_000
 _INDEX = 96 << 20
-"""Bytes of memory: some 400,000 files. Large training images have 300,000."""
+"""Bytes of memory for some 400,000 files. Large training images have 300,000."""
 _ENTRY = 220
-"""Bytes of memory that a file in an index takes beside its name."""
+"""Bytes of memory for a file in an index besides its name."""
 _INFLATED = 2 << 30
 _RATIO = 64
 """A layer inflates to two to five times its size, and parts of it are inflated again when they are read."""
 
 
 class Budget:
-    """How often an image is looked into, and how many bytes of it are unpacked, before it is refused."""
+    """Limits on the number of lookups in an image and on the bytes unpacked from it."""
 
     def __init__(self, name: str, looks: int = _LOOKS, size: int = _SIZE) -> None:
         self._name, self._looks, self._size = name, looks, size
@@ -34,7 +34,7 @@ class Budget:
     def read(self, count: int) -> None:
         self._size -= count
         if self._size < 0:
-            raise self._endless("its files are larger than any that are looked for")
+            raise self._endless("its files are larger than any that toolkit reads")
 
     def list(self) -> None:
         """Count a member of an archive."""
@@ -43,13 +43,13 @@ class Budget:
             raise self._endless("it lists more files than any image has")
 
     def keep(self, texts: int) -> None:
-        """Count a file that an index keeps, with so many bytes of names."""
+        """Count a file of an index, and the bytes of its names."""
         self._index -= _ENTRY + texts
         if self._index < 0:
             raise self._endless("it lists more files than any image has")
 
     def stored(self, size: int) -> None:
-        """Allow to inflate what so many stored bytes may come to."""
+        """Add to the limit what this many stored bytes may unpack to."""
         self._inflated += _RATIO * size
 
     def inflate(self, count: int) -> None:
@@ -64,9 +64,9 @@ class Budget:
 
 
 class BoundedTree:
-    """Another tree, within a budget. What is there and cannot be read is in ``unread``, path → reason.
+    """A tree within a budget. ``unread`` has what exists and cannot be read, path → reason.
 
-    ``hidden`` are folders over which the runtime mounts others: they are empty here, as a rank finds them.
+    ``hidden`` are folders over which the runtime mounts others: they are empty here, as a rank sees them.
     """
 
     def __init__(self, tree: FileTree, budget: Budget, hidden: tuple[str, ...] = ()) -> None:
@@ -109,7 +109,7 @@ class BoundedTree:
 
     @property
     def sliced(self) -> bool:
-        """Whether parts of files can be read without what stands before them."""
+        """Whether parts of files can be read without the bytes before them."""
         return isinstance(self._tree, Sliced)
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
@@ -124,7 +124,7 @@ class BoundedTree:
         return piece
 
     def mount_over(self, path: str) -> str | None:
-        """Return the folder over which the runtime mounts another, and in or below which ``path`` is."""
+        """Return the folder that contains ``path`` and over which the runtime mounts another."""
         return next((folder for folder in self.hidden if is_below(path, folder)), None)
 
     def _kind(self, path: str) -> Kind | None:

@@ -1,4 +1,4 @@
-"""What an image sets for its programs: the configuration beside its layers, or what Apptainer made of it."""
+"""The environment that an image sets: the configuration beside its layers, or Apptainer's scripts."""
 
 import re
 import shlex
@@ -14,15 +14,15 @@ from toolkit.image.files.tree import FileTree
 
 RUNSCRIPT = "/.singularity.d/runscript"
 BEGINNING = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""PATH where an image sets none (apptainer:internal/pkg/util/env)."""
+"""PATH of an image that sets none (apptainer:internal/pkg/util/env)."""
 _MOST = 1 << 16
 _ARCHITECTURES = {"amd64": "x86_64", "386": "i386", "arm64": "aarch64"}
-"""Go's names (GOARCH), which image configurations use, where the kernel has others."""
+"""Go's names (GOARCH), which image configurations use, and the kernel's names that differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageConfig:
-    """``architecture`` as the kernel calls it (``x86_64``); ``origin`` says where it all was read."""
+    """``architecture`` is the kernel's name (``x86_64``); ``origin`` says where the values were read."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class _StoredConfig(msgspec.Struct, frozen=True):
 
 
 def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]]:
-    """Read an image's configuration (opencontainers/image-spec:config.md); also its layers' ``diff_ids``.
+    """Return an image's configuration (opencontainers/image-spec:config.md) and its layers' ``diff_ids``.
 
     Raises:
         Damaged: if it cannot be read.
@@ -79,20 +79,20 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
 
 
 def architecture(go: str) -> str:
-    """Return what the kernel calls an architecture that Go has a name for."""
+    """Return the kernel's name of an architecture from Go's name."""
     return _ARCHITECTURES.get(go, go)
 
 
 def _words(value: list[str] | str | None) -> tuple[str, ...]:
-    # A single text is how the first images were written; a shell reads it.
+    # The first images had a single text here, which a shell reads.
     return ("/bin/sh", "-c", value) if isinstance(value, str) else tuple(value or ())
 
 
 def started(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[str, ...] | None, str]:
-    """Return what ``run`` starts, and where that was read; ``None`` and why where it is not told.
+    """Return what ``run`` starts, and where that was read; or ``None`` and why it is unknown.
 
-    In an image that Apptainer made of another one, the script that it writes names the words
-    (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go); a person's own script is itself started.
+    In an image that Apptainer converted, its script names the words
+    (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go); a user's own script is started itself.
     """
     if config is not None:
         return (*config.entrypoint, *config.command), f"{config.origin}: Entrypoint and Cmd"
@@ -110,9 +110,9 @@ def started(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[str, ...]
 
 
 def settings(config: ImageConfig | None, scripts: Mapping[str, str]) -> dict[str, str]:
-    """Return what the programs of an image find set: its configuration, then Apptainer's ``scripts``.
+    """Return the variables that programs of an image see: its configuration, then Apptainer's ``scripts``.
 
-    The scripts were read with the PATH that Apptainer begins with, where the image's own one belongs.
+    The scripts were read with Apptainer's initial PATH, which stands for the image's own PATH.
     """
     if config is None:
         return dict(scripts)

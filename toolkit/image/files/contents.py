@@ -1,4 +1,4 @@
-"""Hash files of an image where they are, without unpacking any of them to disk."""
+"""Hash files of an image in place, without unpacking any of them to disk."""
 
 import hashlib
 import posixpath
@@ -27,7 +27,7 @@ def regular(tree: FileTree, top: str) -> Iterator[str]:
 
 
 def sha256(tree: FileTree, path: str) -> str:
-    """Return the hash of a file as it stands, empty text if there is no regular file."""
+    """Return the hash of a file's stored content, empty if it is not a regular file."""
     if tree.kind(path) != "file":
         return ""
     state = hashlib.sha256()

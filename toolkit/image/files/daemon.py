@@ -1,4 +1,4 @@
-"""Take an image out of the Docker engine, into a file that has no name and is gone when it is closed."""
+"""Save an image of the Docker engine to an unnamed file, which disappears when it is closed."""
 
 import shutil
 import tempfile
@@ -17,13 +17,13 @@ _SECONDS = 900
 
 @contextmanager
 def taken(name: str, tell: Tell) -> Iterator[BinaryIO]:
-    """Open an image of the engine as docker save writes it.
+    """Open an image of the engine in the format of docker save.
 
-    The file is in toolkit's cache; no other place is sure to have room for it.
+    The file is in toolkit's cache, because no other folder is certain to have space for it.
 
     Raises:
         BadInput: if the engine has no image of that name.
-        Missing: if no engine answers, or the cache has no room.
+        Missing: if no engine answers, or the cache has no space.
     """
     from toolkit.run.docker.engine import connect
     from toolkit.run.docker.engine_images import named_image, save, size_of

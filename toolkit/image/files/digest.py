@@ -1,4 +1,4 @@
-"""The checksum that stands beside a SIF, in the form that sha256sum writes and checks."""
+"""The checksum file beside a SIF, in the format of sha256sum."""
 
 import hashlib
 import posixpath
@@ -16,20 +16,20 @@ _LINE = re.compile(
     r"\\?(?P<plain>[0-9a-fA-F]{64})(?:\s+\*?(?P<file>\S.*))?"
     r"|SHA256 \((?P<tagged>.+)\) = (?P<sum>[0-9a-fA-F]{64})"
 )
-"""As sha256sum writes it, with or without ``--tag``; many write the sum alone."""
+"""The format of sha256sum, with or without ``--tag``; many tools write the sum alone."""
 _MOST = 1 << 20
-"""Bytes of a checksum file that are read; one of a whole folder has fewer."""
+"""Bytes of a checksum file that are read; the checksums of a whole folder take fewer."""
 
 
 class _Noted(NamedTuple):
-    """A line of a checksum file; ``name`` is empty where it is about whatever it lies beside."""
+    """A line of a checksum file; ``name`` is empty if the line names no file."""
 
     digest: str
     name: str
 
 
 def check_digest(sif: Path) -> str:
-    """Compare a SIF with the checksum beside it; return that, empty text if there is none beside it.
+    """Compare a SIF with the checksum beside it; return the checksum, empty if there is none.
 
     Raises:
         CheckFailed: if they differ.
@@ -48,13 +48,13 @@ def check_digest(sif: Path) -> str:
 
 
 def noted_digest(sif: Path, found: str) -> str:
-    """Return what the file beside a SIF says of it; ``found`` is its real SHA-256.
+    """Return the recorded checksum of a SIF; ``found`` is its real SHA-256.
 
-    A SIF and its checksum may have been renamed together, so that a line that names another file and has
-    the real sum is of this one.
+    A SIF and its checksum may have been renamed together. A line with another name and the real sum belongs
+    to this SIF.
 
     Raises:
-        BadInput: if nothing in it is about the SIF.
+        BadInput: if no line is about the SIF.
     """
     noted = digest_file(sif)
     lines = tuple(_read(noted))
@@ -63,7 +63,7 @@ def noted_digest(sif: Path, found: str) -> str:
     if not own:
         raise BadInput(
             f"{noted}: holds no SHA-256 of {sif.name}",
-            fix=f"take it anew from where the image is from, or remove it: rm {shlex.quote(str(noted))}",
+            fix=f"download it again from where the image is from, or remove it: rm {shlex.quote(str(noted))}",
         )
     return own[0]
 
@@ -81,7 +81,7 @@ def _read(noted: Path) -> Iterator[_Noted]:
 
 
 def digest_file(sif: Path) -> Path:
-    """Return where the checksum of a SIF stands, in the form of sha256sum."""
+    """Return the path of a SIF's checksum file."""
     return sif.with_name(f"{sif.name}.sha256")
 
 
@@ -91,9 +91,9 @@ def sha256(path: Path) -> str:
 
 
 def publish(part: Path, target: Path, digest: str) -> None:
-    """Give a SIF its name and then its checksum; between the two it has none, never a wrong one.
+    """Rename a SIF to its name and then write its checksum; between the two it has none, never a wrong one.
 
-    ``part`` lies in the folder of :func:`behind_links`, as a rename does not cross disks.
+    ``part`` is in the folder of :func:`behind_links`, because a rename does not cross disks.
     """
     checksums = _checksums(target)
     for noted in checksums:
@@ -103,12 +103,12 @@ def publish(part: Path, target: Path, digest: str) -> None:
 
 
 def note(target: Path, digest: str) -> None:
-    """Write the checksum of a SIF that is there."""
+    """Write the checksum of an existing SIF."""
     _write(_checksums(target), digest)
 
 
 def _checksums(target: Path) -> dict[Path, str]:
-    """Return where the checksum of a SIF is written, a link's own too, and the name that it gives."""
+    """Return the checksum files of a SIF, also beside a link to it, and the name that each contains."""
     real = behind_links(target)
     found = {digest_file(real): real.name}
     linked = digest_file(target)

@@ -1,4 +1,4 @@
-"""Choose an image in what ``docker save`` writes (moby:image/tarexport)."""
+"""Choose an image in the output of ``docker save`` (moby:image/tarexport)."""
 
 import hashlib
 import re
@@ -23,14 +23,14 @@ class _Image(msgspec.Struct, frozen=True):
 
 
 def choose(blobs: Blobs, tag: str) -> StoredImage:
-    """Return the image that ``tag`` names, or the only one.
+    """Return the image that ``tag`` names, or the only image.
 
-    Its digest is that of its configuration, whichever engine saved it. ``docker images`` calls it the id,
+    Its digest is its configuration's digest, whichever engine saved it. ``docker images`` calls it the id,
     except with containerd's image store, where the id is the digest of a manifest or an index.
 
     Raises:
-        BadInput: if there is none such, or several; the message names them.
-        Damaged: if the archive is.
+        BadInput: if there is no such image, or several; the message names them.
+        Damaged: if the archive is damaged.
     """
     data = content(blobs, MANIFEST)
     if data is None:

@@ -1,4 +1,4 @@
-"""Hold a lock on a file that its writers replace by a rename, so that one of them works at a time."""
+"""Lock a file that its writers replace by a rename, so that one of them works at a time."""
 
 import contextlib
 import fcntl
@@ -10,13 +10,13 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def held(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock (flock(2)) of the file that is at ``path`` now; another holder is waited for.
+    """Hold the lock (flock(2)) of the file that is at ``path`` now; wait for another holder.
 
-    A file that was replaced meanwhile has a lock that nobody else asks for, so the new one is locked instead.
-    Some network file systems have no locks. Nothing is held there, and :func:`identity` tells of a change.
+    If a file was replaced meanwhile, its lock is useless, so the new file is locked instead. Some network
+    file systems have no locks. There nothing is locked, and :func:`identity` detects a change.
 
     Args:
-        path: a regular file that is there.
+        path: an existing regular file.
         on_wait: called before the wait if another process holds the lock.
 
     Raises:
@@ -31,9 +31,9 @@ def held(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 
 
 def identity(path: Path) -> tuple[int, ...]:
-    """Return what differs if a file was replaced or written: device, inode, size, times of change (ns).
+    """Return values that change if a file is replaced or written: device, inode, size, times of change (ns).
 
-    The last one is set by the kernel at each write, rename and change of mode, and by no program (inode(7)).
+    The kernel sets the last one at each write, rename and change of mode; no program can set it (inode(7)).
     """
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
@@ -41,7 +41,7 @@ def identity(path: Path) -> tuple[int, ...]:
 
 def _opened(path: Path) -> BinaryIO:
     try:
-        return path.open("r+b")  # NFS gives an exclusive lock to a writer only (flock(2))
+        return path.open("r+b")  # NFS grants an exclusive lock only to a file open for writing (flock(2)).
     except PermissionError:
         return path.open("rb")
 

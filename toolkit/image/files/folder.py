@@ -12,9 +12,9 @@ _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 
 
 class FolderTree:
-    """Reads below ``root``; the kernel never follows a link for us, so none can lead out.
+    """Reads below ``root``; the kernel follows no links here, so none can lead out.
 
-    What is there and may not be read is an ``OSError``.
+    A file that exists and may not be read raises ``OSError``.
     """
 
     def __init__(self, root: Path) -> None:
@@ -49,7 +49,7 @@ class FolderTree:
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
         with self._here(path).open("rb") as file:
-            # A hostile file names places that no file system has.
+            # A hostile file can name paths that no file system has.
             file.seek(min(offset, _FARTHEST))
             return file.read(size)
 

@@ -1,7 +1,7 @@
-"""Read what is compressed as a whole, with gzip or zstd, in any order and within bounds.
+"""Read files that are compressed as a whole, with gzip or zstd, in any order and within limits.
 
-Going back in gzip costs little, as the state of the unpacker is noted every few megabytes. That of zstd
-cannot be copied, so it begins again (``slow``), and who reads keeps what may be asked for later.
+Going back in gzip is cheap, because the state of the decoder is saved every few megabytes. The state of zstd
+cannot be copied, so it starts again (``slow``), and callers cache what they may need later.
 """
 
 import bisect
@@ -27,20 +27,20 @@ _WINDOW = 32 << 20
 
 
 def is_packed(head: bytes) -> bool:
-    """Tell whether a file that begins with ``head`` is compressed, in whichever way."""
+    """Return whether a file that begins with ``head`` is compressed, by any method."""
     return _is_zstd(head) or head.startswith((_GZIP, *_OTHERS))
 
 
 def _is_zstd(head: bytes) -> bool:
-    # A frame, or one to be skipped (RFC 8878, 3.1.2), with which some writers begin.
+    # A frame, or a skippable frame (RFC 8878, 3.1.2), with which some writers begin.
     return head.startswith(_ZSTD) or (head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50)
 
 
 def inflated(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
-    """Return what a compressed source unpacks to; ``None`` if it is not compressed.
+    """Return the unpacked content of a compressed source; ``None`` if it is not compressed.
 
     Raises:
-        BadInput: if it is compressed in another way.
+        BadInput: if its compression is not supported.
     """
     head = source.read_at(0, 6)
     if head.startswith(_GZIP):
@@ -56,7 +56,7 @@ def inflated(source: ByteSource, name: str, budget: Budget) -> ByteSource | None
 
 
 class _Unpacked:
-    """What is unpacked chunk by chunk, in order; ``_at`` is where the chunk ends that is held."""
+    """Content that is unpacked chunk by chunk, in order; ``_at`` is the end of the current chunk."""
 
     def __init__(self, source: ByteSource, name: str, budget: Budget) -> None:
         self._source, self._name, self._budget = source, name, budget
@@ -77,11 +77,11 @@ class _Unpacked:
         return bytes(out)
 
     def _go(self, offset: int) -> None:
-        """Go back where ``offset`` is behind."""
+        """Go back if ``offset`` is before the current chunk."""
         raise NotImplementedError
 
     def _advance(self) -> bool:
-        """Unpack the next chunk; tell whether there was one."""
+        """Unpack the next chunk; return whether there was one."""
         raise NotImplementedError
 
     def _broken(self, what: str) -> Damaged:
@@ -89,7 +89,7 @@ class _Unpacked:
 
 
 class GzipSource(_Unpacked):
-    """What gzip packed, in one member or in several."""
+    """The content of a gzip file, of one or several members."""
 
     def __init__(self, source: ByteSource, name: str, budget: Budget) -> None:
         super().__init__(source, name, budget)
@@ -103,7 +103,7 @@ class GzipSource(_Unpacked):
         return self._source.slow
 
     def _go(self, offset: int) -> None:
-        """Take up the last mark before ``offset``, unless going on from here is nearer."""
+        """Restore the last mark before ``offset``, unless the current position is nearer."""
         mark = self._marks[bisect.bisect(self._marks, offset, key=lambda m: m.at) - 1]
         if offset < self._at - len(self._chunk) or mark.at > self._at:
             self._unpacker = mark.unpacker.copy()
@@ -135,13 +135,13 @@ class GzipSource(_Unpacked):
         return data
 
     def _next_member(self) -> bool:
-        """Begin the next member; what follows the last one, such as zeros, is no matter (gzip(1))."""
+        """Begin the next member; anything after the last member, such as zeros, is ignored (gzip(1))."""
         rest = self._unpacker.unused_data or self._take()
         if len(rest) < len(_GZIP):
             rest += self._take()
         if not rest.startswith(_GZIP):
             return False
-        # A member of nothing costs time too.
+        # An empty member costs time too.
         self._budget.inflate(1 << 10)
         self._unpacker, self._waiting = zlib.decompressobj(31), rest
         return True
@@ -153,7 +153,7 @@ class GzipSource(_Unpacked):
 
 
 class _Feed(io.RawIOBase):
-    """A source as zstandard wants it."""
+    """A source with the interface that zstandard needs."""
 
     def __init__(self, source: ByteSource) -> None:
         self._source, self._at = source, 0
@@ -165,9 +165,9 @@ class _Feed(io.RawIOBase):
 
 
 class ZstdSource(_Unpacked):
-    """What zstd packed, in one frame or in several.
+    """The content of a zstd file, of one or several frames.
 
-    A frame that is cut short just ends: what is in it has to tell.
+    A frame that is cut short just ends; the reader of the content must detect it.
     """
 
     slow = True
@@ -177,7 +177,7 @@ class ZstdSource(_Unpacked):
         self._reader: ZstdDecompressionReader | None = None
 
     def rest(self) -> None:
-        """Let go of the unpacker with its window; the next read begins again."""
+        """Release the decoder with its window; the next read starts again."""
         self._chunk, self._at, self._reader = b"", 0, None
 
     def _go(self, offset: int) -> None:

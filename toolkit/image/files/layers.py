@@ -1,8 +1,8 @@
-"""The files of an image that is kept as layers, each a tar: what stands above hides what lies below.
+"""The files of an image of layers, each a tar: an upper layer hides the files of lower layers.
 
-Layers are put on each other as umoci does it for Apptainer (opencontainers/umoci:oci/layer/tar_extract.go,
-opencontainers/image-spec:layer.md): names are below the root whatever they say, links above a name are
-followed within the image, ``.wh.NAME`` takes away what lower layers have.
+Layers are combined as umoci does it for Apptainer (opencontainers/umoci:oci/layer/tar_extract.go,
+opencontainers/image-spec:layer.md): all names are below the root, links in a path are followed within the
+image, and ``.wh.NAME`` removes what lower layers have.
 """
 
 import errno
@@ -28,14 +28,14 @@ _OPAQUE: Final = ".wh..wh..opq"
 _MAX_NAME = 255
 _MAX_PATH = 4095
 _MAX_LINKS = 40
-"""As Linux has them (path_resolution(7), limits.h)."""
+"""Limits of Linux (path_resolution(7), limits.h)."""
 _HELD = 8 << 20
 _KEPT = 24 << 20
 _PIECE = 1 << 20
 _KEPT_LIBRARY = 8 << 20
 _KEPT_TEXT = 1 << 16
 _SOURCES = (".py", ".pyc", ".h", ".hpp")
-"""Most of the small files of a training image, and hardly one of them is asked for."""
+"""Most of the small files of a training image, and few of them are needed."""
 
 
 class _Folder:
@@ -48,7 +48,9 @@ class _Folder:
 
 @dataclass(slots=True)
 class _Leaf:
-    """What is no folder. ``layer`` put it there, ``source`` has its bytes; ``why`` they cannot be read."""
+    """A file that is not a folder. ``layer`` added it, ``source`` has its bytes; ``why`` they cannot be
+    read.
+    """
 
     kind: Kind
     layer: int
@@ -61,7 +63,7 @@ class _Leaf:
 
 
 class LayeredTree:
-    """The files of layers, put on with ``add`` from the lowest to the highest; ``name`` is for messages."""
+    """The files of layers, added by ``add`` from the lowest to the highest; ``name`` is for messages."""
 
     def __init__(self, name: str, budget: Budget) -> None:
         self._name, self._budget = name, budget
@@ -74,10 +76,10 @@ class LayeredTree:
         self._held = 0
 
     def add(self, source: ByteSource, name: str) -> None:
-        """Put a layer on, a tar that is not compressed or seen through what unpacks it.
+        """Add a layer: a tar that is not compressed, or a view of its unpacked content.
 
         Raises:
-            CheckFailed: if it is damaged, or made so that no engine would unpack it.
+            CheckFailed: if it is damaged, or no engine would unpack it.
         """
         self._sources.append(source)
         self._last = None
@@ -120,7 +122,7 @@ class LayeredTree:
             yield self._checked(source.read_at(found.offset + at, wanted), wanted)
 
     def part(self, path: str) -> SourceRange | None:
-        """Return a file as a source of its own; ``None`` if there is none that could be read so."""
+        """Return a file as a separate source; ``None`` if it cannot be read so."""
         found = self._find(path)
         if not isinstance(found, _Leaf) or found.kind != "file" or found.why:
             return None
@@ -144,7 +146,9 @@ class LayeredTree:
         return data
 
     def _lent(self, number: int) -> ByteSource:
-        """Return a layer to read from. One at a time is unpacked: each unpacker holds a window of its own."""
+        """Return a layer to read from. One layer is unpacked at a time, because each decoder holds a
+        window.
+        """
         source = self._sources[number]
         if self._open is not source:
             if isinstance(self._open, ZstdSource):
@@ -202,7 +206,7 @@ class LayeredTree:
         )
 
     def _keep(self, entry: TarMember, source: ByteSource) -> bytes | None:
-        """Return a file packed again if it may be asked for and going back for it would take long."""
+        """Return a file, compressed again, if it may be needed and going back for it would take long."""
         if self._left <= 0 or entry.size > _KEPT_LIBRARY or entry.name.endswith(_SOURCES):
             return None
         if entry.size > _KEPT_TEXT and source.read_at(entry.offset, 4) != b"\x7fELF":
@@ -212,11 +216,11 @@ class LayeredTree:
         return kept
 
     def _hide(self, folder: _Folder, name: str, layer: int) -> None:
-        """Take away what lower layers have: one name, or all that is in a folder."""
+        """Remove what lower layers have: one name, or the whole content of a folder."""
         self._last = None
         if name == _OPAQUE:
             self._prune(folder, layer)
-        elif not name.startswith(_WHITEOUT * 2):  # others are notes of aufs
+        elif not name.startswith(_WHITEOUT * 2):  # Other names are notes of aufs.
             hidden = name.removeprefix(_WHITEOUT)
             below = folder.children.get(hidden)
             if below is not None and below.layer < layer:
@@ -233,7 +237,7 @@ class LayeredTree:
             waiting += [below for below in here.children.values() if isinstance(below, _Folder)]
 
     def _folder(self, path: str, layer: int) -> _Folder:
-        """Return the folder of an entry, made if it is not there yet; links are followed below the root."""
+        """Return the folder of an entry, created if necessary; links are followed below the root."""
         if self._last and self._last[0] == path:
             return self._last[1]
         above, rest, links = [self._root], deque(_parts(path)), 0
@@ -243,7 +247,7 @@ class LayeredTree:
                 del above[max(len(above) - 1, 1) :]
                 continue
             below = above[-1].children.get(part)
-            # What is no folder in a lower layer gives way to what has to be one now.
+            # A file of a lower layer is replaced by a folder that must exist now.
             if below is None or (isinstance(below, _Leaf) and below.kind != "link" and below.layer < layer):
                 self._budget.keep(_weight(part))
                 above[-1].children[part] = below = _Folder(layer)

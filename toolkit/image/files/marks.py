@@ -1,10 +1,10 @@
-"""Places in gzip streams to resume from, so that going back does not begin again."""
+"""Positions in gzip streams to resume from, so that going back does not start again."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 _MOST = 512
-"""Of all streams of an image together. Each takes some 40 kB, mostly the history (RFC 1951)."""
+"""For all streams of an image together. Each mark takes some 40 kB, mostly the history (RFC 1951)."""
 _APART = 2 << 20
 
 
@@ -23,7 +23,7 @@ class Unpacker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place to resume from: in what is unpacked, in what is stored, and the unpacker as it was there."""
+    """A position to resume from: its unpacked and its stored offset, and a copy of the decoder."""
 
     at: int
     fed: int
@@ -39,12 +39,12 @@ class Marks:
         self.apart = _APART
 
     def begin(self, first: Mark) -> list[Mark]:
-        """Return the list of a new stream; its first mark is always kept."""
+        """Return the marks of a new stream; its first mark is always kept."""
         self._lists.append([first])
         return self._lists[-1]
 
     def note(self, marks: list[Mark], mark: Mark) -> None:
-        """Add a mark; when there are too many, drop every second one of each stream."""
+        """Add a mark; if there are too many, drop every second mark of each stream."""
         marks.append(mark)
         self._count += 1
         if self._count > _MOST:

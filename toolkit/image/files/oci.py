@@ -58,13 +58,13 @@ class _Candidate:
 
 
 def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
-    """Return the image that ``tag`` names, of the platform ``wanted`` (``linux/arm64``) or of this machine.
+    """Return the image that ``tag`` names, for the platform ``wanted`` (``linux/arm64``) or this machine.
 
-    An image that is the only one is taken whatever its platform is, unless another is asked for.
+    A single image is chosen whatever its platform is, unless the user asks for another.
 
     Raises:
-        BadInput: if there is none such, or several; the message names them.
-        CheckFailed: if the layout is damaged, or not what its digests name.
+        BadInput: if there is no such image, or several; the message names them.
+        CheckFailed: if the layout is damaged, or differs from its digests.
     """
     data = content(blobs, INDEX)
     if data is None:
@@ -74,7 +74,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
     one = _one(blobs.name, _named(blobs.name, candidates, tag), wanted)
     config = one.manifest.config
     if config is None:
-        raise BadInput(f"{blobs.name}: what is in it is no image: its manifest names no configuration")
+        raise BadInput(f"{blobs.name}: its manifest names no configuration, so it is not an image")
     layers = one.manifest.layers or []
     if len(layers) > _MOST_LAYERS:
         raise CheckFailed(f"{blobs.name}: the image has {len(layers)} layers, more than any engine takes")
@@ -90,7 +90,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
 def _candidates(
     blobs: Blobs, listed: list[_Descriptor], names: tuple[str, ...], deep: int, seen: set[str]
 ) -> list[_Candidate]:
-    """Return the images of an index and of those that it lists."""
+    """Return the images of an index and of the indexes inside it."""
     if deep > _MOST_DEEP or len(listed) + len(seen) > _MOST:
         raise CheckFailed(f"{blobs.name}: given up: its indexes lead to no end")
     found: list[_Candidate] = []
@@ -100,7 +100,8 @@ def _candidates(
         if (descriptor.digest, own) in {(c.found.digest, c.names) for c in found}:
             continue
         if "vnd.docker.reference.type" in notes or str(descriptor.platform or "").startswith("unknown"):
-            continue  # what an engine attests of an image (docs.docker.com/build/metadata/attestations)
+            # Skip what an engine attests about an image (docs.docker.com/build/metadata/attestations).
+            continue
         if descriptor.digest in seen and deep:
             continue
         seen.add(descriptor.digest)
@@ -113,7 +114,7 @@ def _candidates(
 
 
 def _named(name: str, candidates: list[_Candidate], tag: str) -> list[_Candidate]:
-    """Narrow to those of one name; several names and none asked for is an error."""
+    """Return the images of one name; several names without a choice are an error."""
     if tag:
         named = [c for c in candidates if any(n == tag or n.endswith(f":{tag}") for n in c.names)]
         named = named or [c for c in candidates if c.found.digest == tag]
@@ -148,7 +149,7 @@ def _one(name: str, candidates: list[_Candidate], wanted: str) -> _Candidate:
 
 
 def this_platform() -> str:
-    """Return what an index calls this machine."""
+    """Return the name of this machine's platform in an index."""
     machine = platform.machine()
     return f"linux/{_MACHINES.get(machine, machine)}"
 
@@ -165,7 +166,9 @@ def _fits(found: _Platform, asked: str) -> bool:
 
 def _path(blobs: Blobs, descriptor: _Descriptor) -> str:
     if not _DIGEST.fullmatch(descriptor.digest):
-        raise Damaged(f"{blobs.name}: {descriptor.digest[:80]!r} is no digest", fix="copy or save it again")
+        raise Damaged(
+            f"{blobs.name}: {descriptor.digest[:80]!r} is not a digest", fix="copy or save it again"
+        )
     return "blobs/" + descriptor.digest.replace(":", "/")
 
 

@@ -1,14 +1,16 @@
-"""A file of an image, of which no more is read than is looked at."""
+"""A file of an image, of which only the needed pages are read."""
 
 from collections.abc import Callable
 
 _PAGE = 1 << 17
-"""The block of a squashfs, as mksquashfs makes it: less cannot be unpacked."""
+"""The block of a squashfs, as mksquashfs writes it: smaller parts cannot be unpacked."""
 _MOST = 32 << 20
 
 
 class Pages:
-    """``read`` returns the bytes at an offset, fewer where the file ends; pages that were read are kept."""
+    """``read`` returns the bytes at an offset, fewer at the end of the file; pages that were read are
+    kept.
+    """
 
     def __init__(self, read: Callable[[int, int], bytes]) -> None:
         self._read = read
@@ -16,7 +18,7 @@ class Pages:
         self.held = 0
 
     def take(self, at: int, size: int) -> bytes:
-        """Return a part of the file; fewer bytes where it ends, and never more than an image is asked for."""
+        """Return a part of the file; fewer bytes at its end, within the limit of the image."""
         if at < 0 or size <= 0:
             return b""
         size = min(size, _MOST)
@@ -48,5 +50,5 @@ class _Whole(Pages):
 
 
 def whole(content: bytes) -> Pages:
-    """Return pages of what is in memory already."""
+    """Return pages of content that is in memory already."""
     return _Whole(content)

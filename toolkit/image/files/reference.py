@@ -1,4 +1,4 @@
-"""What a person calls an image: a path, or a name behind a transport, as Apptainer and skopeo write it."""
+"""The user's name of an image: a path, or a name after a transport, as Apptainer and skopeo write it."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ from toolkit.model.facts import ImageFacts
 Transport = Literal["docker-archive", "oci-archive", "oci", "docker-daemon"]
 _TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 TRANSPORTS = tuple(f"{transport}:" for transport in _TRANSPORTS)
-"""What a text begins with that names an image and is no path."""
+"""Prefixes of a name that is not a path."""
 _REGISTRIES = ("docker", "oras")
 _SERVERS = ("http", "https")
 _LIBRARIES = ("library", "shub")
@@ -20,12 +20,14 @@ _NAME = re.compile(
     r"(?=.{1,400}$)(?:[A-Za-z0-9.-]+(?::\d{1,5})?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"
     r"(?::\w[\w.-]{0,127}|@sha256:[0-9a-f]{64})"
 )
-"""Of an image with its tag or digest (distribution/reference:reference.go)."""
+"""An image name with its tag or digest (distribution/reference:reference.go)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """``transport`` is ``None`` where the file or folder tells itself; ``tag`` names one of several."""
+    """``transport`` is ``None`` if the file or folder shows its own kind; ``tag`` names one of several
+    images.
+    """
 
     shown: str
     transport: Transport | None
@@ -34,10 +36,10 @@ class Reference:
 
 
 def refer(image: str | Path) -> Reference:
-    """Tell what is meant.
+    """Parse the name of an image.
 
     Raises:
-        BadInput: if there is no such file, and it can be no image of an engine either.
+        BadInput: if there is no such file, and it cannot be an image of an engine either.
     """
     text = str(image)
     if isinstance(image, Path) or _there(text):
@@ -56,14 +58,14 @@ def refer(image: str | Path) -> Reference:
 
 
 def sif_command(facts: ImageFacts) -> str:
-    """Return the command that makes a SIF of an image that no job starts from."""
+    """Return the command that converts an image to a SIF."""
     if facts.path.startswith("docker-daemon:"):
         return shlex.join(("toolkit", "image", "sif", facts.path))
     return shlex.join(("apptainer", "build", *_for_apptainer(facts)))
 
 
 def _for_apptainer(facts: ImageFacts) -> tuple[str, str]:
-    """Return the words behind ``apptainer build``: the file to make, and what to make it of."""
+    """Return the arguments of ``apptainer build``: the file to write, and its source."""
     here = facts.path
     if not here.startswith(TRANSPORTS) and facts.format != "sandbox":
         here = f"{'oci' if facts.format == 'oci-layout' else facts.format}:{here}"
@@ -74,10 +76,10 @@ def _for_apptainer(facts: ImageFacts) -> tuple[str, str]:
 def _with_transport(text: str, transport: str, rest: str) -> Reference:
     known = next(t for t in _TRANSPORTS if t == transport)
     if not rest:
-        raise BadInput(f"{text}: nothing stands behind {transport}:")
+        raise BadInput(f"{text}: nothing follows {transport}:")
     if known == "docker-daemon":
         return Reference(text, known, Path(), rest)
-    # A path may have colons in it, and so may a tag.
+    # A path may contain colons, and so may a tag.
     cuts = [i for i, letter in enumerate(rest) if letter == ":"]
     for cut in (len(rest), *reversed(cuts)):
         if _there(rest[:cut]):
@@ -86,7 +88,7 @@ def _with_transport(text: str, transport: str, rest: str) -> Reference:
 
 
 def _fetching(transport: str, text: str) -> str:
-    """Return the command that brings an image here; empty text for what is no such address."""
+    """Return the command that fetches an image; empty if the text is not such an address."""
     if transport in _REGISTRIES:
         return f"toolkit image pull {shlex.quote(text)} -o FILE"
     if transport in _SERVERS:
@@ -97,5 +99,5 @@ def _fetching(transport: str, text: str) -> str:
 def _there(text: str) -> bool:
     try:
         return bool(text) and Path(text).exists()
-    except (OSError, ValueError):  # too long for a name, a NUL in it
+    except (OSError, ValueError):  # too long for a name, or with a NUL
         return False

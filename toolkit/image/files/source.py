@@ -1,4 +1,4 @@
-"""Bytes that are read in any order: of a file, of a part of one, of one that is held against its digest."""
+"""Bytes that are read in any order: of a file, of a part of one, or of a file checked against its digest."""
 
 import hashlib
 import os
@@ -10,13 +10,13 @@ _STEP = 1 << 20
 
 
 class ByteSource(Protocol):
-    """Where bytes come from. ``slow`` says that going back means to begin again."""
+    """A source of bytes. ``slow`` says that going back means to start again."""
 
     @property
     def slow(self) -> bool: ...
 
     def read_at(self, offset: int, count: int) -> bytes:
-        """Return ``count`` bytes from ``offset`` on, fewer only where they end."""
+        """Return ``count`` bytes from ``offset`` on, fewer only at the end."""
 
 
 class FileSource:
@@ -32,7 +32,7 @@ class FileSource:
 
 
 class SourceRange:
-    """A stretch of another source, such as a file in an archive that is not compressed."""
+    """A range of another source, such as a file in an uncompressed archive."""
 
     def __init__(self, source: ByteSource, start: int, size: int) -> None:
         self._source, self._start, self.size = source, start, size
@@ -47,7 +47,7 @@ class SourceRange:
 
 
 class Hashed:
-    """Another source that is held against its digest; what is read in order need not be read twice."""
+    """Checks another source against its digest; bytes that were read in order are not read twice."""
 
     def __init__(self, source: ByteSource, digest: str, name: str) -> None:
         algorithm, _, self._wanted = digest.partition(":")
@@ -75,7 +75,7 @@ class Hashed:
         """Read the rest.
 
         Raises:
-            CheckFailed: if it is not what the digest names.
+            CheckFailed: if the content differs from the digest.
         """
         if (found := self.finish()) != self._wanted:
             raise CheckFailed(

@@ -1,7 +1,7 @@
-"""List what is in a tar, member by member, without taking a number in it on trust.
+"""List the members of a tar, without trusting any number in it.
 
 Python's tarfile holds every member and every extended header in memory, whatever their size. The format is
-that of tar(5): ustar, PAX records, GNU long names.
+described in tar(5): ustar, PAX records, GNU long names.
 """
 
 import re
@@ -15,7 +15,7 @@ from toolkit.image.files.tree import Kind
 
 _BLOCK = 512
 _EXTENDED = 1 << 20
-"""Bytes of an extended header; Go's archive/tar, by which engines read layers, stops there too."""
+"""Bytes of an extended header; Go's archive/tar, by which engines read layers, has the same limit."""
 _LARGEST = 1 << 50
 _KINDS: dict[bytes, Kind] = {
     **dict.fromkeys((b"0", b"\0", b"7", b"S"), "file"),
@@ -25,13 +25,13 @@ _KINDS: dict[bytes, Kind] = {
 _NO_DATA = (b"1", b"2", b"3", b"4", b"5", b"6")
 _EXTENSIONS = (b"x", b"g", b"L", b"K")
 _NOTES = (b"V", b"M", b"N", b"A", b"X")
-"""A label of the volume, and what other systems keep beside a file."""
+"""A label of the volume, and what other systems store beside a file."""
 _RECORD = re.compile(rb"(\d{1,7}) ([^=]{1,256})=")
 _ENDS = bytes(_BLOCK)
 
 
 class TarMember(NamedTuple):
-    """A member. ``target`` is where a link points, or the member that a ``hard`` link is another name of."""
+    """A member. ``target`` is the target of a link, or the member that a ``hard`` link refers to."""
 
     name: str
     kind: Kind
@@ -40,11 +40,11 @@ class TarMember(NamedTuple):
     target: str
     hard: bool
     sparse: bool
-    """Its bytes are stored without their gaps."""
+    """Whether its bytes are stored without their gaps."""
 
 
 def is_tar(head: bytes) -> bool:
-    """Tell whether a file that begins with ``head``, a block or more, is a tar."""
+    """Return whether a file that begins with ``head``, a block or more, is a tar."""
     if len(head) < _BLOCK:
         return False
     try:
@@ -54,7 +54,7 @@ def is_tar(head: bytes) -> bool:
 
 
 def entries(source: ByteSource, name: str, budget: Budget) -> Iterator[TarMember]:
-    """Yield the members in the order in which they stand.
+    """Yield the members in the order of the archive.
 
     Raises:
         Damaged, CheckFailed: if the tar is damaged or cut short, or lists more than any image has.
@@ -85,17 +85,17 @@ def _header(source: ByteSource, at: int, name: str) -> bytes | None:
         return None
     if len(block) == _BLOCK:
         return block
-    # Engines take a tar without the two blocks of zeros at its end; zstd does not tell that it was cut.
+    # Engines accept a tar without the two blocks of zeros at its end; zstd does not detect that it was cut.
     if block or source.slow or (at and not source.read_at(at - 1, 1)):
         raise _broken(name, "it is cut short")
     return None
 
 
 def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -> dict[str, str]:
-    """Return what a header says of the one that follows."""
+    """Return the values of an extended header, which apply to the next header."""
     if size > _EXTENDED:
         raise _broken(name, f"an extended header of {size} bytes")
-    # With its padding, so that a source that hashes what is read in order sees every byte.
+    # With its padding, so that a source that hashes in order sees every byte.
     raw = source.read_at(at, padded(size))[:size]
     match kind:
         case b"x":
@@ -105,7 +105,7 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
         case b"K":
             return {"linkpath": _text(raw)}
         case _:
-            return {}  # what holds for all members is no name
+            return {}  # Global values do not apply to a name.
 
 
 def _entry(block: bytes, kind: bytes, said: dict[str, str], at: int, size: int) -> TarMember:
@@ -118,7 +118,7 @@ def _entry(block: bytes, kind: bytes, said: dict[str, str], at: int, size: int) 
 
 
 def _checked(block: bytes, name: str) -> tuple[bytes, int]:
-    """Return the kind and the size that a header names."""
+    """Return the kind and the size in a header."""
     try:
         if _number(block[148:156]) != _sum(block):
             raise _broken(name, "a header whose checksum is wrong")
@@ -143,7 +143,7 @@ def _sum(block: bytes) -> int:
 
 
 def _number(field: bytes) -> int:
-    """Read an octal number, or a large one as GNU writes it."""
+    """Parse an octal number, or a large one in GNU's form."""
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
     digits = field.partition(b"\0")[0].strip(b" ")
@@ -154,7 +154,7 @@ def _number(field: bytes) -> int:
 
 def _name(block: bytes) -> str:
     name = _text(block[:100])
-    # GNU's own format has other things in the place of the prefix.
+    # GNU's own format has other fields in the place of the prefix.
     prefix = _text(block[345:500]) if block[345] and block[257:263] == b"ustar\0" else ""
     return f"{prefix}/{name}" if prefix else name
 
@@ -164,7 +164,7 @@ def _text(raw: bytes) -> str:
 
 
 def _records(raw: bytes, name: str) -> dict[str, str]:
-    """Read PAX records; those that the inspector has no use for are left out."""
+    """Parse PAX records; records that the inspector does not use are left out."""
     found: dict[str, str] = {}
     at = 0
     while at < len(raw) and raw[at] != 0:
@@ -180,7 +180,7 @@ def _records(raw: bytes, name: str) -> dict[str, str]:
 
 
 def _after_map(source: ByteSource, block: bytes, at: int, budget: Budget) -> int:
-    """Return where the data of an old sparse file begin: the map of its gaps may go on behind the header."""
+    """Return the offset of an old sparse file's data: the map of its gaps may continue after the header."""
     more = block[482]
     while more:
         budget.list()
@@ -191,7 +191,7 @@ def _after_map(source: ByteSource, block: bytes, at: int, budget: Budget) -> int
 
 
 def padded(size: int) -> int:
-    """Return how many bytes a member of so many bytes takes in a tar."""
+    """Return how many bytes a member of this size takes in a tar."""
     return -(-size // _BLOCK) * _BLOCK
 
 

@@ -1,4 +1,4 @@
-"""Files of an image, read-only, whatever the image is stored in; links never lead out of it."""
+"""Files of an image, read-only, in any storage format; links never lead out of it."""
 
 import fnmatch
 import posixpath
@@ -12,22 +12,22 @@ MAX_READ = 32 << 20
 """Bytes of a file that are read at once; a hostile image must not fill the memory."""
 _MAX_LINKS = 40
 _MAX_PATH = 4095
-"""As Linux has them (path_resolution(7))."""
+"""Limits of Linux (path_resolution(7))."""
 _MAX_PARTS = 100
-"""Of a pattern; those of this package have ten."""
+"""Parts of a pattern; the patterns of this package have at most ten."""
 
 
 class FileTree(Protocol):
-    """What an image is to the inspector. Paths are absolute and normal; no method follows links."""
+    """The interface of an image for the inspector. Paths are absolute and normal; no method follows links."""
 
     def kind(self, path: str) -> Kind | None:
-        """Return what stands at ``path``, or ``None`` if nothing does."""
+        """Return the kind of file at ``path``, or ``None`` if there is none."""
 
     def names(self, path: str) -> tuple[str, ...]:
-        """Return the names in a folder; empty if it is none."""
+        """Return the names in a folder; empty if it is not a folder."""
 
     def target(self, path: str) -> str:
-        """Return where a link points, as it is written."""
+        """Return the target of a link, as it is written."""
 
     def content(self, path: str, limit: int = MAX_READ) -> bytes:
         """Return a file's bytes, at most ``limit`` of them."""
@@ -35,14 +35,14 @@ class FileTree(Protocol):
 
 @runtime_checkable
 class Sliced(Protocol):
-    """A tree that can read from the middle of a file without reading what stands before."""
+    """A tree that can read from the middle of a file without reading the bytes before it."""
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes of a file from ``offset`` on; fewer where it ends."""
+        """Return ``size`` bytes of a file from ``offset`` on; fewer at its end."""
 
 
 def resolve(tree: FileTree, path: str) -> str | None:
-    """Follow links as the kernel does with the image as root; ``None`` if nothing is there."""
+    """Follow links as the kernel does with the image as root; ``None`` if nothing exists there."""
     done, rest, links = "/", _parts(path), 0
     while rest:
         part = rest.popleft()
@@ -71,7 +71,7 @@ def _parts(path: str) -> deque[str]:
 
 
 def is_file(tree: FileTree, path: str) -> bool:
-    """Tell whether ``path`` leads to a regular file."""
+    """Return whether ``path`` leads to a regular file."""
     real = resolve(tree, path)
     return real is not None and tree.kind(real) == "file"
 
@@ -85,19 +85,19 @@ def read(tree: FileTree, path: str, limit: int = MAX_READ) -> bytes | None:
 
 
 def text(tree: FileTree, path: str, limit: int = MAX_READ) -> str | None:
-    """Return a file as text; bytes that are no UTF-8 become replacement marks."""
+    """Return a file as text; bytes that are not UTF-8 become replacement marks."""
     content = read(tree, path, limit)
     return None if content is None else content.decode("utf-8", "replace")
 
 
 def names(tree: FileTree, path: str) -> tuple[str, ...]:
-    """Return the sorted names in the folder that ``path`` leads to, but for those that cannot be shown."""
+    """Return the sorted printable names in the folder that ``path`` leads to."""
     real = resolve(tree, path)
     return tuple(sorted(name for name in tree.names(real) if name.isprintable())) if real else ()
 
 
 def glob(tree: FileTree, pattern: str) -> Iterator[str]:
-    """Yield the paths that a pattern such as ``/usr/lib/*/libmpi.so.*`` matches, in order.
+    """Yield the paths that match a pattern such as ``/usr/lib/*/libmpi.so.*``, in order.
 
     A folder that several links lead to is entered once, by the first of them.
     """

@@ -1,4 +1,4 @@
-"""Temporary files that are told apart by the process that owns them, so that a dead one's can be removed."""
+"""Temporary files with the process id of their owner, so that files of a dead process can be removed."""
 
 import contextlib
 import os
@@ -15,7 +15,9 @@ _FOLDER = "toolkit-sif."
 
 
 def temporary_root() -> Path:
-    """Return where large temporary files go: ``APPTAINER_TMPDIR``, ``SINGULARITY_TMPDIR``, ``TMPDIR``."""
+    """Return the folder for large temporary files: ``APPTAINER_TMPDIR``, ``SINGULARITY_TMPDIR``,
+    ``TMPDIR``.
+    """
     for variable in ("APPTAINER_TMPDIR", "SINGULARITY_TMPDIR"):
         if chosen := os.environ.get(variable):
             return Path(chosen)
@@ -24,11 +26,11 @@ def temporary_root() -> Path:
 
 @contextlib.contextmanager
 def folder() -> Iterator[Path]:
-    """Lend a folder under :func:`temporary_root`, and remove it whatever happens."""
+    """Create a folder under :func:`temporary_root`, and always remove it."""
     root = temporary_root()
     if not root.is_dir():
         raise CheckFailed(
-            f"the temporary folder {root} is not there", fix="make it, or set TMPDIR to another"
+            f"the temporary folder {root} does not exist", fix="create it, or set TMPDIR to another"
         )
     remove_stale(root, rf"{re.escape(_FOLDER)}{_owner_pattern()}\..+")
     made = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{_owner()}.", dir=root))
@@ -40,7 +42,7 @@ def folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def beside(target: Path) -> Iterator[Path]:
-    """Lend a hidden name in the folder of ``target``; what is left there under it is removed."""
+    """Return a hidden name in the folder of ``target``; a file left under it is removed."""
     remove_stale(target.parent, rf"{re.escape(f'.{target.name}.')}{_owner_pattern()}\.part")
     part = target.with_name(f".{target.name}.{_owner()}.part")
     try:
@@ -50,10 +52,10 @@ def beside(target: Path) -> Iterator[Path]:
 
 
 def remove_stale(root: Path, pattern: str) -> None:
-    """Remove what matches ``pattern`` in ``root`` and whose process, the group ``pid``, is gone."""
+    """Remove matches of ``pattern`` in ``root`` whose process, the group ``pid``, no longer exists."""
     for path in root.iterdir():
         found = re.fullmatch(pattern, path.name)
-        # On a shared folder only the machine that ran the process can tell whether it still runs.
+        # On a shared folder only the machine that ran the process can check whether it still runs.
         if not found or found["host"] != host() or alive(int(found["pid"])):
             continue
         if path.is_dir():

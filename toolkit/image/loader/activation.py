@@ -1,4 +1,4 @@
-"""What activating an environment of conda or of Python does to PATH, told without running it."""
+"""The effect of activating a conda or Python environment on PATH, found without running it."""
 
 import re
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _ACTIVATE = re.compile(r"(/.*)/bin/activate\Z")
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """The environment's prefix, the variable that names it, and scripts that are read then."""
+    """The environment's prefix, the variable that names it, and the scripts that activation reads."""
 
     prefix: str
     variable: str
@@ -46,5 +46,5 @@ def activated(tree: FileTree, words: list[str], root: str) -> Activation | None:
     settings = files.text(tree, f"{prefix}/conda-meta/state", _MOST) or ""  # conda env config vars set
     if not files.names(tree, f"{prefix}/conda-meta") or "PATH" in settings:
         return None
-    # conda/conda:conda/activate.py: in the order of their names.
+    # conda/conda:conda/activate.py reads them in the order of their names.
     return Activation(prefix, "CONDA_PREFIX", tuple(files.glob(tree, f"{prefix}/etc/conda/activate.d/*.sh")))

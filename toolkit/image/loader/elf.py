@@ -1,7 +1,7 @@
-"""What a program or library says of itself in its ELF headers: what it is, what it needs, where it looks.
+"""Read the ELF headers of a program or library: its kind, what it needs, where it searches.
 
-Only the segment table and the dynamic section are read, and their tables are walked here: libraries for
-ELF files read as many entries as a file claims to have. The format is in elf(5) and the System V ABI.
+Only the segment table and the dynamic section are read, by this module: libraries for ELF files read as many
+entries as a file claims to have. The format is described in elf(5) and the System V ABI.
 """
 
 import struct
@@ -31,17 +31,17 @@ _MOST_TEXT = 1 << 18
 _FILES = 200
 _VERSIONS = 500
 _SYMBOLS = 200_000
-"""More of any than a sane file has: a hostile one says that it has billions."""
+"""More symbols than any plausible file has: a hostile file claims billions."""
 _ISA_NEEDED = 0xC0008002
 """GNU_PROPERTY_X86_ISA_1_NEEDED of the x86-64 ABI; its bits are the levels from 1 on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """``rpath`` and ``runpath`` have ``$ORIGIN`` as written; where both are there, only RUNPATH counts.
+    """``rpath`` and ``runpath`` have ``$ORIGIN`` as written; if both exist, only RUNPATH counts.
 
-    ``versions`` are the names of symbol versions that it needs of others (``GLIBC_2.34``), ``level`` the
-    level of x86-64 that it says it needs.
+    ``versions`` are the symbol versions that it needs of other libraries (``GLIBC_2.34``), ``level`` the
+    level of x86-64 that it requires.
     """
 
     architecture: str | None
@@ -57,7 +57,7 @@ class Tables:
     """The tables of an ELF file that its loader reads.
 
     Raises:
-        ValueError, struct.error: if the file is no ELF file or is damaged.
+        ValueError, struct.error: if the file is not an ELF file or is damaged.
     """
 
     def __init__(self, pages: Pages) -> None:
@@ -102,7 +102,7 @@ class Tables:
         return next((value for tag, value in self.tags if tag == wanted), None)
 
     def place(self, address: int) -> int | None:
-        """Return where in the file an address of memory is."""
+        """Return the offset in the file of a memory address."""
         for kind, offset, start, size, _ in self._segments:
             if kind == _LOAD and start <= address < start + size:
                 return address - start + offset
@@ -120,7 +120,7 @@ class Tables:
         return found.decode("utf-8", "replace")
 
     def data(self) -> bytes:
-        """Return what the file loads and does not execute; all of it where one segment is for both."""
+        """Return the bytes that are loaded and not executed; all bytes if one segment is for both."""
         loaded = [(offset, size, run) for kind, offset, _, size, run in self._segments if kind == _LOAD]
         start = self.place(self._strings) if self._strings is not None else None
         plain = [(offset, size) for offset, size, run in loaded if not run]
@@ -136,7 +136,7 @@ class Tables:
         return tuple(self.text(value) for tag, value in self.tags if tag == wanted)
 
     def versions(self) -> Iterator[str]:
-        """Yield the versions of symbols that the file needs (.gnu.version_r)."""
+        """Yield the symbol versions that the file needs (.gnu.version_r)."""
         start = self._first(_VERNEED)
         at = self.place(start) if start is not None else None
         files = 0
@@ -161,12 +161,12 @@ class Tables:
         return self._first(tag)
 
     def offset(self, tag: int) -> int | None:
-        """Return where in the file the table is that a tag names."""
+        """Return the offset in the file of the table that a tag names."""
         address = self._first(tag)
         return None if address is None else self.place(address)
 
     def level(self) -> int | None:
-        """Return the level of x86-64 that the file's property note asks for (.note.gnu.property)."""
+        """Return the x86-64 level that the file's property note requires (.note.gnu.property)."""
         for kind, offset, _, size, _ in self._segments:
             if kind != _PROPERTY:
                 continue
@@ -180,7 +180,7 @@ class Tables:
         return None
 
     def symbol(self, name: str) -> bytes | None:
-        """Return the bytes at a symbol that the file defines, up to a NUL; ``None`` where it has none."""
+        """Return the bytes at a symbol that the file defines, up to a NUL; ``None`` if it defines none."""
         strings, symbols = self._strings, self._first(_SYMTAB)
         names = self.place(strings) if strings is not None else None
         at = self.place(symbols) if symbols is not None else None
@@ -190,7 +190,7 @@ class Tables:
         wanted = self._pages.take(names, length).find(b"\0" + name.encode() + b"\0")
         if wanted < 0:
             return None
-        # Each symbol has a name of two bytes or more; tools that edit files move the names behind all else.
+        # Each symbol has a name of at least two bytes; tools that edit files move the names to the end.
         size = min(length // 2, _SYMBOLS) * 24
         entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
         if entry is None:
@@ -208,7 +208,7 @@ class Tables:
 
 
 def tables(pages: Pages) -> Tables | None:
-    """Return the tables of an ELF file; ``None`` for anything else, and for one that is damaged."""
+    """Return the tables of an ELF file; ``None`` for any other or damaged file."""
     try:
         return Tables(pages)
     except (ValueError, struct.error, OverflowError):
@@ -226,13 +226,13 @@ def symbol(pages: Pages, name: str) -> str | None:
 
 
 def data(pages: Pages) -> bytes:
-    """Return what of a library can hold texts; the beginning of a file that is none."""
+    """Return the part of a library that can hold texts; the beginning of any other file."""
     found = tables(pages)
     return found.data() if found else pages.take(0, _ALL)
 
 
 def read_elf(pages: Pages | bytes) -> Elf | None:
-    """Read an ELF file; ``None`` for anything else, and for one that is damaged."""
+    """Read an ELF file; ``None`` for any other or damaged file."""
     try:
         file = Tables(whole(pages) if isinstance(pages, bytes) else pages)
         runpath = _folders(file.texts(_RUNPATH))

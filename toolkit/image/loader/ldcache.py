@@ -9,14 +9,14 @@ _ENTRY = struct.Struct("<iIIIQ")
 _MOST = 50_000
 _LONGEST = 4096
 _ABI = {"x86_64": 0x0300, "i386": 0x0000, "aarch64": 0x0A00, "ppc64le": 0x0500, "s390x": 0x0400}
-"""What the flags of an entry say of its library; i386 and x86-64 libraries lie in one index."""
+"""The ABI in the flags of an entry; one index holds libraries for i386 and x86-64."""
 
 
 def read_cache(content: bytes, architecture: str | None = None) -> dict[str, str] | None:
-    """Return soname → path; ``None`` where there is no index that can be read.
+    """Return soname → path; ``None`` if no index can be read.
 
-    Of several libraries of one name the one for every processor is taken, and not those that ld.so prefers
-    on newer ones (glibc-hwcaps): they are builds of the same release.
+    Of several libraries of one name the generic one is chosen, and not those for newer processors that ld.so
+    prefers (glibc-hwcaps): they are builds of the same release.
     """
     start = content.find(_MAGIC)
     if start < 0 or start + _HEAD_SIZE > len(content):

@@ -20,38 +20,38 @@ from toolkit.image.loader.ldcache import read_cache
 _DEFAULT = ("/lib", "/usr/lib", "/lib64", "/usr/lib64")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MOST_FILES = 2000
-"""Programs and libraries whose headers are read; a training image has a hundred that matter."""
+"""Programs and libraries whose headers are read; a training image has a hundred relevant ones."""
 _MOST_TEXT = 1 << 16
 _MOST_INCLUDED = 200
 _CACHE = "/etc/ld.so.cache"
 _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
-"""The loader is there before all else: no library looks for it, wherever it lies (Nix, Guix, EESSI)."""
+"""The loader itself, which is loaded before all else and never searched for (Nix, Guix, EESSI)."""
 _SHARED = re.compile(r"\.so(\.|\Z)")
 _MOST_CACHE = 8 << 20
 _MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
-"""Answers that are remembered; some training images ask for 20,000 paths."""
+"""Sizes of caches; some training images ask for 20,000 paths."""
 _MOST_PATH = 4095
 _MOST_NAMES = 16 << 20
 """Bytes of names that all programs and libraries together may list."""
 _KEPT = 24 << 20
-"""Bytes of files, and as many of their texts, that are kept: a library is unpacked once for all questions."""
+"""Bytes of cached files, and of their texts: a library is unpacked once for all questions."""
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
-"""What ``$LIB`` stands for on Debian and elsewhere."""
+"""The meaning of ``$LIB`` on Debian and elsewhere."""
 _NAME = 64
-"""Bytes of memory that a name takes beside its letters."""
+"""Bytes of memory for a name besides its letters."""
 _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
 
 
 @dataclass
 class Loader:
-    """Searches one image; remembers what it has read."""
+    """Searches one image, and caches what it has read."""
 
     tree: FileTree
     environment: dict[str, str]
     most: int = files.MAX_READ
-    """Bytes of a file that are read where its middle cannot be read alone."""
+    """Bytes of a file that are read if its middle cannot be read alone."""
     spent: int = 0
-    """Bytes that were read of files to learn what they need."""
+    """Bytes of files that were read to find their needs."""
     listed: int = 0
     """Bytes of the names that they list."""
     _elves: dict[str, Elf | None] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Loader:
 
     @cached_property
     def index(self) -> dict[str, str] | None:
-        """The libraries that ldconfig listed; ``None`` where there is no such list."""
+        """The libraries that ldconfig listed; ``None`` if there is no such list."""
         content = files.read(self.tree, _CACHE, _MOST_CACHE)
         return read_cache(content, self.architecture[0] if self.architecture else None) if content else None
 
@@ -90,12 +90,12 @@ class Loader:
 
     @cached_property
     def configured(self) -> tuple[str, ...]:
-        """The folders that every program searches last: those of ld.so.conf and the system's."""
+        """The folders that every program searches last: from ld.so.conf, and the system's."""
         return tuple(dict.fromkeys((*_configured(self.tree, "/etc/ld.so.conf", set()), *self.standard)))
 
     @cached_property
     def offered(self) -> tuple[str, ...]:
-        """The names that :meth:`find` finds for a program which names no folders, sorted."""
+        """The names that :meth:`find` finds for a program without its own search folders, sorted."""
         last = self.standard if self.index is not None else self.configured
         lying = {
             name
@@ -108,10 +108,10 @@ class Loader:
     def find(self, soname: str, *users: str) -> str | None:
         """Return the path at which a program finds ``soname``.
 
-        ``users`` are the file that needs it, the one that loaded that, and so on to the program. The RPATH of
-        each is searched, unless the first has a RUNPATH, which is its own affair; LD_LIBRARY_PATH stands
-        between the two. Last come the index of ldconfig and the system's folders. An image without an index
-        is taken for one whose folders were not listed yet.
+        ``users`` are the file that needs it, the file that loaded that file, and so on to the program. The
+        RPATH of each is searched, unless the first has a RUNPATH, which applies to that file only.
+        LD_LIBRARY_PATH comes between the two. Last come the index of ldconfig and the system's folders. If an
+        image has no index, the folders themselves are searched.
         """
         if "/" in soname:
             return soname if self._file(soname) else None
@@ -128,7 +128,7 @@ class Loader:
         return self._in_folders(self.standard, soname, wanted)
 
     def _in_folders(self, folders: tuple[str, ...], soname: str, user: Elf | None) -> str | None:
-        """Return the first file of that name; ld.so passes over those of another architecture."""
+        """Return the first file of that name; ld.so skips files of another architecture."""
         for folder in dict.fromkeys(folders):
             path = posixpath.join(folder, soname)
             if not self._file(path):
@@ -139,7 +139,7 @@ class Loader:
         return None
 
     def real(self, path: str) -> str | None:
-        """Return what ``path`` leads to; ``None`` if nothing is there."""
+        """Return the real path of ``path``; ``None`` if it does not exist."""
         if path not in self._real:
             if len(self._real) >= _MOST_PATHS:
                 self._real.clear()
@@ -151,7 +151,7 @@ class Loader:
         return real is not None and self.tree.kind(real) == "file"
 
     def elf(self, path: str) -> Elf | None:
-        """Read the ELF headers of the file that ``path`` leads to."""
+        """Return the ELF headers of the file that ``path`` leads to."""
         real = self.real(path) or path
         if real not in self._elves:
             if len(self._elves) >= _MOST_FILES:
@@ -167,7 +167,7 @@ class Loader:
         return self._elves[real]
 
     def pages(self, path: str) -> Pages:
-        """Return the file that ``path`` leads to, of which only what is looked at is read."""
+        """Return the file that ``path`` leads to, reading only the pages that are needed."""
         real = self.real(path)
         if real is None or self.tree.kind(real) != "file":
             return whole(b"")
@@ -190,7 +190,7 @@ class Loader:
         return {path: elf for path, elf in self._elves.items() if elf is not None}
 
     def texts(self, path: str) -> bytes:
-        """Return the data of the library that ``path`` leads to, in which its texts stand; not its code."""
+        """Return the data of the library that ``path`` leads to, which holds its texts; not its code."""
         real = self.real(path) or path
         if real not in self._texts:
             self._texts[real] = data(self.pages(real))
@@ -200,9 +200,9 @@ class Loader:
         return self._texts[real]
 
     def closure(self, path: str, *users: str, most: int = 200) -> tuple[dict[str, str | None], bool]:
-        """Return soname → path of all that a file needs, itself left out, and whether that is all.
+        """Return soname → path of all that a file needs, except itself, and whether that is complete.
 
-        ``users`` are the program that loads it and what lies between. ``None`` stands for what is missing.
+        ``users`` are the program that loads it and the files in between. ``None`` marks a missing library.
         """
         key = (path, *users, str(most))
         if key not in self._closures:
@@ -228,7 +228,7 @@ class Loader:
         return found, not waiting
 
     def _elf_folders(self, path: str, kind: Literal["rpath", "runpath"]) -> tuple[str, ...]:
-        """Return the folders that a file names itself, with ``$ORIGIN`` put in."""
+        """Return the search folders of a file, with ``$ORIGIN`` replaced."""
         key = (path, kind)
         if key not in self._folders:
             if len(self._folders) >= _MOST_FOLDERS:
@@ -250,7 +250,7 @@ class Loader:
         return tuple(p for p in known if len(p) <= _MOST_PATH)
 
     def program(self, name: str) -> str | None:
-        """Return where the image's PATH finds a program."""
+        """Return the path at which the image's PATH finds a program."""
         for folder in self.environment.get("PATH", _PATH).split(":"):
             path = posixpath.join(folder, name)
             if folder.startswith("/") and files.is_file(self.tree, path):
@@ -268,7 +268,7 @@ def _put(text: str, name: str, value: str) -> str:
 
 
 def _of_musl(tree: FileTree, loader: str) -> tuple[str, ...]:
-    """Return the folders that musl searches: those of its file, else its own (musl:ldso/dynlink.c)."""
+    """Return the folders that musl searches: from its file, or its defaults (musl:ldso/dynlink.c)."""
     name = posixpath.basename(loader).removesuffix(".so.1")
     written = re.split(r"[:\n]", files.text(tree, f"/etc/{name}.path", _MOST_TEXT) or "")
     return tuple(p for p in written if p.startswith("/")) or ("/lib", "/usr/local/lib", "/usr/lib")

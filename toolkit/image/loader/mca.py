@@ -1,8 +1,8 @@
-"""The components of Open MPI, PMIx and PRRTE in a binary, whether built in or a plugin's own.
+"""The components of Open MPI, PMIx and PRRTE in a binary, built in or in a plugin.
 
-Each component is described by a structure in the data of its library, in which its names stand as text
-(open-mpi/ompi:opal/mca/mca.h ``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h): project,
-its version, framework, its version, component, its version. So they are found in stripped libraries too.
+Each component has a structure in the data of its library, with its names as text
+(open-mpi/ompi:opal/mca/mca.h ``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h): project, its
+version, framework, its version, component, its version. So they are found in stripped libraries too.
 """
 
 import re
@@ -26,7 +26,7 @@ _LARGEST = 100
 
 @dataclass(frozen=True, slots=True)
 class McaComponent:
-    """``release`` is the version of its project as the structure has it: no ``rc`` and the like."""
+    """``release`` is the version of its project in the structure, without suffixes such as ``rc``."""
 
     project: str
     release: str
@@ -53,7 +53,7 @@ def release(found: tuple[McaComponent, ...], *projects: str) -> str | None:
 
 
 def by_framework(found: tuple[McaComponent, ...], *frameworks: str) -> dict[str, tuple[str, ...]]:
-    """Return framework → sorted names; ``base`` is a place holder and no component."""
+    """Return framework → sorted names; ``base`` is a placeholder and not a component."""
     return {
         framework: names
         for framework in frameworks
@@ -72,6 +72,6 @@ def _read(content: bytes, at: int) -> McaComponent | None:
 
 
 def _word(content: bytes, at: int, size: int) -> str:
-    """Return the text of a field that is filled up with zeros; empty where it holds anything else."""
+    """Return the text of a zero-padded field; empty if it holds anything else."""
     field = content[at : at + size].rstrip(b"\0")
     return field.decode() if _WORD.match(field) else ""

@@ -1,4 +1,4 @@
-"""The line with which ld.so refuses to start a program of an image, from its symbols and versions."""
+"""The message with which ld.so refuses to start a program of an image, from its symbols and versions."""
 
 import posixpath
 import re
@@ -10,10 +10,10 @@ from toolkit.image.loader.symbols import Symbols, read_symbols
 _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
 """The loader, which defines symbols for all programs."""
 _BASE = re.compile(r"(libc\.so\.6|libc-2[.\d]*\.so|ld-.*)\Z")
-"""The C library and the loader, which are made for each other."""
+"""The C library and the loader, which are built for each other."""
 _MOST_PROGRAMS = 8
 _MOST = 150
-"""Libraries of one program that are compared; a program of MPI loads forty."""
+"""Libraries of one program that are compared; an MPI program loads forty."""
 
 
 class Symbolic:
@@ -30,10 +30,11 @@ class Symbolic:
         return self._known[real]
 
     def refusal(self, path: str, *, symbols: bool = True, scope: Iterable[str] = ()) -> str | None:
-        """Return the line that ld.so prints when it loads a file; ``None`` if it loads, or if it is unknown.
+        """Return the message that ld.so prints when it loads a file; ``None`` if it loads or if that is
+        unknown.
 
-        ``scope`` are files that are loaded already. With ``symbols`` false only versions are compared, as
-        for an extension of Python, which finds symbols in its interpreter.
+        ``scope`` are files that are already loaded. With ``symbols`` false only versions are compared, as for
+        a Python extension, which finds symbols in its interpreter.
         """
         closure, whole = self._loader.closure(path)
         if not whole or None in closure.values() or len(closure) > _MOST:
@@ -52,7 +53,7 @@ class Symbolic:
                 library = libraries.get(soname)
                 there = self.of(library) if library else None
                 if there is None or not there.defines:
-                    continue  # ld.so accepts a library without any versions
+                    continue  # ld.so accepts a library without any versions.
                 if missing := next((v for v in versions if v not in there.defines), None):
                     return f"{library}: version `{missing}' not found (required by {file})"
         return None
@@ -72,7 +73,7 @@ class Symbolic:
 
 
 def refusals(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return programs that ld.so refuses to start → the line that it prints; each loads an MPI."""
+    """Return program → message for the programs that ld.so refuses to start; each program loads an MPI."""
     symbolic, found = Symbolic(loader), {}
     for path, library in list(programs.items())[:_MOST_PROGRAMS]:
         extension = ".so" in posixpath.basename(path)

@@ -1,4 +1,6 @@
-"""What the scripts of an image that Apptainer reads before a program set for it; they are read, not run."""
+"""The variables that an image's scripts set when Apptainer starts a program; the scripts are parsed, not
+run.
+"""
 
 import posixpath
 import re
@@ -16,15 +18,16 @@ from toolkit.image.loader.shellwords import LONGEST, UNTOLD, commands, expand
 _MOST_TEXT = 1 << 16
 _MOST_SCRIPTS = 20
 _RUNTIME = frozenset(("01-base.sh", "94-appsbase.sh", "95-apps.sh", "99-base.sh", "99-runtimevars.sh"))
-"""Written by Apptainer itself and the same in every image, for what its caller asks
-(apptainer:internal/pkg/build/sources/base_environment.go)."""
+"""Written by Apptainer itself, equal in every image, for options of the call
+(apptainer:internal/pkg/build/sources/base_environment.go).
+"""
 _EXPORTING = frozenset(("export", "declare", "typeset", "readonly", "local"))
 _RUNNING = frozenset((".", "source", "eval", "module", "ml", "spack", "conda", "mamba", "micromamba"))
-"""Commands that set variables by what they find when they run."""
+"""Commands that set variables depending on the machine on which they run."""
 _SOURCING = frozenset((".", "source"))
 _ASKING = frozenset(("-e", "-f", "-r", "-s"))
 _FUNCTION = re.compile(r"^\s*(function\s|[\w:-]+\s*\(\s*\))", re.MULTILINE)
-"""What a function sets, and where it is called, is more than is read here (conda.sh, Intel's setvars.sh)."""
+"""Shell functions and their calls are not evaluated (conda.sh, Intel's setvars.sh)."""
 _MOST_SOURCED = 10
 _NAMING = frozenset(("for", "case", "select", "function"))
 _OPENING = frozenset(("if", "while", "until", "{"))
@@ -37,9 +40,9 @@ _ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=(?P<word>.*)\Z", re
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """``values`` are the variables as far as they can be told; ``untold`` says why others, or parts, are not.
+    """``values`` are the known variables; ``untold`` says why others, or parts, are unknown.
 
-    Of a list of folders ``values`` has those that can be told, so that they are searched.
+    Of a list of folders ``values`` has the known folders, so that they are searched.
     """
 
     values: dict[str, str]
@@ -47,7 +50,7 @@ class Environment:
 
 
 def environment(tree: FileTree, given: Mapping[str, str] | None = None) -> Environment:
-    """Return what an image sets, by its scripts in their order; ``given`` is set before."""
+    """Return the variables that an image's scripts set, in their order, starting from ``given``."""
     shell = Shell(tree, {"PATH": BEGINNING, **(given or {})})
     found = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
     own = (path for path in found if posixpath.basename(path) not in _RUNTIME)
@@ -62,10 +65,10 @@ class Shell:
     def __init__(self, tree: FileTree, given: dict[str, str]) -> None:
         self.tree = tree
         self.values = {name: value.replace(UNTOLD, "") for name, value in given.items()}
-        # Apptainer's last script exports LD_LIBRARY_PATH, whoever set it.
+        # Apptainer's last script exports LD_LIBRARY_PATH in any case.
         self.exported = {*given, *_PATHS}
         self.begun = False
-        """The image has a PATH of its own, and no longer the one that Apptainer begins with."""
+        """Whether the image has set its own PATH, instead of Apptainer's initial one."""
         self.why: dict[str, str] = {}
         self.script = ""
         self.all = False
@@ -73,7 +76,7 @@ class Shell:
         self.conda = ""
 
     def read(self, script: str, text: str) -> bool:
-        """Take over what a script sets, and tell whether those that come after it are read too."""
+        """Apply what a script sets, and return whether later scripts are read too."""
         self.script = script
         depth, rounds, sure = 0, 0, True
         for before, words in commands(text):
@@ -95,7 +98,7 @@ class Shell:
         return True
 
     def _activated(self, command: list[str]) -> bool:
-        """Take over what activating an environment sets; false for any other command."""
+        """Apply the activation of an environment; false for any other command."""
         if command[0] not in _RUNNING:
             return False
         words = [expand(word, self.values.get) for word in command]
@@ -120,7 +123,7 @@ class Shell:
         self._set(name, f"{folder}:{self.values.get(name, '')}", folder, certain=True)
 
     def _sourced(self, words: list[str]) -> tuple[str, str] | None:
-        """Return the script of the image that a command reads, where it can be read here as well."""
+        """Return the script of the image that a command reads, if it can be read here."""
         path = expand(words[1], self.values.get) if len(words) == 2 else ""
         if not path.startswith("/") or UNTOLD in path or self.sourced >= _MOST_SOURCED:
             return None
@@ -148,7 +151,7 @@ class Shell:
         return Environment({"PATH": BEGINNING, **values}, untold)
 
     def _command(self, words: list[str], *, certain: bool) -> bool:
-        """Take over what a command sets, and tell whether it surely succeeds."""
+        """Apply what a command sets, and return whether it certainly succeeds."""
         place = next((n for n, word in enumerate(words) if not _ASSIGNED.match(word)), len(words))
         if place == len(words):
             self._assign(words, certain=certain, export=self.all)
@@ -165,7 +168,7 @@ class Shell:
         return name in _EXPORTING or (name == "[" and self._there(rest))
 
     def _there(self, words: list[str]) -> bool:
-        """Tell whether ``[`` asks for a file that is in the image."""
+        """Return whether ``[`` tests for a file that exists in the image."""
         path = expand(words[1], self.values.get) if len(words) == 3 and words[0] in _ASKING else ""
         return path.startswith("/") and UNTOLD not in path and files.is_file(self.tree, path)
 
@@ -187,14 +190,18 @@ class Shell:
             self.why[name] = f"{self.script} sets {name} only under a condition"
             value = f"{value}:{UNTOLD}"
         elif UNTOLD in value:
-            self.why.setdefault(name, f"{self.script} sets it by what only running it tells: {word[:200]}")
+            self.why.setdefault(
+                name, (f"{self.script} sets it from a value that only running it shows: {word[:200]}")
+            )
         else:
             self.why.pop(name, None)
         self.values[name] = value
         self.begun = self.begun or name == "PATH"
 
     def _value(self, assigned: str, word: str, name: str) -> str | None:
-        """Return a variable; a list that nobody began is empty, and another one may be the caller's."""
+        """Return a variable; an unset list is empty, and any other unset variable may come from the
+        caller.
+        """
         if name == assigned == "PATH" and not self.begun and _DEFAULT.match(word):
             return None
         if name in self.values:
@@ -209,18 +216,18 @@ class Shell:
                 self._set(name, self.values[name], "", certain=False)
 
     def _nowhere(self, name: str, rest: list[str]) -> bool:
-        """Tell whether a command reads a script that is not in the image."""
+        """Return whether a command reads a script that is not in the image."""
         path = expand(rest[0], self.values.get) if name in {".", "source"} and rest else ""
         return path.startswith("/") and UNTOLD not in path and not files.is_file(self.tree, path)
 
     def _run(self, command: str) -> None:
         for name in _PATHS:
-            self.why[name] = f"{self.script} runs {command[:200]}, and only running it tells what that sets"
+            self.why[name] = f"{self.script} runs {command[:200]}, and only running it shows what that sets"
             self.values[name] = f"{self.values.get(name, '')}:{UNTOLD}"
 
 
 def inside(words: list[str]) -> tuple[int, list[str]]:
-    """Return how many blocks begin before a command, less those that end, and the command itself."""
+    """Return how many blocks begin minus end before a command, and the command itself."""
     depth = 0
     for place, word in enumerate(words):
         if word in _NAMING:

@@ -1,8 +1,8 @@
-"""Where in an image software may be that no package manager of the system put there.
+"""Places in an image where software may be that the system's package manager did not install.
 
-Prefixes below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), /usr/local, folders of their own in the
-root folder, and whatever PATH, LD_LIBRARY_PATH and the like name. Each is walked, the nearest folders
-first, within bounds; folders that hold neither programs nor libraries are not entered.
+Prefixes below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), /usr/local, separate folders in the root
+folder, and the folders in PATH, LD_LIBRARY_PATH and similar variables. Each is searched, the nearest folders
+first, within limits; folders with neither programs nor libraries are not entered.
 """
 
 import errno
@@ -26,7 +26,7 @@ _SYSTEM = frozenset(
 )
 _ROOTS = ("/opt", "/usr/local", "/usr/mpi", "/usr/lib64", "/usr/lib")
 _HOMES = ("/root", "/home", "/srv", "/mnt")
-"""Where people put what they build; walked last."""
+"""Where users put what they build; searched last."""
 _SHUT = os.strerror(errno.EACCES)
 _NAMED = ("PATH", "LD_LIBRARY_PATH")
 _PREFIXES = ("VIRTUAL_ENV", "CONDA_PREFIX", "MPI_HOME", "MPI_DIR", "MPI_ROOT", "I_MPI_ROOT", "OMPI_DIR")
@@ -43,7 +43,7 @@ _BARREN = re.compile(
     r"|site-packages|dist-packages|pkgconfig|cmake|stubs|nvvm|games|modulefiles|lmod|registries"
     r"|\.(?!(spack-env|venv)\Z).*)\Z"
 )
-"""Folders with neither; some of them have a program in them all the same."""
+"""Folders that usually have neither, although some contain a program."""
 _WITHIN = {
     ".conda": ("envs",),
     ".julia": ("artifacts",),
@@ -53,10 +53,11 @@ _WITHIN = {
     ".pixi": ("envs",),
     "share": ("julia/artifacts", "mamba/envs"),
 }
-"""What of such folders does have them: environments of conda's kin, of pip for one user, depots of Julia."""
+"""The parts of such folders that do: environments of conda's family, of pip for one user, depots of Julia."""
 _PADDING = "__spack_path_"
-"""How the folders begin by which Spack makes a prefix so long that any other can be written over it
-(spack:lib/spack/spack/util/path.py); they are many, and each has one folder."""
+"""The prefix of Spack's padded folders, which make a path so long that any other can replace it
+(spack:lib/spack/spack/util/path.py); they are many, and each has one folder.
+"""
 _PEEKED = re.compile(r"(share|src|var|tests?|cuda.*|games)\Z")
 _FILE = re.compile(
     r".*\.(so[\d.]*|py|pyc|h|hpp|a|la|txt|md|json|[jt]s|css|html?|gz|xz|bz2|zip|tar|tgz|sh|csh|pc|conf|cfg|ini"
@@ -65,7 +66,7 @@ _FILE = re.compile(
 _DEEPEST = 12
 """NVIDIA: /opt/nvidia/hpc_sdk/Linux_x86_64/24.3/comm_libs/12.3/hpcx/hpcx-2.17.1/ompi/lib; Spack too."""
 _LOOSE = 4
-"""So deep files without a folder ``bin`` are taken for programs."""
+"""Depth to which files outside a folder ``bin`` count as programs."""
 _MOST_FOLDERS = 3000
 _MOST_NAMES = 30_000
 _MOST_LISTED = 400
@@ -75,7 +76,7 @@ _MOST_LISTED = 400
 class SearchFolders:
     """Folders of libraries, of programs and of Python packages; ``loose`` are files beside such folders.
 
-    ``whole`` is false where there was more than could be walked.
+    ``whole`` is false if a limit stopped the search.
     """
 
     libraries: tuple[str, ...]
@@ -125,7 +126,7 @@ class _Walk:
     def _go_on(self, path: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
         listed = files.names(self.tree, path)
         self.names += len(listed)
-        # Intel MPI has lib/debug and lib/release, of which its env/vars.sh takes the latter.
+        # Intel MPI has lib/debug and lib/release; its env/vars.sh uses lib/release.
         for name in sorted(listed, key=lambda name: name.startswith("debug")):
             below = posixpath.join(path, name)
             if name.startswith("python3") and wanted is not None:
@@ -145,7 +146,7 @@ class _Walk:
                 self.cut = True
 
     def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        """Take a file that only has the name of such a folder, and the files right in some of the folders."""
+        """Add a file whose name is a searched folder's, and the files directly in some folders."""
         if name.startswith("."):
             return
         if files.is_file(self.tree, path):
@@ -176,7 +177,7 @@ class _Walk:
 
 
 def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
-    """Walk an image. Of Python's folders those that PATH leads to come first, the system's own last."""
+    """Search an image. Of Python's folders those on PATH come first, the system's own last."""
     own = [f"/{n}" for n in files.names(tree, "/") if n not in _SYSTEM and not n.startswith(".")]
     walk = _Walk(tree)
     named = tuple(dict.fromkeys(_named(environment)))
@@ -202,7 +203,7 @@ def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
 
 @contextmanager
 def forgiving(tree: FileTree) -> Iterator[None]:
-    """Leave no doubt by what a reader may not enter: no rank that they start may either."""
+    """Ignore folders that a reader may not enter, because the user's ranks may not either."""
     unread = tree.unread if isinstance(tree, BoundedTree) else {}
     before = set(unread)
     yield
@@ -211,7 +212,7 @@ def forgiving(tree: FileTree) -> Iterator[None]:
 
 
 def _named(environment: dict[str, str]) -> Iterator[str]:
-    """Yield the prefixes that variables name, the system's own left out."""
+    """Yield the prefixes in variables, except the system's own."""
     named = [environment.get(name, "") for name in _PREFIXES]
     named += [f"{depot}/artifacts" for depot in environment.get(_DEPOTS, "").split(":") if depot]
     named += [posixpath.dirname(p) for name in _NAMED for p in environment.get(name, "").split(":")]

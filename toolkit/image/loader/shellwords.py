@@ -1,24 +1,24 @@
-"""Split a shell script into its commands, and put variables into their words (POSIX, XCU 2).
+"""Split a shell script into its commands, and expand variables in their words (POSIX, XCU 2).
 
-Nothing is run: what only running tells becomes :data:`UNTOLD` in the text where it stands.
+Nothing is run: a value that only running shows becomes :data:`UNTOLD` in its place.
 """
 
 import re
 from collections.abc import Callable, Iterator
 
 UNTOLD = "\0"
-"""Stands in a value for what is not known; no variable can hold it."""
+"""Marks an unknown part of a value; no variable can contain it."""
 Lookup = Callable[[str], str | None]
 _ENDS = ("&&", "||", ";;", ";", "&", "|", "\n", "(", ")")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:(?P<how>:?[-+=?])(?P<word>.*))?\Z", re.DOTALL)
 _DEEPEST = 12
 LONGEST = 1 << 13
-"""Scripts that set PATH to $PATH:$PATH again and again come to more than memory holds."""
+"""Scripts that set PATH to $PATH:$PATH repeatedly would fill the memory."""
 
 
 def commands(script: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield what stands before each command (``&&``, ``;``, ``(``), and its words as they are written."""
+    """Yield the operator before each command (``&&``, ``;``, ``(``), and its words as they are written."""
     text = script.replace("\\\n", "").replace(UNTOLD, "")
     words: list[str] = []
     before, at = "\n", 0
@@ -39,14 +39,14 @@ def commands(script: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _word(text: str, at: int) -> int:
-    """Return where the word ends that begins at ``at``."""
+    """Return the end of the word that begins at ``at``."""
     while at < len(text) and not text[at].isspace() and text[at] not in ";&|()":
         at = _step(text, at)
     return at
 
 
 def _step(text: str, at: int, depth: int = 0) -> int:
-    """Return the place behind one letter, or behind the quoted or bracketed text that begins with it."""
+    """Return the position after one letter, or after a quoted or bracketed text."""
     if text[at] == "\\":
         return min(at + 2, len(text))
     if text[at] == "'":
@@ -62,7 +62,7 @@ def _step(text: str, at: int, depth: int = 0) -> int:
 
 def _close(text: str, at: int, mark: str, depth: int) -> int:
     while at < len(text) and text[at] != mark:
-        # Within double quotes a single one is a letter.
+        # Within double quotes a single quote is a letter.
         at = at + 1 if mark == '"' and text[at] == "'" else _step(text, at, depth)
     return at + 1
 
@@ -73,7 +73,7 @@ def _find(text: str, mark: str, at: int) -> int:
 
 
 def expand(word: str, lookup: Lookup, depth: int = 0) -> str:
-    """Return the value of a word; ``lookup`` returns that of a variable, ``None`` where it is not set."""
+    """Return the value of a word; ``lookup`` returns a variable's value, ``None`` if it is not set."""
     if depth > _DEEPEST:
         return UNTOLD
     parts: list[str] = []
@@ -112,7 +112,7 @@ def _dollar(word: str, at: int, after: int, lookup: Lookup, depth: int) -> tuple
 
 
 def _braces(inner: str, lookup: Lookup, depth: int) -> str:
-    """Return what ``${inner}`` stands for."""
+    """Return the value of ``${inner}``."""
     found = _PARAMETER.match(inner)
     if found is None:
         return UNTOLD

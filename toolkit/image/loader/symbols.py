@@ -23,9 +23,9 @@ _RELATIVE = 24
 class Symbols:
     """What a library defines for others, and what ld.so must find before it starts the program.
 
-    ``imports`` are symbols that are bound at the start, functions that are bound at their first call left
-    out. ``needs`` maps the soname of a library to the versions that it must define; ``defines`` is empty for
-    a library without versions.
+    ``imports`` are symbols that are bound at the start, without functions that are bound at their first call.
+    ``needs`` maps the soname of a library to the versions that it must define; ``defines`` is empty for a
+    library without versions.
     """
 
     exports: frozenset[bytes]
@@ -35,7 +35,7 @@ class Symbols:
 
 
 def read_symbols(pages: Pages) -> Symbols | None:
-    """Read the symbols of a 64-bit ELF file; ``None`` for anything else, and for a damaged one."""
+    """Read the symbols of a 64-bit ELF file; ``None`` for any other or damaged file."""
     found = tables(pages)
     if found is None or not found.wide:
         return None
@@ -68,7 +68,7 @@ def _entries(file: Tables) -> list[tuple[int, int, int, int, int, int]]:
 
 
 def _count(file: Tables) -> int:
-    """Return the number of symbols, which only the hash tables say."""
+    """Return the number of symbols, which only the hash tables show."""
     if (at := file.offset(_HASH)) is not None:
         return int(struct.unpack("<II", file.pages.take(at, 8))[1])
     at = file.offset(_GNU_HASH)
@@ -108,7 +108,7 @@ def _referenced(file: Tables, table: int, size: int) -> set[int]:
 
 
 def _needs(file: Tables) -> dict[str, tuple[str, ...]]:
-    """Return the versions that must be there; a weak need does not count."""
+    """Return the required versions; a weak need does not count."""
     found: dict[str, tuple[str, ...]] = {}
     at = file.offset(_VERNEED)
     for _ in range(_MOST_FILES):

@@ -1,4 +1,6 @@
-"""The program that a shell script of an image is for, and what the script sets before; nothing is run."""
+"""The program that a shell script of an image starts, and the variables that the script sets; nothing is
+run.
+"""
 
 import posixpath
 from collections.abc import Mapping
@@ -51,15 +53,15 @@ _TOOLS = frozenset(
 )
 """Programs that prepare the start of another program."""
 _ALL = frozenset(('"$@"', "$@", '"${@}"', "${@}", "$*", '"$*"'))
-"""Words that stand for the arguments of the script."""
+"""Words that mean the arguments of the script."""
 
 
 def wrapped(
     tree: FileTree, given: Mapping[str, str], path: str, text: str, arguments: list[str]
 ) -> tuple[Environment, list[str] | None]:
-    """Return what a script sets, and the words of the program that it starts last.
+    """Return the variables that a script sets, and the words of the program that it starts last.
 
-    The words are ``None`` if they depend on a condition or on a variable that only running the script tells.
+    The words are ``None`` if they depend on a condition or on a variable that only running the script shows.
     """
     shell = Shell(tree, dict(given))
     shell.read(path, text)
@@ -78,7 +80,7 @@ def wrapped(
 
 
 def _last(text: str) -> list[str] | None:
-    """Return the words, as they are written, of the only program that a script surely starts."""
+    """Return the words, as written, of the only program that a script certainly starts."""
     found: list[str] | None = None
     depth = 0
     for before, words in commands(text):

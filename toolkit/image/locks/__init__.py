@@ -1,1 +1,1 @@
-"""From a recipe to a lock: which files an image is made from, and in which steps."""
+"""Lock a recipe: the files that an image is built from, and the steps of the build."""

@@ -1,7 +1,7 @@
-"""Bring the files of a lock here: verified, kept, and fetched again when they are damaged.
+"""Fetch the files of a lock: verify and cache them, and fetch damaged files again.
 
-A file is at ``files/<sha256>/<name>`` of the cache, and under that name there is only ever the right one.
-What is being fetched lies beside it as ``.part`` and is continued by the next run.
+A file is at ``files/<sha256>/<name>`` of the cache, and that name always has the right content. A partial
+download is beside it as ``.part``, and the next run continues it.
 """
 
 import errno
@@ -38,31 +38,30 @@ _TOLD_EVERY = 1.0
 """Seconds between two lines of progress."""
 _GIGABYTE = 10**9
 _PAUSES = (1.0, 3.0, 9.0)
-"""Seconds before an address is asked again: name servers and proxies give way when many files are wanted."""
+"""Seconds before an address is tried again: name servers and proxies fail under many requests."""
 _PATIENCE = 0.2
-"""Seconds between two looks whether another build is done with the same file."""
+"""Seconds between two checks whether another build has finished the same file."""
 _UPGRADE = "toolkit image lock RECIPE --upgrade"
 
 
 class _Wrong(CheckFailed):
-    """A source gave other bytes than the lock names."""
+    """A source sent other bytes than the lock names."""
 
 
 def fetched(
     files: Iterable[LockedFile], tell: Tell, *, recipe: str = "RECIPE", mirrors: Mirrors | None = None
 ) -> dict[str, Path]:
-    """Return SHA-256 → verified file of the cache for each of ``files``; ``recipe`` is named in errors.
+    """Return SHA-256 → verified file of the cache for each of ``files``; errors name ``recipe``.
 
-    ``mirrors`` are those to try after the ones that this machine knows.
+    ``mirrors`` are tried after the mirrors that this machine is configured for.
 
     Raises:
         BadInput: if the name or the digest of a file cannot become a path.
-        CheckFailed: if a source gave other bytes than it should and none gave the right ones, or the disk
-            is full.
-        Missing: if no source gave a file, or the cache takes none.
+        CheckFailed: if a source sent other bytes and none sent the right ones, or the disk is full.
+        Missing: if no source has a file, or the cache is not writable.
     """
     wanted = {file.sha256: file for file in files}
-    for file in wanted.values():  # an index names files, too, and a name becomes a path
+    for file in wanted.values():  # An index names files too, and a name becomes a path.
         for fault in file_faults(file):
             raise BadInput(f"{shown(file.name)} {shown(file.version)}: {fault}")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -93,12 +92,12 @@ def _amount(size: int) -> str:
 
 
 def path_of(file: LockedFile) -> Path:
-    """Return where the cache has a file, or would have it."""
+    """Return the path of a file in the cache, whether it exists or not."""
     return cache_dir() / "files" / file.sha256 / file.file
 
 
 def is_right(path: Path, file: LockedFile) -> bool:
-    """Compare a file, which need not be there, with what the lock says of it; a size of 0 is not known."""
+    """Return whether a file exists and matches the lock; a size of 0 is unknown."""
     try:
         if file.size and path.stat().st_size != file.size:
             return False
@@ -108,7 +107,7 @@ def is_right(path: Path, file: LockedFile) -> bool:
 
 
 def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: Tell, recipe: str) -> None:
-    """Fetch several at a time, the largest first; the first failure, or an interrupt, ends them all."""
+    """Fetch several files at a time, the largest first; the first failure or an interrupt stops all."""
     stop = threading.Event()
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
@@ -170,7 +169,7 @@ def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, rec
 def _take_turn(part: int, stop: threading.Event) -> None:
     """Wait while another build fetches the same file.
 
-    Not in the kernel: nothing would tell a thread that waits there that the command was interrupted.
+    Not by a blocking lock: an interrupt would not reach a thread that waits in the kernel.
     """
     while True:
         try:
@@ -181,7 +180,7 @@ def _take_turn(part: int, stop: threading.Event) -> None:
 
 
 def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
-    """Take a file from an address, and try again where only the network is to blame."""
+    """Fetch a file from an address, and try again if only the network failed."""
     for pause in _PAUSES:
         try:
             return _take(url, file, part, stop)
@@ -194,15 +193,15 @@ def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Even
 
 
 def _before_next(error: Missing, pause: float) -> float:
-    """Return the seconds to wait after a failure: ours, or those that a busy server asks for."""
+    """Return the seconds to wait after a failure: our own, or what a busy server asks for."""
     asked = error.retry_after if isinstance(error, Busy) else ""
     return max(pause, pause_before(1, asked)) if asked else pause
 
 
 def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
-    """Write what an address sends to the end of what is there, and verify the whole."""
+    """Append what an address sends to the partial file, and verify the whole."""
     begun = os.fstat(part).st_size
-    if begun >= file.size:  # damaged; or nothing tells how long it should be
+    if begun >= file.size:  # damaged, or of unknown length
         os.ftruncate(part, 0)
         begun = 0
     with (opened_file if url.startswith("file:") else opened)(url, start=begun) as body:
@@ -219,7 +218,7 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
     found = sha256(Path(f"/proc/self/fd/{part}"))
     if found != file.sha256:
         os.ftruncate(part, 0)
-        if begun:  # what an earlier run left was not the beginning of this file
+        if begun:  # The partial file of an earlier run was not the beginning of this file.
             return _take(url, file, part, stop)
         raise _Wrong(f"{without_login(url)}: SHA-256 {found} instead of {file.sha256}")
     os.fsync(part)
@@ -244,19 +243,19 @@ def _ended() -> Missing:
 
 
 def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: str) -> CheckFailed | Missing:
-    """Say why there is no file; that something came and was wrong is worse than that nothing came."""
+    """Return the error for a file without a source; wrong content is reported before missing content."""
     detail = [error.message for error in failures]
     again = _UPGRADE.replace("RECIPE", recipe)
     if any(isinstance(error, _Wrong) for error in failures):
         return CheckFailed(
-            f"{file.file}: what came is not the file that the lock names; it was not kept",
+            f"{file.file}: the download is not the file that the lock names; it was not kept",
             detail=detail,
-            fix=f"find out who changed it; or lock anew and see what moved: {again}",
+            fix=f"find out who changed it; or lock again and compare the changes: {again}",
         )
     return Missing(
         f"{file.file}: no address gave it",
         detail=detail,
-        fix=f"connect this machine or set a proxy (https_proxy); where it is gone for good: {again}",
+        fix=f"connect this machine or set a proxy (https_proxy); if the file was removed for good: {again}",
     )
 
 

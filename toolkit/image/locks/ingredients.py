@@ -1,4 +1,4 @@
-"""What the rows of a stack take to build: packages, requirements and archives; pure."""
+"""What the rows of a stack need to build: packages, requirements and archives; pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import get_args
@@ -18,20 +18,20 @@ AFTER: dict[Compiled, tuple[Compiled, ...]] = {
     "mpi4py": ("ucx", "pmix", "openmpi"),
     "horovod": ("ucx", "pmix", "openmpi"),
 }
-"""What can be compiled, in an order that works, and what of it has to be there before."""
+"""The compiled components in a working order, and what must be built before each."""
 
 HELPERS: tuple[Helper, ...] = get_args(Helper)
 
 _TOOLCHAIN = ("python3", "python3-dev", "g++", "make", "cmake", "pkg-config")
-"""The same for all recipes, so that they share the layer, which does not end up in any image."""
+"""Equal for all recipes, so that they share the layer, which is not in any image."""
 
 _ALWAYS = ("python3",)
 _INSTALLER = ("pip", "setuptools<81", "wheel")
-"""With setuptools 81 went pkg_resources, which build scripts of those years ask for."""
+"""setuptools 81 removed pkg_resources, which build scripts of those years need."""
 
 
 class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
-    """The words that a resolver is asked with.
+    """The arguments for a resolver.
 
     ``debian_build`` and ``debian_run`` are package names; ``wheels``, ``packages`` (the recipe's own) and
     ``tools`` requirements of Python; ``compiled`` the components that are compiled, in order, ``helpers`` the
@@ -56,7 +56,7 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ingredients(taken: Mapping[Component, Version], recipe: Recipe, table: Stacks) -> Ingredients:
-    """Return what the rows that were taken for a recipe need."""
+    """Return what the chosen rows of a recipe need."""
     rows = {component: taken[component] for component in components() if component in taken}
     built = [row for component, row in rows.items() if component not in {"base", "python"}]
     return Ingredients(
@@ -74,7 +74,7 @@ def ingredients(taken: Mapping[Component, Version], recipe: Recipe, table: Stack
 
 
 def _is_compiled(row: Version) -> bool:
-    """Return whether a row is compiled, or unpacked from an archive, instead of installed as it comes."""
+    """Return whether a row is compiled, or unpacked from an archive, instead of installed as it is."""
     return row.archive is not None or row.provider == "source" or (row.provider == "pypi" and not row.wheels)
 
 

@@ -1,4 +1,4 @@
-"""The lock of a recipe: where it is kept, whether it still fits, and what moved in a new one."""
+"""The lock of a recipe: its path, whether it fits the recipe, and what a new lock changes."""
 
 import os
 import re
@@ -22,7 +22,7 @@ from toolkit.run.docker.mirrors import MIRROR
 
 SUFFIX = ".lock.json"
 MOST_LOCK = 32 << 20
-"""The largest lock that is read, in bytes; shipped ones have 0.2 MB."""
+"""The largest lock that is read, in bytes; shipped locks have 0.2 MB."""
 _EARLIER = "toolkit.lock/1"
 _SHOWN_FAULTS = 6
 _AT = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?", re.DOTALL)
@@ -30,11 +30,11 @@ _LONGEST_FAULT = 300
 
 
 class EarlierLock(BadInput):
-    """A lock that an earlier release of toolkit wrote: it lacks the steps of the build."""
+    """A lock of an earlier release of toolkit, which lacks the steps of the build."""
 
 
 class _Head(msgspec.Struct):
-    """The field of a lock that says which other fields it has."""
+    """The field of a lock that identifies its schema."""
 
     schema: str = ""
 
@@ -42,7 +42,7 @@ class _Head(msgspec.Struct):
 class LockChange(msgspec.Struct, frozen=True, kw_only=True):
     """One file, step or variable that differs between two locks.
 
-    ``old`` and ``new`` are versions, words or values; empty text if a lock has none.
+    ``old`` and ``new`` are versions, words or values; empty if a lock has none.
     """
 
     where: str
@@ -52,10 +52,10 @@ class LockChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def lock_path(name: str) -> Path:
-    """Return where the lock of a recipe is, or is to be written: beside the recipe.
+    """Return the path of a recipe's lock, existing or new: beside the recipe.
 
-    The person's own lock of a shipped recipe goes first. It is also where one is written if toolkit's folder
-    is not a checkout that this user may write to.
+    The user's own lock of a shipped recipe has priority. A new lock is also written there if toolkit's folder
+    is not a checkout that this user can write to.
     """
     recipe = data.find("recipes", name, ".toml")
     beside = recipe.with_name(recipe.name.removesuffix(".toml") + SUFFIX)
@@ -69,12 +69,12 @@ def lock_path(name: str) -> Path:
 
 
 def own_path(name: str) -> Path:
-    """Return where the person's own lock of a recipe is, which goes before one that came with toolkit."""
+    """Return the path of the user's own lock of a recipe, which has priority over a shipped lock."""
     return data.config_dir() / "recipes" / (Path(name).name.removesuffix(".toml") + SUFFIX)
 
 
 def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
-    """Return the lock that a file holds, every field checked: the one place where a lock is read.
+    """Return the lock that a file holds, with every field checked; all locks are read here.
 
     Args:
         content: JSON text.
@@ -118,7 +118,7 @@ def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lo
     ``accepted`` are foreign hosts that the user trusts with files.
 
     Raises:
-        BadInput: if the file is not a lock, is of another recipe, or takes files from a foreign host.
+        BadInput: if the file is not a lock, belongs to another recipe, or uses a foreign host.
         Missing: if there is none.
     """
     lock = load_lock(where)
@@ -137,19 +137,19 @@ def files_of(lock: Lock) -> tuple[LockedFile, ...]:
 
 
 def stale(lock: Lock, recipe: Recipe) -> str:
-    """Return why a lock is not that of a recipe; empty text if it is."""
+    """Return why a lock does not fit a recipe; empty if it does."""
     if lock.recipe_sha256 != recipe_sha256(recipe):
         return "the recipe has changed since it was locked"
     return ""
 
 
 def mend(name: str) -> str:
-    """Return the command that makes a lock."""
+    """Return the command that writes a lock."""
     return f"toolkit image lock {name}"
 
 
 def lock_to_replace(name: str) -> tuple[Lock | None, str]:
-    """Return the lock that a new one is compared with; ``None`` and why, if what is there cannot be read."""
+    """Return the lock to compare a new one with; or ``None`` and why the existing one cannot be read."""
     try:
         return load_lock(name), ""
     except BadInput as error:
@@ -157,10 +157,10 @@ def lock_to_replace(name: str) -> tuple[Lock | None, str]:
 
 
 def save_lock(lock: Lock, file: Path) -> None:
-    """Write a lock, or nothing.
+    """Write a lock atomically.
 
     Raises:
-        CheckFailed: if the folder takes no file, or a source of packages gave a field that no lock may hold.
+        CheckFailed: if the folder is not writable, or a package source gave a value that no lock may have.
     """
     if wrong := next(lock_grammar.faults(lock), ""):
         raise CheckFailed(
@@ -169,7 +169,7 @@ def save_lock(lock: Lock, file: Path) -> None:
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.with_name(f"{file.name}.asc").unlink(missing_ok=True)  # a signature of the old one
+        file.with_name(f"{file.name}.asc").unlink(missing_ok=True)  # a signature of the old lock
         write_whole(file, encoded(lock))
     except OSError as error:
         raise CheckFailed(
@@ -200,7 +200,7 @@ def _changed(where: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iter
 
 
 def _shape(error: Exception) -> str:
-    """Return what a decoder says, the field first, on one line."""
+    """Return a decoder's message on one line, the field first."""
     found = _AT.fullmatch(str(error))
     what, path = (found["what"], found["path"]) if found else (str(error), "")
     text = f"{path}: {what}" if path else what

@@ -1,4 +1,4 @@
-"""Solve a recipe and resolve what was chosen: one step from what is wanted to what it is made from."""
+"""Solve a recipe and resolve the chosen versions to files, in one step."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -30,8 +30,8 @@ def lock_of(
     """Return a new lock of a recipe, for a cluster if its facts are given.
 
     Raises:
-        BadInput: if the recipe is one that cannot be built here.
-        CheckFailed: if no stack satisfies it, or a package is not to be had.
+        BadInput: if the recipe cannot be built here.
+        CheckFailed: if no stack satisfies it, or a package is not available.
         Missing: if the engine or a package source does not answer.
     """
     if named.recipe.unbuildable:
@@ -50,7 +50,7 @@ def lock_of(
 def ensure_lock(
     client: "DockerClient", named: Named, where: str, tell: Tell, accepted: Collection[str] = ()
 ) -> Lock:
-    """Return the lock of the recipe ``where``, made now if there is none yet.
+    """Return the lock of the recipe ``where``, creating it if there is none yet.
 
     Raises:
         BadInput: as :func:`~toolkit.image.locks.lock.fitting_lock` does.

@@ -15,10 +15,10 @@ _PLACEHOLDER = "*"
 def matched(
     host: HostFacts, image: ImageFacts, request: Request, table: Stacks | None = None
 ) -> Recipe | None:
-    """Return the first recipe whose image is predicted to work, with what ``image`` is used for in it.
+    """Return the first recipe whose image is predicted to work and has what ``image`` is used for.
 
-    Its versions are pinned, so that it gives this image without the facts of the host too. ``None`` where
-    no row that can be built would work on this host.
+    Its versions are pinned, so that it gives this image without the facts of the host too. ``None`` if no row
+    that can be built works on this host.
     """
     rows = table or stacks()
     request = msgspec.structs.replace(request, mode=None)

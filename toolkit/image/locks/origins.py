@@ -1,8 +1,8 @@
-"""Where the files of a lock are to be had: addresses are a matter of the site, so a lock names none.
+"""Where the files of a lock are downloaded from: addresses depend on the site, so a lock has none.
 
-``debian:PATH`` and ``debian-security:PATH`` are files of a mirror, ``index:PYTHON`` is one that the package
-index offers to that Python, and anything else is an https address. An address on another host than those of
-the mirrors and the index is foreign: its files are fetched if the user accepts the host.
+``debian:PATH`` and ``debian-security:PATH`` are files of a mirror, ``index:PYTHON`` is a file that the
+package index offers to that Python, and anything else is an https address. An address on a host that is
+neither a mirror nor the index is foreign: its files are fetched if the user accepts the host.
 """
 
 import os
@@ -22,18 +22,18 @@ from toolkit.run.web.http import without_login
 
 INDEX = "index"
 ACCEPT = "--accept-origin"
-"""The option that names a foreign host to accept."""
+"""The option that accepts a foreign host."""
 _NAMED = 8
-"""Hosts and files that a message names."""
+"""Number of hosts and files that a message names."""
 
 
 def of_index(python: str) -> str:
-    """Return the origin of what the package index offers to a Python of a ``version`` such as 3.11."""
+    """Return the origin of files that the package index offers to a Python ``version`` such as 3.11."""
     return f"{INDEX}:{python}"
 
 
 def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collection[str]) -> None:
-    """Refuse files that come from foreign hosts which the user has not accepted.
+    """Refuse files from foreign hosts that the user has not accepted.
 
     Args:
         files: the files of a lock.
@@ -54,12 +54,12 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
     raise BadInput(
         f"{where}: takes files from {', '.join(sorted(foreign)[:_NAMED])}: not your mirror, not your index",
         detail=[f"{host}: {_some(names)}" for host, names in sorted(foreign.items())[:_NAMED]],
-        fix=f"if you trust whoever made this lock with code in your image: {options}",
+        fix=f"if you trust the author of this lock with code in your image: {options}",
     )
 
 
 def hosts_of(places: Iterable[str]) -> frozenset[str]:
-    """Return the hosts of addresses, in small letters, with their port if the address has one."""
+    """Return the hosts of addresses, in lower case, with their port if the address has one."""
     return frozenset(
         without_login(place).partition("://")[2].partition("/")[0].lower() for place in places
     ) - {""}
@@ -81,7 +81,7 @@ def addresses(files: Sequence[LockedFile], mirrors: Mirrors) -> dict[str, tuple[
     """Return SHA-256 → addresses to try, in this order.
 
     Raises:
-        Missing: if no mirror is known that a file could be on, or the index does not answer.
+        Missing: if no mirror is known for a file, or the index does not answer.
     """
     found: dict[str, tuple[str, ...]] = {}
     offered: dict[str, list[LockedFile]] = defaultdict(list)
@@ -109,7 +109,7 @@ def _on_mirrors(file: LockedFile, archive: str, path: str, mirrors: Mirrors) -> 
 
 
 def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, ...]]:
-    """Ask the index once for all; a file that it has no more gets no address."""
+    """Ask the index once for all files; a file that it no longer has gets no address."""
     pins = sorted({f"{file.name}=={file.version}" for file in files})
     try:
         text = wheels.offered(pins, python=python)
@@ -117,7 +117,7 @@ def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, 
         raise Missing(
             "the package index does not have what the lock names, or does not answer",
             detail=error.detail,
-            fix="set PIP_INDEX_URL to one that has it, or lock anew: toolkit image lock RECIPE --upgrade",
+            fix="set PIP_INDEX_URL to one that has it, or lock again: toolkit image lock RECIPE --upgrade",
         ) from error
     there: dict[str, str] = {}
     for package in Pylock.from_dict(tomllib.loads(text.decode())).packages:

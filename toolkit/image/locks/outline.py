@@ -1,4 +1,4 @@
-"""The outline of an image that cannot be built here: a lock without its files, to render from."""
+"""The outline of an image that cannot be built here: a lock without files, for rendering."""
 
 from toolkit.image.locks.complete import complete
 from toolkit.image.locks.ingredients import Ingredients, ingredients
@@ -11,10 +11,11 @@ from toolkit.model.solution import Component
 
 
 def outlined(named: Named) -> Lock:
-    """Return what a recipe would be built from, as far as the rows of its stack say it.
+    """Return the outline of a recipe, as far as the rows of its stack determine it.
 
-    The base is the published image by its name, as no registry told a digest; source archives have the hashes
-    of the table, source distributions none; packages and wheels are left out. Nothing can be built from it.
+    The base is the published image by its name, because no registry returned a digest; source archives have
+    the hashes of the table, source distributions none; packages and wheels are left out. Nothing can be built
+    from it.
     """
     solution, rows = solved_rows(named)
     needs = ingredients(rows, named.recipe, stacks())

@@ -1,4 +1,4 @@
-"""Read a ``pylock.toml``, and choose the wheel that an image's Python takes; pure."""
+"""Read a ``pylock.toml``, and choose the wheel for an image's Python; pure."""
 
 import datetime as dt
 import tomllib
@@ -14,11 +14,11 @@ from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import address_host
 
 _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
-"""Second number of the first glibc that wheels were made for, where it is not 17."""
+"""Second number of the oldest glibc that wheels exist for, if it is not 17."""
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
 Dated = tuple[LockedFile, int]
-"""A file and when it was uploaded, in seconds; 0 where the index does not tell."""
+"""A file and its upload time in seconds; 0 if unknown."""
 
 
 def wheels_of(
@@ -50,7 +50,7 @@ def sdists_of(text: bytes, *, python: str) -> tuple[Dated, ...]:
 
 
 def environment(python: str, architecture: str) -> Environment:
-    """Return what markers are held against; ``python`` is a full version."""
+    """Return the environment for markers; ``python`` is a full version."""
     return {
         "implementation_name": "cpython",
         "implementation_version": python,

@@ -1,4 +1,4 @@
-"""Read a recipe, and refuse what cannot be built: file, line, field, choices."""
+"""Read a recipe, and refuse what cannot be built, with file, line, field and choices."""
 
 import hashlib
 import re
@@ -20,12 +20,12 @@ from toolkit.versions import is_wish
 _EARLIER = "toolkit.recipe/1"
 _PRESENT = "toolkit.recipe/2"
 _MATCHED = (*MPIS, "cuda")
-"""What a cluster decides: its PMIx which MPI starts there, its driver which CUDA."""
+"""What a cluster decides: its PMIx limits the MPI, its driver the CUDA."""
 
 NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 """The name of a recipe, which becomes the name of its image."""
 _ADDED = frozenset({"indexes"})
-"""Keys that recipes had not when their schema was first released."""
+"""Keys that were added after the schema's first release."""
 _INDEX = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%+/-]*)?")
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
 
@@ -43,15 +43,15 @@ class Named(NamedTuple):
 
 
 def names() -> list[str]:
-    """List the recipes that there are, the person's own included."""
+    """Return the names of all recipes, including the user's own."""
     return data.names("recipes", ".toml")
 
 
 def load(name: str, table: Stacks | None = None) -> Named:
     """Read the recipe of a name or a path, and check its values.
 
-    With ``table``, the base and the architecture have to be among its rows. Leave it out if the recipe is
-    only compared with its lock.
+    With ``table``, the base and the architecture must be among its rows. Leave it out if the recipe is only
+    compared with its lock.
 
     Raises:
         BadInput: one line with file, line, field and choices.
@@ -68,7 +68,7 @@ def load(name: str, table: Stacks | None = None) -> Named:
 
 
 def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
-    """Read a recipe from its text; ``file`` is named in errors, ``table`` as in :func:`load`.
+    """Parse a recipe; errors name ``file``, and ``table`` is used as in :func:`load`.
 
     Raises:
         BadInput: one line with file, line, field and choices.
@@ -90,7 +90,7 @@ def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
 def recipe_sha256(recipe: Recipe) -> str:
     """Return the hash of a recipe's values: comments and order of its text do not matter.
 
-    A key that later releases added counts only if the recipe has it, so that earlier locks stay valid.
+    A key of a later release counts only if the recipe has it, so that earlier locks stay valid.
     """
     values = msgspec.to_builtins(recipe, order="deterministic")
     kept = {key: value for key, value in values.items() if value or key not in _ADDED}
@@ -98,7 +98,7 @@ def recipe_sha256(recipe: Recipe) -> str:
 
 
 def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
-    """Yield why this is no recipe, the most basic reason first; whether a stack fits it is for the solver."""
+    """Yield why a text is not a valid recipe, the most basic reason first; the solver checks the stack."""
     for field, text in (("title", recipe.title), ("unbuildable", recipe.unbuildable)):
         if not text.isprintable() or len(text) > LONGEST_LINE:
             yield FieldFault(field, f"expected one line of printable text, at most {LONGEST_LINE} characters")
@@ -118,7 +118,7 @@ def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
 
 
 def _no_text(want: object) -> FieldFault | None:
-    """Return the first wish that is no text: msgspec does not tell which of a table it was."""
+    """Return the first wish that is not a text: msgspec does not say which entry of a table it was."""
     for name, wish in want.items() if isinstance(want, dict) else ():
         if not isinstance(wish, str):
             return FieldFault(f"want.{name}", f"expected 'str', got '{type(wish).__name__}'")
@@ -133,7 +133,7 @@ def _of_wish(name: str, wish: str) -> Iterator[FieldFault]:
             what = "only what a cluster decides can match the host"
             yield FieldFault(f"want.{name}", what, _MATCHED)
     elif not is_wish(wish):
-        what = f"{wish!r} is no constraint; write '*', '2.15.*', '>=4.1,<5' or a version"
+        what = f"{wish!r} is not a constraint; write '*', '2.15.*', '>=4.1,<5' or a version"
         yield FieldFault(f"want.{name}", what)
 
 
@@ -147,7 +147,7 @@ def _of_base(recipe: Recipe, table: Stacks) -> Iterator[FieldFault]:
 
 
 def _user_of_mpi(recipe: Recipe) -> str:
-    """Return what in an image of this recipe is built against an MPI; empty text if nothing is."""
+    """Return what in an image of this recipe is built against an MPI; empty if nothing is."""
     if "mpi4py" in recipe.want:
         return "mpi4py"
     return "Horovod over MPI" if "mpi" in recipe.operations else ""

@@ -1,4 +1,4 @@
-"""From a solution to a lock: ask the package manager and the package index which files it is.
+"""Resolve a solution to a lock: ask the package manager and the package index for the files.
 
 Nothing is installed on this machine, and no code of a package is run on it.
 """
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 _UNUSED = ("libclang",)
-"""Wheels that others ask for and nothing in an image uses: TensorFlow needs it to be compiled, not to run."""
+"""Wheels that others require and nothing in an image uses: TensorFlow needs it to be compiled, not to run."""
 _SAME = {"tensorflow-cpu": ("tensorflow",)}
-"""Wheels that are there under another name: tf-keras asks for the one for GPUs, three times the size."""
+"""Wheels that are installed under another name: tf-keras asks for the GPU wheel, three times the size."""
 
 _UV_GLIBC = (17, *range(28, 32), *range(32, 41))
 """Second numbers of the glibc releases that uv knows by name."""
@@ -53,11 +53,11 @@ def resolve(
 ) -> Lock:
     """Return the lock of a solution; packages of another processor than this machine's are looked up too.
 
-    ``needs`` is what the solution takes to build. ``newer_base`` asks the registry for the base image again.
+    ``needs`` is what the solution needs to build. ``newer_base`` asks the registry for the base image again.
 
     Raises:
-        CheckFailed: if a package or a wheel is not to be had.
-        Missing: if the engine, the package index or a way to a base image is not there.
+        CheckFailed: if a package or a wheel is not available.
+        Missing: if the engine, the package index or a source of the base image does not answer.
     """
     base, debian = _debian(client, needs, solution.architecture, tell, newer_base=newer_base)
     kept = {file.sha256 for file in base.packages}
@@ -118,7 +118,7 @@ def _debian(
 
 
 class _Python:
-    """The package index, asked for one image's Python."""
+    """The package index for one image's Python."""
 
     def __init__(
         self, needs: Ingredients, architecture: str, run: Sequence[LockedFile], name: str, tell: Tell
@@ -164,7 +164,7 @@ class _Python:
         return pylock.sdists_of(text, python=self.version)
 
     def required(self, sdist: Path) -> tuple[str, ...]:
-        """Return what the metadata of a source distribution says that its wheel needs."""
+        """Return the requirements of the wheel from the metadata of a source distribution."""
         target = pylock.environment(self.version, self._architecture)
         environment = {"extra": "", **{name: str(value) for name, value in target.items()}}
         asked = ((text, Requirement(text).marker) for text in required_by(sdist))
@@ -180,12 +180,12 @@ def _required(sdists: Sequence[Dated], python: _Python) -> tuple[str, ...]:
 
 
 def required_by(sdist: Path) -> tuple[str, ...]:
-    """Return the requirements in a source distribution's metadata, those of extras with their marker.
+    """Return all requirements in a source distribution's metadata; those of extras have their marker.
 
-    Old ones have them in ``requires.txt`` beside it, in sections; the first has no name.
+    Old distributions have them in ``requires.txt`` beside it, in sections; the first has no name.
 
     Raises:
-        CheckFailed: if it is no source distribution.
+        CheckFailed: if it is not a source distribution.
     """
     try:
         with tarfile.open(sdist) as tar:

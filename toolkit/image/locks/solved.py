@@ -1,4 +1,4 @@
-"""The versions of a recipe: the solver's answer, or an error that says what contradicts what."""
+"""The versions of a recipe: the solver's answer, or an error with the contradicting constraints."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ from toolkit.model.solution import Solution
 
 
 def solved(named: Named, host: HostFacts | None = None) -> Solution:
-    """Return what :func:`solved_rows` does, without the rows."""
+    """Return the stack of a recipe without its rows; see :func:`solved_rows`."""
     return solved_rows(named, host)[0]
 
 
@@ -43,7 +43,7 @@ def pinned(recipe: Recipe, solution: Solution) -> Recipe:
 
 
 def refusal(conflict: Conflict) -> CheckFailed:
-    """Return a conflict as an error: the constraints, what stands between them, what dropping each gives."""
+    """Return a conflict as an error: the constraints, the reason, and the result of dropping each."""
     return CheckFailed(
         f"{conflict.recipe}: no stack satisfies these together: {'; '.join(conflict.constraints)}",
         detail=(*(f"because {fact}" for fact in conflict.because), *conflict.relax),

@@ -9,17 +9,17 @@ from toolkit.data import shipped
 from toolkit.model.lock import PYTHON_PACKAGES, Compiled, Lock, LockedFile, LockedStep
 
 PREFIX = "/opt/mpi"
-"""Where an MPI that is compiled, and what it stands on, is installed."""
+"""Where a compiled MPI and its dependencies are installed."""
 
 _COMMON = ("packages.sh", "compile.sh", "python.sh")
 _STRIP = ("binutils", "libbinutils", "libctf", "libctf-nobfd0", "libgprofng0", "libjansson4", "libsframe1")
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """One component that is compiled, from ``source``, after those of ``after``.
+    """One component that is compiled, from ``source``, after the components of ``after``.
 
-    ``wheels`` are those of the image that it sees, ``requirements`` these and the tools. ``extra`` are
-    archives that its part takes something out of. ``words`` follow ``sh``. ``patches`` are name → SHA-256.
+    ``wheels`` are the image's wheels that it sees, ``requirements`` these and the tools. ``extra`` are
+    archives that its script extracts files from. ``words`` follow ``sh``. ``patches`` are name → SHA-256.
     """
 
     component: Compiled
@@ -39,12 +39,12 @@ def steps_of(lock: Lock) -> tuple[Step, ...]:
 
 
 def output_of(step: Step) -> str:
-    """Return the pattern of the name of what a step makes."""
+    """Return the pattern of the file name that a step produces."""
     return f"{step.component}-*.whl" if step.requirements else f"{step.component}.tar"
 
 
 def key_of(step: Step, lock: Lock, before: Mapping[Compiled, str]) -> str:
-    """Return a hash of all that a step's output depends on; ``before`` has those of earlier steps."""
+    """Return a hash of all inputs of a step; ``before`` has the hashes of earlier steps."""
     parts = shipped("containers") / "parts"
     depends = {
         "base": [lock.base.published, *(file.sha256 for file in lock.base.packages)],
@@ -60,13 +60,13 @@ def key_of(step: Step, lock: Lock, before: Mapping[Compiled, str]) -> str:
 
 
 def strippers(lock: Lock) -> tuple[LockedFile, ...]:
-    """Return the packages of the toolchain that the program ``strip`` is in."""
+    """Return the packages of the toolchain that contain the program ``strip``."""
     packages = (*lock.build.debian, *lock.run.debian)
     return tuple(f for f in packages if f.name in _STRIP or f.name.startswith("binutils-"))
 
 
 def requirement_lines(files: Sequence[LockedFile]) -> bytes:
-    """Return the text of a requirements file that takes these files and no others."""
+    """Return the text of a requirements file that allows these files and no others."""
     lines = (f"{f.name}=={f.version} --hash=sha256:{f.sha256}\n" for f in sorted(files, key=lambda f: f.name))
     return "".join(lines).encode()
 

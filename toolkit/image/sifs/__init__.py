@@ -1,1 +1,1 @@
-"""From an image in the Docker engine to a SIF file."""
+"""Convert an image of the Docker engine to a SIF file."""

@@ -1,7 +1,7 @@
-"""Write what ``docker save`` streams as an OCI layout, whose layers Apptainer reads as they are.
+"""Write the output of ``docker save`` as an OCI layout, whose layers Apptainer reads unchanged.
 
 From a docker-archive, Apptainer first compresses every layer and then unpacks it again: 70 s for 1.5 GB of
-TensorFlow on 2 cores, where a layout takes 25 s.
+TensorFlow on 2 cores; from a layout it takes 25 s.
 """
 
 import hashlib
@@ -35,19 +35,19 @@ class _Blob(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """A layer as it is kept: ``form`` is what its media type says of how it is packed."""
+    """A stored layer; ``form`` is the compression in its media type."""
 
     blob: _Blob
     form: str
 
 
 def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
-    """Write the layout into ``folder``; the stream is read once and never held.
+    """Write the layout into ``folder``; the stream is read once and never held in memory.
 
-    Layers that are compressed, as engines with containerd's image store keep them, stay as they are.
+    Layers that are compressed, as by engines with containerd's image store, stay as they are.
 
     Raises:
-        CheckFailed: if the stream is not a whole archive of one image.
+        CheckFailed: if the stream is not a complete archive of one image.
     """
     blobs = folder / "blobs" / "sha256"
     blobs.mkdir(parents=True)
@@ -62,7 +62,7 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
     except (tarfile.TarError, KeyError, ValueError, TypeError) as error:
         raise CheckFailed(
             f"what the Docker engine saved is not an archive of one image: {error}",
-            fix="see whether the engine still runs (docker info), then run the same command again",
+            fix="check that the engine still runs (docker info), then run the same command again",
         ) from error
     manifest = {"mediaType": _MANIFEST, "config": _described(_CONFIG, config), "layers": layers}
     written = _write(blobs, {"schemaVersion": 2, **manifest})
@@ -72,7 +72,7 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
 
 
 def _unpack(chunks: Iterable[bytes], blobs: Path, tell: Tell) -> Iterator[tuple[str, _Blob]]:
-    """Write each file under the name of its content."""
+    """Write each file under the digest of its content."""
     done = 0
     with tarfile.open(fileobj=io.BufferedReader(_ChunkReader(chunks), _CHUNK), mode="r|") as archive:
         for member in archive:
@@ -96,7 +96,7 @@ def _copy(source: IO[bytes], blobs: Path) -> _Blob:
 
 
 def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]:  # noqa: ANN401 - JSON of any shape
-    """Hold the layers, unpacked where they are compressed, against what the configuration names."""
+    """Check the layers, unpacked if they are compressed, against the configuration."""
     named = config["rootfs"]["diff_ids"]
     if len(named) != len(layers):
         raise ValueError(f"it has {len(layers)} layers, and its configuration names {len(named)}")
@@ -110,7 +110,7 @@ def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]: 
 
 
 def _unpacked(file: Path) -> tuple[str, str]:
-    """Return the digest of what a layer unpacks to, and how its media type says that it is packed."""
+    """Return the digest of a layer's unpacked content, and the compression of its media type."""
     budget = Budget("a layer that the Docker engine saved")
     budget.stored(file.stat().st_size)
     with file.open("rb") as packed:
@@ -142,7 +142,7 @@ def _described(kind: str, blob: _Blob) -> dict[str, object]:
 
 
 class _ChunkReader(io.RawIOBase):
-    """A file to read from, over chunks of any size."""
+    """A readable file over chunks of any size."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)

@@ -1,4 +1,4 @@
-"""What an image of the Docker engine says of itself, as far as a SIF keeps it."""
+"""The configuration of a Docker image, as far as a SIF keeps it."""
 
 import os
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from docker.models.images import Image
 
 EPOCH = "SOURCE_DATE_EPOCH"
-"""Environment variable: seconds since 1970 that stand for the time of a build (reproducible-builds.org)."""
+"""Environment variable: the time of a build in seconds since 1970 (reproducible-builds.org)."""
 
 _LATEST = (1 << 32) - 1
-"""Squashfs keeps times in 32 bits without a sign."""
+"""Squashfs stores times in unsigned 32 bits."""
 
 
 class OciConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """The configuration of an image, in the order and under the names of opencontainers/image-spec:config.md.
 
-    Encoded as JSON, this is what Apptainer keeps as ``oci-config.json``. Host names and the identity of
-    the image that it was built on are left out: they differ where the content does not.
+    As JSON, it is what Apptainer keeps as ``oci-config.json``. Host names and the identity of the base image
+    are left out, because they differ for equal content.
     """
 
     User: str = ""
@@ -39,10 +39,10 @@ class OciConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def read_config(image: "Image") -> OciConfig:
-    """Return what the engine knows of an image.
+    """Return the engine's configuration of an image.
 
     Raises:
-        BadInput: if it says something of another shape than the specification.
+        BadInput: if it differs from the specification's structure.
     """
     said = image.attrs.get("Config") or {}
     kept = {name: said[name] for name in OciConfig.__struct_fields__ if said.get(name)}
@@ -56,15 +56,15 @@ def read_config(image: "Image") -> OciConfig:
 
 
 def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ) -> int:
-    """Return the time that a SIF and everything in it may have at most, in seconds since 1970.
+    """Return the latest time of a SIF and of everything in it, in seconds since 1970.
 
     For an image that was built here from a lock, it is the label ``org.opencontainers.image.created``, which
-    two builds have in common; else ``SOURCE_DATE_EPOCH``, else when the image was created. The label of other
-    images may be older than their files. Python notes in compiled modules how old the source was, and would
-    compile them again at every start if it became older now.
+    two builds share; otherwise ``SOURCE_DATE_EPOCH``, or the creation time of the image. The label of other
+    images may be older than their files. Python records the age of the source in compiled modules, and would
+    compile them again at every start if the source became older.
 
     Raises:
-        BadInput: if ``SOURCE_DATE_EPOCH`` is no number of seconds.
+        BadInput: if ``SOURCE_DATE_EPOCH`` is not a number of seconds.
     """
     if LOCK in config.Labels and (found := _seconds(config.Labels.get(CREATED, ""))) is not None:
         return found

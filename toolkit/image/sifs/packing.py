@@ -1,4 +1,4 @@
-"""How the files of an image are compressed; the choice is a person's, the figures are in docs/images.md."""
+"""The compressions of an image's files; the user chooses, and docs/images.md has the measurements."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from toolkit.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """One way to compress; ``options`` are those of mksquashfs, ``purpose`` is for people."""
+    """One compression; ``options`` are for mksquashfs, ``purpose`` is shown to users."""
 
     name: str
     purpose: str
@@ -16,16 +16,16 @@ class Packing:
 
 _ZSTD = ("-comp", "zstd", "-Xcompression-level")
 PACKINGS = (
-    Packing("default", "small, soon made, soon started", (*_ZSTD, "6")),
+    Packing("default", "small, fast to build, fast to start", (*_ZSTD, "6")),
     Packing("size", "the smallest file", (*_ZSTD, "9", "-b", "1M")),
-    Packing("speed", "the file that is made soonest", (*_ZSTD, "3")),
+    Packing("speed", "fastest to build", (*_ZSTD, "3")),
     Packing("start", "nothing to unpack at a start; as large as the image", (*_ZSTD, "1", "-noD", "-noF")),
 )
 DEFAULT = PACKINGS[0]
 
 
 def packing(name: str) -> Packing:
-    """Return the way to compress that has this name.
+    """Return the compression of this name.
 
     Raises:
         BadInput: naming the choices, if there is none.

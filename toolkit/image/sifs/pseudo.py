@@ -1,4 +1,4 @@
-"""Files that mksquashfs is to put into a file system though they are on no disk (``mksquashfs -pf``)."""
+"""Files that mksquashfs adds to a file system although they are on no disk (``mksquashfs -pf``)."""
 
 import re
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ _START = b"#\n# START OF DATA - DO NOT MODIFY\n#\n"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A folder; a file if it has ``content``; a link if it has a ``target``. All of them are root's.
+    """A folder; a file if it has ``content``; a link if it has a ``target``. Root owns all of them.
 
-    ``path`` is below the root and begins with no slash.
+    ``path`` is below the root and has no leading slash.
     """
 
     path: str
@@ -21,7 +21,7 @@ class Node:
 
 
 def pseudo_file(nodes: Iterable[Node], epoch: int) -> bytes:
-    """Return the definitions and, behind them, the content that they point to."""
+    """Return the definitions followed by the content that they point to."""
     lines, data = [], bytearray()
     for node in nodes:
         name, common = _escaped(node.path), f"{epoch} {node.mode:o} 0 0"
@@ -36,5 +36,5 @@ def pseudo_file(nodes: Iterable[Node], epoch: int) -> bytes:
 
 
 def _escaped(path: str) -> str:
-    """Escape what ends a name (squashfs-tools: pseudo.c)."""
+    """Escape characters that end a name (squashfs-tools: pseudo.c)."""
     return re.sub(r'([\s\\"])', r"\\\1", path)

@@ -1,8 +1,8 @@
-"""Turn an image of the Docker engine into one SIF file, which gets its name once it is seen to be whole.
+"""Convert an image of the Docker engine to one SIF file, which is renamed to its name after a check.
 
-mksquashfs packs the image's files within a container of it, straight into the place where they lie in the
-SIF; what a SIF has besides is written around them. Nothing depends on the clock, the host or the folder, so
-equal images give equal files.
+mksquashfs packs the image's files within a container of it, directly to their place in the SIF; the other
+parts of the SIF are written around them. Nothing depends on the clock, the host or the folder, so equal
+images give equal files.
 """
 
 import contextlib
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
     from docker.models.images import Image
 
 _LEAST_SHARE = 8
-"""No training image gets smaller than an eighth; less room than that is refused before any work."""
+"""A SIF is at least an eighth of its image; with less space the conversion is refused before any work."""
 _FULL = "no space left on device"
 _KEPT_LINES = 12
 _MOST_OF_AN_OBJECT = 1 << 20
 _SOURCE = "toolkit.source"
-"""The label of images that were built here: a digest of all that they were made from."""
+"""The label of images that were built here: a digest of all that they were built from."""
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
-    """A SIF that was made, or that was there and is from the same image, packed for ``packing``.
+    """A SIF that was written, or that existed from the same image, packed for ``packing``.
 
-    ``untried`` says why it could not be started on this machine; empty text if it was.
+    ``untried`` says why it could not be started on this machine; empty if it was.
     """
 
     schema: str = "toolkit.sif/1"
@@ -74,13 +74,13 @@ def convert(
     packing: Packing = DEFAULT,
     fresh: bool = False,
 ) -> Converted:
-    """Write the image as ``target``, and its checksum beside it, unless they are there already.
+    """Write the image as ``target``, and its checksum beside it, unless they exist already.
 
-    Where ``target`` is a symbolic link, the file behind it is written.
+    If ``target`` is a symbolic link, the linked file is written.
 
     Raises:
-        CheckFailed: if the conversion fails, the disk is full or the result is not whole; nothing is left.
-        BadInput: if there is no file to be written at ``target``.
+        CheckFailed: if the conversion fails, the disk is full or the result is incomplete; nothing is left.
+        BadInput: if no file can be written at ``target``.
         Missing: if the engine does not have the image.
     """
     source = find_image(client, image)
@@ -124,13 +124,13 @@ def convert(
 def write(
     client: "DockerClient", name: str, source: "Image", part: Path, tell: Tell, *, packing: Packing = DEFAULT
 ) -> None:
-    """Write an image of the engine as the SIF ``part``, which nothing has looked into yet.
+    """Write an image of the engine as the SIF ``part``, without checking it.
 
     Raises:
-        CheckFailed: if it cannot be packed; ``part`` is left as far as it came.
+        CheckFailed: if it cannot be packed; a partial ``part`` stays.
     """
     size = size_of(source)
-    fix = "make room there, or write it elsewhere with -o"
+    fix = "make room there, or write it to another folder with -o"
     workspace.require_space(part.parent, size // _LEAST_SHARE, "the SIF", fix)
     config = read_config(source)
     when, architecture = epoch(source, config), str(source.attrs.get("Architecture") or "")
@@ -162,14 +162,14 @@ def write(
 
 
 def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> str:
-    """Check a SIF of an image with these labels; return why it could not be started here, else empty text.
+    """Check a SIF of an image with these labels; return why it could not be started here, empty if it was.
 
     Raises:
         CheckFailed: if it is cut short, damaged, from another image, or does not start.
     """
     try:
         read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())
-    except (BadInput, Damaged) as error:  # of what was made here nobody gave a bad file
+    except (BadInput, Damaged) as error:  # The file was made here, so a bad file is not the user's.
         raise CheckFailed(error.message, fix=error.fix) from error
     found = runtime.labels(sif)
     if any(found.get(name) != value for name, value in labels.items()):
@@ -180,16 +180,17 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     if done.status == 0:
         return ""
     last = done.said.strip().splitlines()[-_KEPT_LINES:]
-    # The cause is looked for and not read from what the runtime says: it says "mount" of a broken image too.
+    # The cause is checked separately, because the runtime says "mount" for a broken image too.
     if why := prevented():
         return why
     raise CheckFailed("the SIF was made but no command runs in it", detail=last)
 
 
 def reusable(target: Path, config: OciConfig, packing: Packing) -> str:
-    """Return the checksum of ``target`` if it is whole and what would be written now, else empty text.
+    """Return the checksum of ``target`` if it is complete and equal to what would be written, otherwise
+    empty.
 
-    Images that were not built here never are: their configuration does not tell what is in them.
+    An image that was not built here is never reused: its configuration does not identify its content.
     """
     if _SOURCE not in config.Labels:
         return ""
@@ -204,7 +205,7 @@ def reusable(target: Path, config: OciConfig, packing: Packing) -> str:
 
 @contextlib.contextmanager
 def full_disks(where: Path) -> Iterator[None]:
-    """Say of a full disk that it is full, and which."""
+    """Report a full disk with its path."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,5 @@
-"""Write the head of a SIF around a squashfs that is already in its place (apptainer/sif: pkg/sif/create.go).
+"""Write the header of a SIF around a squashfs that is already in its place (apptainer/sif:
+pkg/sif/create.go).
 
 Header and table hold no clock, host or random number: equal content gives equal bytes.
 """
@@ -53,18 +54,18 @@ def metadata_objects(definition: str, metadata: bytes, config: bytes) -> tuple[O
 
 
 def partition_offset(objects: Sequence[Object]) -> int:
-    """Return where in the file the squashfs begins that follows ``objects``."""
+    """Return the offset in the file of the squashfs that follows ``objects``."""
     end = _TABLE + _SLOTS * _SLOT_SIZE + sum(len(thing.content) for thing in objects)
     return -(-end // _ALIGNMENT) * _ALIGNMENT
 
 
 def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: int) -> None:
-    """Make a SIF of a file that holds a squashfs from :func:`partition_offset` to its end.
+    """Make a SIF of a file that holds a squashfs from :func:`partition_offset` to the end of the file.
 
     ``architecture`` is Go's name for it; ``epoch``, in seconds since 1970, becomes the time of everything.
 
     Raises:
-        BadInput: if a SIF has no number for the architecture.
+        BadInput: if the SIF format has no number for the architecture.
     """
     if architecture not in _ARCHITECTURES:
         known = ", ".join(_ARCHITECTURES)

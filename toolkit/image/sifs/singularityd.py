@@ -1,7 +1,7 @@
-"""What a SIF has that the image has not: ``/.singularity.d`` and places for a runtime to mount on.
+"""What a SIF has in addition to the image: ``/.singularity.d`` and mount points for a runtime.
 
-The scripts say the same as those of Apptainer 1.4 (apptainer: internal/pkg/build/sources): a program finds
-the variables, the words to start and the labels of the image, whichever of the two wrote them.
+The scripts are equivalent to those of Apptainer 1.4 (apptainer: internal/pkg/build/sources): a program sees
+the same variables, start words and labels of the image from either.
 """
 
 import json
@@ -55,9 +55,9 @@ exec "$@"
 
 
 def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tuple[Node, ...]:
-    """Return all that is put into the file system, folders before what is in them.
+    """Return all that is added to the file system, folders before their content.
 
-    What the image has already under one of these names is kept, ``.singularity.d`` and :data:`EMPTY` apart.
+    Files that the image already has under these names are kept, except ``.singularity.d`` and :data:`EMPTY`.
     """
     folders = (*MOUNTED, *_FOLDERS, ROOT, f"{ROOT}/actions", f"{ROOT}/env", f"{ROOT}/libs")
     files = {
@@ -85,11 +85,13 @@ def scripts(config: OciConfig) -> dict[str, bytes]:
 
 
 def environment(variables: Iterable[str]) -> str:
-    """Return the script that sets the image's variables; the caller's own values win, PATH apart."""
+    """Return the script that sets the image's variables; the caller's values have priority, except for
+    PATH.
+    """
     lines = ["#!/bin/sh"]
     for name, given, value in (variable.partition("=") for variable in variables):
         if not _NAME.fullmatch(name):
-            continue  # no shell can set it
+            continue  # no shell can set such a name
         if not given:
             lines.append(f'export {name}="${{{name}:-}}"')
         elif name == "PATH":
@@ -100,10 +102,10 @@ def environment(variables: Iterable[str]) -> str:
 
 
 def runscript(config: OciConfig) -> str:
-    """Return the script that starts what the image is for.
+    """Return the script that starts the image's command.
 
-    Containers start in the folder of their caller, so a program that is named relative to the image's
-    working directory is named from there.
+    Containers start in the folder of their caller, so a program that is named relative to the image's working
+    directory gets its full path.
     """
     entrypoint, command = _anchored(config.Entrypoint, config.WorkingDir), config.Cmd
     if not entrypoint:
@@ -114,12 +116,12 @@ def runscript(config: OciConfig) -> str:
 
 
 def definition(image: str) -> str:
-    """Return the text that stands for the definition file of a SIF from the engine's ``image``."""
+    """Return the text in place of a definition file, for a SIF from the engine's ``image``."""
     return f"bootstrap: docker-daemon\nfrom: {image}\n\n"
 
 
 def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing: str) -> dict[str, str]:
-    """Return the image's labels and what a SIF adds to them; ``architecture`` is Go's name for it."""
+    """Return the image's labels and the labels that a SIF adds; ``architecture`` is Go's name for it."""
     when = datetime.fromtimestamp(epoch, UTC)
     schema, source = "org.label-schema", "org.label-schema.usage.singularity.deffile"
     return {
@@ -134,7 +136,7 @@ def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing
 
 
 PACKING = "toolkit.sif.for"
-"""The label that tells what a SIF was packed for."""
+"""The label with the purpose that a SIF was packed for."""
 
 
 def metadata(config: OciConfig, labels: Mapping[str, str], definition: str) -> bytes:
@@ -166,5 +168,5 @@ def _double_quoted(words: Iterable[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape what means something between double quotes."""
+    """Escape the characters with a meaning between double quotes."""
     return re.sub(r'([\\"`$])', r"\\\1", text)

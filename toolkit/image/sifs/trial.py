@@ -1,4 +1,4 @@
-"""Try a new SIF without a runtime: read it through; and say what keeps a runtime from starting it here."""
+"""Check a new SIF without a runtime by reading it, and find out why a runtime cannot start it here."""
 
 import os
 from pathlib import Path
@@ -13,18 +13,18 @@ from toolkit.run.local import LocalRunner
 
 _FUSE = "/dev/fuse"
 _NEEDED = ("/bin/sh", "/.singularity.d/actions/exec")
-"""What a runtime starts commands with."""
+"""The files with which a runtime starts commands."""
 _READ = (*_NEEDED, "/etc/os-release", "/.singularity.d/labels.json")
 _ASK_SECONDS = 10.0
 _LOOKS = 20_000_000
-"""More than for an image of others: this one was made here, and every folder of it is read."""
+"""More lookups than for a foreign image: this one was made here, and every folder of it is read."""
 
 
 def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
     """Read every folder of a SIF, and the files without which nothing starts in it.
 
     Raises:
-        CheckFailed: if one of them is not there, or the file system is damaged.
+        CheckFailed: if one of them is missing, or the file system is damaged.
     """
     with sif.open("rb") as file:
         tree = SquashTree(file, read_sif(file, sif).root.offset, sif.name, Budget(sif.name, looks=_LOOKS))
@@ -35,16 +35,16 @@ def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
             waiting += [path for path in paths if tree.kind(path) == "folder"]
         for path in dict.fromkeys((*_READ, *needed)):
             if not files.read(tree, path) and path in {*_NEEDED, *needed}:
-                raise CheckFailed(f"{sif.name}: the SIF was made, but {path} is not in it, or is empty")
+                raise CheckFailed(f"{sif.name}: the SIF was made, but {path} is missing in it, or empty")
 
 
 def prevented() -> str:
-    """Return what keeps any container from being started on this machine, empty text if nothing does."""
+    """Return why no container can be started on this machine, empty if one can."""
     if not os.access(_FUSE, os.R_OK | os.W_OK):
-        return f"{_FUSE} is not there or may not be used, and without it no SIF is mounted"
+        return f"{_FUSE} is missing or not accessible; without it no SIF can be mounted"
     words = ("unshare", "--user", "--map-root-user", "--mount", "true")
     try:
         asked = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
-    except Missing:  # nothing is known then, and a fault of the image is more likely
+    except Missing:  # Nothing is known then, and a fault of the image is more likely.
         return ""
     return "" if asked.ok else f"this machine gives no user namespaces: {asked.errors.strip()}"

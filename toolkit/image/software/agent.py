@@ -1,4 +1,4 @@
-"""The program with which a launcher inside an image would start ranks elsewhere."""
+"""The program with which a launcher inside an image would start ranks on other nodes."""
 
 import posixpath
 import re
@@ -11,18 +11,18 @@ _LARGEST = 8 << 20
 _AGENT = re.compile(
     r"^[ \t]*(?:plm_rsh_agent|plm_ssh_agent|prte_plm_ssh_agent)[ \t]*=[ \t]*(\S.*?)[ \t]*$", re.MULTILINE
 )
-"""Open MPI 4 to 5 and PRRTE name it so; the last line of a file counts (open-mpi/ompi:docs/mca.rst)."""
+"""Open MPI 4 to 5 and PRRTE use this name; the last line of a file counts (open-mpi/ompi:docs/mca.rst)."""
 _DEBIAN = "/etc/openmpi"
 _ORTE = (b"libopen-rte", b"orterun")
-"""What a launcher of Open MPI 4 and older is linked with or starts; PRRTE has no component ``isolated``."""
+"""Libraries and programs of a launcher of Open MPI 4 and older; PRRTE has no component ``isolated``."""
 
 
 def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
-    """Return the program's path, and where it was looked for.
+    """Return the program's path, and where it was found or searched.
 
-    It is what a variable of the image or the settings of its Open MPI name, the first of their list that is
-    there; else ssh. It is empty text where a variable says that no other node is to be reached. ``mpirun`` is
-    the real path of the launcher, beside whose folder the settings are.
+    It is the first existing program in a variable of the image or in the settings of its Open MPI; otherwise
+    ssh. It is empty if a variable forbids other nodes. ``mpirun`` is the real path of the launcher, beside
+    whose folder the settings are.
     """
     if mpirun is None or _of_orte(loader, mpirun):
         if loader.environment.get("OMPI_MCA_plm") == "isolated":
@@ -38,12 +38,12 @@ def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
 
 
 def _of_orte(loader: Loader, mpirun: str) -> bool:
-    # All of the file: a small program that starts another may have its name in its code.
+    # The whole file: a small program that starts another may have its name in its code.
     content = files.read(loader.tree, mpirun, _LARGEST) or b""
     return any(text in content for text in _ORTE)
 
 
 def _first(loader: Loader, listed: str) -> str | None:
-    """Return the first program of a list (``ssh -q : rsh``) that is there."""
+    """Return the first program of a list (``ssh -q : rsh``) that exists."""
     words = (word.split()[0] for word in listed.split(":") if word.split())
     return next(filter(None, map(loader.program, words)), None)

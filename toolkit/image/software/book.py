@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from toolkit.image.software.packages import PackageVersion, Untold
 
 _SURELY = {"digest"}
-"""Absent for a reason that no file can change."""
+"""Reasons for absence that no file can change."""
 
 
 @dataclass
 class ImageEvidence:
-    """A fact that was read is in ``evidence``; one that was not is in one of the others, with the reason."""
+    """A known fact is in ``evidence``; an unknown fact is in one of the others, with the reason."""
 
     evidence: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
 
     def take(self, name: str, found: PackageVersion | Untold | None, looked_for: str) -> str | None:
-        """Keep a fact's evidence, or that it is not there or not told, and return its value."""
+        """Record a fact's evidence, or that it is absent or unknown, and return its value."""
         if isinstance(found, Untold):
             self.unknown[name] = found.reason
             return None
@@ -29,7 +29,7 @@ class ImageEvidence:
         return found.version
 
     def doubt(self, unread: Mapping[str, str]) -> None:
-        """Call unknown what was not found, where it may be in something that could not be read."""
+        """Mark absent facts as unknown if they may be in files that could not be read."""
         if not unread:
             return
         path, reason = next(iter(unread.items()))
@@ -40,7 +40,7 @@ class ImageEvidence:
     def list(
         self, name: str, names: tuple[str, ...] | None, line: str, *, told: bool = True
     ) -> tuple[str, ...] | None:
-        """Keep where a list of names was read, or why there is none or it is not ``told``, and return it."""
+        """Record where a list of names was read, or why it is empty or not ``told``, and return it."""
         book = self.evidence if names is not None else self.absent if told else self.unknown
         book[name] = line
         return names

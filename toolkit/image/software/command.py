@@ -1,4 +1,4 @@
-"""Which program a command starts in an image: resolved by PATH, ``#!`` and scripts, as a rank would do it."""
+"""Find the program that a command starts in an image, by PATH, ``#!`` and scripts, as for a rank."""
 
 import ast
 import posixpath
@@ -23,7 +23,7 @@ _HANDS_ON = re.compile(r'(?<!\w)exec\s+"?\$(@|\{@\}|\*)')
 _INLINE = re.compile(r"-[a-z]*c\Z")
 _WITH_VALUE = frozenset(("-W", "-X"))
 _MPI_MODULES = frozenset(("mpi4py", "horovod"))
-"""Modules of Python that load an MPI when they are imported."""
+"""Python modules that load an MPI when they are imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
 
 
 def _without_env(words: list[str], found: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Take ``env NAME=VALUE`` off the front of a command."""
+    """Remove ``env NAME=VALUE`` from the front of a command."""
     if not words or posixpath.basename(words[0]) != "env":
         return words, found
     given, rest = dict(found.environment), words[1:]
@@ -140,7 +140,7 @@ def _of_binary(loader: Loader, words: list[str], found: StartedProgram, script: 
 
 
 def _imported(text: str | None) -> frozenset[str] | None:
-    """Return the top-level modules that a script imports anywhere; ``None`` for a text that is unknown."""
+    """Return the top-level modules that a script imports anywhere; ``None`` if the text is unknown."""
     if text is None:
         return None
     try:
@@ -177,7 +177,7 @@ def _joined(before: Mapping[str, str], said: Environment) -> dict[str, str]:
 
 
 def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the folders of packages that a Python of the image searches, its own first."""
+    """Return the package folders that a Python of the image searches, its own first."""
     prefix = posixpath.dirname(posixpath.dirname(program.path))
     own = [site for site in sites if site.startswith(f"{prefix}/lib")]
     if prefix == "/usr":
@@ -187,7 +187,7 @@ def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) ->
 
 
 def _base_sites(loader: Loader, prefix: str, sites: tuple[str, ...]) -> Iterator[str]:
-    """Yield the folders of the installation that an interpreter is a link to."""
+    """Yield the folders of the installation that an interpreter links to."""
     real = loader.real(f"{prefix}/bin/python3") or ""
     base = posixpath.dirname(posixpath.dirname(real))
     yield from (site for site in sites if base and site.startswith(f"{base}/lib"))

@@ -1,4 +1,4 @@
-"""Which commands and Python modules an image offers to a program, by their names alone."""
+"""The commands and Python modules that an image offers to a program, by their names alone."""
 
 import posixpath
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _LONGEST = 1 << 16
 class Contents:
     """Names of commands on PATH and of modules that some Python of the image imports.
 
-    ``whole`` is false if modules may be there whose names are not known.
+    ``whole`` is false if there may be modules with unknown names.
     """
 
     commands: frozenset[str]
@@ -33,7 +33,7 @@ class Contents:
 
 
 def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
-    """Return what the files of an image offer; links to nothing count as what they are called."""
+    """Return the commands and modules of an image's files; broken links count by their names."""
     path = [folder for folder in facts.environment.get("PATH", _PATH).split(":") if folder.startswith("/")]
     commands = frozenset(name for folder in path for name in files.names(tree, folder))
     folders = list(_sites(tree, path, facts.environment.get("PYTHONPATH", "")))
@@ -58,7 +58,7 @@ def _sites(tree: FileTree, path: list[str], given: str) -> Iterator[str]:
 
 
 def _module(name: str) -> str:
-    """Return what a file or folder is imported as: ``_cffi.cpython-311-x86_64-linux-gnu.so`` is ``_cffi``."""
+    """Return the module name of a file or folder: ``_cffi.cpython-311-x86_64-linux-gnu.so`` is ``_cffi``."""
     return name.partition(".")[0] if name.endswith(_ENDS) else name
 
 

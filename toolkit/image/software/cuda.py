@@ -1,4 +1,4 @@
-"""CUDA and its companions in an image, and what TensorFlow and PyTorch there were built for."""
+"""CUDA and related libraries in an image, and the versions that TensorFlow and PyTorch were built for."""
 
 import posixpath
 import re
@@ -18,19 +18,22 @@ _TOOLKITS = (
     "/usr/lib64",
 )
 _COMPAT = ("compat", "compat/lib", "compat/lib.real")
-"""Folders of cuda-compat: as its package has it, and as NVIDIA's images for frameworks do. Those name
-``compat/lib`` in LD_LIBRARY_PATH and make that link as they start, where a check says that it works."""
+"""Folders of cuda-compat: in its package, and in NVIDIA's images for frameworks. These name ``compat/lib``
+in LD_LIBRARY_PATH and create that link when they start, if a check says that it works.
+"""
 _DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
 _WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}
-"""The folder below site-packages/nvidia into which NVIDIA's wheel, ``nvidia_`` and this, puts a library."""
+"""The folder below site-packages/nvidia into which NVIDIA's wheel, ``nvidia_`` plus this name, puts a
+library.
+"""
 _ENTRY = re.compile(r"""["'](\w+)["']\s*[,:]\s*["']?([\w.]+)""")
 _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
 
 
 def library(finder: Finder, name: str) -> PackageVersion | None:
-    """Return the version of a library of CUDA, by its file name or the wheel that it came in.
+    """Return the version of a CUDA library, by its file name or its wheel.
 
-    First what lies beside the Python packages, as they load that first, then what the loader finds.
+    First beside the Python packages, which load those first, then on the loader's path.
     """
     part = _WHEELS[name]
     for site in finder.places.sites:
@@ -53,7 +56,7 @@ def library(finder: Finder, name: str) -> PackageVersion | None:
 def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
     """Return the driver version of the forward-compatibility package, and every name of its folder.
 
-    The version is that of its libcuda's name. First comes what /usr/local/cuda leads to.
+    The version is in the name of its libcuda. The target of /usr/local/cuda comes first.
     """
     tree = finder.loader.tree
     cuda = sorted((n for n in files.names(tree, "/usr/local") if n.startswith("cuda")), key=len)
@@ -69,7 +72,7 @@ def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
 
 
 def tensorflow(finder: Finder) -> PackageVersion | None:
-    """Find TensorFlow, whichever of its packages it came in."""
+    """Return the version of TensorFlow, from any of its packages."""
     names = ("tensorflow", "tensorflow_cpu", "tensorflow_gpu", "intel_tensorflow", "tensorflow_rocm")
     return python_package(finder.loader.tree, finder.places.sites, *names)
 
@@ -87,12 +90,12 @@ def tensorflow_built(finder: Finder, name: str) -> PackageVersion | Untold | Non
             return PackageVersion(version, f"{path}: {name} {version}")
         if said.get("is_cuda_build") == "False":
             return None
-        return Untold(f"{path} does not tell {name}")
+        return Untold(f"{path} does not name {name}")
     return Untold("tensorflow/python/platform/build_info.py: not in the image")
 
 
 def pytorch(finder: Finder) -> PackageVersion | None:
-    """Find PyTorch."""
+    """Return the version of PyTorch."""
     found = python_package(finder.loader.tree, finder.places.sites, "torch")
     if found is None:
         path, content = _torch(finder)
@@ -102,11 +105,11 @@ def pytorch(finder: Finder) -> PackageVersion | None:
 
 
 def pytorch_cuda(finder: Finder) -> PackageVersion | Untold | None:
-    """Return the CUDA that PyTorch was built for; ``None`` where it was built without."""
+    """Return the CUDA that PyTorch was built for; ``None`` if it was built without."""
     path, content = _torch(finder)
     said = re.search(r"^cuda(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)['\"])", content, re.MULTILINE)
     if said is None:
-        return Untold(f"{path or 'torch/version.py'} does not tell its CUDA")
+        return Untold(f"{path or 'torch/version.py'} does not name its CUDA")
     return PackageVersion(said[2], f"{path}: cuda = {said[2]}") if said[2] else None
 
 
@@ -127,7 +130,7 @@ def _folders(finder: Finder) -> Iterator[str]:
 
 
 def _newest(finder: Finder, folder: str, name: str) -> str | None:
-    """Return the file of a library in a folder that says most of its version."""
+    """Return the file of a library in a folder that has the longest version."""
     form = re.compile(rf"{name}(?:-[0-9a-f]+)?\.so\.(\d[\d.]*)\Z")
     named = [n for n in files.names(finder.loader.tree, folder) if form.match(n)]
     return posixpath.join(folder, max(named, key=len)) if named else None

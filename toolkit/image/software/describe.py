@@ -1,4 +1,4 @@
-"""Describe an image from its files: what is really inside, and where that differs from what it says."""
+"""Describe an image from its files: its real contents, and where they differ from its own description."""
 
 import re
 from collections.abc import Mapping
@@ -62,16 +62,16 @@ def describe(
     config: ImageConfig | None = None,
     view: RankView = WHOLE,
 ) -> ImageFacts:
-    """Read everything that the rules ask about an image; ``config`` is what stands beside its files.
+    """Return all facts that the rules need about an image; ``config`` is read beside its files.
 
-    With a ``view`` the facts are what a rank finds: its program's MPI, and none of what mounts hide.
+    With a ``view`` the facts are what a rank sees: its program's MPI, and nothing that mounts hide.
 
     Raises:
-        CheckFailed: if the image is made so that its reading would not end.
+        CheckFailed: if the image is made so that reading it would not end.
     """
     tree = BoundedTree(opened, budget, view.hidden)
     book = ImageEvidence()
-    # The image's own PATH is put in later, where Apptainer's one stands in the scripts.
+    # The image's own PATH is inserted later, in place of Apptainer's PATH in the scripts.
     said = environment(tree, {k: v for k, v in (config.env if config else {}).items() if k != "PATH"})
     given = settings(config, said.values)
     base = Loader(tree, given)
@@ -130,10 +130,10 @@ def describe(
         glibc_needed=book.take(
             "glibc_needed",
             needs.glibc_needed(looked_at),
-            "no program that was looked at needs a GLIBC_ version",
+            "no program that was read needs a GLIBC_ version",
         ),
         cpu_level=book.take(
-            "cpu_level", needs.cpu_level(looked_at), "nothing that was looked at asks for a level of x86-64"
+            "cpu_level", needs.cpu_level(looked_at), "no program that was read asks for a level of x86-64"
         ),
     )
     if why := undecided(loader, mpis, programs, said.untold):
@@ -142,7 +142,7 @@ def describe(
         facts = withhold(facts, mpis, "{} has {} linked into it, which cannot be read".format(*inside), book)
     facts = doubt(facts, said.untold, book)
     also = _also(finder, facts, hvd)
-    book.doubt(tree.unread if walked.whole else {**tree.unread, "what lies deep in folders": _NOT_WHOLE})
+    book.doubt(tree.unread if walked.whole else {**tree.unread, "the content of deep folders": _NOT_WHOLE})
     return msgspec.structs.replace(
         facts,
         disagreements=disagreements(facts, also),
@@ -153,7 +153,7 @@ def describe(
 
 
 def _environment(given: dict[str, str], untold: dict[str, str], book: ImageEvidence) -> dict[str, str]:
-    """Return the variables of interest; one that is known in part would mislead whoever sets it."""
+    """Return the variables of interest; one that is partly unknown would mislead users who set it."""
     kept = {*_of_interest(given), *_of_interest(untold)}
     for name in sorted(kept & untold.keys()):
         book.unknown[f"environment.{name}"] = untold[name]
@@ -165,7 +165,7 @@ def _of_interest(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFacts:
-    """Add what carries messages between nodes."""
+    """Add the libraries that send messages between nodes."""
     mpi = facts.mpi
     path = fabric.libfabric(finder, mpi.prefix if mpi else None)
     lists = {
@@ -197,7 +197,7 @@ def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFact
 def _learning(
     facts: ImageFacts, finder: Finder, hvd: horovod.HorovodPackage, book: ImageEvidence
 ) -> ImageFacts:
-    """Add what trains networks, and what of CUDA is there."""
+    """Add the frameworks that train networks, and the CUDA libraries."""
     nothing = "no Python package of that name"
     tensorflow, pytorch = cuda.tensorflow(finder), cuda.pytorch(finder)
     built = {
@@ -254,13 +254,13 @@ def _digest(digest: str | None, form: str, book: ImageEvidence) -> str | None:
 
 
 def _real(loader: Loader, name: str) -> str | None:
-    """Return what a program on the image's PATH really is."""
+    """Return the real path of a program on the image's PATH."""
     found = loader.program(name)
     return (files.resolve(loader.tree, found) or found) if found else None
 
 
 def _libc(loader: Loader, first: MpiFound | None) -> str | None:
-    """Return the C library that the MPI loads, else the one that the shell does."""
+    """Return the C library that the MPI loads, or the shell's."""
     loaded = first.loads.get("libc.so.6") if first else None
     return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 
@@ -302,7 +302,7 @@ def _architecture(
     if loader.architecture:
         book.evidence["architecture"] = "{1}: {0}".format(*loader.architecture)
         return loader.architecture[0]
-    # An image of Nix or Guix need not have a shell.
+    # An image of Nix or Guix may have no shell.
     library = loader.elf(first.mpi.library) if first else None
     if first and library and library.architecture:
         book.evidence["architecture"] = f"{first.mpi.library}: {library.architecture}"

@@ -1,4 +1,6 @@
-"""What in an image carries messages over a network: UCX, libfabric, verbs, and hwloc, which places ranks."""
+"""The libraries in an image that send messages over a network: UCX, libfabric, verbs; and hwloc, which
+places ranks.
+"""
 
 import posixpath
 import re
@@ -38,19 +40,23 @@ _PREFIXES = {
     "usdf": "usnic",
     "ucx": "ucx",
 }
-"""What the names of a provider's functions begin with, and its own name (ofiwg/libfabric:prov); messages
-name the function that writes them, so that the names are in stripped libraries too."""
+"""Prefixes of a provider's function names, and the provider's name (ofiwg/libfabric:prov). Log messages
+contain the function names, so stripped libraries have them too.
+"""
 _OWN = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
-"""Where Intel MPI may have a libfabric of its own, in the order in which mpi4py looks (mpi4py/_mpiabi.py);
-the first two are those of its env/vars.sh."""
+"""Where Intel MPI may have its own libfabric, in the order in which mpi4py searches (mpi4py/_mpiabi.py);
+its env/vars.sh uses the first two.
+"""
 _SURE = 5
-"""So many names of functions do not come from anywhere else."""
+"""Number of function names that cannot be a coincidence."""
 _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Names, and where they were read; without names, why there are none, or why they are not ``told``."""
+    """Names, and where they were read; without names, why there are none, or why they are unknown (not
+    ``told``).
+    """
 
     names: tuple[str, ...] | None
     line: str
@@ -58,13 +64,13 @@ class Parts:
 
 
 def ucx(finder: Finder) -> PackageVersion | Untold | None:
-    """Find UCX by its main library, libucp."""
+    """Return the version of UCX from its main library, libucp."""
     path = finder.anywhere("libucp.so.0")
     return finder.version(path, ("libucx0", "libucx0t64"), rb"1\.\d{1,3}\.\d{1,3}")
 
 
 def ucx_transports(finder: Finder) -> Parts:
-    """List what UCX can send through: what is built into libuct, and its modules."""
+    """Return the transports of UCX: those built into libuct, and its modules."""
     path = finder.anywhere("libuct.so.0")
     if path is None:
         return Parts(None, "libuct.so.0: not in the image")
@@ -77,10 +83,10 @@ def ucx_transports(finder: Finder) -> Parts:
 
 
 def libfabric(finder: Finder, prefix: str | None) -> str | None:
-    """Return the libfabric that is loaded, else the one in a folder of Intel MPI's that it is found in.
+    """Return the libfabric that is loaded, or one in a folder of Intel MPI.
 
-    Its mpirun reads env/vars.sh, which puts the folder into LD_LIBRARY_PATH, unless I_MPI_ROOT is set. mpi4py
-    for several ABIs opens it by its path. Other programs do not look there.
+    Intel's mpirun reads env/vars.sh, which puts the folder into LD_LIBRARY_PATH, unless I_MPI_ROOT is set.
+    mpi4py for several ABIs opens it by its path. Other programs do not search there.
     """
     if loaded := finder.reachable("libfabric.so.1"):
         return loaded
@@ -95,12 +101,12 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
 
 
 def libfabric_version(finder: Finder, path: str | None) -> PackageVersion | Untold | None:
-    """Tell the version of libfabric."""
+    """Return the version of libfabric."""
     return finder.version(path, ("libfabric1",) if path else (), rb"[12]\.\d{1,3}\.\d{1,3}")
 
 
 def carries_libfabric(mpi: ImageMpi) -> bool:
-    """Tell whether an MPICH has a libfabric in its own library: over ``ofi``, it needs none from outside.
+    """Return whether an MPICH contains a libfabric: over ``ofi``, it then needs none from outside.
 
     (pmodels/mpich:src/mpid/ch4/netmod/ofi/subconfigure.m4, --with-libfabric=embedded)
     """
@@ -110,11 +116,11 @@ def carries_libfabric(mpi: ImageMpi) -> bool:
 
 
 def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
-    """List the providers that are built into libfabric, and those that are plugins beside it."""
+    """Return the providers that are built into libfabric, and its plugins."""
     if mpi is not None and carries_libfabric(mpi):
         names = tuple(sorted(_built_in(finder, mpi.library)))
         if not names:
-            why = f"{mpi.library} has libfabric in itself, and its providers could not be told"
+            why = f"{mpi.library} contains libfabric, and its providers are unknown"
             return Parts(None, why, told=False)
         return Parts(names, f"{mpi.library}: libfabric with {' '.join(names)} built in")
     if path is None:
@@ -132,7 +138,7 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
 
 
 def _built_in(finder: Finder, path: str) -> set[str]:
-    """Return the providers of which a library has functions."""
+    """Return the providers whose functions a library has."""
     counted: dict[str, set[bytes]] = {}
     for match in _FUNCTION.finditer(finder.loader.texts(path)):
         if name := _PREFIXES.get(match[1].decode()):
@@ -141,7 +147,7 @@ def _built_in(finder: Finder, path: str) -> set[str]:
 
 
 def verbs(finder: Finder) -> Parts:
-    """List the drivers of libibverbs, which lie beside it and are made for its release."""
+    """Return the drivers of libibverbs, which are beside it and built for its release."""
     path = finder.anywhere("libibverbs.so.1")
     if path is None:
         return Parts(None, "libibverbs.so.1: not in the image")
@@ -152,7 +158,7 @@ def verbs(finder: Finder) -> Parts:
 
 
 def nccl_ofi(finder: Finder) -> PackageVersion | None:
-    """Find the plugin by which NCCL sends through libfabric (aws-ofi-nccl), wherever it lies.
+    """Return the version of NCCL's plugin for libfabric (aws-ofi-nccl), found anywhere in the image.
 
     Plugins for other networks have the same names: HPC-X's for InfiniBand is a libnccl-net.so too.
     """
@@ -169,7 +175,7 @@ def nccl_ofi(finder: Finder) -> PackageVersion | None:
 
 
 def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | Untold | None:
-    """Find the hwloc that programs load, or the one that Open MPI carries (component ``hwloc201``)."""
+    """Return the hwloc that programs load, or Open MPI's own (component ``hwloc201``)."""
     path = finder.reachable("libhwloc.so.15") or finder.reachable("libhwloc.so.5")
     found = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")
     if found is None:

@@ -1,4 +1,4 @@
-"""Horovod in an image: what its native libraries were built with, and for."""
+"""What the native libraries of a Horovod in an image were built with, and for."""
 
 import re
 from dataclasses import dataclass
@@ -18,10 +18,12 @@ _BUILT = {
     "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
     "cuda": (b"cudaGetDevice", b"libcudart.so"),
     "rocm": (b"hipGetDevice",),
-    "ccl": (b"12CCLAllreduce",),  # with the length that the compiler writes before it: NCCL ends the same
+    # with the length that the compiler writes before it: NCCL's name has the same end
+    "ccl": (b"12CCLAllreduce",),
 }
-"""What each part of Horovod leaves in its library: names of classes for the compiler's type information, and
-of the functions that it calls (horovod/horovod:horovod/common/ops)."""
+"""What each part of Horovod leaves in its library: class names in the compiler's type information, and
+names of called functions (horovod/horovod:horovod/common/ops).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,10 @@ def read(loader: Loader, places: tuple[str, ...]) -> HorovodPackage:
 
 
 def built_for(loader: Loader, found: HorovodPackage, framework: str) -> PackageVersion | Untold | None:
-    """Return the release of a framework that Horovod was built with, which its build writes down.
+    """Return the release of a framework that Horovod was built with, which its build records.
 
-    (horovod/horovod:horovod/tensorflow/CMakeLists.txt appends it to metadata.json, which is compared when
-    an import fails.)
+    (horovod/horovod:horovod/tensorflow/CMakeLists.txt appends it to metadata.json, which is compared when an
+    import fails.)
     """
     library = found.libraries.get(framework)
     if library is None:

@@ -1,4 +1,4 @@
-"""Libraries as the programs of an image find them, and their versions, whichever packager put them there."""
+"""Libraries as the programs of an image find them, and their versions, from any packager."""
 
 import posixpath
 import re
@@ -31,36 +31,38 @@ class Finder:
     loads: dict[str, str]
 
     def reachable(self, soname: str) -> str | None:
-        """Return the library that the MPI loads, else the one that any program would."""
+        """Return the library that the MPI loads, or the one that any program would load."""
         return self.loads.get(soname) or self.loader.find(soname)
 
     def anywhere(self, soname: str) -> str | None:
-        """Return a library that can be loaded, else one that only lies in the image."""
+        """Return a library that can be loaded, or any file of its name in the image."""
         lying = (f"{folder}/{soname}" for folder in self.places.libraries)
         return self.reachable(soname) or next((p for p in lying if files.is_file(self.loader.tree, p)), None)
 
     def version(
         self, path: str | None, names: tuple[str, ...], form: bytes
     ) -> PackageVersion | Untold | None:
-        """Tell a library's version by its package, else by the only number in it that can be it."""
+        """Return a library's version from its package, or from the only number in it that can be its
+        version.
+        """
         package = next((name for name in names if name in self.packages), None)
         if package and (path is None or _of_system(self.loader, path)):
             return PackageVersion(self.packages[package], f"dpkg: {package} {self.packages[package]}")
         if path is None:
             return None
-        # Best it stands alone; but the compiler may put what is no text right before it.
+        # The number is usually a separate text; but the compiler may put non-text bytes directly before it.
         for before in (rb"\0", rb"(?<![\d.])"):
             said = set(re.findall(before + rb"(" + form + rb")(?=\0)", self.loader.texts(path)))
             if len(said) == 1:
                 return PackageVersion(version := said.pop().decode(), f"{path} says {version}")
-        return Untold(f"{path} does not tell its version")
+        return Untold(f"{path} does not contain its version")
 
     def folder(self, path: str) -> str:
-        """Return the folder that a library really lies in."""
+        """Return the real folder of a library."""
         return posixpath.dirname(files.resolve(self.loader.tree, path) or path)
 
     def loadable(self, folder: str, form: "re.Pattern[str]") -> tuple[dict[str, str], dict[str, str]]:
-        """Return name → path of the plugins in a folder, and of those that cannot be loaded what they lack.
+        """Return name → path of the loadable plugins in a folder, and name → missing library of the others.
 
         ``form`` matches a file name and has one group, the name of the plugin.
         """
@@ -80,9 +82,9 @@ class Finder:
 
 
 def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | Untold | None:
-    """Read the release from the text of the system's C library, else of the one that is ``loaded``.
+    """Return the release from the text of the system's C library, or of the ``loaded`` C library.
 
-    Nix and Guix have none where a system has it.
+    Nix and Guix have none at the usual path.
     """
     seen = None
     lying = (p for pattern in _LIBC for p in files.glob(tree, pattern))
@@ -90,7 +92,7 @@ def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | Untold | None:
         seen = path
         if said := re.search(rb"stable release version (\d{1,3}\.\d{1,3})", files.read(tree, path) or b""):
             return PackageVersion(said[1].decode(), f"{path}: release version {said[1].decode()}")
-    return Untold(f"{seen} does not tell its release") if seen else None
+    return Untold(f"{seen} does not contain its release") if seen else None
 
 
 def _of_system(loader: Loader, path: str) -> bool:

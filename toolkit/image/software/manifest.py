@@ -1,4 +1,4 @@
-"""``/opt/toolkit/manifest.json``: what ``containers/manifest.py`` wrote at the end of an image's build."""
+"""``/opt/toolkit/manifest.json``, which ``containers/manifest.py`` writes at the end of an image's build."""
 
 import msgspec
 

@@ -14,14 +14,14 @@ _NAMED = (
     ("pmix-mca-params.conf", "PMIX_MCA_"),
     ("prte-mca-params.conf", "PRTE_MCA_"),
 )
-"""Each file, and how the variable begins that has the same effect (open-mpi/ompi:docs/mca.rst)."""
+"""Each file, and the prefix of the variable with the same effect (open-mpi/ompi:docs/mca.rst)."""
 _OF_DEBIAN = ("/etc/openmpi", "/etc")
 
 
 def mca_files(loader: Loader, mpi: ImageMpi | None) -> dict[str, str]:
     """Return the variable with the same effect → value, for each setting in such a file.
 
-    An installation below /usr reads what Debian has below /etc; another one reads the folder ``etc`` of its
+    An installation below /usr also reads Debian's files below /etc; any other reads the folder ``etc`` of its
     prefix.
     """
     if mpi is None or mpi.implementation != "openmpi" or mpi.prefix is None:

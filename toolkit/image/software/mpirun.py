@@ -15,15 +15,17 @@ _KINDS = (
     ("hydra", (b"HYDRA", b"hydra")),
     ("openmpi", (b"libopen-rte", b"prterun", b"ompi", b"orterun", b"libprrte")),
 )
-"""Texts in a launcher that tell its kind; the first row that fits counts, as each holds words of the next."""
+"""Texts in a launcher that identify its kind; the first match counts, because each contains words of the
+next.
+"""
 _HEAD = 8 << 20
 
 
 def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str] | None:
     """Return the real path of an installation's launcher, and the path at which it was found.
 
-    Where several MPIs share /usr/bin, ``mpirun`` is the one that the system's administrator chose
-    (update-alternatives), so that a launcher of another kind is passed over.
+    If several MPIs share /usr/bin, the administrator chooses ``mpirun`` (update-alternatives), so a launcher
+    of another kind is skipped.
     """
     names = _NAMES.get(implementation, _NAMES[""])
     beside = [posixpath.join(prefix, "bin", name) for name in names]

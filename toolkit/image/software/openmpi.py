@@ -1,4 +1,4 @@
-"""Open MPI: its components, built in or in files, and what its libraries say of themselves."""
+"""Open MPI: its components, built in or in files, and the descriptions in its libraries."""
 
 import posixpath
 import re
@@ -10,11 +10,11 @@ from toolkit.image.loader.loader import Loader
 from toolkit.sonames import plain, unhashed
 
 _INNER = re.compile(r"lib(open_mpi|open-pal|open-rte|mpi)\.so")
-"""The libraries of which an Open MPI consists: since 6.0 what is not the interface is in libopen_mpi."""
+"""The inner libraries of an Open MPI: since 6.0 all but the interface is in libopen_mpi."""
 _FRAMEWORKS = (
     "btl", "pml", "mtl", "pmix", "ess", "plm", "ras", "schizo", "smsc", "shmem", "accelerator", "hwloc",
 )  # fmt: skip
-"""Those that carry messages, and those that start ranks."""
+"""The frameworks that send messages, and those that start ranks."""
 _PLUGIN = re.compile(r".*/mca_([a-z]+)_(\w+)\.so\Z")
 _PMIX = re.compile(r"(ext|pmix)\d+x{0,2}\Z")
 _OWN_PMIX = re.compile(r"pmix\d+x{0,2}\Z")
@@ -25,7 +25,7 @@ _MOST_PLUGINS = 300
 
 @dataclass(frozen=True, slots=True)
 class OpenMpi:
-    """``files`` are the plugins that can be loaded, by framework and name; ``broken`` what others lack."""
+    """``files`` are the loadable plugins, by framework and name; ``broken`` is what others lack."""
 
     release: str | None
     components: dict[str, tuple[str, ...]]
@@ -37,7 +37,9 @@ class OpenMpi:
 
 
 def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) -> OpenMpi:
-    """Read an Open MPI from its main library, the inner ones that are loaded with it, and its plugins."""
+    """Read an Open MPI from its main library, the inner libraries that are loaded with it, and its
+    plugins.
+    """
     inner = [p for soname, p in needed.items() if p and _INNER.match(unhashed(soname))]
     contents = [loader.texts(p) for p in dict.fromkeys((real, *inner))]
     built_in = tuple(c for content in contents for c in mca.components(content))
@@ -65,7 +67,7 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
 def interfaces(
     loader: Loader, found: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
-    """Return the launch interfaces, how it came by each, and the line that tells it, or why none does."""
+    """Return the launch interfaces, how each was found, and the evidence, or why there are none."""
     how, seen = _seen(loader, found, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(unhashed(s)))
     if lost and "pmix" not in how:
@@ -100,8 +102,8 @@ _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 
 @dataclass(frozen=True, slots=True)
 class OpenMpiFolder:
-    """``built_for`` is the folder in which ``library`` says that its plugins are, and ``led_by`` what names
-    the one in which they lie.
+    """``built_for`` is the plugin folder that ``library`` was built with, and ``led_by`` what names the
+    real folder.
     """
 
     library: str
@@ -110,11 +112,12 @@ class OpenMpiFolder:
 
 
 def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
-    """Tell of an Open MPI that looks for its plugins where none is; nor does the image name another folder.
+    """Return an Open MPI that searches for its plugins in a missing folder, if the image names no other
+    folder.
 
-    (open-mpi/ompi:opal/mca/installdirs.) HPC-X is built for a folder that is nowhere, and a conda package
-    whose prefix was not replaced (conda/conda#10284). It does not start then if its ways to share memory are
-    plugins; another gets on without its plugins.
+    (open-mpi/ompi:opal/mca/installdirs.) HPC-X is built for a folder that does not exist, and so is a conda
+    package whose prefix was not replaced (conda/conda#10284). Such an Open MPI does not start if its shared
+    memory components are plugins; otherwise it works without plugins.
     """
     pal = next((p for soname, p in needed.items() if p and unhashed(soname).startswith("libopen-pal.")), None)
     files = [file for (framework, _), file in found.files.items() if framework == "shmem"]
@@ -137,17 +140,17 @@ def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> Open
 _LEADING = ("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR", "OMPI_MCA_mca_base_component_path")
 _AFTER_PREFIX = b"\0${exec_prefix}/bin\0"
 _PREFIX = re.compile(rb"\0(/[^\0]{1,1000})\0+(?:\$\{prefix\}\0*)?\Z")
-"""The first two of its folders, as configure has them; conda fills up with zeros what it makes shorter."""
+"""The first two of its folders, from configure; conda pads shortened paths with zeros."""
 _LIBRARIES = re.compile(
     rb"(?<=\0)\$\{(?:exec_)?prefix\}((?:/[^\0/]{1,60}){0,5}/(?:lib(?!exec)\w{0,20}|[\w.]{1,20}-linux-gnu\w{0,9}))(?=\0)"
 )
-"""Folders for libraries: its own, and where a PMIx or hwloc that is part of it would lie."""
+"""Folders for libraries: its own, and the folders of a bundled PMIx or hwloc."""
 _PLUGINS = re.compile(rb"\0\$\{libdir\}(/openmpi[^\0/]{0,20})\0")
 _LONGEST = 2048
 
 
 def _client(loader: Loader, plugins: dict[tuple[str, str], str]) -> tuple[mca.McaComponent, ...]:
-    """Return the components of the PMIx that is part of a plugin, as ``mca_pmix_pmix3x.so`` has one."""
+    """Return the components of the PMIx inside a plugin, such as ``mca_pmix_pmix3x.so``."""
     own = (
         path for (framework, name), path in plugins.items() if framework == "pmix" and _OWN_PMIX.match(name)
     )
@@ -160,7 +163,7 @@ def _not_loading(found: OpenMpi) -> str:
 
 
 def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
-    """Return the component files that can be loaded, and of the others what they lack."""
+    """Return the component files that can be loaded, and what the others lack."""
     loading: dict[tuple[str, str], str] = {}
     broken: dict[str, str] = {}
     for file in _files(loader, path, real)[:_MOST_PLUGINS]:
@@ -176,7 +179,7 @@ def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str]
 
 
 def plugin_files(loader: Loader, path: str, real: str) -> bool:
-    """Tell whether it has components that are files of their own."""
+    """Return whether it has components that are separate files."""
     return bool(_files(loader, path, real))
 
 
@@ -197,23 +200,23 @@ def _merged(
     for framework, name in plugins:
         found.setdefault(framework, set()).add(name)
     if number and int(number.partition(".")[0]) < 5 and "vader" in found.get("btl", set()):
-        # In Open MPI 3 and 4 the component of that name only says that vader has its place
+        # In Open MPI 3 and 4 the component of that name only says that vader replaces it
         # (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1); ompi_info does not list it either.
         found["btl"].discard("sm")
     return {framework: tuple(sorted(names)) for framework, names in sorted(found.items())}
 
 
 def _full(number: str, contents: list[bytes]) -> str:
-    """Add ``rc2`` and the like, where the libraries have the version only so."""
+    """Add a suffix such as ``rc2``, if the libraries have the version only with it."""
     pattern = re.compile(rb"\0v?" + re.escape(number).encode() + rb"(" + _SUFFIX.encode() + rb")?(?=\0)")
     said = {m[1].decode() if m[1] else "" for content in contents for m in pattern.finditer(content)}
     return number + said.pop() if len(said) == 1 else number
 
 
 def _text(release: str, contents: list[bytes]) -> str | None:
-    """Put together what MPI_Get_library_version returns (open-mpi/ompi:ompi/mpi/c/get_library_version.c).
+    """Assemble what MPI_Get_library_version returns (open-mpi/ompi:ompi/mpi/c/get_library_version.c).
 
-    ``None`` where one of its pieces cannot be told from other texts.
+    ``None`` if one of its pieces cannot be identified among other texts.
     """
     content = next((c for c in contents if b"Open MPI v%d.%d.%d\0" in c and b", package: %s\0" in c), b"")
     number = re.match(r"\d+\.\d+\.\d+", release)

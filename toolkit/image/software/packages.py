@@ -1,4 +1,4 @@
-"""What packagers wrote down in an image: dpkg's status and Python's dist-info."""
+"""The packages that packagers recorded in an image: dpkg's status and Python's dist-info."""
 
 import posixpath
 import re
@@ -25,16 +25,16 @@ class PackageVersion:
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """What is in the image and does not tell its version."""
+    """Software that is in the image and does not show its version."""
 
     reason: str
 
 
 def debian(tree: FileTree) -> dict[str, str]:
-    """Return package → version of every package that dpkg has installed; removed ones are in its list too."""
+    """Return package → version of every package that dpkg has installed, without removed ones."""
     found: dict[str, str] = {}
     for block in _blocks(files.read(tree, "/var/lib/dpkg/status", _MOST_TEXT) or b""):
-        # A line that begins with a space goes on with the field above it.
+        # A line that begins with a space continues the field above it.
         fields = dict(row.split(": ", 1) for row in block.splitlines() if ": " in row and row[0] != " ")
         name, version = fields.get("Package", ""), fields.get("Version", "")
         if name and 0 < len(version) <= _LONGEST and fields.get("Status", "").endswith(" installed"):
@@ -43,7 +43,7 @@ def debian(tree: FileTree) -> dict[str, str]:
 
 
 def _blocks(content: bytes) -> Iterator[str]:
-    """Yield what stands between empty lines, one at a time."""
+    """Yield the text between empty lines, one block at a time."""
     at = 0
     while at < len(content):
         end = content.find(b"\n\n", at)
@@ -53,7 +53,7 @@ def _blocks(content: bytes) -> Iterator[str]:
 
 
 def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> PackageVersion | None:
-    """Find the version of the first of ``names`` that is installed."""
+    """Return the first of ``names`` that is installed."""
     for folder in folders:
         listed = files.names(tree, folder)
         for name in names:

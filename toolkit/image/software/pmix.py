@@ -11,21 +11,21 @@ from toolkit.image.loader.loader import Loader
 from toolkit.image.software.packages import PackageVersion
 
 _FRAMEWORKS = ("psec", "gds", "ptl", "pcompress", "bfrops")
-"""Security, storage and transport of data: those on which client and server have to agree."""
+"""Security, storage and transport of data: frameworks in which client and server must match."""
 _VITAL = frozenset({"psec", "gds", "ptl", "bfrops"})
 """Without a component of each a client does not start."""
 _PLUGIN = re.compile(r".*/(?:pmix_)?mca_([a-z]+)_(\w+)\.so\Z")
 _MOST = 100
 _ASKED = 10
-"""Plugins of one build name one release."""
+"""Number of plugins to read; plugins of one build name one release."""
 _NUMBER = re.compile(r"\A(\d+\.\d+\.\d+)(?:a|b|rc)\d+\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Pmix:
-    """``library`` is empty where it is built into the MPI.
+    """``library`` is empty if it is built into the MPI.
 
-    ``plugins`` tells whether it has components as files that it cannot do without.
+    ``plugins`` says whether it needs components that are separate files.
     """
 
     found: PackageVersion | None
@@ -46,9 +46,9 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
 def built_in(
     loader: Loader, mpi: str, where: str, release: str | None, found: tuple[mca.McaComponent, ...]
 ) -> Pmix:
-    """Describe the PMIx that an Open MPI carries inside itself; its plugins lie in ``lib/pmix``.
+    """Return the PMIx inside an Open MPI; its plugins are in ``lib/pmix``.
 
-    A pre-release of Open MPI (4.1.7a1) carries what the release did, where nothing in it says otherwise.
+    A pre-release of Open MPI (4.1.7a1) has the PMIx of the release, unless its text names another.
     """
     real = files.resolve(loader.tree, where) or where
     if release := release or _of_plugins(loader, real):
@@ -56,7 +56,7 @@ def built_in(
             release, f"{where}: PMIx {release} is built in, by its components"
         )
     elif bundled := knowledge.bundled_pmix(_NUMBER.sub(r"\1", mpi)):
-        said = PackageVersion(bundled, f"{where}: Open MPI {mpi} carries PMIx {bundled} in itself")
+        said = PackageVersion(bundled, f"{where}: Open MPI {mpi} contains PMIx {bundled}")
     else:
         said = None
     components = _components(loader, real, found)
@@ -83,7 +83,8 @@ def _version(
 ) -> PackageVersion | None:
     said = re.search(rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", content)
     by_itself = PackageVersion(said[1].decode(), f"{real} says OpenPMIx {said[1].decode()}") if said else None
-    # A distribution's libpmix may still call itself a release candidate, and be patched to the release.
+    # A distribution's libpmix may still call itself a release candidate, although it is patched to the
+    # release.
     if by_itself and not real.startswith("/usr/lib/"):
         return by_itself
     if by_name := knowledge.pmix_of_file(real):
@@ -97,7 +98,7 @@ def _version(
 
 
 def _components(loader: Loader, real: str, found: tuple[mca.McaComponent, ...]) -> dict[str, tuple[str, ...]]:
-    """Return the components by framework; a plugin that lacks a library cannot be loaded and is left out."""
+    """Return the components by framework; a plugin that lacks a library is left out."""
     names = {framework: set(own) for framework, own in mca.by_framework(found, *_FRAMEWORKS).items()}
     for file in _plugins(loader, real)[:_MOST]:
         named = _PLUGIN.match(file)

@@ -1,4 +1,4 @@
-"""Programs and extensions of Python in an image that load an MPI, and the library that each really gets."""
+"""The programs and Python extensions in an image that load an MPI, and the library that each loads."""
 
 import posixpath
 import re
@@ -19,8 +19,9 @@ MPI_SONAME = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+|mpi_intel|mpi_nvidia)"
     r"(-[0-9a-f]{8})?\.so(\.\d+)*\Z"
 )
-"""A library that implements MPI, and not one of its bindings for a language; auditwheel puts a part of its
-hash into the name of one that it takes into a wheel (pypa/auditwheel:src/auditwheel/repair.py)."""
+"""A library that implements MPI, not a language binding; auditwheel adds a part of its hash to the name of
+a library that it bundles (pypa/auditwheel:src/auditwheel/repair.py).
+"""
 _MPI4PY = "mpi4py/MPI.*so"
 _EXTENSIONS = (
     "horovod/tensorflow/mpi_lib*.so",
@@ -39,7 +40,7 @@ _OWN = re.compile(
     r"(mpi(run|exec|cc|cxx|c\+\+|CC|f77|f90|fort|java|version|vars|chversion|exec\.\w+|run\.\w+)"
     r"|mpi-\w+|ompi[-_].*|orte.*|opal.*|osh.*|shmem.*|prte.*|prun.*|pterm.*|pmix.*|hydra.*|impi_.*|IMB-.*)\Z"
 )
-"""Programs that come with an MPI and tell of nothing but that."""
+"""Programs that belong to an MPI and only show that it exists."""
 _MAGIC = b"\x7fELF"
 _SYSTEM = ("/usr/bin", "/usr/libexec", "/usr/sbin")
 _MOST = 600
@@ -48,20 +49,20 @@ _HEAD = 4 << 20
 _ALL = 96 << 20
 """Bytes that are read to find programs; the tables of each take some hundred thousand."""
 _STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", b"MPIDI_", b"PMI_FD")))
-"""Texts of a program that has an MPI linked into it; Hydra and Slurm have some of those, for debuggers."""
+"""Texts of a program with a statically linked MPI; Hydra and Slurm have some of them, for debuggers."""
 _MOST_READ = 48 << 20
 
 
 def loading(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
-    """Return path → real path of the MPI that it loads, or nothing where the image's loader finds none."""
+    """Return path → real path of the MPI that it loads, or empty if the image's loader finds none."""
     found = dict(filter(None, (chosen(loader, site) for site in places.sites)))
     return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 
 
 def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -> dict[str, str] | None:
-    """Return what the program of a command loads an MPI by → that MPI; ``None`` if it is unknown, or none.
+    """Return what a command's program loads an MPI by → that MPI; ``None`` if it is unknown, or none.
 
-    A program into which an MPI is linked is its own library.
+    A program with a statically linked MPI is its own library.
     """
     if program.why or not program.path:
         return None
@@ -102,9 +103,9 @@ def linked_into(loader: Loader, path: str) -> str:
 
 
 def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> dict[str, str]:
-    """Return programs of an image, and MPIs that they load, that a mount hides → the folder of the mount.
+    """Return programs of an image, and their MPIs, that a mount hides → the folder of the mount.
 
-    ``tree`` is the image as a rank finds it; ``whole`` reads all of it, ``places`` are its folders.
+    ``tree`` is the image as a rank sees it; ``whole`` reads all of it, ``places`` are its folders.
     """
     found = loading(whole, places, ())
     listed = (file for pair in found.items() for file in pair if file)
@@ -113,13 +114,13 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
 
 
 def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the programs that load another MPI, or none, where LD_LIBRARY_PATH is not the image's."""
+    """Return the programs that load another MPI, or none, if LD_LIBRARY_PATH is not the image's."""
     if not loader.given:
         return {}
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
     bare = Loader(loader.tree, rest, most=_HEAD)
     found: dict[str, str] = {}
-    with suppress(CheckFailed):  # what was found is true; the rest is not looked at
+    with suppress(CheckFailed):  # The result so far is true; the rest is not searched.
         for path, library in programs.items():
             if bare.spent > _ALL:
                 break
@@ -129,7 +130,7 @@ def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
 
 
 def of_system(loader: Loader) -> dict[str, str]:
-    """Return the same of programs in the system's folders, of which there are many."""
+    """Return the same for the many programs in the system's folders."""
     with forgiving(loader.tree):
         return _all_loading(loader, _programs(loader, _SYSTEM), _MOST_OF_SYSTEM)
 
@@ -137,7 +138,7 @@ def of_system(loader: Loader) -> dict[str, str]:
 def static(
     loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...], programs: dict[str, str]
 ) -> tuple[str, str] | None:
-    """Return a program that an MPI is linked into, and which that is; ``programs`` need one as a library."""
+    """Return a program with a statically linked MPI, and its name; ``programs`` need one as a library."""
     left = _MOST_READ
     others = (path for path in _candidates(loader, places, entrypoint) if path not in programs)
     for path in _elves(loader, others):
@@ -152,10 +153,10 @@ def static(
 
 
 def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
-    # Another loader looks first: what it reads tells nothing of what the image needs.
+    # Another loader searches first, so what it reads does not show the image's needs.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
     found: dict[str, str] = {}
-    with suppress(CheckFailed):  # more files than are read: the rest is not looked at
+    with suppress(CheckFailed):  # More files than the limit; the rest is not searched.
         for path in _elves(loader, candidates, most):
             if scout.spent > _ALL:
                 break
@@ -166,7 +167,7 @@ def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -
 
 
 def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iterator[str]:
-    """Yield those of the files that are programs or libraries, each once."""
+    """Yield the files that are programs or libraries, each once."""
     seen: set[str] = set()
     for path in islice(candidates, most):
         real = files.resolve(loader.tree, path)
@@ -178,7 +179,7 @@ def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iter
 
 
 def favourite(programs: dict[str, str]) -> list[str]:
-    """Return the libraries that programs load, the one that most load first."""
+    """Return the libraries that programs load, the most frequent first."""
     return [library for library, _ in Counter(v for v in programs.values() if v).most_common()]
 
 

@@ -11,10 +11,10 @@ _VERSION = re.compile(r"^version(?:_info)?[ \t]*=[ \t]*(\d{1,2}\.\d{1,3}\.\d{1,3
 
 
 def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold | None:
-    """Read the version of the first python3 on PATH.
+    """Return the version of the first python3 on PATH.
 
-    From pyvenv.cfg beside it, from its package, from its own text or that of its library; the minor release
-    alone where only its real name tells.
+    It comes from pyvenv.cfg beside it, its package, its own text or its library's text; or, with the minor
+    release only, from its real name.
     """
     program = loader.program("python3") or loader.program("python")
     if program is None:
@@ -25,7 +25,7 @@ def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold 
     real = files.resolve(loader.tree, program) or program
     minor = re.search(r"python(\d{1,2}\.\d{1,3})$", real)
     if minor is None:
-        return _of_text(loader, real, r"3\.\d{1,3}") or Untold(f"{program} does not tell its version")
+        return _of_text(loader, real, r"3\.\d{1,3}") or Untold(f"{program} does not contain its version")
     if real.startswith("/usr/bin/"):
         for name in (f"python{minor[1]}-minimal", f"python{minor[1]}"):
             release = re.match(r"\d+\.\d+\.\d+", packages.get(name, ""))
@@ -37,7 +37,7 @@ def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold 
 
 
 def _of_text(loader: Loader, real: str, minor: str) -> PackageVersion | None:
-    """Return the release that stands alone in the interpreter or in its library."""
+    """Return the release from a text in the interpreter or in its library."""
     libraries = [p for s, p in loader.closure(real)[0].items() if p and s.startswith("libpython3")]
     for path in (real, *libraries):
         said = set(re.findall(rb"\0(" + minor.encode() + rb"\.\d{1,3})\+?(?=\0)", loader.texts(path)))

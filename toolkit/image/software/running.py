@@ -1,4 +1,4 @@
-"""What a rank runs in an image: the program of its command and the MPI that this loads; what mounts hide."""
+"""What a rank runs in an image: its program, the MPI that the program loads, and what mounts hide."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ from toolkit.model.rank import RankView
 class Running:
     """``programs`` maps what a rank loads an MPI by to that MPI; ``loader`` searches as the program does.
 
-    ``program`` is ``None`` if no command was asked for or its program is unknown.
+    ``program`` is ``None`` if there is no command or its program is unknown.
     """
 
     loader: Loader
@@ -73,7 +73,7 @@ def _shown(
 
 
 def _hidden(loader: Loader, opened: FileTree, budget: Budget, view: RankView) -> dict[str, str]:
-    """Return what of the image's programs and MPIs is in a folder that a mount hides."""
+    """Return the image's programs and MPIs that are in a folder hidden by a mount."""
     whole = BoundedTree(opened, budget)
     tree = BoundedTree(opened, budget, view.hidden)
     if not any(whole.names(folder) for folder in view.hidden):

@@ -1,4 +1,4 @@
-"""What an image says of itself, and where that differs from what is in it."""
+"""Compare the image's own description with its real contents."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Also:
-    """What is read for the comparison alone; ``None`` where it could not be, empty where it is not there."""
+    """What is read for the comparison alone; ``None`` if it is unreadable, empty if it is missing."""
 
     numpy: str | None = None
     hwloc: str | None = None
@@ -33,7 +33,7 @@ def labels(tree: FileTree) -> dict[str, str]:
 
 
 def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
-    """Return the image's description of itself, or ``None`` and why: nothing where it has none."""
+    """Return the image's description of itself, or ``None`` and why; the reason is empty if it has none."""
     found, why = _json(tree, STACK_PATH)
     if isinstance(found, dict):
         return found, ""
@@ -41,7 +41,7 @@ def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
 
 
 def disagreements(facts: ImageFacts, also: Also) -> tuple[str, ...]:
-    """Compare what the image says with what was found; what was not read is not compared."""
+    """Compare the image's description with its contents; what was not read is not compared."""
     if facts.stack is None:
         return ()
     try:
@@ -74,7 +74,7 @@ def _unread(name: str, facts: ImageFacts) -> bool:
 
 def _agree(name: str, said: str, found: str) -> bool:
     if name == "python" and found.count(".") == 1:
-        # All that can be told of an interpreter outside a virtual environment is its minor release.
+        # Of an interpreter outside a virtual environment only the minor release may be known.
         return said == found or said.startswith(f"{found}.")
     return said == found or (bool(said and found) and same(said, found))
 
@@ -95,7 +95,7 @@ def _distribution(said: Stack, facts: ImageFacts) -> list[str]:
 
 
 def _operations(said: Stack, also: Also) -> list[str]:
-    """Compare the operations that can be seen in Horovod's library; others leave no sign that is sure."""
+    """Compare the operations that are visible in Horovod's library; others leave no reliable trace."""
     if also.operations is None:
         return []
     listed = {o for o in said.horovod_operations if o in {"mpi", "gloo", "nccl"}}
@@ -105,13 +105,13 @@ def _operations(said: Stack, also: Also) -> list[str]:
 
 
 def _json(tree: FileTree, path: str) -> tuple[object, str]:
-    """Return what a file holds, or why it cannot be read; nothing and no reason if there is no file."""
+    """Return what a file holds, or why it cannot be read; both are empty if there is no file."""
     content = files.read(tree, path, _MOST)
     if content is None:
         return None, ""
     try:
         found: object = msgspec.json.decode(content)
-        # What could be read can be nested too deeply to be written again.
+        # A readable value can be nested too deeply to be written again.
         msgspec.json.encode(found)
     except UNDECODABLE as error:
         return None, f"{path}: no JSON: {error}"

@@ -1,4 +1,4 @@
-"""Leave unknown what an image does not decide: which of its MPIs is loaded, and what variables lead to."""
+"""Mark facts as unknown that an image does not decide: which MPI is loaded, and the effect of variables."""
 
 import msgspec
 
@@ -18,10 +18,10 @@ _ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
 def undecided(
     loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], untold: dict[str, str]
 ) -> str | None:
-    """Say why it cannot be told which MPI is loaded; ``None`` where it can."""
+    """Return why it is unknown which MPI is loaded; ``None`` if it is known."""
     kinds = sorted({found.mpi.implementation for found in mpis})
     if len(kinds) > 1 and not any(programs.values()) and (untold.keys() & _LEADING or not _led(loader, mpis)):
-        return f"the image has {' and '.join(kinds)}, and no program in it tells which is loaded"
+        return f"the image has {' and '.join(kinds)}, and no program in it shows which is loaded"
     alike = [found.mpi.library for found in mpis if found.mpi.soname == mpis[0].mpi.soname]
     if why := untold.get("LD_LIBRARY_PATH"):
         return f"it may be any of {', '.join(alike)}: {why}" if len(alike) > 1 else None
@@ -29,7 +29,7 @@ def undecided(
 
 
 def _led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
-    """Tell whether both variables of the image lead to the first MPI, and the loader to no other."""
+    """Return whether the image's variables select the first MPI, and the loader finds no other."""
     first, *others = (found.mpi for found in mpis)
     reached = {loader.real(path) for found in mpis if (path := loader.find(found.mpi.soname or ""))}
     launcher = loader.program("mpirun")
@@ -42,7 +42,7 @@ def _led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
 
 
 def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: ImageEvidence) -> ImageFacts:
-    """Return the facts with no MPI that is loaded; all of them are among the others."""
+    """Return the facts with no loaded MPI; all MPIs are listed as others."""
     for kept in (book.evidence, book.absent, book.unknown):
         for name in [name for name in kept if name.partition(".")[0] in _OF_MPI]:
             del kept[name]
@@ -54,7 +54,7 @@ def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Imag
 
 
 def doubt(facts: ImageFacts, untold: dict[str, str], book: ImageEvidence) -> ImageFacts:
-    """Call unknown what was not found by variables that are not wholly known."""
+    """Mark absent facts as unknown if variables are not completely known."""
     if why := untold.get("PATH"):
         for name in _ON_PATH:
             if name in book.absent:
@@ -69,7 +69,7 @@ def doubt(facts: ImageFacts, untold: dict[str, str], book: ImageEvidence) -> Ima
 
 
 def _interfaces(facts: ImageFacts, why: str, book: ImageEvidence) -> ImageFacts:
-    """Call the interfaces unknown where components for them were not found to be loadable."""
+    """Mark the interfaces as unknown if no loadable components for them were found."""
     mpi = facts.mpi
     if mpi is None or mpi.interfaces is None or "pmix" in mpi.interfaces:
         return facts

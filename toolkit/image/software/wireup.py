@@ -56,7 +56,7 @@ def pmix(found: MpiFound | None, book: ImageEvidence) -> str | None:
         and "pmix" in (found.mpi.interfaces or ())
         and (client is None or client.found is None)
     ):
-        book.unknown["pmix"] = f"{found.mpi.library} speaks PMIx, of which release could not be told"
+        book.unknown["pmix"] = f"{found.mpi.library} speaks PMIx of an unknown release"
         return None
     return book.take("pmix", client.found if client else None, "the MPI in the image has no PMIx client")
 
@@ -80,6 +80,6 @@ def pmix_components(found: MpiFound | None, book: ImageEvidence) -> dict[str, tu
 
 
 def pmix_plugins(found: MpiFound | None) -> bool | None:
-    """Tell whether components that it needs are files; what is said of that stands with the components."""
+    """Return whether needed components are files; the evidence is with the components."""
     client = found.pmix if found else None
     return client.plugins if client and client.components else None

@@ -1,1 +1,1 @@
-"""Registries and bundles: take an image to another machine."""
+"""Registries and bundles: copy an image to another machine."""

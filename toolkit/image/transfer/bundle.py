@@ -62,12 +62,12 @@ def bundle(
 ) -> Bundled:
     """Write the bundle of some recipes to ``target``, and its checksum beside it.
 
-    ``pythons`` are the versions that toolkit will run with there; this one's where none is named.
-    ``accepted`` are foreign hosts that the user trusts with files.
+    ``pythons`` are the versions that toolkit will run with there, by default this one. ``accepted`` are
+    foreign hosts that the user trusts with files.
 
     Raises:
-        BadInput: if a recipe has no lock that fits it, a file is not what it should be, or two have one name.
-        Missing: if something of it cannot be fetched.
+        BadInput: if a recipe has no fitting lock, a file is invalid, or two have one name.
+        Missing: if a part of it cannot be fetched.
         CheckFailed: if the disk is full; nothing is left.
     """
     check_file(target, "-o", "toolkit.tar")
@@ -81,8 +81,9 @@ def bundle(
     for place, (_, lock) in locks.items():
         if lock.base.published:
             raise BadInput(
-                f"{place}: its lock starts from {lock.base.published}, which no file can bring by that name",
-                fix="pull that image where the bundle goes, by a registry there, and build from the lock",
+                f"{place}: its lock starts from {lock.base.published}, which a bundle cannot contain by "
+                "that name",
+                fix="pull that image on the target machine, from a registry there, and build from the lock",
             )
     kept = in_cache()
     with (
@@ -131,7 +132,7 @@ def bundle(
 
 
 def write(target: Path, files: Mapping[str, Path], tell: Tell) -> None:
-    """Write a tar whose bytes depend on nothing but the files; the list of their hashes is at its front."""
+    """Write a tar whose bytes depend only on the files; the list of their hashes comes first."""
     sums = {name: sha256(path) for name, path in files.items()}
     listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{SUMS}.") as lines:
@@ -153,7 +154,7 @@ def _entry(name: str, file: BinaryIO) -> tarfile.TarInfo:
 
 
 def _require_names(option: str, names: tuple[str, ...]) -> None:
-    """Refuse, before any work, what could not be unpacked, or would be written over another.
+    """Refuse, before any work, names that could not be unpacked, or would overwrite another.
 
     Raises:
         BadInput: naming the first.
@@ -161,7 +162,7 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
     for number, name in enumerate(names):
         if not NAME.fullmatch(name):
             raise BadInput(
-                f"{option}: {name!r} is no name that a bundle can hold: letters (of ASCII), digits and "
+                f"{option}: {name!r} is not a name that a bundle can hold: letters (of ASCII), digits and "
                 "._+~:%@=- only, and a letter or digit first",
                 fix="rename the file",
             )
@@ -173,7 +174,7 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
 
 
 def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:
-    """Return the files of a recipe: what it is, its lock, and all that the lock names."""
+    """Return the files of a recipe: the recipe, its lock, and all files of the lock."""
     from toolkit.data import find
 
     have = fetched(files_of(lock), tell, recipe=name)
@@ -198,10 +199,10 @@ def _saved(client: "DockerClient", name: str, work: Path, tell: Tell) -> Bundled
 
 
 def _checked(sif: Path) -> Path:
-    """Return a SIF that is whole, and the one that its checksum names.
+    """Return a SIF after checking that it is complete and matches its checksum.
 
     Raises:
-        BadInput: if it is none.
+        BadInput: if it is not a SIF.
         CheckFailed: if it is damaged.
     """
     with _opened(sif) as file:

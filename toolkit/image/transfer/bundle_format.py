@@ -17,7 +17,7 @@ INSTALL = "install.sh"
 MOST_TEXT = 16 << 20
 """Bytes of the list, the index, a recipe or a lock; the largest shipped lock has 0.2 MB."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]{0,254}")
-"""The name of a file in a bundle. 255 bytes are the longest name that Linux file systems take."""
+"""The name of a file in a bundle. Linux file systems allow at most 255 bytes."""
 _PATH = re.compile(
     rf"{re.escape(INDEX)}|{re.escape(INSTALL)}"
     rf"|files/(?P<digest>[0-9a-f]{{64}})/{NAME.pattern}"
@@ -34,7 +34,7 @@ _NOT_A_BUNDLE = "is it a bundle of toolkit image bundle?"
 
 
 class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image of the Docker engine: its name there, its id there, and the archive that has it.
+    """An image of the Docker engine: its name there, its id there, and its archive.
 
     Another engine may give it another id.
     """
@@ -45,7 +45,7 @@ class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Index(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in a bundle, as ``bundle.json`` says it; paths are within it."""
+    """The content of a bundle, from ``bundle.json``; paths are within it."""
 
     schema: str = "toolkit.bundle/1"
     toolkit: str
@@ -100,14 +100,14 @@ _FIELDS = {
     "images.id": re.compile(r"sha256:[0-9a-f]{64}"),
     "images.path": re.compile(rf"images/{NAME.pattern}"),
 }
-"""What the fields of an index look like."""
+"""Patterns for the fields of an index."""
 
 
 def read_index(text: bytes, source: Path) -> Index:
-    """Return what a bundle says is in it.
+    """Return the index of a bundle.
 
     Raises:
-        BadInput: if it has another schema, is damaged, or a field has a value that it cannot have.
+        BadInput: if it has another schema, is damaged, or a field has a forbidden value.
     """
     try:
         index = msgspec.json.decode(text, type=Index)
@@ -131,7 +131,7 @@ def _values(index: Index) -> Iterator[tuple[str, str]]:
 
 
 def require_listed(index: Index, sums: Mapping[str, str], source: Path) -> None:
-    """Require that the index and the list of hashes name the same recipes, images and SIF files.
+    """Check that the index and the list of hashes name the same recipes, images and SIF files.
 
     Raises:
         BadInput: naming the first file that only one of them has.

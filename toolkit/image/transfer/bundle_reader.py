@@ -1,8 +1,8 @@
-"""Read a bundle once, compare every byte with its list of hashes, and keep what is to be installed.
+"""Read a bundle once, compare every byte with its list of hashes, and copy what is to be installed.
 
 The names in an archive decide nothing: files are written into a new, private folder, as numbers. Python's
-``TarFile.extractall`` is not used: its ``filter`` is missing in Python 3.11.2, and could be passed by in
-later releases (CVE-2025-4517).
+``TarFile.extractall`` is not used: its ``filter`` is missing in Python 3.11.2, and could be bypassed in later
+releases (CVE-2025-4517).
 """
 
 import contextlib
@@ -34,7 +34,7 @@ from toolkit.model.progress import Tell
 
 _CHUNK = 1 << 20
 _INSTALLED = ("files/", "images/", "recipes/")
-"""What ``unbundle`` installs; the rest is for ``install.sh`` and is compared only."""
+"""What ``unbundle`` installs; the rest is for ``install.sh`` and is only compared."""
 _COPY_AGAIN = "copy the bundle again, and compare its .sha256"
 
 
@@ -53,7 +53,7 @@ class Staged:
 
 
 def stage(source: Path, folder: Path, tell: Tell) -> Staged:
-    """Compare all files of a bundle with its hashes, and copy those that are installed into ``folder``.
+    """Compare all files of a bundle with its hashes, and copy the files to install into ``folder``.
 
     Args:
         source: the archive, or the folder that it was unpacked into, where files that it does not list are
@@ -175,7 +175,7 @@ def _target(name: str, folder: Path, number: int) -> Path | None:
 
 
 def _compare(pieces: Iterator[bytes], digest: str, target: Path | None, name: str) -> None:
-    """Compare a file with its hash; copy it to ``target``, which must not be there."""
+    """Compare a file with its hash; copy it to ``target``, which must not exist."""
     found = hashlib.sha256()
     with contextlib.nullcontext() if target is None else _new(target) as copy:
         for piece in pieces:
@@ -196,10 +196,10 @@ def _new(path: Path) -> BinaryIO:
 
 
 def install(copy: Path, target: Path) -> None:
-    """Rename a copy that :func:`stage` made to its place, across file systems too.
+    """Move a copy of :func:`stage` to its place, across file systems too.
 
     Raises:
-        OSError: if the folder takes no file, or the disk is full.
+        OSError: if the folder is not writable, or the disk is full.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     try:

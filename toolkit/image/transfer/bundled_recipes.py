@@ -1,4 +1,4 @@
-"""The recipes and locks of a bundle: read before they are installed, and never in place of others unasked."""
+"""Check the recipes and locks of a bundle before they are installed; never replace others without consent."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from toolkit.model.lock import Lock
 
 
 def require_recipes(staged: Staged, source: Path) -> None:
-    """Require that every recipe can be read, that its lock fits it, and that all files belong to locks.
+    """Check that every recipe can be read, that its lock fits it, and that all files belong to locks.
 
     Raises:
         BadInput: naming the recipe or the file.
@@ -33,7 +33,7 @@ def require_recipes(staged: Staged, source: Path) -> None:
 
 
 def _lock(staged: Staged, name: str, source: Path) -> Lock:
-    """Return the lock of a recipe of the bundle, which fits it."""
+    """Return the lock of a recipe of the bundle, after checking that it fits."""
     place = f"{source}: recipes/{name}{SUFFIX}"
     text, locked = (_content(staged.files[f"recipes/{name}{e}"], source) for e in (".toml", SUFFIX))
     try:
@@ -58,7 +58,7 @@ def _content(path: Path, source: Path) -> bytes:
 
 
 def require_unused_names(staged: Staged, source: Path) -> None:
-    """Require that no recipe of the bundle would be used in place of another one that is here.
+    """Check that no recipe of the bundle would replace a different one that exists here.
 
     Raises:
         BadInput: naming the recipes and the file that differs.
@@ -67,12 +67,12 @@ def require_unused_names(staged: Staged, source: Path) -> None:
     if found:
         raise BadInput(
             f"{source}: not installed, because it would replace recipes: {', '.join(found[:5])}",
-            fix="compare them; --replace installs those of the bundle",
+            fix="compare them; --replace installs the bundle's recipes",
         )
 
 
 def others(staged: Staged) -> Iterator[tuple[str, Path]]:
-    """Yield each recipe of a bundle that would be used in place of another, with a file that differs."""
+    """Yield each recipe of a bundle that would replace a different one, with a file that differs."""
     for name in staged.index.recipes:
         for ending in (".toml", SUFFIX):
             path = f"recipes/{name}{ending}"
@@ -84,7 +84,7 @@ def others(staged: Staged) -> Iterator[tuple[str, Path]]:
 
 
 def install_recipes(staged: Staged) -> tuple[str, ...]:
-    """Put recipes and locks among the user's own, except those that came with toolkit or are there.
+    """Install recipes and locks as the user's own, except shipped or existing ones.
 
     Returns:
         the names of the files that were written.
@@ -93,9 +93,9 @@ def install_recipes(staged: Staged) -> tuple[str, ...]:
 
 
 def _installed(staged: Staged, name: str) -> Iterator[str]:
-    """Write the files of a recipe, and yield the paths of those that were not there."""
+    """Write the files of a recipe, and yield the paths of those that did not exist."""
     toml, lock, signature = (f"recipes/{name}{ending}" for ending in (".toml", SUFFIX, f"{SUFFIX}.asc"))
-    # Beside a recipe of the user's own, toolkit does not look for the shipped lock.
+    # Beside a recipe of the user, toolkit does not look for the shipped lock.
     own = not _is_shipped(toml, staged)
     if own and _written(toml, staged):
         yield toml
@@ -107,7 +107,7 @@ def _installed(staged: Staged, name: str) -> Iterator[str]:
 
 
 def _is_shipped(path: str, staged: Staged) -> bool:
-    """Tell whether toolkit brings this file, and the user has no own one of its name."""
+    """Return whether toolkit ships this file, and the user has no own file of its name."""
     return not os.path.lexists(config_dir() / path) and _same(
         shipped("recipes") / Path(path).name, staged.sums[path]
     )

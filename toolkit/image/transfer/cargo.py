@@ -1,4 +1,4 @@
-"""What is sent of an image: the parts that a registry keeps, and the manifest that names them."""
+"""The parts of an image for a registry: blobs, and the manifest that names them."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -44,12 +44,12 @@ _EMPTY = b"{}"
 _SPARE = 256 << 20
 
 Present = Callable[[str], bool]
-"""Tells whether the registry has a blob of that digest."""
+"""Returns whether the registry has a blob of that digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cargo:
-    """``blobs`` are sent first, then the manifest, by which the image appears whole or not at all."""
+    """``blobs`` are sent first, then the manifest, so that the image appears complete or not at all."""
 
     form: str
     manifest: bytes
@@ -73,14 +73,14 @@ class Bytes:
 
 @contextlib.contextmanager
 def loaded(image: str, platform: str, present: Present, tell: Tell) -> Iterator[Cargo]:
-    """Lend what is to be sent of an image: a SIF, an OCI layout or archive, or what docker has or saved.
+    """Open the parts of an image: a SIF, an OCI layout or archive, or a Docker image or archive.
 
     ``platform`` chooses in an image for several (``linux/arm64``).
 
     Raises:
-        BadInput: if it is no such image, or there are several and none is chosen.
+        BadInput: if it is not such an image, or there are several and none is chosen.
         CheckFailed: if it is damaged.
-        Missing: if the Docker engine is asked and does not answer.
+        Missing: if the Docker engine is needed and does not answer.
     """
     reference = refer(image)
     with ExitStack() as stack:
@@ -168,7 +168,7 @@ def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -
 def _of_save(
     chunks: Iterator[bytes], ref: Reference, present: Present, tell: Tell, stack: ExitStack
 ) -> Cargo:
-    """Give the layers of what docker save wrote the form in which registries keep them."""
+    """Convert the layers of docker save to the form of registries."""
     work = stack.enter_context(workspace.folder())
     with full_disks(work):
         write_layout(chunks, work / "layout", tell)
@@ -180,9 +180,9 @@ def _of_save(
 
 
 def _compressed(saved: Cargo, work: Path, present: Present, tell: Tell, stack: ExitStack) -> Cargo:
-    """Return the cargo with its plain layers compressed; if all are compressed already, just as it is.
+    """Return the parts with plain layers compressed; unchanged if all are compressed already.
 
-    So what an engine pulled has layers that its registry knows, and they are not sent again.
+    So a registry already has the layers of an image that was pulled from it, and they are not sent again.
     """
     layers, have = read_manifest(saved.manifest, "the image").layers, {b.digest: b for b in saved.blobs}
     plain = tuple(have[digest] for digest in dict.fromkeys(d.digest for d in layers if _is_plain(d)))

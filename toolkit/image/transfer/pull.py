@@ -1,4 +1,4 @@
-"""Fetch an image from a registry into one file, which gets its name when every byte was checked."""
+"""Fetch an image from a registry into one file, which is renamed to its name after every byte was checked."""
 
 import contextlib
 import fcntl
@@ -24,12 +24,12 @@ from toolkit.run.registry.name import RegistryName
 from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
 
 _SIF_LAYERS = (SIF_LAYER, "appliciation/vnd.sylabs.sif.layer.tar")
-"""The second, misspelt, is what Singularity wrote before 3.7."""
+"""Singularity before 3.7 wrote the second, which is misspelt."""
 _PULLED = "pulled"
 
 
 class Pulled(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was fetched, or that was there; ``digest`` is the image's in the registry."""
+    """A file that was fetched, or that existed; ``digest`` is the image's in the registry."""
 
     schema: str = "toolkit.pulled/1"
     source: str
@@ -44,13 +44,13 @@ class Pulled(msgspec.Struct, frozen=True, kw_only=True):
 def pull(
     source: RegistryName, target: Path, access: RegistryAccess, tell: Tell, *, platform: str = ""
 ) -> Pulled:
-    """Write an image to ``target``: a SIF where it is one, else an archive that docker loads.
+    """Write an image to ``target``: a SIF if it is one, otherwise an archive that docker loads.
 
-    Where ``target`` is a symbolic link, the file behind it is written.
+    If ``target`` is a symbolic link, the linked file is written.
 
     Raises:
-        Missing: if there is no such image, or the registry cannot be reached; the next call goes on.
-        CheckFailed: if what came is not what was asked for, or the disk is full; ``target`` stays as it was.
+        Missing: if there is no such image, or the registry is unreachable; the next call resumes.
+        CheckFailed: if the download is wrong, or the disk is full; ``target`` is not changed.
         BadInput: if ``target`` cannot be written.
     """
     check_file(target, "-o", "image.sif")
@@ -81,10 +81,10 @@ def pull(
 
 
 def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
-    """Return the image of an index that is for ``platform`` (``linux/arm64``), or for this machine.
+    """Return the image of an index for ``platform`` (``linux/arm64``), or for this machine.
 
     Raises:
-        BadInput: if there is none, naming those that there are.
+        BadInput: if there is none, naming those that exist.
     """
     asked = Platform(*(platform or oci.this_platform()).split("/")[:3])
     fits = [d for d in manifest.manifests if d.platform and _fits(d.platform, asked)]
@@ -118,7 +118,7 @@ def _one(session: RegistrySession, source: RegistryName, platform: str) -> tuple
 
 @contextlib.contextmanager
 def _room(target: Path) -> Iterator[Path]:
-    """Lend the folder beside ``target`` that keeps what came until all of it is there.
+    """Open the folder beside ``target`` that keeps the parts until the download is complete.
 
     Raises:
         BadInput: if another process fetches to the same name.
@@ -133,7 +133,7 @@ def _room(target: Path) -> Iterator[Path]:
         try:
             yield room
         except BaseException:
-            # What came stays for the next run; where nothing did, nothing is left.
+            # Partial downloads stay for the next run; an empty folder is removed.
             if [file.name for file in room.iterdir()] == ["lock"]:
                 shutil.rmtree(room, ignore_errors=True)
             raise
@@ -183,7 +183,7 @@ def _fetch(
     tell: Tell,
     copies: int = 1,
 ) -> None:
-    """Bring blobs into ``room``; ``copies`` is how often all of them will be on its disk in the end."""
+    """Fetch blobs into ``room``; ``copies`` is how many copies its disk must finally hold."""
     total = sum(blob.size for blob in blobs)
     here = sum(file.stat().st_size for file in room.iterdir())
     workspace.require_space(

@@ -1,4 +1,4 @@
-"""Send an image to a registry: what it has is not sent again, and the name appears when all is there."""
+"""Send an image to a registry: existing parts are not sent again, and the name appears last."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ from toolkit.run.registry.upload import Blob, send_blob
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
-    """An image that a registry has now; ``sent`` and ``bytes`` are of what it had not before."""
+    """An image that the registry has now; ``sent`` and ``bytes`` count what it did not have before."""
 
     schema: str = "toolkit.pushed/1"
     image: str
@@ -32,12 +32,12 @@ class Pushed(msgspec.Struct, frozen=True, kw_only=True):
 def push(
     image: str, target: RegistryName, access: RegistryAccess, tell: Tell, *, platform: str = ""
 ) -> Pushed:
-    """Bring an image to ``target``.
+    """Send an image to ``target``.
 
     Raises:
-        BadInput: if there is no such image, or the target cannot be.
-        Missing: if the registry cannot be reached or does not let us in; the next call goes on.
-        CheckFailed: if the image is damaged, or the registry does not take it.
+        BadInput: if there is no such image, or the target is impossible.
+        Missing: if the registry is unreachable or refuses access; the next call resumes.
+        CheckFailed: if the image is damaged, or the registry refuses it.
     """
     if target.digest:
         raise BadInput(f"{target}: an image is pushed to a tag; its digest is what it is")
@@ -45,7 +45,7 @@ def push(
 
         @cache
         def session() -> RegistrySession:
-            """Open the session when it is first needed: a file that is no image is refused before."""
+            """Open the session when it is first needed, so that a wrong file is refused before."""
             tell.step(f"Asking {target.host}")
             return stack.enter_context(opened(target, access))
 
@@ -59,9 +59,9 @@ def push(
 
 
 def _send(session: RegistrySession, target: RegistryName, cargo: Cargo, tell: Tell) -> tuple[Blob, ...]:
-    """Send the parts in a thread of its own, so that an interrupt ends it between two chunks.
+    """Send the parts in a separate thread, so that an interrupt stops it between two chunks.
 
-    Within one, old registries would give up what they have.
+    An interrupt within a chunk would make old registries discard what they have.
     """
     total = sum(blob.size for blob in cargo.blobs)
     tell.step(f"Sending {len(cargo.blobs)} parts ({total / 1e6:.0f} MB) to {target}")

@@ -1,4 +1,4 @@
-"""Compress layers for a registry; one that the registry has is not compressed a second time."""
+"""Compress layers for a registry; a layer that the registry has is not compressed again."""
 
 import contextlib
 import hashlib
@@ -22,20 +22,20 @@ from toolkit.run.registry.upload import Blob
 _GZIP = f"{OCI_LAYER}+gzip"
 _LEVEL = 6
 _WINDOW = 31
-"""zlib's number for gzip; the header that it writes names neither a time nor a file."""
+"""zlib's number for gzip; its header has neither a time nor a file name."""
 _STEP = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """A compressed layer; without a file where the registry has it."""
+    """A compressed layer; without a file if the registry has it."""
 
     described: Descriptor
     file: Path | None
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """What a layer was when it was compressed last."""
+    """The result of a layer's last compression."""
 
     digest: str
     size: int
@@ -98,7 +98,7 @@ def _recall(digest: str) -> _Known | None:
 
 
 def _remember(digest: str, known: _Known) -> None:
-    # Losing this costs the work of compressing again.
+    # Losing this file only costs the work of compressing again.
     with contextlib.suppress(OSError):
         file = _file(digest)
         file.parent.mkdir(parents=True, exist_ok=True)

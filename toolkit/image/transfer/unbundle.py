@@ -1,4 +1,4 @@
-"""Install a bundle: files into the cache, recipes and locks among the user's own, images into the engine."""
+"""Install a bundle: files into the cache, recipes and locks as the user's own, images into the engine."""
 
 import tempfile
 from collections.abc import Callable
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
     """What was installed; ``waiting`` are images for which no engine answered.
 
-    ``recipes`` are the files that were written. ``replaced`` are the recipes that now stand in place of
-    others. ``sifs`` are the SIF files in the bundle, which stay there.
+    ``recipes`` are the files that were written. ``replaced`` are the recipes that replaced others. ``sifs``
+    are the SIF files in the bundle, which stay there.
     """
 
     schema: str = "toolkit.unbundled/1"
@@ -58,14 +58,14 @@ def unbundle(
     """Install a bundle from its archive, or from the folder that it was unpacked into.
 
     Everything is compared with its hash first, in a private folder; before that nothing is installed and no
-    engine is asked. Files that are here already stay, so that the call can be repeated.
+    engine is contacted. Existing files stay, so that the call can be repeated.
 
     Args:
         source: the archive or the folder.
         connect: returns the Docker engine; ``None`` if no engine answers.
-        tell: hears the progress.
-        keyring: a file of public keys; a bundle that no key in it has signed is refused.
-        replace: install recipes that would be used in place of others.
+        tell: is called with the progress.
+        keyring: a file of public keys; a bundle without a signature by one of them is refused.
+        replace: install recipes that would replace others.
 
     Raises:
         BadInput: if it is not a bundle, or its recipes would replace others and ``replace`` is false.
@@ -100,7 +100,7 @@ def unbundle(
 
 
 def _signature(source: Path, keyring: Path | None) -> FileSignature:
-    """Return who signed a bundle; a folder that one was unpacked into is not signed."""
+    """Return who signed a bundle; an unpacked folder is not signed."""
     if not source.is_dir():
         return signature_of(source, keyring)
     if keyring is not None:
@@ -112,7 +112,7 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
 
 
 def _install_files(staged: Staged, tell: Tell) -> int:
-    """Put the files of the locks into the cache; return their number."""
+    """Copy the files of the locks into the cache; return their number."""
     names = [name for name in staged.files if name.startswith("files/")]
     tell.step(f"Putting {len(names)} files into {cache_dir() / 'files'}")
     for number, name in enumerate(names, 1):

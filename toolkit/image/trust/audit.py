@@ -1,4 +1,4 @@
-"""Hold what is inside an image against its lock and its manifest; pure, and the image is never started."""
+"""Compare the contents of an image with its lock and its manifest; pure, and the image is never started."""
 
 import base64
 import binascii
@@ -22,12 +22,12 @@ from toolkit.versions import same
 _SITES = ("/opt/toolkit/venv/lib/python3*/site-packages", "/opt/toolkit/venv/lib/python3*/dist-packages")
 _RECORD = 8 << 20
 _OWN = "/opt"
-"""Where an image has what a build put there; the rest is Debian's."""
+"""Where a build puts its files in an image; the rest is Debian's."""
 _SHOWN = 20
 
 
 def packages(tree: FileTree, lock: Lock) -> Check:
-    """Compare every Debian package with the lock: those that are missing, of another version, or too many."""
+    """Compare every Debian package with the lock: missing, other versions, or additional."""
     wanted = {file.name: file.version for file in (*lock.base.packages, *lock.run.debian)}
     found = debian(tree)
     wrong = [
@@ -35,17 +35,17 @@ def packages(tree: FileTree, lock: Lock) -> Check:
         for name, version in sorted(wanted.items())
         if found.get(name) != version
     ]
-    # What a published base brings is in its digest and not in the lock.
+    # The packages of a published base are in its digest and not in the lock.
     more = [] if lock.base.published else sorted(set(found) - set(wanted))
     wrong += [f"{name} {found[name]} is there and not locked" for name in more]
     return _check("packages", wrong, f"{len(wanted)} Debian packages have the locked versions")
 
 
 def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapping[str, str]) -> Check:
-    """Compare every wheel with the lock, and each of its files with the list that the wheel brought.
+    """Compare every wheel with the lock, and each of its files with the wheel's own list.
 
-    ``hashes`` are those that were found, by path. What the build changed or left out stands in the manifest;
-    without one nobody can tell that from damage, and files are not compared.
+    ``hashes`` are the hashes found, by path. The manifest lists what the build changed or left out; without a
+    manifest that looks like damage, so files are not compared.
     """
     installed = _installed(tree)
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]
@@ -64,7 +64,7 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
     for name, (version, folder) in sorted(installed.items()):
         wrong += _brought(f"{name} {version}", tuple(_record(tree, folder)), folder, manifest, hashes)
     left = f", but for {len(manifest.changed)} that the build changed" if manifest.changed else ""
-    return _check("wheels", wrong, f"{told} and the files that they brought{left}")
+    return _check("wheels", wrong, f"{told} and the files that they contain{left}")
 
 
 def _brought(
@@ -74,11 +74,11 @@ def _brought(
     manifest: FileHashes,
     hashes: Mapping[str, str],
 ) -> Iterator[str]:
-    """Say which files of a wheel are not those of its record, nor what the build made of them."""
+    """Return the files of a wheel that differ from its record and from the build's result."""
     changed = set(manifest.changed)
     for path, digest in record:
         if hashes.get(path, digest) != digest and path not in changed:
-            yield f"{path} is not what {wheel} brought"
+            yield f"{path} is not the file from {wheel}"
     gone = sum(path not in hashes for path, _ in record)
     left_out = manifest.gone.get(posixpath.basename(folder).removesuffix(".dist-info"), 0)
     if gone != left_out:
@@ -86,7 +86,7 @@ def _brought(
 
 
 def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check:
-    """Compare every file that the build wrote down, and look for such that it did not."""
+    """Compare every file of the manifest, and find files that are not in it."""
     wrong = [
         f"{path} {'has changed since the build' if hashes.get(path) else 'is gone'}"
         for path, digest in sorted(manifest.files.items())
@@ -98,7 +98,7 @@ def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check
 
 
 def versions(facts: ImageFacts, lock: Lock) -> Check:
-    """Compare what is found in libraries and programs with what the solver chose."""
+    """Compare the versions found in libraries and programs with the solver's."""
     chosen = lock.solution.versions
     found = _found(facts)
     wrong = [
@@ -111,7 +111,7 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
 
 
 def hashed(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
-    """Hash all under /opt, and what else the manifest lists."""
+    """Hash all files under /opt, and the other files of the manifest."""
     found = {path: sha256(tree, path) for path in regular(tree, _OWN)}
     for path in sorted(manifest.files) if manifest else ():
         if path not in found and (digest := sha256(tree, path)):
@@ -120,7 +120,7 @@ def hashed(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
 
 
 def _is(seen: str, chosen: str) -> bool:
-    # Of the Python that a base brings only the minor release is chosen.
+    # Only the minor release of a base's Python is chosen.
     return same(seen, chosen) or seen.startswith(f"{chosen}.")
 
 
@@ -152,7 +152,7 @@ def _installed(tree: FileTree) -> dict[str, tuple[str, str]]:
 
 
 def _record(tree: FileTree, folder: str) -> Iterator[tuple[str, str]]:
-    """Yield path and hash of what a wheel's RECORD lists (PyPA: recording-installed-packages)."""
+    """Yield path and hash of the files in a wheel's RECORD (PyPA: recording-installed-packages)."""
     text = files.text(tree, f"{folder}/RECORD", _RECORD) or ""
     site = posixpath.dirname(folder)
     try:

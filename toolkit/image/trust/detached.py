@@ -24,16 +24,16 @@ _LINE = re.compile(rb"([0-9a-f]{64})  [^\n]+\n?")
 
 
 def signature_file(path: Path) -> Path:
-    """Return where the signature of a bundle or a lock is: beside it, with ``.asc`` appended."""
+    """Return the path of the signature of a bundle or a lock: beside it, with ``.asc`` appended."""
     return path.with_name(f"{path.name}.asc")
 
 
 def sign_file(path: Path, key: str) -> SignedFile:
-    """Sign the SHA-256 of a file, and write the signature beside it; an earlier signature is replaced.
+    """Sign the SHA-256 of a file, and write the signature beside it, replacing an earlier one.
 
     Raises:
-        BadInput: if what is beside it is not a signature.
-        CheckFailed: if gpg does not sign, or the folder takes no file.
+        BadInput: if the file beside it is not a signature.
+        CheckFailed: if gpg does not sign, or the folder is not writable.
         Missing: if gpg does not have the key.
     """
     target = signature_file(path)
@@ -57,15 +57,15 @@ def sign_file(path: Path, key: str) -> SignedFile:
 
 
 def signature_of(path: Path, keyring: Path | None) -> FileSignature:
-    """Return who signed a file, and of which SHA-256; :func:`require_signed` compares that with the file.
+    """Return who signed a file, and which SHA-256; :func:`require_signed` compares that with the file.
 
     Args:
         path: the bundle or lock; only the file beside it is read.
         keyring: a file of public keys that are trusted, in place of the user's own. It demands a signature.
 
     Raises:
-        CheckFailed: if the signature is wrong, expired or revoked, or the one that ``keyring`` demands is not
-            there.
+        CheckFailed: if the signature is wrong, expired or revoked, or missing although ``keyring``
+            requires it.
         BadInput: if the signature file cannot be read, or ``keyring`` has no keys.
         Missing: if ``keyring`` is given and gpg is not installed.
     """
@@ -102,10 +102,10 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
 
 
 def require_signed(path: Path, signature: FileSignature, digest: str) -> None:
-    """Require that a file, whose SHA-256 is ``digest``, is the one that was signed.
+    """Check that the file with the SHA-256 ``digest`` is the file that was signed.
 
     Raises:
-        CheckFailed: if another was.
+        CheckFailed: if another file was signed.
     """
     if signature.sha256 and signature.sha256 != digest:
         raise CheckFailed(
@@ -116,11 +116,11 @@ def require_signed(path: Path, signature: FileSignature, digest: str) -> None:
 
 
 def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
-    """Return who signed the lock of a recipe; ``None`` if it came with toolkit, or is not there yet.
+    """Return who signed the lock of a recipe; ``None`` if it is shipped, or does not exist yet.
 
     Args:
         recipe: its name or path.
-        keyring: as for :func:`signature_of`; then a lock that came with toolkit needs a signature too.
+        keyring: as for :func:`signature_of`; then a shipped lock needs a signature too.
 
     Raises:
         CheckFailed, BadInput, Missing: as :func:`signature_of` does.

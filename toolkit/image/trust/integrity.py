@@ -1,7 +1,7 @@
 """The text that a signature in a SIF signs: digests of its header, descriptors and objects.
 
-It is that of Apptainer (apptainer/sif: pkg/integrity), so each verifies what the other signed. Sizes, kinds,
-names and contents are covered; where an object lies in the file, and when it was changed, are not.
+It has Apptainer's format (apptainer/sif: pkg/integrity), so each verifies the other's signatures. Sizes,
+kinds, names and contents are covered; the position of an object in the file, and its time, are not.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ def metadata(file: BinaryIO, table: Table, group: int) -> bytes:
 
 
 def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
-    """Return the groups that signatures have to cover: those of all objects but the signatures.
+    """Return the groups that signatures must cover: the groups of all objects but the signatures.
 
     Raises:
         CheckFailed: if an object is in no group, so that no signature can cover it.
@@ -63,17 +63,17 @@ def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
 
 
 def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterator[str]:
-    """Say where a group differs from a text that was signed for it; nothing if it is the same.
+    """Yield the differences between a group and the text signed for it; none if they are equal.
 
-    A text that is not of the known kind is a difference too: whoever wrote it may not wish well.
+    A text of an unknown kind is a difference too, because its author may be an attacker.
     """
     try:
         said = msgspec.json.decode(text, type=Metadata)
     except UNDECODABLE as error:
-        yield f"what was signed is no list of digests: {error}"
+        yield f"what was signed is not a list of digests: {error}"
         return
     if said.version != 1 or len(said.objects) > _MOST:
-        yield f"what was signed is of a kind that is not known here (version {said.version})"
+        yield f"what was signed is of an unknown kind (version {said.version})"
         return
     entries = table.in_group(group)
     first = entries[0].number if entries else 0
@@ -82,19 +82,19 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
         yield "what was signed lists an object twice"
         return
     if not _is(said.header.digest, table.header.fixed):
-        yield "the header is not the one that was signed"
+        yield "the header differs from the signed header"
     for entry in entries:
         if entry.number not in listed:
             yield f"{entry.shown} was added after signing"
         else:
             yield from _changed(file, entry, first, listed.pop(entry.number))
     for number in sorted(listed):
-        yield f"object {number} was signed and is not there any more"
+        yield f"object {number} was signed and is missing"
 
 
 def _changed(file: BinaryIO, entry: SifDescriptor, first: int, item: _Object) -> Iterator[str]:
     if not _is(item.descriptor_digest, entry.fixed(first)):
-        yield f"{entry.shown}: its descriptor is not the one that was signed"
+        yield f"{entry.shown}: its descriptor differs from the signed descriptor"
     algorithm = item.object_digest.partition(":")[0]
     if algorithm not in _ALGORITHMS or _digest(file, entry, algorithm) != item.object_digest.lower():
         yield f"{entry.shown}: its content is not what was signed"

@@ -1,7 +1,7 @@
-"""The bill of materials of an image that brings none: what its package lists and its libraries tell.
+"""Write the bill of materials of an image without one, from its package lists and its libraries.
 
-Debian's and Python's lists are read; of what they do not know, an MPI that was compiled, that is told which
-the inspector finds. What was not read is said in the bill itself, so that it is not taken for nothing.
+Debian's and Python's lists are read, and the libraries that the inspector finds, such as a compiled MPI. The
+bill itself names what was not read, so that it does not look complete.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ _Item = dict[str, object]
 
 
 def listed(tree: FileTree, facts: ImageFacts) -> bytes:
-    """Return the bill of materials of what was found in an image, the same for the same image."""
+    """Return the bill of materials of what was found in an image, equal for equal images."""
     distribution, release = _distribution(facts)
     found = {str(item["bom-ref"]): item for item in _items(tree, facts, distribution, release)}
     unread = sorted({what for path, what in _UNREAD.items() if files.resolve(tree, path)})
@@ -89,7 +89,7 @@ def _item(kind: str, name: str, version: str, purl: str, evidence: str) -> _Item
 
 
 def _wheels(tree: FileTree) -> Iterator[tuple[str, str, str]]:
-    """Yield name, version and folder of what Python's lists have."""
+    """Yield name, version and folder of the packages in Python's lists."""
     for site in _SITES:
         for folder in files.glob(tree, f"{site}/*.dist-info"):
             stem = posixpath.basename(folder).removesuffix(".dist-info")
@@ -113,6 +113,6 @@ def _libraries(facts: ImageFacts) -> Iterator[tuple[str, str, str]]:
 
 
 def _distribution(facts: ImageFacts) -> tuple[str, str]:
-    """Return name and release of ``debian 12 (bookworm)``; empty texts where it is not known."""
+    """Return name and release of ``debian 12 (bookworm)``; empty if unknown."""
     name, _, rest = (facts.distribution or "").partition(" ")
     return name, rest.partition(" ")[0]

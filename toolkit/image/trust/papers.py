@@ -1,7 +1,7 @@
-"""The papers of an image, attached to its SIF as objects: bill of materials and provenance.
+"""Attach documents to a SIF as objects: the image's bill of materials and provenance.
 
-Both are copied from the image, so that equal images get equal papers; where an image has none, nothing is
-attached. They are found by their name and kind, by people too: ``apptainer sif list``.
+Both are copied from the image, so that equal images get equal documents; if an image has none, nothing is
+attached. ``apptainer sif list`` shows them by name and kind.
 """
 
 import hashlib
@@ -50,15 +50,17 @@ class _Statement(msgspec.Struct, frozen=True):
 
 
 def attach(sif: Path) -> tuple[str, ...]:
-    """Attach the papers to a SIF that is being made; return the names of what was attached.
+    """Attach the documents to a SIF that is being made; return the names of what was attached.
 
     Raises:
-        CheckFailed: if it has papers or a signature already, which would then not hold any more.
+        CheckFailed: if it has documents or a signature already, which would become invalid.
     """
     with sif.open("r+b") as file:
         found = read_sif(file, sif)
         if any(entry.kind in {SBOM, SIGNATURE} for entry in found.table.used):
-            raise CheckFailed(f"{sif}: it has its papers already", fix="build the SIF again")
+            raise CheckFailed(
+                f"{sif}: it has a bill of materials or provenance already", fix="build the SIF again"
+            )
         tree = SquashTree(file, found.root.offset, str(sif))
         objects = []
         if listed := files.read(tree, SBOM_PATH, _MOST):
@@ -71,9 +73,10 @@ def attach(sif: Path) -> tuple[str, ...]:
 
 
 def note_made(sif: Path, versions: Mapping[str, str], started: float, ended: float) -> Path | None:
-    """Write beside a SIF what differs by machine: ``versions`` of programs, the commit, times (Unix seconds).
+    """Write beside a SIF what differs between machines: ``versions`` of programs, the commit, times (Unix
+    seconds).
 
-    Nothing is written for an image that does not say what it was made from.
+    Nothing is written for an image without a record of what it was built from.
     """
     with sif.open("rb") as file:
         tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))
@@ -89,15 +92,15 @@ def note_made(sif: Path, versions: Mapping[str, str], started: float, ended: flo
 
 
 def full_file(sif: Path) -> Path:
-    """Return where the statement stands that says by whom, with what and when a SIF was made."""
+    """Return the path of the statement about who made a SIF, with which programs and when."""
     return sif.with_name(f"{sif.name}.provenance.json")
 
 
 def full_object(sif: Path) -> Object:
-    """Return that statement as an object, after seeing that it is about this SIF.
+    """Return that statement as an object, after checking that it is about this SIF.
 
     Raises:
-        BadInput: if there is none beside the SIF, or it is about another.
+        BadInput: if there is none beside the SIF, or it is about another image.
     """
     path = full_file(sif)
     text = read_given(path, most=_MOST, label="--provenance full:", fix="toolkit image sif --fresh writes it")
@@ -121,10 +124,10 @@ def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
 
 
 def sbom_of(image: str, tell: Tell) -> bytes:
-    """Return the bill of materials that an image of any form carries, else one of what is found in it.
+    """Return the bill of materials in an image of any format, or one made from its contents.
 
     Raises:
-        BadInput, CheckFailed, Missing: if it cannot be looked into.
+        BadInput, CheckFailed, Missing: if it cannot be read.
     """
     if Path(image).is_file():
         check_given(Path(image))

@@ -1,4 +1,4 @@
-"""Put a signature into a SIF, and say what those in it are worth."""
+"""Sign a SIF, and check the signatures in one."""
 
 import contextlib
 import os
@@ -32,11 +32,11 @@ from toolkit.run.gpg import SigningKey, Verifier, clearsign, signing_key, verifi
 
 _SHA256_SIGNED = (1).to_bytes(4, "little")
 _LONGEST = 1 << 20
-"""Bytes of a signature; one of a thousand objects takes 250 kB."""
+"""Bytes of a signature; one for a thousand objects takes 250 kB."""
 
 
 class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was signed: by whom, and its checksum since."""
+    """A file that was signed: by whom, and its new checksum."""
 
     schema: str = "toolkit.signed/1"
     path: str
@@ -48,7 +48,7 @@ class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A signature of a SIF, the group that it is about, and where the file differs from what was signed."""
+    """A signature of a SIF, the group that it covers, and where the file differs from what was signed."""
 
     signature: Signature
     group: int
@@ -60,25 +60,25 @@ class Checked:
 
 
 def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> SignedFile:
-    """Sign all that is in a SIF; ``extra`` objects are added before, and are signed too.
+    """Sign all objects of a SIF; ``extra`` objects are added before, and are signed too.
 
-    Signatures that it has go on to hold: what is added to a signed SIF is in a group of its own. Behind a
-    symbolic link the file itself is signed.
+    Existing signatures stay valid: objects that are added to a signed SIF get a separate group. If the name
+    is a symbolic link, the linked file is signed.
 
-    A copy is signed, checked and then renamed to the SIF: whatever happens, at its name there is the old file
-    or the new one, whole. What runs from the old one meanwhile keeps it. Processes that sign one SIF at the
-    same time take turns.
+    A copy is signed, checked and then renamed to the SIF, so that its name always has the complete old or new
+    file. Processes that run from the old file keep it. Processes that sign one SIF at the same time take
+    turns.
 
     Raises:
-        CheckFailed: if the SIF is damaged or is not what the checksum beside it says, or gpg does not sign.
-        BadInput, Missing: if the file or the key is not there.
+        CheckFailed: if the SIF is damaged or differs from its checksum, or gpg does not sign.
+        BadInput, Missing: if the file or the key does not exist.
     """
     with open_given(sif) as file:
-        signed_groups(read_table(file, sif), sif)  # a wrong file is reported before gpg is asked for a key
+        signed_groups(read_table(file, sif), sif)  # A wrong file is reported before gpg asks for a key.
     real, maker = behind_links(sif), signing_key(key)
 
     def waiting() -> None:
-        tell.step(f"{sif.name} is being signed by another process; waiting for its end")
+        tell.step(f"{sif.name} is being signed by another process; waiting for it")
 
     with held(real, waiting):
         digest = _signed(sif, real, maker, tell, extra)
@@ -92,9 +92,9 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
 
 
 def _signed(sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[Object, ...]) -> str:
-    """Replace ``real``, the file behind ``sif``, by a signed copy; return the checksum of that.
+    """Replace ``real``, the file that ``sif`` leads to, by a signed copy; return its checksum.
 
-    The caller holds the lock of ``real``: the copy has every signature that was made before.
+    The caller holds the lock of ``real``, so the copy has every earlier signature.
     """
     check_digest(sif)
     if sif.is_symlink():
@@ -121,7 +121,7 @@ def _signed(sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[O
         shutil.copymode(sif, part)
         if identity(real) != before_copy:
             raise CheckFailed(f"{sif}: another program changed it while it was signed", fix="sign it again")
-        # Its lock goes with it: a process that finds the new file waits until the checksum is there too.
+        # The lock moves with the file: a process that finds the new file waits until the checksum exists too.
         with held(part, lambda: None):
             publish(part, sif, digest)
     return digest
@@ -129,7 +129,7 @@ def _signed(sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[O
 
 @contextlib.contextmanager
 def _untouched(sif: Path) -> Iterator[None]:
-    """Say of a folder that takes no file, or of a full disk, that the old file is still there."""
+    """Report an unwritable folder or a full disk, and that the old file is unchanged."""
     try:
         yield
     except OSError as error:
@@ -140,7 +140,7 @@ def _untouched(sif: Path) -> Iterator[None]:
 
 
 def is_signed(sif: Path) -> bool:
-    """Tell whether a SIF has a signature, of whatever worth."""
+    """Return whether a SIF has a signature, valid or not."""
     with sif.open("rb") as file:
         return any(entry.kind == SIGNATURE for entry in read_table(file, sif).used)
 
@@ -151,13 +151,13 @@ def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[Checked]:
 
 
 def uncovered(file: BinaryIO, path: Path, covered: set[int]) -> str:
-    """Return why signatures about some groups do not cover the whole file, empty text if they do."""
+    """Return why signatures of some groups do not cover the whole file, empty if they do."""
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
-    return f"no signature that holds covers group {left[0]} of its objects" if left else ""
+    return f"no valid signature covers group {left[0]} of its objects" if left else ""
 
 
 def _apart(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:
-    """Put objects into a group of their own if the SIF is signed: a signature speaks for whole groups."""
+    """Put objects into a separate group if the SIF is signed: a signature covers whole groups."""
     if not any(entry.kind == SIGNATURE for entry in table.used):
         return extra
     group = 1 + max(entry.group for entry in table.used)

@@ -1,4 +1,4 @@
-"""Check a SIF before it is trusted: its bytes, whose they are, and what is inside against its lock."""
+"""Check a SIF before it is trusted: its bytes, its signatures, and its contents against its lock."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -26,13 +26,13 @@ from toolkit.model.verified import Check, CheckName, Verified
 from toolkit.run.gpg import is_installed, verifier
 
 LOCK_PATH = "/opt/toolkit/lock.json"
-"""Where an image built by this toolkit has its lock."""
+"""The path of the lock in an image that toolkit built."""
 
 _NO_LOCK = f"the image has no {LOCK_PATH}"
 _EARLIER_LOCK = f"an earlier release of toolkit wrote {LOCK_PATH}; build the image again to compare it"
 
 UNSIGNED = "it has no signature"
-"""What is told of a file that nobody signed."""
+"""The message about a file without a signature."""
 
 _UNPACKED = 64 << 30
 """Bytes that are unpacked for the comparison at most; every file once or twice."""
@@ -44,22 +44,21 @@ WORDS: dict[SignatureState, str] = {
     "expired-key": "signed by {}, whose key has expired",
     "expired": "signed by {}, and that signature has expired",
     "revoked": "signed by {}, whose key was revoked",
-    "unknown-key": "signed with the key {}, which is not among the keys that are trusted here",
+    "unknown-key": "signed with the key {}, which is not among your trusted keys",
     "unreadable": "it has a signature that gpg cannot read (another kind than PGP, or damaged)",
 }
-"""What each state of a signature means; ``{}`` is who signed."""
+"""The meaning of each state of a signature; ``{}`` is who signed."""
 
 
 def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool, tell: Tell) -> Verified:
-    """Make every check that can be made, and say what came of each; nothing is started.
+    """Make every check that is possible, and return the results; nothing is started.
 
-    ``keyring`` holds the trusted keys, in place of the person's own; ``lock`` is held against the image's own
-    lock. ``unsigned`` accepts a file without a signature, or with one by a key that is not here, which is no
-    worse.
+    ``keyring`` holds the trusted keys, in place of the user's own; ``lock`` is compared with the image's own
+    lock. ``unsigned`` accepts a file without a signature, or with one by an unknown key, which is no worse.
 
     Raises:
         Damaged: if nothing in the file can be read.
-        BadInput: if there is no such file, it is no SIF, or its checksum file holds no checksum of it.
+        BadInput: if there is no such file, it is not a SIF, or its checksum file has no checksum of it.
     """
     check_given(sif)
     tell.step(f"Reading {sif.name} for its checksum")
@@ -73,7 +72,7 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
         if unsigned and (unknown or not found):
             checks[-1] = msgspec.structs.replace(checks[-1], outcome="not-checked")
         if checks[0].outcome == "failed" or any(map(_is_wrong, found)):
-            checks += [_unchecked(name, "the file itself is not as it was made") for name in _INSIDE]
+            checks += [_unchecked(name, "the file itself differs from when it was made") for name in _INSIDE]
         else:
             tell.step("Comparing what is inside with its lock")
             checks += _inside(file, sif, lock)
@@ -82,14 +81,14 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
 
 
 def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
-    """Check the signatures of a SIF that is to run; ``keyring`` demands one by a key in it.
+    """Check the signatures of a SIF that is to run; ``keyring`` requires a signature by a key in it.
 
-    Without it, a file that has no signature may run, and one by a key that nobody here has if its bytes are
-    those that were signed; the record tells.
+    Without ``keyring``, an unsigned file may run, and so may one signed by an unknown key if its bytes match
+    the signature; the record says so.
 
     Raises:
-        CheckFailed: if a signature is wrong, or the one that is demanded is not there.
-        Missing: if gpg is there and cannot check, or a key is demanded and gpg is not installed.
+        CheckFailed: if a signature is wrong, or a required one is missing.
+        Missing: if gpg fails to check, or a key is required and gpg is not installed.
     """
     if keyring is None and not is_signed(sif):
         return ImageCheck(signature="none")
@@ -110,7 +109,7 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
 def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
     """Return what to do about a file that may not run.
 
-    To leave the check out is advice only where no byte speaks against the file and no key is demanded.
+    Skipping the check is only suggested if every byte matches and no key is required.
     """
     if keyring is None and found and not any(map(_is_wrong, found)):
         states = {one.signature.state for one in found if not one.holds}
@@ -118,13 +117,13 @@ def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
             return (
                 "ask the signer for a new signature; --no-verify starts it unchecked, and the record says so"
             )
-    return "use an image with a signature that holds, from whom you have the key"
+    return "use an image with a valid signature by a key that you have"
 
 
 def _digest(sif: Path, digest: str) -> Check:
     noted = digest_file(sif)
     if not noted.is_file():
-        return _unchecked("digest", f"sha256:{digest}; {noted.name} is not there to compare it with")
+        return _unchecked("digest", f"sha256:{digest}; {noted.name} does not exist to compare it with")
     wanted = noted_digest(sif, digest)
     if wanted == digest:
         return Check(name="digest", outcome="ok", told=f"sha256:{digest}, as {noted.name} says")
@@ -139,7 +138,7 @@ def _signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Checke
 
 
 def _left(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
-    """Return what the signatures that hold leave uncovered, empty text if that is nothing."""
+    """Return what the valid signatures leave uncovered, empty if that is nothing."""
     try:
         return uncovered(file, sif, {one.group for one in found if one.holds})
     except CheckFailed as error:
@@ -147,7 +146,7 @@ def _left(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
 
 
 def _signed(found: tuple[Checked, ...], left: str) -> Check:
-    """Judge all signatures together: none may be wrong, and those that hold have to cover everything."""
+    """Judge all signatures together: none may be wrong, and the valid ones must cover everything."""
     if not found:
         return Check(name="signature", outcome="failed", told=UNSIGNED)
     lines = [_said(one) for one in found if not one.holds]
@@ -164,7 +163,7 @@ def _signed(found: tuple[Checked, ...], left: str) -> Check:
 
 
 def _unknown(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple[str, ...]:
-    """Return the keys that are missing, if that is all that is wrong: every byte is as it was signed."""
+    """Return the missing keys, if that is the only problem: every byte is as it was signed."""
     if any(one.differences or one.signature.state != "unknown-key" for one in found):
         return ()
     if uncovered(file, sif, {one.group for one in found}):
@@ -173,7 +172,7 @@ def _unknown(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple[str
 
 
 def _is_wrong(one: Checked) -> bool:
-    """Tell whether a signature speaks against the file; others only say nothing for it."""
+    """Return whether a signature contradicts the file; others only fail to confirm it."""
     return one.signature.state == "bad" or bool(one.differences)
 
 
@@ -213,7 +212,7 @@ def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
 
 
 def _own_lock(tree: FileTree) -> tuple[Lock | None, str]:
-    """Return the lock in an image; ``None`` and why, if there is none that can be read."""
+    """Return the lock in an image; or ``None`` and why it cannot be read."""
     text = files.read(tree, LOCK_PATH, MOST_LOCK)
     if text is None:
         return None, _NO_LOCK
@@ -234,7 +233,7 @@ def _lock(own: Lock | None, given: Lock | None, why: str) -> Check:
             name="lock", outcome="failed", told=f"the image was built from another lock of {own.recipe}"
         )
     told = f"built from the lock of {own.recipe}"
-    return Check(name="lock", outcome="ok", told=f"{told}, the one that was given" if given else told)
+    return Check(name="lock", outcome="ok", told=f"{told}, which is the given lock" if given else told)
 
 
 def _unchecked(name: CheckName, told: str) -> Check:

@@ -1,4 +1,4 @@
-"""Read which MPI launchers are on PATH, and what the first one hands to its ranks."""
+"""Read which MPI launchers are on PATH, and which variables the first one sets for its ranks."""
 
 import posixpath
 import re
@@ -24,8 +24,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 def launchers(section: Section, environment: Section, libraries: Section) -> tuple[HostMpi, ...]:
     """Read the ``path``, ``real`` and ``says`` lines: one entry for each installation, whatever its names.
 
-    ``libraries`` tells which library is beside each. What goes by several programs is told once, and a
-    program that does not say what it is counts only where nothing else in its folder does.
+    ``libraries`` says which library is beside each. An installation with several programs is returned once. A
+    program without a version text counts only if no other program in its folder has one.
     """
     found: dict[tuple[str, str | None, str], HostMpi] = {}
     programs = [p for p in _programs(section) if not p[0].endswith("/srun")]
@@ -69,7 +69,7 @@ def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi
         launcher="",
         prefix=posixpath.dirname(prefix) if posixpath.basename(prefix) == "lib" else prefix,
     )
-    # A link such as lib-abi-mpich/libmpi.so.12 is what the loader finds, not the file behind it.
+    # A link such as lib-abi-mpich/libmpi.so.12 is what the loader finds, not the file that it links to.
     return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found)
 
 
@@ -98,19 +98,19 @@ def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Se
 def leaks(section: Section) -> tuple[str, ...] | None:
     """Return the variables that name the launcher's own installation; ``None`` if it started nothing."""
     given = variables(section)
-    # Every launcher tells a rank its server; without that line no rank has run.
+    # Every launcher sets the address of its server for a rank; without that line no rank has run.
     if not section.ok or not any(name.startswith("PMIX_") for name in given):
         return None
     return tuple(name for name in knowledge.mpi().variables.paths if name in given)
 
 
 def pmix_server(section: Section) -> str | None:
-    """Return the version of the launcher's PMIx server, which it tells each rank (``PMIX_VERSION``)."""
+    """Return the version of the launcher's PMIx server, which it sets for each rank (``PMIX_VERSION``)."""
     return variables(section).get("PMIX_VERSION") if section.ok else None
 
 
 def variables(section: Section) -> dict[str, str]:
-    """Return the variables that were told; the value is empty where the name came alone."""
+    """Return the reported variables; the value is empty if only the name was reported."""
     pairs = (line.partition("=") for line in section.lines if _NAME.match(line))
     return {name: value for name, _, value in pairs}
 

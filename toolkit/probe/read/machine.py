@@ -1,4 +1,6 @@
-"""Read what a machine has that a rank meets: processor, memory, networks, what its neighbours may do."""
+"""Read the properties of a machine that matter to a rank: processor, memory, networks, shared-memory
+permissions.
+"""
 
 import re
 
@@ -18,7 +20,7 @@ _INFO = re.compile(r"(?P<name>[\w.]{1,60}?)-(?P<version>\d[\w.+!]{0,40}?)(-py3[.
 _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 _GLIBC = re.compile(r"GLIBC_(\d{1,2}\.\d{1,4}(?:\.\d{1,4})?)", re.ASCII)
 _RELATIVE_RELOCATIONS = "2.36"
-"""``GLIBC_ABI_DT_RELR`` was added by this release (its NEWS)."""
+"""``GLIBC_ABI_DT_RELR`` was added by this release (see its NEWS)."""
 _FABRICS = (
     ("slingshot", re.compile(r"/dev/cxi\d|/sys/class/cxi/")),
     ("aries", re.compile(r"/dev/kgni\d|/sys/class/gni/")),
@@ -26,11 +28,11 @@ _FABRICS = (
     ("efa", re.compile(r"/sys/class/infiniband/\S+ efa$")),
 )
 _IDLE = re.compile(r"[123]: ")
-"""DOWN, INIT and ARMED; a state that could not be read is not taken for one of them."""
+"""DOWN, INIT and ARMED; an unreadable state does not count as one of them."""
 
 
 def cpu_level(section: Section) -> str | None:
-    """Read the ``flags`` line of /proc/cpuinfo: the newest level of x86-64 that the processor has whole."""
+    """Return the newest level of x86-64 that the ``flags`` line of /proc/cpuinfo fully covers."""
     flags = {flag for line in section.lines if line.startswith("flags") for flag in line.split()}
     level = None
     for name, needed in _LEVELS:
@@ -41,13 +43,15 @@ def cpu_level(section: Section) -> str | None:
 
 
 def cpu_vendor(section: Section) -> str | None:
-    """Read who made the processor."""
+    """Return the vendor of the processor."""
     found = _cpuinfo(section, "vendor_id")
     return found if found and _VENDOR.fullmatch(found) else None
 
 
 def cpu_threads(section: Section) -> int | None:
-    """Read the threads of a core: those of a package by its cores, or two where the kernel has one off."""
+    """Return the threads of a core: a package's threads by its cores, or two if the kernel has one
+    switched off.
+    """
     siblings, cores = _cpuinfo(section, "siblings"), _cpuinfo(section, "cpu cores")
     if not (siblings and cores and _NUMBER.fullmatch(siblings) and _NUMBER.fullmatch(cores)):
         return None
@@ -62,19 +66,19 @@ def _cpuinfo(section: Section, name: str) -> str | None:
 
 
 def newest_glibc(names: tuple[str, ...]) -> str | None:
-    """Return the newest release that names like ``GLIBC_2.34`` belong to."""
+    """Return the newest release among names such as ``GLIBC_2.34``."""
     found = [m[1] for name in names if (m := _GLIBC.fullmatch(name))]
     found += [_RELATIVE_RELOCATIONS for name in names if name == "GLIBC_ABI_DT_RELR"]
     return max(found, key=lambda v: [int(part) for part in v.split(".")], default=None)
 
 
 def shm(section: Section) -> int | None:
-    """Return the bytes of /dev/shm, of which ``df`` tells the kibibytes."""
+    """Return the bytes of /dev/shm, which ``df`` reports in kibibytes."""
     return next((int(v) * _KIB for v in section.values("shm") if _NUMBER.fullmatch(v)), None)
 
 
 def locked_memory(section: Section) -> int | None:
-    """Return the bytes that a process may lock, of which ``ulimit`` tells the kibibytes; -1 is no limit."""
+    """Return the bytes that a process may lock, which ``ulimit`` reports in kibibytes; -1 for no limit."""
     for value in section.values("locked"):
         if value == "unlimited":
             return -1
@@ -84,7 +88,7 @@ def locked_memory(section: Section) -> int | None:
 
 
 def interfaces(section: Section) -> tuple[str, ...]:
-    """Return the network interfaces: those that are up and have a route at the front."""
+    """Return the network interfaces; first those that are up and have a route."""
     states = dict(v.split(" ", 1) for v in section.values("state") if " " in v)
     routed = set(section.values("route"))
     names = {line for line in section.lines if line.strip() and " " not in line} - {"lo", "bonding_masters"}
@@ -93,19 +97,19 @@ def interfaces(section: Section) -> tuple[str, ...]:
 
 
 def routed(section: Section) -> tuple[str, ...]:
-    """Return those that are up and have a route; none where the answer does not tell of routes."""
+    """Return the interfaces that are up and have a route; none if the answer does not contain routes."""
     states = dict(v.split(" ", 1) for v in section.values("state") if " " in v)
     known = set(section.values("route"))
     return tuple(n for n in interfaces(section) if n in known and states.get(n) != "down")
 
 
 def infiniband(section: Section) -> tuple[str, ...]:
-    """Return the devices below /sys/class/infiniband, but for those whose ports are all down."""
+    """Return the devices below /sys/class/infiniband, without those whose ports are all down."""
     return tuple(sorted(_rdma(section) - _down(section)))
 
 
 def idle(section: Section) -> tuple[str, ...]:
-    """Return the devices that carry nothing: no cable, or nobody who manages the network."""
+    """Return the devices that carry nothing: they have no cable, or no subnet manager."""
     return tuple(sorted(_rdma(section) & _down(section)))
 
 
@@ -120,25 +124,25 @@ def _down(section: Section) -> set[str]:
 
 
 def link_layers(section: Section) -> dict[str, str]:
-    """Return what the ports of each device say (``link mlx5_0 Ethernet``): InfiniBand, where one does."""
+    """Return the link layer of each device's ports (``link mlx5_0 Ethernet``): InfiniBand, if one has it."""
     pairs = (value.partition(" ") for value in section.values("link"))
     found = [(device, layer.strip()) for device, _, layer in pairs if layer.strip()]
     return dict(sorted(found, key=lambda pair: pair[1] == "InfiniBand"))
 
 
 def fabrics(section: Section) -> tuple[str, ...]:
-    """Return the fast networks of which a device was seen, by ``device PATH DRIVER`` lines."""
+    """Return the fast networks with a device, from ``device PATH DRIVER`` lines."""
     devices = section.values("device")
     return tuple(name for name, seen in _FABRICS if any(seen.match(device) for device in devices))
 
 
 def number(section: Section, word: str) -> int | None:
-    """Return the number behind ``word``."""
+    """Return the number after ``word``."""
     return next((int(v) for v in section.values(word) if _NUMBER.fullmatch(v)), None)
 
 
 def mca_params(section: Section) -> dict[str, str]:
-    """Read ``set btl = tcp,self`` lines; a later file does not undo what an earlier one sets."""
+    """Read ``set btl = tcp,self`` lines; an earlier file has priority."""
     found: dict[str, str] = {}
     for line in section.values("set"):
         name, sign, value = line.partition("=")
@@ -148,7 +152,7 @@ def mca_params(section: Section) -> dict[str, str]:
 
 
 def user_site(section: Section) -> dict[str, tuple[str, ...]]:
-    """Return release of Python → packages of the home folder that matter to ranks: ``mpi4py 4.1.2``."""
+    """Return Python release → packages of the home folder that matter to ranks: ``mpi4py 4.1.2``."""
     found: dict[str, list[str]] = {}
     for line in section.values("package"):
         release, _, info = line.partition(" ")

@@ -1,4 +1,4 @@
-"""Read which library belongs to each MPI launcher of a host, and what binding it would take with it."""
+"""Read which library belongs to each MPI launcher of a host, and which files binding it needs."""
 
 import posixpath
 import re
@@ -19,7 +19,7 @@ _PMIX_PLUGIN = re.compile(r"(?:ext\d|pmix\d)x$")
 
 
 _MAKERS = {"MVAPICH": "mvapich2", "CRAY MPICH": "cray", "ParaStation": "parastation"}
-"""Texts in libraries that are made of MPICH."""
+"""Texts in libraries that are derived from MPICH."""
 _DEVICE = re.compile(r"ch[34]:[a-z0-9, ]{2,40}\Z")
 _VERSION = re.compile(r"\d{1,3}\.\d{1,3}\Z", re.ASCII)
 _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
@@ -27,39 +27,39 @@ _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
 
 @dataclass(frozen=True, slots=True)
 class MpiLibrary:
-    """An MPI library and what the probe says of it: the lines by their first word."""
+    """An MPI library and its lines in the probe's answer, by their first word."""
 
     path: str
     said: dict[str, list[str]] = field(default_factory=dict)
     whole: bool = True
-    """The section ended by itself: nothing was cut off."""
+    """The section is complete: nothing was cut off."""
 
     def values(self, word: str) -> list[str]:
         return self.said.get(word, [])
 
     @property
     def found(self) -> str:
-        """The path by which it was found: a link, where ``path`` is the file."""
+        """The path by which it was found: a link, if ``path`` is the file."""
         return next(iter(self.values("found")), self.path)
 
     @property
     def holds(self) -> set[str]:
-        """Texts in it, and in the library below it, that tell what it is and what it speaks."""
+        """Texts in it, and in the library below it, that identify it and its protocols."""
         return set(self.values("holds"))
 
     @property
     def followed(self) -> bool:
-        """What it needs could be told, and was told to its end."""
+        """Its dependencies are known completely."""
         return "yes" in self.values("followed") and (self.whole or "yes" in self.values("described"))
 
     @property
     def needs(self) -> dict[str, str]:
-        """Sonames of all that is loaded with it, with the paths; empty where it is not found."""
+        """Sonames of all that is loaded with it, with the paths; empty for a missing library."""
         return {name: path for name, _, path in (line.partition(" ") for line in self.values("needs"))}
 
     @property
     def components(self) -> dict[str, tuple[str, ...]]:
-        """Its components, built in or files, by framework: those that wire ranks up and carry messages."""
+        """Its components, built in or files, by framework: those that connect ranks and send messages."""
         found: dict[str, set[str]] = {}
         for word in ("has", "component"):
             for name in self.values(word):
@@ -85,7 +85,7 @@ class MpiLibrary:
 
     @property
     def plugins(self) -> str | None:
-        """The folder of its components, where they are files."""
+        """The folder of its components, if they are files."""
         return next(iter(self.values("plugins")), None)
 
     @property
@@ -107,19 +107,21 @@ class MpiLibrary:
 
     @property
     def soname(self) -> str | None:
-        """What programs name to load it: a name within that the file, or the link to it, goes by."""
+        """The name by which programs load it: a name inside it that the file, or the link to it, has."""
         files = {posixpath.basename(self.path), posixpath.basename(self.found)}
         fitting = [n for n in self.values("names") if any(f == n or f.startswith(f"{n}.") for f in files)]
         return fitting[0] if len(fitting) == 1 else None
 
     @property
     def closure(self) -> dict[str, str]:
-        """Return what is loaded with it, the C library's own left out."""
+        """Return what is loaded with it, without the C library."""
         return {name: path for name, path in self.needs.items() if not _C_LIBRARY.match(name)}
 
     @property
     def interfaces(self) -> tuple[str, ...] | None:
-        """Return the launch interfaces that it can use; ``None`` where not all that it loads was followed."""
+        """Return the launch interfaces that it can use; ``None`` if its dependencies are not known
+        completely.
+        """
         if not self.followed:
             return None
         linked = {name.split(".so")[0] for name in self.needs}
@@ -137,10 +139,10 @@ class MpiLibrary:
         return tuple(sorted(found))
 
     def relocatable(self, exported: tuple[str, ...] | None) -> bool:
-        """Tell whether it finds its files wherever it is put.
+        """Return whether it finds its files in any folder.
 
-        It does if it looks for others relative to itself, if its launcher tells its ranks where
-        it is (``OPAL_PREFIX``), or if it needs no file but those of the C library.
+        It does if it searches relative to itself, if its launcher sets its folder for ranks
+        (``OPAL_PREFIX``), or if it needs only the C library's files.
         """
         alone = self.followed and not self.closure and not self.plugins
         return self.path in self.values("origin") or "OPAL_PREFIX" in (exported or ()) or alone
@@ -167,7 +169,9 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
 
 
 def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibrary | None:
-    """Return the library of a launcher: one of its own kind beside it, else the loader's first such one."""
+    """Return the library of a launcher: one of its kind beside it, or else the loader's first one of its
+    kind.
+    """
     beside, known = libraries(section)
     for path in (*beside.get(launcher, ()), *beside.get("", ())):
         library = known.get(path)
@@ -177,7 +181,7 @@ def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibr
 
 
 def apart(section: Section) -> tuple[MpiLibrary, ...]:
-    """Return the libraries that the probe found without a launcher, in the order in which it looked."""
+    """Return the libraries that the probe found without a launcher, in search order."""
     beside, known = libraries(section)
     there = {path for launcher, paths in beside.items() if launcher not in {"", APART} for path in paths}
     return tuple(
@@ -186,14 +190,14 @@ def apart(section: Section) -> tuple[MpiLibrary, ...]:
 
 
 def is_mvapich(launcher: str, section: Section) -> bool:
-    """Tell whether a Hydra, which tells the MPICH that it is of, is that of MVAPICH2: its library is."""
+    """Return whether a Hydra, which reports its MPICH release, belongs to MVAPICH2, as its library shows."""
     beside, known = libraries(section)
     kinds = {known[path].implementation for path in beside.get(launcher, ()) if path in known}
     return kinds == {"mvapich2"}
 
 
 def sonames(library: MpiLibrary) -> tuple[str, ...] | None:
-    """Return what is loaded with a library, sorted; ``None`` where that could not be followed."""
+    """Return what is loaded with a library, sorted; ``None`` if that is not known completely."""
     return tuple(sorted(library.closure)) if library.followed else None
 
 
@@ -206,21 +210,21 @@ def folders(library: MpiLibrary) -> tuple[str, ...] | None:
 
 
 def outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | None:
-    """Return what a library and its components load that is not below the folder that it is installed in."""
+    """Return what a library and its components load from outside its installation folder."""
     if not library.followed:
         return None
     return tuple(sorted(name for name, path in library.carried.items() if not _below(library, path, prefix)))
 
 
 def taken(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
-    """Return what each component loads besides, sorted; ``None`` where that could not be followed."""
+    """Return what each component loads in addition, sorted; ``None`` if that is not known completely."""
     if not library.followed:
         return None
     return {name: tuple(sorted(files)) for name, files in sorted(library.taken.items())}
 
 
 def places(library: MpiLibrary) -> dict[str, str] | None:
-    """Return in which folder each of what it and its components load was found, where it was."""
+    """Return the folder of each file that it and its components load, as far as found."""
     if not library.followed:
         return None
     return {name: posixpath.dirname(path) for name, path in sorted(library.carried.items()) if path}
@@ -234,21 +238,21 @@ def _below(library: MpiLibrary, path: str, prefix: str) -> bool:
 
 
 def ucx(library: MpiLibrary) -> str | None:
-    """Return the version of UCX that is loaded with a library, if its libucp names just one."""
+    """Return the version of UCX that is loaded with a library, if its libucp names exactly one."""
     named = set(library.values("ucx"))
     return named.pop() if len(named) == 1 else None
 
 
 def fabric(library: MpiLibrary) -> str | None:
-    """Return the newest version of its interface that the libfabric loaded with a library has."""
+    """Return the newest interface version of the libfabric that is loaded with a library."""
     told = [said.split(".") for said in library.values("fabric") if _VERSION.match(said)]
     return ".".join(max(told, key=lambda parts: [int(part) for part in parts])) if told else None
 
 
 def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
-    """Return the newest C library that it needs, or anything that would be mounted with it.
+    """Return the newest C library that it, or anything that would be mounted with it, needs.
 
-    Of a library whose prefix the system's own is, all counts; of another, what is the system's stays behind.
+    If its prefix is the system's, all libraries count; otherwise the system's libraries are not mounted.
     """
     if not library.followed:
         return None

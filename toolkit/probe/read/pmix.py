@@ -10,7 +10,7 @@ from toolkit.probe.evidence import Section
 
 @dataclass(frozen=True, slots=True)
 class PmixLibrary:
-    """A libpmix: where it is, which release, and how that was told."""
+    """A libpmix: its path, its release, and how the release was found."""
 
     path: str
     version: str
@@ -20,8 +20,8 @@ class PmixLibrary:
 def libraries(section: Section) -> tuple[PmixLibrary, ...]:
     """Read the ``file`` and ``says`` lines: every libpmix that was found.
 
-    The real file name tells the release; what the library says of itself may be ``5.0.7a1`` for
-    the release 5.0.7, so it is asked second.
+    The real file name contains the release; the library's own text may be ``5.0.7a1`` for the release 5.0.7,
+    so it comes second.
     """
     found: list[PmixLibrary] = []
     path = ""
@@ -39,11 +39,11 @@ def libraries(section: Section) -> tuple[PmixLibrary, ...]:
 
 
 def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
-    """Choose the library that Slurm's plugin opens.
+    """Return the library that Slurm's plugin opens.
 
-    It is the one that the plugin names or is linked with, and nobody knows which if that one cannot
-    be read; else one of the plugin's major version (``pmix_v5``); else, where Slurm says nothing,
-    the only one.
+    It is the library that the plugin names or is linked with, and unknown if that one cannot be read;
+    otherwise one of the plugin's major version (``pmix_v5``); otherwise, if Slurm
+    names none, the only one.
     """
     found = libraries(section)
     if named := _named(section, mpi_types):
@@ -61,7 +61,7 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
 
 
 def _named(section: Section, mpi_types: tuple[str, ...]) -> set[str]:
-    """Return what the plugin that ``--mpi=pmix`` loads names: ``mpi_pmix.so``, else the newest."""
+    """Return what the plugin of ``--mpi=pmix`` names: ``mpi_pmix.so``, or else the newest."""
     by_plugin: dict[str, set[str]] = {}
     plugin = ""
     for line in section.lines:

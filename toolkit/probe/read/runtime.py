@@ -4,12 +4,12 @@ from toolkit.probe.evidence import Section
 
 
 def user_namespaces(section: Section) -> bool | None:
-    """Tell whether an ordinary user may make a user namespace.
+    """Return whether an ordinary user may create a user namespace.
 
-    ``unshare -Ur true`` was tried; where there is no ``unshare`` the kernel's switches can only say no.
-    What root may proves nothing for others, unless the switches are there and allow it. Where AppArmor
-    restricts them (Ubuntu 24.04), ``unshare`` tells nothing: it is forbidden to all but the programs that a
-    profile of their own allows it to, as Apptainer's package brings one for its starter.
+    The probe tries ``unshare -Ur true``; without ``unshare`` the kernel's settings can only exclude it.
+    Root's success proves nothing for other users, unless the settings exist and allow it. If AppArmor
+    restricts user namespaces (Ubuntu 24.04), ``unshare`` shows nothing: only programs with a profile that
+    allows it can use them, and Apptainer's package has one for its starter.
     """
     switches = _switches(section)
     off = (
@@ -28,7 +28,7 @@ def user_namespaces(section: Section) -> bool | None:
 
 
 def restricted_by_apparmor(section: Section) -> bool:
-    """Tell whether AppArmor forbids user namespaces to programs without a profile that allows them."""
+    """Return whether AppArmor forbids user namespaces to programs without a profile that allows them."""
     return _switches(section).get("kernel/apparmor_restrict_unprivileged_userns") == "1"
 
 

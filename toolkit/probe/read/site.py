@@ -1,4 +1,4 @@
-"""Read what was asked for a site profile: partitions, accounts, modules, folders; pure."""
+"""Read the answers for a site profile: partitions, accounts, modules, folders; pure."""
 
 import re
 from collections.abc import Iterable
@@ -8,16 +8,16 @@ from toolkit.probe.evidence import Section, Sections
 from toolkit.probe.read import machine, slurm
 
 _GPUS = re.compile(r"(?:^|,)gpu:(?:(?P<type>[\w.+-]+):)?(?P<count>\d{1,4})(?=$|[(,])", re.ASCII)
-"""A type may begin with a digit, as ``2080ti`` does: the count is what stands last."""
+"""A type may begin with a digit, as ``2080ti`` does: the count is the last field."""
 _MARKED = re.compile(r"\([A-Za-z]+\)$")
 _SHORT = 6
 _BEGIN, _END = "asked now", "asked yes"
 _MASKED = "-"
-"""What the probe puts in the place of a person's name: an account that is called so cannot be told."""
+"""What the probe writes in place of the user's name: an account of that name cannot be identified."""
 
 
 def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:
-    """Read the answer of the machine that was asked and that of one compute node."""
+    """Read the answers of the contacted machine and of one compute node."""
     settings = slurm.settings(login.get("slurm-config", Section("slurm-config")))
     asked, places = _whole(login, "modules"), _whole(login, "places")
     there = _whole(node or {}, "places")
@@ -42,7 +42,7 @@ def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:
 def partitions(sections: Sections) -> tuple[PartitionFacts, ...] | None:
     """Read ``sinfo -e -o '%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z'``; in the order of Slurm, the default one first.
 
-    Answers of older releases of the probe have six columns; then limits and cores are not known.
+    Answers of older releases of the probe have six columns; then limits and cores are unknown.
     """
     section = sections.get("partitions", Section("partitions"))
     rows = [line.split("|") for line in section.lines if line.count("|") >= _SHORT - 1]
@@ -60,7 +60,7 @@ def _partition(
     name: str, rows: list[list[str]], features: dict[str, tuple[str, ...]] | None
 ) -> PartitionFacts:
     gpus = [list(_GPUS.finditer(row[5])) for row in rows]
-    # Of nodes with unlike GPUs no one type can be told.
+    # Nodes with unequal GPUs have no single type.
     kinds = {found["type"] or "" for of_row in gpus for found in of_row}
     first = rows[0]
     whole = len(first) > _SHORT + 4
@@ -110,7 +110,7 @@ def _features(section: Section) -> dict[str, tuple[str, ...]] | None:
 
 
 def _associations(section: Section) -> tuple[Association, ...] | None:
-    """Read ``may ACCOUNT|PARTITION|QOS,QOS`` lines; an account may have one a partition."""
+    """Read ``may ACCOUNT|PARTITION|QOS,QOS`` lines; an account may have one for each partition."""
     if not section.ok:
         return None
     default = next(iter(section.values("default")), "")
@@ -124,16 +124,16 @@ def _associations(section: Section) -> tuple[Association, ...] | None:
 
 
 def _whole(sections: Sections, name: str) -> Section | None:
-    """Return what was asked of a login shell; ``None`` where its profile ended it before it had answered.
+    """Return the answer of a login shell; ``None`` if its profile ended it before it had answered.
 
-    What the profile printed, before and after, is left out: any line may stand there.
+    The profile's own output, before and after, is left out, because it may contain any line.
     """
     section = sections.get(name, Section(name))
     if not section.ok or _END not in section.lines:
         return None
     lines = section.lines
     begin = lines.index(_BEGIN) if _BEGIN in lines else -1
-    # Nodes print no banner, and have lines of their own after the end.
+    # Nodes print no banner, and have other lines after the end.
     end = lines.index(_END, begin + 1) if _END in lines[begin + 1 :] else len(lines)
     after = tuple(line for line in lines[end:] if line.startswith("disk "))
     return Section(name, (*lines[begin + 1 : end], *after), section.status)

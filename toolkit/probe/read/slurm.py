@@ -10,7 +10,7 @@ _NONE = {"(null)": "none"}
 """How ``scontrol show config`` of Slurm 24.11 writes ``MpiDefault=none``."""
 _COUNT = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([KMG]?)(?!\d)", re.ASCII)
 _THOUSANDS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
-"""What ``sinfo`` shortens numbers by: 1024 nodes are ``1K``, 1536 are ``1.50K``."""
+"""How ``sinfo`` shortens numbers: 1024 nodes are ``1K``, 1536 are ``1.50K``."""
 
 
 def version(section: Section) -> str | None:
@@ -21,9 +21,9 @@ def version(section: Section) -> str | None:
 def mpi_types(section: Section) -> tuple[str, ...] | None:
     """Read ``srun --mpi=list``.
 
-    The plugins stand one a line behind a heading; the versions of PMIx follow on a line of their
-    own: ``specific pmix plugin versions available: pmix_v4,pmix_v5``. Old releases print
-    ``srun: MPI types are...`` with ``srun: `` before each line, up to 17.02 with ``mpi/`` before each name.
+    The plugins are listed one a line below a heading; the versions of PMIx follow on a separate line:
+    ``specific pmix plugin versions available: pmix_v4,pmix_v5``. Old releases print ``srun: MPI types
+    are...`` with ``srun: `` before each line, up to 17.02 with ``mpi/`` before each name.
     """
     if not section.ok:
         return None
@@ -57,13 +57,13 @@ def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
 
 
 def number(said: str) -> int | None:
-    """Read a number as ``sinfo`` writes it; more may stand behind it: ``36+``."""
+    """Read a number of ``sinfo``; more may follow it: ``36+``."""
     found = _COUNT.match(said)
     return int(float(found[1]) * _THOUSANDS[found[2]]) if found else None
 
 
 def slurm(sections: Sections) -> SlurmFacts | None:
-    """Put the answers together; ``None`` where Slurm's commands are not there or do not answer."""
+    """Combine the answers; ``None`` if Slurm's commands do not exist or do not answer."""
     found = version(sections.get("slurm", Section("slurm")))
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Read what every machine has: its distribution, its C library, its GPU driver."""
+"""Read the properties of every machine: its distribution, its C library, its GPU driver."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ def distribution(lines: tuple[str, ...]) -> str | None:
         if sign:
             try:
                 values[name.strip()] = " ".join(shlex.split(value))
-            except ValueError:  # an unbalanced quote; the file is a person's to edit
+            except ValueError:  # an unbalanced quote; users may edit the file
                 values[name.strip()] = value.strip()
     words = (values.get("ID"), values.get("VERSION_ID"))
     code = values.get("VERSION_CODENAME")
@@ -49,21 +49,23 @@ def gpu_driver(section: Section) -> str | None:
 
 
 def has_no_driver(section: Section) -> bool:
-    """Tell whether there is no driver of NVIDIA: no nvidia-smi, or one that finds none, as on login hosts.
+    """Return whether there is no NVIDIA driver: nvidia-smi is missing, or finds none, as on login hosts.
 
-    What it cannot talk with may be a driver all the same where the kernel's own file tells of one.
+    If nvidia-smi cannot talk to the driver, the kernel's own file may still show that one exists.
     """
     silent = any("couldn't communicate with the NVIDIA driver" in line for line in section.lines)
     return section.missing or (silent and gpu_driver(section) is None)
 
 
 def mismatch(section: Section) -> bool:
-    """Tell whether nvidia-smi ended for libraries of another release than the driver in the kernel."""
+    """Return whether nvidia-smi failed because its libraries and the driver in the kernel have different
+    releases.
+    """
     return any("Driver/library version mismatch" in line for line in section.lines)
 
 
 def smi_trouble(section: Section) -> str:
-    """Return what nvidia-smi said where it failed: not what the kernel's files tell before it is asked."""
+    """Return the message of a failed nvidia-smi, without the lines of the kernel's files before it."""
     if section.ok or section.status == TIMED_OUT:
         return section.trouble
     files = ("NVRM version:", "GCC version:", "model ")
@@ -73,9 +75,9 @@ def smi_trouble(section: Section) -> str:
 
 
 def gpus(section: Section) -> tuple[str, ...] | None:
-    """Return the names of the GPUs: those that nvidia-smi lists, else those of the kernel's files.
+    """Return the names of the GPUs: from nvidia-smi, or else from the kernel's files.
 
-    In a job that was given no GPU, nvidia-smi sees none of those that the node has.
+    In a job without GPUs, nvidia-smi sees none of the node's GPUs.
     """
     listed = [
         line.partition(",")[2].strip() for line in section.lines if re.match(r"^\d{3}\.\d[\d.]*\s*,", line)
@@ -84,14 +86,14 @@ def gpus(section: Section) -> tuple[str, ...] | None:
 
 
 def mig(section: Section) -> tuple[str, ...] | None:
-    """Return the profiles of the parts of GPUs that nvidia-smi lists; ``None`` where it was not asked."""
+    """Return the profiles of the GPU parts that nvidia-smi lists; ``None`` if it was not run."""
     return section.values("part") if "parts listed" in section.lines else None
 
 
 def amd_gpus(section: Section) -> tuple[str, ...]:
-    """Read ``device 0x7408`` and ``gfx 90010`` lines: what the bus has, and what a job may use of that.
+    """Read ``device 0x7408`` and ``gfx 90010`` lines: the GPUs on the bus, and those that a job may use.
 
-    A GPU that is divided is several to the compute driver, and one on the bus.
+    A divided GPU is several GPUs to the compute driver, and one on the bus.
     """
     numbers = [m[1] for value in section.values("device") if (m := _DEVICE.fullmatch(value))]
     names = [_architecture(int(value)) for value in section.values("gfx") if _TARGET.fullmatch(value)]

@@ -1,4 +1,4 @@
-"""Leave out values of variables that no rule reads, and those that may tell who the user is; pure."""
+"""Remove values of variables that no rule reads, and values that may identify the user; pure."""
 
 import re
 from collections.abc import Mapping
@@ -7,29 +7,30 @@ from toolkit import knowledge
 from toolkit.knowledge.settings import reads_value
 
 _OTHERS = {"SLURM_MPI_TYPE", "PMIX_VERSION"}
-"""Read by rules beside ``settings.toml`` and the folders of ``mpi.toml``."""
+"""Read by rules in addition to ``settings.toml`` and the folders of ``mpi.toml``."""
 
 _PERSONAL = re.compile(
     r"@|~|\s|\$|/(home|users?|u|people|staff)/|token|secret|passw|credential|://", re.ASCII | re.IGNORECASE
 )
-"""What stands in values with accounts, addresses, commands and folders of a person."""
+"""Parts of values that contain accounts, addresses, commands and folders of a user."""
 
 _RANDOM = re.compile(r"(?=[A-Za-z_-]*[0-9])(?=[0-9_-]*[A-Za-z])[A-Za-z0-9_-]{20,}", re.ASCII)
-"""A run of letters and digits as keys have it; the longest word of a list of components has 16 letters."""
+"""A run of letters and digits as in keys; the longest word of a list of components has 16 letters."""
 
 _LONGEST = 200
 _MOST = 4000
 _LISTS = {"_BIND": ",", "_BINDPATH": ",", "ENV_LD_LIBRARY_PATH": ":"}
-"""Variables of the container runtime that name folders of a site's module, and what separates them; a folder
-that may tell who the user is becomes ``-``."""
+"""Variables of the container runtime that name folders of a site's module, and their separator; a folder
+that may identify the user becomes ``-``.
+"""
 _OF_RUNTIME = re.compile(rf"(?:APPTAINER|SINGULARITY)({'|'.join(_LISTS)})")
 
 
 def public(variables: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """Return the variables with an empty value in place of one that is left out, as where a name came alone.
+    """Return the variables with an empty value for each that is removed, as if only the name was reported.
 
     Args:
-        prefix: what a name lacks of that of a variable, as ``OMPI_MCA_`` in a file of parameters.
+        prefix: completes a name to the variable's, as ``OMPI_MCA_`` in a file of parameters.
     """
     return {name: _kept(f"{prefix}{name}", value) for name, value in variables.items()}
 

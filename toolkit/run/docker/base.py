@@ -1,4 +1,4 @@
-"""The base image of a Debian release: the published one by digest, else one bootstrapped here."""
+"""The base image of a Debian release: the published image by digest, or else one bootstrapped here."""
 
 import contextlib
 import dataclasses
@@ -33,7 +33,7 @@ LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/s
 
 @dataclass(frozen=True, slots=True)
 class BaseImage:
-    """An image to start from: ``reference`` for FROM, and where it came from, for people and labels."""
+    """A base image: ``reference`` for FROM, and its origin for messages and labels."""
 
     reference: str
     digest: str
@@ -45,23 +45,23 @@ class BaseImage:
 
 
 def local_name(release: str) -> str:
-    """Return the name under which the base of a release is kept in the engine."""
+    """Return the engine's name for the base of a release."""
     return f"toolkit-base:{release}"
 
 
 def ensure_base(
     client: "DockerClient", release: str, published: str, tell: Tell, *, fresh: bool = False
 ) -> BaseImage:
-    """Return the base of a Debian ``release``, made or fetched if the engine has none.
+    """Return the base of a Debian ``release``, pulled or built if the engine has none.
 
-    What the engine has is used again, so that images stay on the base that they were built on;
-    ``fresh`` asks the registry first. ``published`` is the reference of the published image.
+    An existing base is reused, so that images keep the base that they were built on; ``fresh`` asks the
+    registry first. ``published`` is the reference of the published image.
 
     Raises:
-        Missing: if no registry gives it and mmdebstrap is not installed.
+        Missing: if no registry has it and mmdebstrap is not installed.
     """
     if not re.fullmatch(r"[a-z][a-z0-9.-]*", release):
-        raise BadInput(f"{release!r} is no name of a Debian release")
+        raise BadInput(f"{release!r} is not a name of a Debian release")
     name = local_name(release)
     if not fresh and (kept := find_image(client, name)):
         return _describe(kept, name, published)
@@ -80,7 +80,7 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
     """Pull an image by its digest.
 
     Raises:
-        Missing: if the registry does not give it.
+        Missing: if the registry does not return it.
     """
     import docker
     import requests
@@ -91,26 +91,29 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
     except (docker.errors.APIError, requests.exceptions.RequestException) as error:
         raise Missing(
             f"{reference}, the base that the lock names, cannot be pulled: {error}",
-            fix="pull it once where a registry answers, or lock anew: toolkit image lock RECIPE --upgrade",
+            fix=(
+                "pull it once on a network where a registry answers, or lock again: toolkit image lock "
+                "RECIPE --upgrade"
+            ),
         ) from error
 
 
 def _describe(image: "Image", name: str, published: str) -> BaseImage:
     repository = published.partition(":")[0]
     for reference in image.attrs.get("RepoDigests") or ():
-        # An image that was bootstrapped here has one too once somebody pushed it to a registry of theirs.
+        # An image that was bootstrapped here also has a digest after it was pushed to a registry.
         if reference.partition("@")[0] == repository:
             return BaseImage(reference, reference.partition("@")[2], published=True)
     return BaseImage(name, image.id, published=False)
 
 
 def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
-    """Pull by the digest that the registry names; ``None`` where none gives it soon, which is told."""
+    """Pull by the digest that the registry names; return ``None``, with a message, if none answers soon."""
     import docker
     import requests
 
     tell.step(f"Asking the registry for {reference}")
-    # A client of its own: an unreachable registry must not cost a minute.
+    # A separate client: an unreachable registry must not cost a minute.
     asking = connect(timeout=_REGISTRY_SECONDS)
     try:
         digest = asking.images.get_registry_data(reference).id
@@ -126,7 +129,7 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
 
 
 def _said(error: Exception) -> str:
-    """Return the registry's own words, which the engine passes on; without an answer there are none."""
+    """Return the registry's own message, which the engine passes on; empty without an answer."""
     words = str(getattr(error, "explanation", None) or "").split()
     return " ".join(words)[:300] or "no answer in time"
 
@@ -135,7 +138,7 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
     chosen = os.environ.get("TMPDIR")
     folder = writable(Path(chosen), "TMPDIR") if chosen else in_cache()
     with tempfile.TemporaryDirectory(prefix="toolkit-base.", dir=folder) as work:
-        Path(work).chmod(0o755)  # mmdebstrap in a user namespace has to reach its output
+        Path(work).chmod(0o755)  # mmdebstrap in a user namespace must be able to write its output.
         tar = Path(work) / "base.tar"
         _mmdebstrap(release, tar, tell)
         tell.step(f"Importing {name} into the Docker engine ({tar.stat().st_size >> 20} MiB)")
@@ -153,10 +156,10 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
 def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     excluded = [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
     where = os.environ.get(MIRROR, "").strip()
-    # Everybody on the machine sees a command line: an address with a password in it is read from the input.
+    # Other users can see a command line, so an address with a password is read from the input.
     hidden = where != without_login(where)
     mirror = ["-"] if hidden else [where] if where else []
-    # The copyright files stay: whoever passes an image on has to be able to show them.
+    # The copyright files stay, because redistributing an image requires them.
     kept = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
     words = ("mmdebstrap", "--variant=minbase", *excluded, kept, release, str(tar), *mirror)
     stdin = _source(where, release).encode() if hidden else None
@@ -165,8 +168,11 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
         done = LocalRunner().stream(command, lambda line: tell.detail(without_login(line)))
     except Missing as error:
         raise Missing(
-            "no registry gives the base image, and mmdebstrap, which would make it here, is not installed",
-            fix="sudo apt-get install mmdebstrap (Debian or Ubuntu), or pull once where a registry gives it",
+            "no registry has the base image, and mmdebstrap, which would build it here, is not installed",
+            fix=(
+                "sudo apt-get install mmdebstrap (Debian or Ubuntu), or pull once on a network where a "
+                "registry answers"
+            ),
         ) from error
     said = without_login(done.errors.strip() or done.text).encode()  # mmdebstrap names the mirror
     done = dataclasses.replace(done, stderr=said)
@@ -176,9 +182,9 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
 
 
 def _source(mirror: str, release: str) -> str:
-    """Return the line that mmdebstrap makes of an address itself, where it is not given the line.
+    """Return the line that mmdebstrap derives from an address, for reading it from the input.
 
-    A key is named only where apt does not trust Debian's already, as on Ubuntu.
+    A key is named only if apt does not trust Debian's already, as on Ubuntu.
     """
     trusted = any(_TRUSTED.glob("debian-archive-*"))
     signed = "" if trusted or not _KEYRING.exists() else f' [signed-by="{_KEYRING}"]'

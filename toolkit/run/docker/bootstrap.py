@@ -1,7 +1,7 @@
-"""A base image from exactly the packages of a lock; no network, and the same files on every machine.
+"""Build a base image from exactly the packages of a lock, without a network, equal on every machine.
 
-mmdebstrap runs the scripts of these packages as root, and a lock may come from anybody. So it runs in a
-container that has no network and few capabilities, never on this machine.
+mmdebstrap runs the scripts of these packages as root, and a lock may come from an untrusted author. So it
+runs in a container without network and with few capabilities, never on this machine.
 """
 
 import re
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 SCRIPT = "make-base.sh"
-"""The file that makes ``base.tar`` of the packages beside it."""
+"""The script that builds ``base.tar`` from the packages beside it."""
 
 _SECONDS = 900.0
 _MEMORY = 2 << 30
@@ -36,10 +36,10 @@ _FOLDER = "toolkit-base"
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETGID", "SETUID", "SYS_CHROOT")
 """What chroot, dpkg and the device nodes of a base need (capabilities(7))."""
 
-# Before the first package: one of them does no more than to insist on it.
+# Before the first package, because one of them only checks that this was done.
 _MERGED = 'for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d" && ln -s "usr/$d" "$1/$d"; done'
 
-# Goes: what the packages' scripts write that differs between runs, and what only the way here needs.
+# Removes output of the packages' scripts that differs between runs, and files that only this build needs.
 _CUSTOMIZE = """
 set -eu
 rm -rf "$1"/var/log/* "$1"/var/cache/* "$1"/var/lib/apt/lists/* "$1"/etc/hostname "$1"/etc/resolv.conf
@@ -49,7 +49,7 @@ echo "# Everything here is from a lock; to install more, name a mirror of Debian
 """
 
 MANNER = "\n".join((_MERGED, _CUSTOMIZE, *LEFT_OUT))
-"""What else than its packages decides what is in a base."""
+"""The version of this method, which also determines the content of a base."""
 
 
 def base_files(
@@ -60,11 +60,11 @@ def base_files(
     *,
     archive: str = "",
 ) -> Files:
-    """Return the script that makes ``base.tar`` of ``packages``, and the packages, by their paths.
+    """Return the script that builds ``base.tar`` from ``packages``, and the packages, by their paths.
 
     Args:
         release: codename of the release.
-        packages: what the base consists of.
+        packages: the packages of the base.
         files: SHA-256 → file of this machine.
         epoch: time of every file of the base, in seconds.
         archive: a processor as ``uname -m`` names it. The tar is then an archive for that processor, as
@@ -78,7 +78,7 @@ def base_files(
             "version": __version__,
             "release": release,
             "epoch": epoch,
-            # All by name: the archive may rate them otherwise than the packages themselves do.
+            # By name, because the archive may give them other priorities than the packages themselves.
             "names": [package.name for package in packages],
             "left_out": LEFT_OUT,
             "merged": _MERGED,
@@ -96,12 +96,12 @@ def base_files(
 
 
 def rootfs(client: "DockerClient", release: str, context: Files, target: Path, tell: Tell) -> None:
-    """Write the tar of a root file system that a script of :func:`base_files` makes, run in a container.
+    """Write the tar of a root file system, from a script of :func:`base_files` that runs in a container.
 
-    It names no mirror: which one is within reach differs by machine, and the files are to be the same.
+    It names no mirror, because mirrors differ between machines, and the files must be equal.
 
     Raises:
-        Missing: if the engine cannot make the image that has mmdebstrap.
+        Missing: if the engine cannot build the image with mmdebstrap.
         CheckFailed: if mmdebstrap fails.
     """
     box = Box(
@@ -111,12 +111,12 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
         user="0:0",
         given=packed({f"{_FOLDER}/{name}": content for name, content in context.items()}),
         capabilities=_CAPABILITIES,
-        scratch=_MEMORY // 2,  # dpkg waits for the disk after every file
+        scratch=_MEMORY // 2,  # dpkg syncs the disk after every file
         taken=CopyOut(f"/{_FOLDER}/base.tar", target, _MOST),
     )
     ran = run_once(client, box, ("sh", f"/{_FOLDER}/{SCRIPT}", "--in-container"), tell.detail)
     if not ran.ok:
-        how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"ended with status {ran.status}"
+        how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"exited with status {ran.status}"
         raise CheckFailed(
             f"bootstrapping {release} from the locked packages {how}",
             detail=ran.lines[-_KEPT_LINES:],
@@ -125,7 +125,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
 
 
 def imported(client: "DockerClient", tar: Path, name: str, tell: Tell) -> None:
-    """Make an image of a root file system."""
+    """Create an image from a root file system."""
     tell.step(f"Importing {name} into the Docker engine ({tar.stat().st_size >> 20} MiB)")
     with speaking(f"importing {name}"):
         client.api.import_image_from_file(
@@ -137,5 +137,5 @@ def imported(client: "DockerClient", tar: Path, name: str, tell: Tell) -> None:
 
 
 def _file_name(package: LockedFile) -> str:
-    """Return the name of a package in ``base/``: apt takes ``%3a`` for an escape."""
+    """Return the name of a package in ``base/``: apt reads ``%3a`` as an escape."""
     return re.sub(r"%[0-9a-fA-F]{2}", "_", package.file)

@@ -1,4 +1,4 @@
-"""Apptainer inside a container, for machines that have only Docker."""
+"""Apptainer in a container, for machines that only have Docker."""
 
 import hashlib
 import json
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 BUILDER = "toolkit-builder:latest"
 RELEASE = "trixie"
-"""Debian release of the builder: the oldest whose C library Apptainer's package runs with."""
+"""Debian release of the builder: the oldest whose C library Apptainer's package works with."""
 
 _DOCKERFILE = "Dockerfile"
 _MOVED = "moved.Dockerfile"
 _BOOTSTRAP = "bootstrap.Dockerfile"
 _BOOTSTRAP_RELEASE = "bookworm"
-"""Debian release whose mmdebstrap makes the bases: another release of it writes other bytes."""
+"""Debian release whose mmdebstrap builds the bases: other releases of it write other bytes."""
 _SOURCE = "toolkit.source"
 _APPTAINER = "TOOLKIT_APPTAINER"
-"""Names another Apptainer than the pinned one: ``VERSION:SHA256`` of a package in Debian's pool."""
+"""Selects another Apptainer than the pinned one: ``VERSION:SHA256`` of a package in Debian's pool."""
 _PIN = re.compile(r"[0-9][A-Za-z0-9.+~-]*:[0-9a-f]{64}")
 _BUILD_SECONDS = 1800.0
 _ASK_SECONDS = 120.0
@@ -59,7 +59,7 @@ class ContainedApptainer:
             raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {last}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # -u as in a job: the file is mounted by FUSE, loop devices are not there in a container.
+        # -u as in a job: the file is mounted by FUSE, because a container has no loop devices.
         call = ("apptainer", "exec", "-u", "--cleanenv", "--no-home", f"/target/{sif.name}", *words)
         ran = self._look(sif, call)
         return Outcome(ran.status, "\n".join(ran.lines))
@@ -71,14 +71,14 @@ class ContainedApptainer:
 
 
 def contained(client: "DockerClient", tell: Tell) -> ContainedApptainer:
-    """Return Apptainer in a container, after making its image if the engine has none."""
+    """Return Apptainer in a container, building its image if the engine has none."""
     ensure_builder(client, tell)
     ran = run_once(client, Box(BUILDER), ("apptainer", "--version"))
     return ContainedApptainer(client, ran.lines[0] if ran.lines else "apptainer", build_memory(client))
 
 
 def ensure_builder(client: "DockerClient", tell: Tell) -> str:
-    """Return the name of the builder image, built if it is not there or its Dockerfile has changed."""
+    """Return the name of the builder image, built if it is missing or its Dockerfile has changed."""
     return _ensure(client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _pinned()}, "Apptainer", tell)
 
 
@@ -91,12 +91,12 @@ def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> st
 
 
 def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
-    """Return the name of an image with mmdebstrap, built if it is not there or its Dockerfile has changed.
+    """Return the name of an image with mmdebstrap, built if it is missing or its Dockerfile has changed.
 
     apt authenticates its packages, because they come from Debian's signed archive.
 
     Raises:
-        Missing: if there is no way to a base image of Debian.
+        Missing: if no base image of Debian is available.
         CheckFailed: if the build fails.
     """
     name = f"{BUILDER.partition(':')[0]}:bootstrap"
@@ -104,7 +104,7 @@ def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
 
 
 def _pinned() -> str:
-    """Return the Apptainer that the environment names; empty text for the one that is pinned.
+    """Return the Apptainer that the environment selects; empty for the pinned version.
 
     Raises:
         BadInput: if the variable is not ``VERSION:SHA256``.

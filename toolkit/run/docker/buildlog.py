@@ -1,4 +1,4 @@
-"""Read the stream of a build: which step it is in, what that step said, why it failed."""
+"""Parse the stream of a build: its current step, the step's output, and why it failed."""
 
 import re
 from collections import deque
@@ -21,7 +21,7 @@ _KEPT_FAULTS = 6
 
 
 class BuildLog:
-    """What the stream of a build has said so far."""
+    """The state of a build, from its stream."""
 
     def __init__(self, what: str, tell: Tell, memory: int) -> None:
         self.image = ""
@@ -35,10 +35,10 @@ class BuildLog:
         self._faults: list[str] = []
 
     def take(self, event: Mapping[str, Any]) -> None:
-        """Read one event of the stream.
+        """Parse one event of the stream.
 
         Raises:
-            CheckFailed: if it says that a step failed.
+            CheckFailed: if it reports that a step failed.
         """
         if "error" in event:
             raise self._failure(str(event["error"]))
@@ -58,7 +58,7 @@ class BuildLog:
                     self._tell.detail(line.rstrip())
 
     def where(self) -> str:
-        """Say which step was being done."""
+        """Return the current step."""
         return f"in step {self._step} ({self._instruction})" if self._step else "before the first step"
 
     def recent(self) -> tuple[str, ...]:
@@ -73,14 +73,14 @@ class BuildLog:
         self._step = f"{step['number']} of {step['of']}"
         self._instruction = _shortened(step["instruction"])
         doing = f"{self._what}, step {self._step}: {self._instruction}"
-        # Only these take time; the others note something down.
+        # Only these take time; the others only set metadata.
         slow = step["instruction"].startswith(("RUN", "COPY", "ADD"))
         (self._tell.step if slow else self._tell.detail)(doing)
 
     def _failure(self, message: str) -> CheckFailed:
         status = _STATUS.search(message)
-        reason = f"the command ended with status {status['status']}" if status else message.strip()
-        fix = "mend what its last lines say, then run the same command again: finished steps are kept"
+        reason = f"the command exited with status {status['status']}" if status else message.strip()
+        fix = "fix what its last lines report, then run the same command again: finished steps are kept"
         told = "\n".join((*self._faults, *self._lines, message))
         if (status and int(status["status"]) == _KILLED) or "Killed signal" in told:
             reason = f"a command was killed, most likely by the memory limit of {self._memory >> 20} MiB"

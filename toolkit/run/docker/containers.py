@@ -1,4 +1,4 @@
-"""Run one command in a container of the Docker engine, to its end, and leave nothing of it."""
+"""Run one command in a temporary container of the Docker engine."""
 
 import contextlib
 import os
@@ -27,21 +27,20 @@ _LIMIT = 2 << 30
 _PROCESSES = 4096
 """The most processes and threads of a container with few capabilities."""
 _OWNER = "toolkit.owner"
-"""The label that tells whose container it is: host and process."""
+"""The label with the owner of a container: host and process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
     """What a container may see and use; nothing of the host but ``binds`` (host path → path inside).
 
-    ``nested`` lets another container runtime work inside: namespaces, mounts, FUSE.
-    ``timeout`` is in seconds, ``memory`` in bytes. ``user`` is the image's own where it is empty.
-    ``init`` adds a first process, which reaps what the command leaves; its program can be seen inside.
-    ``network`` is ``none`` or ``host``.
-    ``volumes_from`` names containers whose volumes it has too; ``given`` is a tar, unpacked at its root.
+    ``nested`` lets another container runtime work inside: namespaces, mounts, FUSE. ``timeout`` is in
+    seconds, ``memory`` in bytes. ``user`` is the image's own if it is empty. ``init`` adds a first process,
+    which reaps orphans of the command; its program is visible inside. ``network`` is ``none`` or ``host``.
+    ``volumes_from`` names containers whose volumes it also has; ``given`` is a tar, unpacked at its root.
     ``capabilities`` are all that its processes have, and no program gains more; without them, the engine's
-    default. ``taken`` is a file to copy out of the container after success. ``scratch`` keeps ``/tmp`` in
-    memory, up to that many bytes.
+    default applies. ``taken`` is a file to copy out of the container after success. ``scratch`` keeps
+    ``/tmp`` in memory, up to that many bytes.
     """
 
     image: str
@@ -62,7 +61,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How the command of a container ended; ``lines`` is what it wrote to both streams."""
+    """The result of a container's command; ``lines`` is its output to both streams."""
 
     status: int
     lines: tuple[str, ...]
@@ -74,10 +73,10 @@ class Ran:
 
 
 def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: OnLine = lambda _: None) -> Ran:
-    """Run ``words`` in a fresh container, and remove it whatever happens.
+    """Run ``words`` in a new container, and always remove it.
 
     Raises:
-        Missing: if the program is not in the image, or the engine went away.
+        Missing: if the program is not in the image, or the engine stops answering.
         CheckFailed: if the file to copy is not a regular file, or too large.
     """
     what = f"running {words[0]} in {box.image}"
@@ -109,10 +108,10 @@ def made(
     doing: str,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[str]:
-    """Make a container of ``image``, which is not started, and remove it in the end; give its name.
+    """Create a container of ``image`` without starting it, yield its name, and remove it afterwards.
 
-    ``doing`` completes "while …" where the engine refuses. The container is named here, and not by the
-    engine: so it can be removed, too, where an interrupt comes before the engine has answered.
+    ``doing`` completes "while …" if the engine refuses. This function names the container, not the engine, so
+    that it can also be removed if an interrupt comes before the engine has answered.
     """
     name = f"toolkit-{uuid.uuid4().hex[:12]}"
     labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}", **clone.labels()}
@@ -123,24 +122,25 @@ def made(
             )
         yield name
     finally:
-        with contextlib.suppress(Exception):  # it may be gone with its engine, or never have come to be
+        # It may have disappeared with its engine, or never have been created.
+        with contextlib.suppress(Exception):
             client.api.remove_container(name, force=True, v=True)
 
 
 def remove_stale(client: "DockerClient") -> None:
-    """Remove the containers of processes of this machine that were killed before they could."""
+    """Remove the containers of killed processes of this machine."""
     with speaking("looking for what a killed command left"):
         listed = client.api.containers(all=True, filters={"label": _OWNER})
     for container in listed:
         place, _, pid = container["Labels"][_OWNER].rpartition(":")
         if place == host() and not alive(int(pid)):
-            with contextlib.suppress(Exception):  # another command may have been quicker
+            with contextlib.suppress(Exception):  # another command may have removed it first
                 client.api.remove_container(container["Id"], force=True, v=True)
 
 
 @contextlib.contextmanager
 def lent(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
-    """Lend a container, never started, of which ``folder`` of the image is a volume; both go afterwards."""
+    """Create a container, never started, with ``folder`` of the image as a volume; remove both afterwards."""
     with made(client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}) as name:
         yield name
 
@@ -185,7 +185,7 @@ def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
         **_rights(box),
     )
     if box.nested:
-        # What the command line of Docker calls systempaths=unconfined, and the SDK has no word for.
+        # Docker's command line calls this systempaths=unconfined; the SDK has no name for it.
         settings |= {"MaskedPaths": [], "ReadonlyPaths": []}
     return {"environment": dict(box.env), "user": box.user or None, "host_config": settings}
 
@@ -200,7 +200,7 @@ def _rights(box: Box) -> dict[str, Any]:
         }
     if not box.nested:
         return {}
-    # Docker's default capabilities are enough: Apptainer mounts in user namespaces of its own (see nodes.py).
+    # Docker's default capabilities are enough: Apptainer mounts in its own user namespaces (see nodes.py).
     return {
         "security_opt": ["seccomp=unconfined", "apparmor=unconfined"],
         "devices": ["/dev/fuse:/dev/fuse:rwm"] if Path("/dev/fuse").exists() else [],
@@ -208,7 +208,7 @@ def _rights(box: Box) -> dict[str, Any]:
 
 
 def _end(container: "Container", expired: threading.Event) -> None:
-    # Told before: the container may have ended, and its status been read, while the engine still answers.
+    # Checked before: the container may have exited, and its status been read, while the engine still answers.
     expired.set()
     with contextlib.suppress(Exception):
         container.kill()

@@ -1,7 +1,7 @@
-"""The Docker engine: connect to it, build images in it, take them out of it.
+"""The Docker engine: connect to it, build images in it, save images from it.
 
-The SDK reaches the classic builder only, so build files use nothing that needs BuildKit.
-Every error of the engine becomes a sentence here; no caller sees one of the SDK's.
+The SDK supports only the classic builder, so build files use nothing that needs BuildKit. Every error of the
+engine becomes a sentence here; no caller sees an error of the SDK.
 """
 
 import contextlib
@@ -45,10 +45,10 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """How an image is built; ``memory`` is in bytes and for each step, ``timeout`` in seconds and for all.
+    """How an image is built; ``memory`` is in bytes for each step, ``timeout`` in seconds for all steps.
 
-    ``arguments`` are build arguments, ``labels`` are added after the last step. ``network`` is what the steps
-    see: ``none``, or ``host``, as engines without address translation have no other way out. ``fresh`` takes
+    ``arguments`` are build arguments, ``labels`` are added after the last step. ``network`` is the network of
+    the steps: ``none``, or ``host``, the only way out for engines without address translation. ``fresh`` uses
     no step from the engine's cache.
     """
 
@@ -61,10 +61,10 @@ class BuildOptions:
 
 
 def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
-    """Return a client of the engine that the ``docker`` command uses too.
+    """Return a client of the engine that the ``docker`` command also uses.
 
-    It is the one that ``DOCKER_HOST`` names, else that of the command's current context, which rootless
-    Docker and Docker Desktop set, else this machine's.
+    ``DOCKER_HOST`` selects it, or else the command's current context, which rootless Docker and Docker
+    Desktop set, or else it is this machine's.
 
     Raises:
         Missing: if no engine answers, or this user may not use it.
@@ -84,7 +84,7 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
 
 
 def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") -> "DockerClient":
-    """Return a client that answers at ``where``; messages say behind that ``why`` it is asked."""
+    """Return a client that answers at ``where``; messages append ``why`` this engine was chosen."""
     with contextlib.ExitStack() as unless_it_answers:
         try:
             if where.startswith("unix://"):
@@ -93,7 +93,7 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
             unless_it_answers.callback(client.close)
             client.ping()
         except Exception as error:
-            # An ssh:// engine fails as the resolver, the socket or paramiko do.
+            # An ssh:// engine fails like the resolver, the socket or paramiko.
             if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
                 raise
             raise no_engine(error, f"{where}{why}") from error
@@ -102,19 +102,19 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
 
 
 def _knock(path: str) -> None:
-    """Raise ``OSError`` if nobody listens on a socket; the SDK would leave one of its own open then."""
+    """Raise ``OSError`` if no process listens on a socket; the SDK would leave its own socket open then."""
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(_ANSWER_SECONDS)
         knocking.connect(path)
 
 
 def _context() -> Any:  # noqa: ANN401 - the SDK ships no types; stays here
-    """Return the docker command's current context; ``None`` where it has none of its own."""
+    """Return the docker command's current context; ``None`` if it has none."""
     from docker.context import ContextAPI
 
     try:
         context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
-    except Exception as error:  # it raises bare exceptions of its own for a file that is damaged
+    except Exception as error:  # it raises plain exceptions for a damaged file
         raise Missing(
             f"the docker command's context cannot be read: {error}", fix="docker context ls"
         ) from error
@@ -122,7 +122,7 @@ def _context() -> Any:  # noqa: ANN401 - the SDK ships no types; stays here
 
 
 class Abreast:
-    """Builds that run in threads of their own, so that all can be ended when one fails or a person asks."""
+    """Builds in separate threads, so that all can be stopped when one fails or the user interrupts."""
 
     def __init__(self, client: "DockerClient") -> None:
         self._client = client
@@ -134,12 +134,14 @@ class Abreast:
         self.go_on()
 
     def go_on(self) -> None:
-        """Raise :class:`Interrupted` if the builds have been ended."""
+        """Raise :class:`Interrupted` if the builds have been stopped."""
         if self._ended.is_set():
             raise Interrupted("interrupted")
 
     def end(self) -> None:
-        """End them: without its container a step fails at once, and its thread is not left waiting for it."""
+        """Stop the builds: without its container a step fails at once, so its thread does not keep
+        waiting.
+        """
         self._ended.set()
         for log in self._logs:
             _remove_container(self._client, log.container)
@@ -153,14 +155,14 @@ def build_image(
     options: BuildOptions,
     abreast: Abreast | None = None,
 ) -> str:
-    """Build ``files`` (with a ``Dockerfile`` among them) and return the image's id, untagged.
+    """Build ``files`` (including a ``Dockerfile``) and return the image's id, untagged.
 
-    The caller tags it once it has been checked, so that no name ever stands for half an image.
-    ``what`` names the image in messages. Steps are kept as the engine's cache, also after a failure.
+    The caller tags it after a check, so that no name ever refers to an unfinished image. ``what`` names the
+    image in messages. Steps stay in the engine's cache, also after a failure.
 
     Raises:
         CheckFailed: naming the step that failed, with its last lines.
-        Missing: if the engine went away.
+        Missing: if the engine stops answering.
     """
     log = BuildLog(what, tell, options.memory)
     try:
@@ -168,7 +170,8 @@ def build_image(
             abreast.joined(log)
         with speaking(f"building {what}"):
             events = client.api.build(
-                fileobj=packed(labelled(files, options.labels)),  # a generator: it is sent as it is made
+                # a generator: it is sent while it is created
+                fileobj=packed(labelled(files, options.labels)),
                 custom_context=True,
                 dockerfile=_STEPS,
                 rm=True,
@@ -180,15 +183,15 @@ def build_image(
                 container_limits={"memory": options.memory, "memswap": options.memory},
                 timeout=options.timeout,
             )
-            with contextlib.closing(events):  # closing cancels the build, should we leave early
+            with contextlib.closing(events):  # closing cancels the build if this function exits early
                 _follow(events, log, time.monotonic() + options.timeout, abreast)
     except BaseException:
         _remove_container(client, log.container)
         raise
     if not log.image:
         raise Missing(
-            f"{what}: the Docker engine ended the build without saying why, {log.where()}",
-            fix="see whether the engine still runs (docker info), then run the same command again",
+            f"{what}: the Docker engine stopped the build without a reason, {log.where()}",
+            fix="check that the engine still runs (docker info), then run the same command again",
             detail=log.recent(),
         )
     return log.image
@@ -206,7 +209,7 @@ def find_image(client: "DockerClient", name: str) -> "Image | None":
 
 
 def tag_image(client: "DockerClient", image: str, tag: str) -> None:
-    """Give an image its name; the image that had it goes, its cached steps stay."""
+    """Tag an image; the image that had the tag is removed, its cached steps stay."""
     former = find_image(client, tag)
     with speaking(f"tagging {tag}"):
         client.api.tag(image, *tag.rsplit(":", 1), force=True)
@@ -216,24 +219,24 @@ def tag_image(client: "DockerClient", image: str, tag: str) -> None:
 
 
 def forget_image(client: "DockerClient", image: str) -> None:
-    """Remove an image that nobody names, but not the steps that it was made from."""
+    """Remove an untagged image, but not the steps that it was built from."""
     import docker
 
-    # An image that another tag or a container still uses is not ours to remove.
+    # An image that another tag or a container still uses must stay.
     with contextlib.suppress(docker.errors.APIError, OSError):
         if not client.images.get(image).tags:
             client.api.remove_image(image, noprune=True)
 
 
 def named_like(client: "DockerClient", start: str) -> tuple[str, ...]:
-    """Return the names of the engine's images that begin with a text."""
+    """Return the names of the engine's images that begin with ``start``."""
     with speaking("listing images"):
         images = client.api.images()
     return tuple(sorted(t for image in images for t in image.get("RepoTags") or () if t.startswith(start)))
 
 
 def untag_image(client: "DockerClient", tag: str) -> None:
-    """Take a name from an image, and remove what nobody names or uses then."""
+    """Remove a tag, and the image if nothing else names or uses it."""
     import docker
 
     with contextlib.suppress(docker.errors.APIError, OSError):
@@ -241,7 +244,7 @@ def untag_image(client: "DockerClient", tag: str) -> None:
 
 
 def taken(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
-    """Stream a folder of an image, which is not started, as a tar."""
+    """Stream a folder of an image, without starting it, as a tar."""
     doing = f"taking {folder} out of {image[:19]}"
     with speaking(doing), made(client, image, ["true"], doing) as name:
         stream, _ = client.api.get_archive(name, folder, chunk_size=_CHUNK)
@@ -255,7 +258,7 @@ def saved(client: "DockerClient", image: str) -> Iterator[bytes]:
 
 
 def build_memory(client: "DockerClient") -> int:
-    """Return the bytes that a step of a build may use: ``TOOLKIT_BUILD_MEMORY``, else what is spare."""
+    """Return the bytes that a build step may use: ``TOOLKIT_BUILD_MEMORY``, or else the free memory."""
     if asked := os.environ.get(MEMORY):
         found = _SIZE.fullmatch(asked.strip().lower())
         if not found:
@@ -266,7 +269,7 @@ def build_memory(client: "DockerClient") -> int:
 
 
 def machine(client: "DockerClient") -> tuple[int, int]:
-    """Return the processors and the bytes of memory that the engine has."""
+    """Return the number of processors and the bytes of memory of the engine."""
     with speaking("asking the Docker engine for its size"):
         info = client.info()
     return int(info.get("NCPU") or 1), int(info.get("MemTotal") or 4 << 30)
@@ -287,8 +290,8 @@ def _follow(
             abreast.go_on()
         if time.monotonic() > deadline:
             raise CheckFailed(
-                f"the build took too long and was ended {log.where()}",
-                fix="see with --verbose what takes the time, then run the same command again",
+                f"the build took too long and was stopped {log.where()}",
+                fix="find out with --verbose what takes the time, then run the same command again",
                 detail=log.recent(),
             )
 
@@ -296,7 +299,7 @@ def _follow(
 def labelled(files: Files, labels: Mapping[str, str]) -> Files:
     """Return a build context whose last step sets the labels.
 
-    Of labels that are asked for beside the context, engines make a step each.
+    For labels outside of the context, engines make a separate step each.
     """
     if not labels:
         return files
@@ -306,14 +309,14 @@ def labelled(files: Files, labels: Mapping[str, str]) -> Files:
 
 
 def _quoted(text: str) -> str:
-    """Return a word of a Dockerfile that is taken as it stands."""
+    """Return a word for a Dockerfile, quoted so that it stays unchanged."""
     if wrong := re.search(r"[\x00-\x1f\x7f]", text):
         raise BadInput(f"{text!r}: a label cannot have the character {wrong[0]!r}")
     return '"' + re.sub(r'(["\\$])', r"\\\1", text) + '"'
 
 
 def packed(files: Files) -> Iterator[bytes]:
-    """Yield a tar of the files, whose bytes depend on nothing but names and contents."""
+    """Yield a tar of the files, whose bytes depend only on names and contents."""
     for name in sorted(files):
         content = files[name]
         entry = tarfile.TarInfo(name)
@@ -335,7 +338,7 @@ def _content(content: bytes | Path) -> Iterator[bytes]:
 
 
 def _remove_container(client: "DockerClient", container: str) -> None:
-    """Remove the container of an interrupted step, which the engine itself may be too slow to do."""
+    """Remove the container of an interrupted step, because the engine itself may be too slow."""
     if container:
         with contextlib.suppress(Exception):
             client.api.remove_container(container, force=True)

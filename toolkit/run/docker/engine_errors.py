@@ -1,4 +1,4 @@
-"""The errors of the Docker SDK and of what lies under it, as sentences."""
+"""The errors of the Docker SDK and of the libraries below it, as sentences."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from toolkit.errors import CheckFailed, Missing
 
 @contextlib.contextmanager
 def speaking(doing: str) -> Iterator[None]:
-    """Turn the SDK's errors into ours; ``doing`` completes "while …"."""
+    """Turn the SDK's errors into toolkit's; ``doing`` completes "while …"."""
     try:
         yield
     except Exception as error:
@@ -18,7 +18,7 @@ def speaking(doing: str) -> Iterator[None]:
 
 
 def is_engine_error(error: BaseException) -> bool:
-    """Tell whether the SDK, or the HTTP and SSH libraries under it, raised the error."""
+    """Return whether the SDK, or the HTTP and SSH libraries below it, raised the error."""
     top = type(error).__module__.partition(".")[0]
     return top in {"docker", "requests", "urllib3", "paramiko"} or isinstance(
         error, ConnectionError | TimeoutError
@@ -26,7 +26,7 @@ def is_engine_error(error: BaseException) -> bool:
 
 
 def no_engine(error: Exception, where: str) -> Missing:
-    """Say why no engine answers on ``where``."""
+    """Return the error for an engine that does not answer on ``where``."""
     said = str(error)
     if "PermissionError" in said or "Permission denied" in said:
         return Missing(
@@ -54,7 +54,7 @@ def _as_ours(error: Exception, doing: str) -> CheckFailed | Missing:
     if "Read timed out" in str(error):
         return CheckFailed(
             f"the Docker engine said nothing for too long while {doing}",
-            fix="see with --verbose what takes the time, then run the same command again",
+            fix="find out with --verbose what takes the time, then run the same command again",
         )
     return Missing(
         f"the Docker engine stopped answering while {doing}",

@@ -1,4 +1,4 @@
-"""Find images in the Docker engine by name, take one out into a file of ours, and put one in."""
+"""Find images in the Docker engine by name, save one to a file, and load one."""
 
 import difflib
 import json
@@ -27,14 +27,14 @@ def named_image(client: "DockerClient", name: str) -> "Image":
     """Return the engine's image of that name or id.
 
     Raises:
-        BadInput: if it has none, with names that are near.
+        BadInput: if it has none, with similar names.
     """
     import docker
 
     try:
         found = find_image(client, name)
     except (docker.errors.InvalidArgument, CheckFailed) as error:
-        raise BadInput(f"{name}: no name of an image: {error}") from error
+        raise BadInput(f"{name}: not a name of an image: {error}") from error
     if found is not None:
         return found
     with speaking("listing its images"):
@@ -42,7 +42,9 @@ def named_image(client: "DockerClient", name: str) -> "Image":
             {t for image in client.api.images() for t in image.get("RepoTags") or ()} - {"<none>:<none>"}
         )
     near = difflib.get_close_matches(name, tags, n=5, cutoff=0.5)
-    listed = f"near it are {', '.join(near)}" if near else f"it has {', '.join(tags[:10]) or 'none at all'}"
+    listed = (
+        f"similar names: {', '.join(near)}" if near else f"it has {', '.join(tags[:10]) or 'none at all'}"
+    )
     raise BadInput(
         f"{name}: the Docker engine has no such image; {listed}",
         fix="docker images lists them" if tags else "docker pull, docker load or toolkit image build",
@@ -50,11 +52,11 @@ def named_image(client: "DockerClient", name: str) -> "Image":
 
 
 def size_of(image: "Image") -> int:
-    """Return the bytes of an image's files, the most that it takes when it is saved."""
+    """Return the bytes of an image's files, an upper limit for its saved size."""
     size = int(image.attrs.get("Size") or 0)
     if not image.attrs.get("Descriptor"):
         return size
-    # With containerd's image store, the size is that of the compressed layers.
+    # With containerd's image store, the size counts the compressed layers.
     with speaking(f"asking for the size of {str(image.id)[:19]}"):
         return max(size, sum(int(step.get("Size") or 0) for step in image.history()))
 
@@ -79,10 +81,10 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
 
 
 def load(client: "DockerClient", archive: Path, identity: str, name: str) -> None:
-    """Bring an image from an archive of docker save into the engine and name it, unless it is there.
+    """Load an image from an archive of docker save into the engine and tag it, unless it exists there.
 
-    Engines differ in what they call an image: its configuration's digest, or its manifest's. ``identity`` is
-    what the engine called it that saved it.
+    Engines identify an image differently: by its configuration's digest, or its manifest's. ``identity`` is
+    the id in the engine that saved it.
 
     Raises:
         CheckFailed: if the archive holds another image than ``identity``.
@@ -99,10 +101,10 @@ def load(client: "DockerClient", archive: Path, identity: str, name: str) -> Non
 
 
 def load_archive(client: "DockerClient", archive: Path) -> str:
-    """Bring the one image of an archive into the engine; return its id.
+    """Load the only image of an archive into the engine; return its id.
 
     Raises:
-        CheckFailed: if the engine does not take it, or there are several.
+        CheckFailed: if the engine refuses it, or there are several.
     """
     said: list[str] = []
     with speaking(f"loading {archive.name}"), archive.open("rb") as file:
@@ -112,10 +114,10 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
             said += _LOADED.findall(event.get("stream") or "")
     found = {str(image.id) for name in said if (image := find_image(client, name)) is not None}
     if not found and (held := _first(client, _identities(archive))):
-        # containerd's store names an image by whatever its archive says, and then does not find a short name.
+        # containerd's store names an image as its archive says, and then does not find a short name.
         found = {held}
     if len(found) != 1:
-        raise CheckFailed(f"{archive}: {len(found)} images are in it, and one is wanted")
+        raise CheckFailed(f"{archive}: {len(found)} images are in it; expected one")
     return found.pop()
 
 
@@ -125,14 +127,14 @@ def _first(client: "DockerClient", ids: tuple[str, ...]) -> str | None:
 
 
 def _identities(archive: Path) -> tuple[str, ...]:
-    """Return what engines may call the images of an archive: digests of configurations and of manifests."""
+    """Return possible ids of an archive's images in an engine: digests of configurations and of manifests."""
     try:
         with tarfile.open(archive) as tar:
             lists = {m.name: tar.extractfile(m) for m in tar if m.name in _LISTS and m.size <= _MOST_TEXT}
             texts = {name: json.load(file) for name, file in lists.items() if file is not None}
         return tuple(_named_in(texts))
     except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError):
-        return ()  # the engine says better what is wrong with it
+        return ()  # the engine reports better what is wrong with it
 
 
 def _named_in(texts: dict[str, Any]) -> Iterator[str]:

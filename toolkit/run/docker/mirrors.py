@@ -1,4 +1,4 @@
-"""Mirrors of Debian: the one that the environment names, those that this machine uses, those of an image."""
+"""Mirrors of Debian: from the environment, from this machine's package sources, from an image."""
 
 import os
 import re
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 Archive = Literal["debian", "debian-security"]
 Mirrors = Mapping[Archive, tuple[str, ...]]
-"""Addresses of each archive, without a slash at their end, in the order in which they are tried."""
+"""Addresses of each archive, without a trailing slash, in the order in which they are tried."""
 
 MIRROR = "TOOLKIT_DEBIAN_MIRROR"
-"""Environment variable: the mirror to use, for sites that have their own; one of a past day will do too."""
+"""Environment variable: the mirror to use, for sites with their own; a snapshot of a past day also works."""
 
 _SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
 _ADDRESS = re.compile(r"https?://\S+?/(?P<archive>debian(?:-security)?)(?:/(?=\s|$)|(?=\s|$))")
@@ -24,7 +24,7 @@ _CAT = f"cat {_SOURCES[0]} {_SOURCES[1]}/* 2> /dev/null; true"
 
 
 def listed(text: str) -> Mirrors:
-    """Return the mirrors that package sources name, in either format; comments do not count."""
+    """Return the mirrors in package sources, in either format, without comments."""
     found: dict[Archive, dict[str, None]] = {"debian": {}, "debian-security": {}}
     for line in text.splitlines():
         for match in _ADDRESS.finditer(line.partition("#")[0]):
@@ -34,13 +34,13 @@ def listed(text: str) -> Mirrors:
 
 
 def chosen() -> Mirrors:
-    """Return the mirror of the environment; security fixes are beside it, where mirrors have them."""
+    """Return the mirror of the environment; its security archive is at the usual place beside it."""
     mirror = os.environ.get(MIRROR, "").rstrip("/")
     return {"debian": (mirror,), "debian-security": (f"{mirror}-security",)} if mirror else {}
 
 
 def of_machine() -> Mirrors:
-    """Return the mirrors that are known here: the environment's, then those of this machine's packages."""
+    """Return the known mirrors: the environment's, then those of this machine's package sources."""
     return joined(chosen(), listed("\n".join(_texts())))
 
 
@@ -50,7 +50,7 @@ def of_image(client: "DockerClient", image: str) -> Mirrors:
 
 
 def joined(*several: Mirrors) -> Mirrors:
-    """Return all mirrors, those of the first first."""
+    """Return all mirrors, in the order of the arguments."""
     archives: tuple[Archive, ...] = ("debian", "debian-security")
     return {a: tuple(dict.fromkeys(m for one in several for m in one.get(a, ()))) for a in archives}
 

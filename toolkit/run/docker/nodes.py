@@ -1,6 +1,6 @@
-"""Long-lived containers that stand for machines, with the network and the volumes that they share.
+"""Long-lived containers that simulate machines, with their network and volumes.
 
-Everything is found again by its label, so that nothing has to be remembered to be removed.
+Everything is found by its label, so that nothing must be remembered for removal.
 """
 
 import contextlib
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 OnOutput = Callable[[bytes, bytes], None]
-"""What a command wrote since the last call, to its standard output and to its errors."""
+"""Called with a command's new output: standard output and standard error."""
 
 _GRACE = "5"
-"""Seconds between asking a command that took too long to end and ending it."""
+"""Seconds between asking a command that took too long to stop and killing it."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """A container as it should be; ``volumes`` maps a volume to where it is mounted.
+    """The specification of a container; ``volumes`` maps a volume to its mount point.
 
-    ``address`` is its name on ``network``; ``ports`` are published at the address and number of this machine
-    that ``published`` says, where the engine picks a number if there is none. ``memory`` and
-    ``shared_memory`` (its ``/dev/shm``) are in bytes.
+    ``address`` is its name on ``network``; ``ports`` are published at the address and port of this machine in
+    ``published``; without a port the engine picks one. ``memory`` and ``shared_memory`` (its ``/dev/shm``)
+    are in bytes.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeContainer(msgspec.Struct, frozen=True, kw_only=True):
-    """A container as it is; ``state`` is Docker's word: ``running``, ``exited``, ``created``…"""
+    """The state of a container; ``state`` is Docker's word: ``running``, ``exited``, ``created``…"""
 
     name: str
     state: str
@@ -56,13 +56,13 @@ class NodeContainer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def configuration(machine: Machine) -> dict[str, Any]:
-    """Return what the engine is asked for, in the words of its API.
+    """Return the engine's parameters for a container, in the words of its API.
 
-    The capabilities are Docker's default: Slurm's daemons need no more. Apptainer mounts in user
-    namespaces of its own, which Docker's seccomp profile forbids without CAP_SYS_ADMIN. The kernel lets a
-    user namespace mount ``/proc`` only if no path of the node's own ``/proc`` is masked
-    (``mnt_already_visible`` in fs/namespace.c), and ``apptainer exec --containall`` mounts one. Therefore
-    ``/proc/sys`` stays writable, and root of a node is root of the host.
+    The capabilities are Docker's default: Slurm's daemons need no more. Apptainer mounts in its own user
+    namespaces, which Docker's seccomp profile forbids without CAP_SYS_ADMIN. The kernel lets a user namespace
+    mount ``/proc`` only if no path of the node's own ``/proc`` is masked (``mnt_already_visible`` in
+    fs/namespace.c), and ``apptainer exec --containall`` mounts one. Therefore ``/proc/sys`` stays writable,
+    and root of a node is root of the host.
     """
     return {
         "Image": machine.image,
@@ -79,7 +79,7 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
-            # The name of a stopped peer is asked for outside, where often nobody answers for ten seconds.
+            # The name of a stopped peer is looked up outside, which often times out after ten seconds.
             "DnsOptions": ["timeout:1", "attempts:1"],
             "ShmSize": machine.shared_memory,
             "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],
@@ -96,7 +96,7 @@ def configuration(machine: Machine) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def opened() -> Iterator["Nodes"]:
-    """Give the machines of the engine that answers, and let go of it afterwards.
+    """Yield the containers of the engine that answers, and close the connection afterwards.
 
     Raises:
         Missing: if no engine answers.
@@ -116,14 +116,14 @@ class Nodes:
         self._api = client.api
 
     def found(self, label: str) -> dict[str, NodeContainer]:
-        """Return the containers that carry ``label`` (``KEY`` or ``KEY=VALUE``), running or not."""
+        """Return the containers with the label ``label`` (``KEY`` or ``KEY=VALUE``), running or not."""
         with speaking("listing containers"):
             listed = self._api.containers(all=True, filters={"label": label})
         machines = [_as_found(entry) for entry in listed]
         return {machine.name: machine for machine in machines}
 
     def make(self, machine: Machine) -> None:
-        """Create a container, and leave it to be filled before it is started."""
+        """Create a container, without starting it, so that files can be added first."""
         asked = configuration(machine)
         with undisturbed(), speaking(f"making {machine.name}"):
             self._api.create_container_from_config(asked, machine.name)
@@ -134,7 +134,7 @@ class Nodes:
             self._api.put_archive(name, "/", archive)
 
     def start(self, name: str, *, paused: bool = False) -> None:
-        """Start a container that was made or stopped, or let a paused one go on."""
+        """Start a container that was created or stopped, or resume a paused one."""
         try:
             with speaking(f"starting {name}"):
                 (self._api.unpause if paused else self._api.start)(name)
@@ -147,18 +147,18 @@ class Nodes:
             raise
 
     def make_network(self, name: str, labels: Mapping[str, str]) -> None:
-        """Make a network if there is none of that name; the engine picks its addresses."""
+        """Create a network if there is none of that name; the engine picks its addresses."""
         with undisturbed(), speaking(f"making the network {name}"):
             if not [n for n in self._api.networks(names=[name]) if n["Name"] == name]:
                 self._api.create_network(name, driver="bridge", labels=dict(labels), check_duplicate=True)
 
     def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
-        """Make a volume if there is none of that name."""
+        """Create a volume if there is none of that name."""
         with undisturbed(), speaking(f"making the volume {name}"):
             self._api.create_volume(name, labels=dict(labels))
 
     def remove(self, label: str) -> int:
-        """Remove every container, network and volume that carries ``label``; return how many."""
+        """Remove every container, network and volume with the label ``label``; return how many."""
         containers = self.found(label)
         with speaking("removing containers, networks and volumes"):
             for name in containers:
@@ -172,7 +172,7 @@ class Nodes:
         return len(containers) + len(networks) + len(volumes)
 
     def run(self, name: str, command: Command, user: str = "root") -> Completed:
-        """Run a command in a container to its end; it is ended there if it takes too long."""
+        """Run a command in a container until it exits; stop it there if it takes too long."""
         out, err = bytearray(), bytearray()
 
         def take(more: bytes, errors: bytes) -> None:
@@ -183,7 +183,7 @@ class Nodes:
         if command.timeout is not None:
             words = ("timeout", "-k", _GRACE, str(command.timeout), *words)
         status = self.stream(name, words, take, user=user, env=command.env)
-        # 124 and 137 are what timeout(1) says after it ended a command, or had to kill it.
+        # timeout(1) exits with 124 after it stopped a command, and with 137 if it had to kill it.
         timed_out = command.timeout is not None and status in (124, 137)
         return Completed(command, status, bytes(out), bytes(err), timed_out)
 
@@ -197,7 +197,7 @@ class Nodes:
         folder: str = "/",
         env: Mapping[str, str] | None = None,
     ) -> int:
-        """Run ``words`` in a container, hand over what they write as it comes, return their exit status."""
+        """Run ``words`` in a container, pass on their output as it comes, return their exit status."""
         with speaking(f"running {words[0]} on {name}"):
             started = self._api.exec_create(
                 name, list(words), user=user, workdir=folder, environment=dict(env or {})
@@ -219,7 +219,7 @@ class Nodes:
 
     @staticmethod
     def _forget(remove: Callable[..., None], name: str, **how: bool) -> None:
-        """Remove a thing that somebody else may just have removed, or be removing."""
+        """Remove a thing that another process may already have removed, or be removing."""
         import docker
 
         try:

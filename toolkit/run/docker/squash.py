@@ -1,7 +1,7 @@
 """Make a squashfs of an image's files: mksquashfs runs in a container of the image itself.
 
-Nothing is taken out of the engine, neither as a stream nor into a temporary folder. The program comes with
-its own loader and libraries from the builder image, so what the image has or lacks does not matter to it.
+Nothing is copied out of the engine, neither as a stream nor to a temporary folder. The program comes with its
+own loader and libraries from the builder image, so it does not depend on the image's contents.
 """
 
 import io
@@ -35,11 +35,11 @@ _PERCENT = re.compile(r"\d{1,3}")
 
 @dataclass(frozen=True, slots=True)
 class Squash:
-    """What to pack and where to; ``name`` is the image's for people.
+    """The source and the target of a squashfs; ``name`` is the image's in messages.
 
     ``target`` is an empty file, in which the squashfs begins at ``offset``. ``added`` is a pseudo file,
-    ``without`` names what in the image is left out, ``epoch`` is the latest time that a file may have, in
-    seconds since 1970, ``memory`` what the container may use, in bytes.
+    ``without`` names files of the image to leave out, ``epoch`` is the latest time of a file, in seconds
+    since 1970, ``memory`` what the container may use, in bytes.
     """
 
     image: str
@@ -58,7 +58,7 @@ def pack(client: "DockerClient", work: Squash, tell: Tell) -> None:
     """Write the squashfs.
 
     Raises:
-        CheckFailed: if it could not be made, or a file of the image could not be read.
+        CheckFailed: if it could not be written, or a file of the image could not be read.
     """
     remove_stale(client)
     builder = ensure_builder(client, tell)
@@ -94,7 +94,7 @@ def _words(work: Squash) -> tuple[str, ...]:
 
 
 def _environment(epoch: int) -> Mapping[str, str]:
-    # Where the engine's runtime puts drivers of the host into containers, it is told not to.
+    # Some engines put drivers of the host into containers; this tells the runtime not to.
     return {"SOURCE_DATE_EPOCH": str(epoch), "NVIDIA_VISIBLE_DEVICES": "void"}
 
 
@@ -107,7 +107,7 @@ def _hear(line: str, said: list[str], tell: Tell) -> None:
 
 
 def _require(ran: Ran, said: Sequence[str], work: Squash) -> None:
-    """Take a complaint for a failure: mksquashfs stores a file that it cannot read as an empty one."""
+    """Treat a warning as a failure: mksquashfs stores a file that it cannot read as an empty one."""
     if ran.ok and not said and work.target.stat().st_size > work.offset:
         return
     what = f"packing {work.name}"
@@ -121,8 +121,8 @@ def _require(ran: Ran, said: Sequence[str], work: Squash) -> None:
         )
     if ran.ok and not said:
         raise CheckFailed(
-            f"{what}: mksquashfs ended well, but nothing was written to {work.target.parent}",
-            fix="is the Docker engine on another machine? It has to see this folder",
+            f"{what}: mksquashfs succeeded, but nothing was written to {work.target.parent}",
+            fix="is the Docker engine on another machine? It needs access to this folder",
         )
     raise CheckFailed(f"{what}: mksquashfs failed (status {ran.status})", detail=said[-12:])
 

@@ -1,6 +1,6 @@
-"""What a build takes over from the machine that it runs on: certificates, proxies, pip's settings.
+"""Settings of this machine that a build uses: certificates, proxies, pip's settings.
 
-They reach the build stage only. Nothing of them is left in the image.
+Only the build stage gets them. None of them stays in the image.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ SYSTEM = (
 
 _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES")
 _PIP_PLACES = ("PIP_FIND_LINKS",)
-"""May name a folder of this machine, which a build cannot see, or an address, which it can."""
+"""May name a folder of this machine, which a build cannot read, or an address, which it can."""
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
-"""Predefined build arguments of Docker: no step sees its cache miss because of them."""
+"""Predefined build arguments of Docker, which do not affect the cache of a step."""
 
 
 def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> bytes | None:
-    """Return the certificates that programs of this machine trust: named by variables, else the system's.
+    """Return the certificates that programs of this machine trust: named by variables, or else the system's.
 
     ``None`` if there are no such files.
     """
@@ -33,13 +33,13 @@ def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> byte
 
 
 def pip_settings(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of pip that mean the same inside a build."""
+    """Return the settings of pip that have the same meaning inside a build."""
     found = {name: env[name] for name in _PIP if env.get(name)}
     found |= {name: env[name] for name in _PIP_PLACES if "://" in env.get(name, "")}
     return found
 
 
 def proxies(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the proxies, in both spellings, as programs differ in which they read."""
+    """Return the proxies, in both spellings, because programs differ in which they read."""
     names = [spelling for name in _PROXIES for spelling in (name, name.upper())]
     return {name: env[name] for name in names if env.get(name)}

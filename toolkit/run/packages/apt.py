@@ -1,4 +1,4 @@
-"""Ask a distribution's package manager which files a set of packages is; nothing is installed."""
+"""Ask a distribution's package manager for the files of a set of packages; nothing is installed."""
 
 import email.utils
 import os
@@ -26,7 +26,7 @@ _MEMORY = 2 << 30
 _URI = re.compile(r"'(?P<url>[^']+)' (?P<file>\S+\.deb) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
 _ARCHIVE = re.compile(r"(?P<root>https?://[^/]+/.*?(?P<archive>debian(?:-security)?))/(?P<path>pool/.*)")
 
-# The sets follow, one word each. With an empty status all that a set needs is named, whatever the image has.
+# The sets follow, one word each. With an empty status every needed package is listed, whatever the image has.
 _ASK = r"""
 set -eu
 if [ -n "$SOURCES" ]; then
@@ -52,7 +52,7 @@ sed -n 's/^Date: /@date /p' /var/lib/apt/lists/*Release
 """
 
 ESSENTIAL = ("?essential", "?priority(required)", "apt", "usrmerge-")
-"""What a minimal system is, in the package manager's words; usr-is-merged does for usrmerge, without Perl."""
+"""The minimal system, in the package manager's words; usr-is-merged replaces usrmerge, without Perl."""
 
 
 DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}
@@ -60,7 +60,7 @@ DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64
 
 
 class PackageFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The files of each set, and the time, in seconds, at which the newest package list was made."""
+    """The files of each set, and the time, in seconds, of the newest package list."""
 
     sets: dict[str, tuple[LockedFile, ...]]
     date: int
@@ -76,14 +76,14 @@ def files_of(
     from_nothing: bool,
     architecture: str = "",
 ) -> PackageFiles:
-    """Return the files that installing each set of packages would take, asked in a container of ``image``.
+    """Return the files that installing each set of packages would need, resolved in a container of ``image``.
 
     ``from_nothing`` counts nothing as installed, and asks Debian's archive of ``release``; else the image's
     own package sources count, and what it has. ``architecture`` is the processor of the
     packages (``uname -m``), if the image has another one.
 
     Raises:
-        CheckFailed: if a package is not there, or no mirror answers.
+        CheckFailed: if a package does not exist, or no mirror answers.
     """
     groups = tuple(f"{name}={' '.join(words)}" for name, words in sets.items())
     box = Box(
@@ -107,9 +107,9 @@ def files_of(
 
 
 def sources_list(release: str, mirrors: Mirrors) -> str:
-    """Return the package sources of a Debian release, all areas included.
+    """Return the package sources of a Debian release, with all areas.
 
-    Security fixes are among them where a mirror has them.
+    They include security fixes if a mirror has them.
 
     Raises:
         Missing: if no mirror is known.
@@ -126,7 +126,7 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
 
 
 def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
-    """Read what the package manager printed; ``mirrors`` are those that this machine knows."""
+    """Parse the package manager's output; ``mirrors`` are this machine's."""
     sets: dict[str, list[LockedFile]] = {}
     current: list[LockedFile] = []
     dates = [0]
@@ -144,7 +144,7 @@ def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
 
 
 def origin_of(url: str, mirrors: Mirrors) -> str:
-    """Return an address without the mirror, where it is one of Debian's archives; else as it is.
+    """Return an address without the mirror if it is one of Debian's archives; otherwise unchanged.
 
     A known mirror may have another layout, as archives of a past day do.
     """
@@ -170,11 +170,11 @@ def _file(found: re.Match[str], mirrors: Mirrors) -> LockedFile:
 
 
 def _refused(ran: Ran, release: str) -> CheckFailed:
-    how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"ended with status {ran.status}"
+    how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"exited with status {ran.status}"
     lines = [without_login(line) for line in ran.lines]
     errors = [line for line in lines if line.startswith(("E:", "W:", "Err:"))]
     return CheckFailed(
         f"the package manager of {release} {how}",
         detail=(errors or lines)[-8:],
-        fix=f"see that the mirror answers; to use another one, set {MIRROR}=URL",
+        fix=f"check that the mirror answers; to use another one, set {MIRROR}=URL",
     )

@@ -1,4 +1,6 @@
-"""Where pip of this user looks for packages: variables and configuration files, as pip reads them."""
+"""The places where this user's pip looks for packages: variables and configuration files, as pip reads
+them.
+"""
 
 import configparser
 import os
@@ -20,10 +22,10 @@ class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pip_places(env: Mapping[str, str] | None = None) -> PipPlaces:
-    """Return the places of this user; a variable of pip goes before its configuration files.
+    """Return the places of this user; pip's variables have priority over its configuration files.
 
-    Source: pip's documentation, "Configuration": names, places and order of the files. A file that cannot be
-    read counts as absent.
+    Source: pip's documentation, "Configuration": names, places and order of the files. An unreadable file
+    counts as absent.
     """
     known = os.environ if env is None else env
     found: dict[str, str] = {}

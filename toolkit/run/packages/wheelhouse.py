@@ -1,4 +1,4 @@
-"""Gather this toolkit and all that it needs as wheels, for a machine without a network."""
+"""Collect toolkit and all its requirements as wheels, for a machine without a network."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ from toolkit.versions import OLDEST_PYTHON, older
 
 _SECONDS = 900.0
 _EPOCH = "1580601600"
-"""Time of the files in our wheel: 2 February 2020, as hatchling has it where nothing is said."""
+"""Time of the files in toolkit's wheel: 2 February 2020, hatchling's default."""
 _ZIP_TIME = (2020, 2, 2, 0, 0, 0)
 _PLATFORMS = (
     "manylinux_2_28",
@@ -27,17 +27,17 @@ _PLATFORMS = (
     "manylinux2010",
     "manylinux_2_5",
 )
-"""Of Python's wheels that a system with the C library 2.28 or later takes (PEP 600)."""
+"""The platform tags that a system with the C library 2.28 or later accepts (PEP 600)."""
 
 
 def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> tuple[Path, ...]:
     """Put the wheels into ``folder``: for each of ``pythons`` (``3.11``) on ``machine`` (``x86_64``).
 
-    The versions are those that this installation runs with.
+    The versions are equal to this installation.
 
     Raises:
-        BadInput: if a Python is too old, or no version.
-        Missing: if pip is not there, or the package index gives no wheel.
+        BadInput: if a Python is too old, or not a version.
+        Missing: if pip is missing, or the package index has no wheel.
     """
     for python in pythons:
         if not re.fullmatch(r"\d\.\d{1,2}", python) or older(python, OLDEST_PYTHON):
@@ -60,7 +60,7 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
 
 
 def requirements(name: str = DISTRIBUTION) -> dict[str, str]:
-    """Return what a distribution needs to run, all the way down: name → the version that is installed."""
+    """Return the recursive requirements of a distribution: name → the installed version."""
     from packaging.requirements import Requirement
 
     found: dict[str, str] = {}
@@ -88,7 +88,7 @@ def _own_wheel(folder: Path, tell: Tell) -> Path:
 
 
 def packed(distribution: importlib.metadata.Distribution, folder: Path) -> Path:
-    """Make the wheel again that a distribution was installed from; the same bytes each time."""
+    """Build the wheel again that a distribution was installed from; the same bytes each time."""
     installed = distribution.files or ()
     meta = next(str(f.parent) for f in installed if f.name == "METADATA" and f.parent.suffix == ".dist-info")
     left_out = {f"{meta}/{name}" for name in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")}
@@ -107,7 +107,7 @@ def packed(distribution: importlib.metadata.Distribution, folder: Path) -> Path:
 
 
 def _recorded(content: bytes) -> str:
-    """Return hash and size as RECORD has them (packaging.python.org: "Recording installed projects")."""
+    """Return hash and size in the form of RECORD (packaging.python.org: "Recording installed projects")."""
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
     return f"sha256={digest},{len(content)}"
 
@@ -120,4 +120,4 @@ def _pip(words: tuple[str, ...], tell: Tell) -> None:
         raise Missing(
             "this installation has no pip, which fetches wheels", fix=f"{sys.executable} -m ensurepip"
         )
-    done.require("fetching wheels", "is the package index reachable? pip's own settings and proxies count")
+    done.require("fetching wheels", "is the package index reachable? pip's own settings and proxies apply")

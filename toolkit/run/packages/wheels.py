@@ -1,4 +1,4 @@
-"""Ask the package index, through uv, which files another Python would install; nothing is installed."""
+"""Resolve the files that another Python would install, by uv and the package index; nothing is installed."""
 
 import os
 import tempfile
@@ -23,36 +23,36 @@ def locked(
     what: str,
     indexes: Sequence[str] = (),
 ) -> bytes:
-    """Return the text of a ``pylock.toml`` with the wheels of requirements and of all that they need.
+    """Return the text of a ``pylock.toml`` with the wheels of requirements and of all their dependencies.
 
-    ``python`` is a version, ``platform`` what uv calls one: ``x86_64-manylinux_2_36``; ``what`` is named in
+    ``python`` is a version, ``platform`` is uv's name: ``x86_64-manylinux_2_36``; ``what`` is named in
     errors. ``indexes`` are addresses of further indexes; as with pip, the best version of all of them counts.
 
     Raises:
         CheckFailed: if nothing satisfies the requirements, with uv's reasons.
-        Missing: if uv is not installed, or the cache takes no files.
+        Missing: if uv is not installed, or the cache is not writable.
     """
     options = ("--only-binary", ":all:", "--python-version", python, "--python-platform", platform)
     return _compiled(requirements, constraints, options, what, indexes)
 
 
 def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
-    """Return the text of a ``pylock.toml`` with the source distributions of requirements, and no more.
+    """Return the text of a ``pylock.toml`` with only the source distributions of requirements.
 
     Raises:
         CheckFailed: if there is none, with uv's reasons.
-        Missing: if uv is not installed, or the cache takes no files.
+        Missing: if uv is not installed, or the cache is not writable.
     """
     options = ("--no-deps", "--no-binary", ":all:", "--python-version", python)
     return _compiled(requirements, (), options, what)
 
 
 def offered(pins: Sequence[str], *, python: str) -> bytes:
-    """Return the text of a ``pylock.toml`` with every file of pinned releases that a Python can take.
+    """Return the text of a ``pylock.toml`` with every file of pinned releases that a Python can use.
 
     Raises:
-        CheckFailed: if a release is not there, with uv's reasons.
-        Missing: if uv is not installed, or the cache takes no files.
+        CheckFailed: if a release does not exist, with uv's reasons.
+        Missing: if uv is not installed, or the cache is not writable.
     """
     options = ("--no-deps", "--universal", "--python-version", python)
     return _compiled(pins, (), options, "the addresses of wheels")
@@ -76,7 +76,9 @@ def _compiled(
             *("--constraints", str(bound), *options, *uv_places(indexes), str(asked)),
         )
         done = LocalRunner().run(Command(words, env=uv_settings(), timeout=_SECONDS))
-        done.require(f"resolving {what}", "see what contradicts what, and change the recipe")
+        done.require(
+            f"resolving {what}", ("read which requirements contradict each other, and change the recipe")
+        )
         return out.read_bytes()
 
 
@@ -86,7 +88,7 @@ def uv_cache() -> str:
 
 
 def uv_places(indexes: Sequence[str]) -> Iterator[str]:
-    """Yield the options for further indexes and for what pip of this user searches besides its index."""
+    """Yield the options for further indexes and for the places of this user's pip."""
     places = pip_places()
     for index in (*indexes, *places.indexes):
         yield from ("--index", index)
@@ -112,7 +114,7 @@ def uv_program() -> str:
 
 
 def uv_settings() -> dict[str, str]:
-    """Return pip's settings as uv calls them; uv reads variables for certificates and proxies itself.
+    """Return pip's settings under uv's names; uv reads variables for certificates and proxies itself.
 
     It trusts the certificates that the machine trusts, as pip does (earlier releases read UV_NATIVE_TLS).
     """

@@ -1,5 +1,5 @@
 """A client of an OCI registry (opencontainers/distribution-spec v1.1), over docker's own ``requests``.
 
-The ``oras`` package was looked at and not taken: it reads a whole blob into memory to send it, goes on with
-no broken transfer, and holds nothing that it fetched against its digest.
+The ``oras`` package was considered and not used: it reads a whole blob into memory to send it, resumes no
+interrupted transfer, and checks no download against its digest.
 """

@@ -1,4 +1,4 @@
-"""What a registry's refusals and the failures of the network mean, as sentences."""
+"""The meaning of a registry's refusals and of network failures, as sentences."""
 
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from toolkit.run.web.client import Response
 
 BUSY = frozenset({429, 500, 502, 503, 504})
-"""Statuses of a server that may do better in a moment."""
+"""Statuses of a server that may succeed after a moment."""
 _MOST = 1 << 16
 """Bytes of an error that are read."""
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "SSL:_HTTP_REQUEST")
-"""What OpenSSL says of an answer in plain HTTP."""
+"""OpenSSL's errors for an answer in plain HTTP."""
 
 
 class _Error(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class _Errors(msgspec.Struct, frozen=True):
 
 
 def error_words(answer: "Response") -> str:
-    """Return what a registry says of an error, on one line; answers to HEAD say it in a header alone."""
+    """Return a registry's error message, on one line; answers to HEAD have it only in a header."""
     try:
         said = msgspec.json.decode(answer.read(_MOST), type=_Errors)
     except (*UNDECODABLE, OSError):
@@ -42,7 +42,7 @@ def error_words(answer: "Response") -> str:
 
 
 def refused(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
-    """Put an answer that ends the work into a sentence; ``source`` is where a login was found."""
+    """Return the error for a final refusal; ``source`` is the place of the login."""
     said = f": {words}" if words else ""
     if status == 401 and source:
         return Missing(
@@ -50,9 +50,7 @@ def refused(host: str, status: int, words: str, source: str) -> Missing | CheckF
             fix=f"log in again: docker login {host}",
         )
     if status == 401:
-        return Missing(
-            f"{host} wants to know who you are, and no login for it was found", fix=f"docker login {host}"
-        )
+        return Missing(f"{host} requires a login, and none was found", fix=f"docker login {host}")
     if status == 403:
         return Missing(
             f"{host} does not allow this{said}",
@@ -60,16 +58,16 @@ def refused(host: str, status: int, words: str, source: str) -> Missing | CheckF
         )
     if status in BUSY:
         return Missing(
-            f"{host} answers {status} again and again{said}",
-            fix="run the same command again later; it goes on where it was",
+            f"{host} answers {status} repeatedly{said}",
+            fix="run the same command again later; it resumes the transfer",
         )
     return CheckFailed(f"{host} answers {status}{said}")
 
 
 def denied(host: str, scope: str, words: str, who: str) -> Missing:
-    """Say that a registry knows who asks, and does not allow it: many tell an absent image by the same words.
+    """Return the error for a user without permission; many registries answer the same for a missing image.
 
-    ``scope`` is what was asked for, and ``who`` has no login where it is empty.
+    ``scope`` is what was requested, and ``who`` is empty without a login.
     """
     kind, _, rest = scope.partition(" ")[0].partition(":")
     repository, _, actions = rest.partition(":")
@@ -83,7 +81,7 @@ def denied(host: str, scope: str, words: str, who: str) -> Missing:
 
 
 def unreachable(host: str, error: Exception) -> Missing:
-    """Put an error of the network into a sentence."""
+    """Return the error for a network failure."""
     import requests
 
     if is_distrusted(error):
@@ -106,21 +104,21 @@ def unreachable(host: str, error: Exception) -> Missing:
     elif "NameResolution" in repr(error) or "Name or service not known" in str(error):
         why = "there is no such host"
     elif "refused" in str(error):
-        why = "nobody listens there"
+        why = "no server listens there"
     else:
-        why = "the connection broke off"
+        why = "the connection was interrupted"
     return Missing(
         f"the registry {host} cannot be reached: {why}",
-        fix="see whether it is up, then run the same command again; it goes on where it was",
+        fix="check that it is up, then run the same command again; it resumes the transfer",
     )
 
 
 def is_distrusted(error: BaseException | None) -> bool:
-    """Tell whether a certificate was refused."""
+    """Return whether a certificate was refused."""
     return "CERTIFICATE_VERIFY_FAILED" in str(error)
 
 
 def is_plain(error: BaseException | None) -> bool:
-    """Tell whether a server spoke plain HTTP where TLS was spoken to it."""
+    """Return whether a server spoke plain HTTP instead of TLS."""
     said = str(error).upper().replace(" ", "_")
     return any(word in said for word in _NOT_TLS)

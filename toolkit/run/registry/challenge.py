@@ -1,4 +1,6 @@
-"""What a server asks for with status 401 (RFC 9110, section 11.6.1; distribution: "Token Authentication")."""
+"""Parse what a server requires with status 401 (RFC 9110, section 11.6.1; distribution: "Token
+Authentication").
+"""
 
 import re
 from collections.abc import Mapping
@@ -11,19 +13,19 @@ _PARAMETER = re.compile(
 )
 _TOKEN68 = re.compile(r"[ \t]+[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$))")
 _LONGEST = 8192
-"""Characters of the header that are looked at; real ones have a few hundred."""
+"""Characters of the header that are parsed; real headers have a few hundred."""
 
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """One way to prove who asks; ``scheme`` and the names of parameters are in lower case."""
+    """One way to authenticate; ``scheme`` and the names of parameters are in lower case."""
 
     scheme: str
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_challenges(header: str) -> tuple[Challenge, ...]:
-    """Return the challenges in their order; what cannot be understood ends the reading."""
+    """Return the challenges in their order; parsing stops at the first unknown part."""
     text, position = header[:_LONGEST], 0
     found: list[Challenge] = []
     while match := _SCHEME.match(text, position):

@@ -1,6 +1,6 @@
-"""Who a person is to a registry, as ``docker login`` and ``apptainer registry login`` keep it.
+"""Logins for registries, as ``docker login`` and ``apptainer registry login`` store them.
 
-No password is ever taken from, or put on, a command line.
+No password is ever read from, or put on, a command line.
 """
 
 import base64
@@ -22,7 +22,7 @@ from toolkit.run.local import LocalRunner
 _HUB_KEYS = ("https://index.docker.io/v1/", "index.docker.io", "docker.io", "registry-1.docker.io")
 _HELPER = re.compile(r"[A-Za-z0-9._-]+")
 _HELPER_SECONDS = 60.0
-"""A helper may ask a person to unlock a key ring."""
+"""A helper may ask the user to unlock a key ring."""
 _TOKEN_USER = "<token>"  # noqa: S105 - the word by which a helper says that its secret is a token
 
 
@@ -47,9 +47,9 @@ class _Helped(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """``token`` is one that is exchanged for others (OAuth 2), ``bearer`` one that is shown as it is.
+    """``token`` is exchanged for others (OAuth 2), ``bearer`` is sent unchanged.
 
-    ``source`` names the file, or the helper, for a person.
+    ``source`` names the file or the helper in messages.
     """
 
     source: str
@@ -63,11 +63,11 @@ class Login:
 
 
 def find_login(host: str) -> Login | None:
-    """Return what the first file that knows ``HOST[:PORT]`` says; ``None`` where none does.
+    """Return the login of ``HOST[:PORT]`` from the first file that has one; ``None`` if there is none.
 
     Raises:
         BadInput: if such a file cannot be read.
-        CheckFailed: if the helper that it names fails.
+        CheckFailed: if its helper fails.
     """
     for file in login_files():
         try:
@@ -82,7 +82,7 @@ def find_login(host: str) -> Login | None:
 
 
 def login_files() -> Iterator[Path]:
-    """Give the files that may hold logins, docker's first."""
+    """Yield the files that may hold logins, docker's first."""
     if named := os.environ.get("REGISTRY_AUTH_FILE"):
         yield Path(named)
     at_home = home()
@@ -97,15 +97,15 @@ def login_files() -> Iterator[Path]:
 
 
 def read_config(text: bytes, file: Path) -> _DockerConfig:
-    """Read such a file.
+    """Parse such a file.
 
     Raises:
-        BadInput: if it is damaged. What is in it is not shown.
+        BadInput: if it is damaged. Its content is not shown.
     """
     try:
         return msgspec.json.decode(text or b"{}", type=_DockerConfig)
     except UNDECODABLE as error:
-        raise BadInput(f"{file}: is no file of docker login", fix="mend it, or log in again") from error
+        raise BadInput(f"{file}: is not a file of docker login", fix="fix it, or log in again") from error
 
 
 def _look_up(config: _DockerConfig, host: str, file: str) -> Login | None:
@@ -128,7 +128,7 @@ def _keys(host: str) -> tuple[str, ...]:
 
 
 def _plain(key: str) -> str:
-    """Return a key as a host; docker writes it as one, older releases as an address."""
+    """Return a key as a host; docker writes hosts, older releases wrote addresses."""
     return key.removeprefix("https://").removeprefix("http://").partition("/")[0].lower()
 
 
@@ -146,18 +146,19 @@ def _from_entry(entry: _Entry, file: str) -> Login | None:
 
 def _ask(helper: str, key: str, file: str) -> Login | None:
     if not _HELPER.fullmatch(helper):
-        raise BadInput(f"{file}: {helper!r} is no name of a credential helper")
+        raise BadInput(f"{file}: {helper!r} is not a name of a credential helper")
     program = f"docker-credential-{helper}"
     try:
         done = LocalRunner().run(Command.of(program, "get", stdin=key.encode(), timeout=_HELPER_SECONDS))
     except Missing as error:
         raise Missing(f"{file} names {program}, which is not installed") from error
     if not done.ok:
-        # What it says is one line by the protocol, and holds no secret: credentials go to its output alone.
+        # Its error output is one line by the protocol, and holds no secret: credentials only go to its
+        # standard output.
         said = (done.text.strip() or done.errors.strip()).splitlines()[:1]
         if said and "not found" in said[0]:
             return None
-        raise CheckFailed(f"{program} does not tell who you are to {key}: {said[0] if said else 'no reason'}")
+        raise CheckFailed(f"{program} has no login for {key}: {said[0] if said else 'no reason'}")
     try:
         answer = msgspec.json.decode(done.stdout, type=_Helped)
     except UNDECODABLE as error:

@@ -1,4 +1,4 @@
-"""Fetch a blob into a file, going on where an earlier try ended, and hold it against its digest."""
+"""Download a blob into a file, resume an interrupted download, and check the digest."""
 
 import errno
 import hashlib
@@ -18,28 +18,28 @@ from toolkit.run.web.http import pause_before
 from toolkit.run.web.limits import broken_limit, of_transfer
 
 _STEP = 1 << 16
-"""Bytes at a time; those of the last step are lost when a connection breaks."""
+"""Bytes at a time; an interruption loses the last step."""
 _TRIES = 6
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(?:\d{1,15}|\*)")
 
 OnGot = Callable[[int], None]
-"""Told how many bytes of the blob are here."""
+"""Called with the number of bytes of the blob that are here."""
 
 
 def fetch_blob(
     session: RegistrySession, name: RegistryName, blob: Descriptor, part: Path, on_got: OnGot
 ) -> None:
-    """Bring ``part`` to hold the whole blob; what it has of it already is not fetched again.
+    """Complete ``part`` to the whole blob; bytes that it already has are not downloaded again.
 
     Raises:
-        Missing: if the registry went away; ``part`` keeps what came.
-        CheckFailed: if the disk is full (``part`` stays), or what came is not the blob (it is removed).
+        Missing: if the registry stops answering; ``part`` keeps what came.
+        CheckFailed: if the disk is full (``part`` stays), or the bytes are not the blob (it is removed).
     """
     kept = part.stat().st_size if part.exists() else 0
     _fill(session, name, blob, part, on_got)
     found = _digest(part)
     if found != blob.digest and kept:
-        # What an earlier run left may be what is wrong.
+        # The partial download of an earlier run may be wrong.
         part.unlink()
         _fill(session, name, blob, part, on_got)
         found = _digest(part)
@@ -57,7 +57,7 @@ def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: 
             try:
                 _append(session, name, blob, file, on_got)
             except Missing as error:
-                # A server that is too slow brings a little each time, and would be asked for ever.
+                # A server that is too slow sends a little each time, and would be retried without end.
                 failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise
@@ -76,15 +76,15 @@ def _append(
         if answer.status_code == 404:
             raise CheckFailed(f"{name}: the registry has its manifest, and not the blob {blob.digest[:19]}…")
         if begins_at(answer.status_code, answer.headers.get("Content-Range", "")) != done:
-            file.truncate(0)  # the whole comes, or another part than was asked for
+            file.truncate(0)  # the whole file comes, or another part than requested
             file.seek(0)
             if answer.status_code != 200:
-                raise Missing(f"{session.host} sends another part of {blob.digest[:19]}… than was asked for")
+                raise Missing(f"{session.host} sends another part of {blob.digest[:19]}… than requested")
         _copy(session, blob, answer, file, on_got)
 
 
 def begins_at(status: int, content_range: str) -> int:
-    """Return the offset of what an answer brings; -1 where a part does not say which it is."""
+    """Return the offset of an answer's content; -1 if a partial answer does not name it."""
     if status == 200:
         return 0
     found = _CONTENT_RANGE.fullmatch(content_range.strip())
@@ -110,13 +110,13 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
         raise _not_written(str(file.name), error) from error
     if done < blob.size:
         raise Missing(
-            f"{session.host} broke off after {done >> 20} of {blob.size >> 20} MiB",
-            fix="run the same command again; it goes on where it was",
+            f"{session.host} interrupted the transfer after {done >> 20} of {blob.size >> 20} MiB",
+            fix="run the same command again; it resumes the transfer",
         )
 
 
 def _write(file: FileIO, chunk: bytes) -> None:
-    """Write all of it; an open file without a buffer may take less on a disk that is nearly full."""
+    """Write all of it; an unbuffered file may accept less on a disk that is nearly full."""
     rest = memoryview(chunk)
     while rest:
         rest = rest[file.write(rest) or 0 :]
@@ -126,7 +126,7 @@ def _not_written(name: str, error: OSError) -> CheckFailed:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return CheckFailed(
             f"the disk is full: {Path(name).parent}",
-            fix="make room there and run the same command again; it goes on where it was",
+            fix="make room there and run the same command again; it resumes the transfer",
         )
     return CheckFailed(f"{name}: cannot be written: {error.strerror}")
 

@@ -21,16 +21,16 @@ _ACCEPT = f"{OCI_MANIFEST}, {OCI_INDEX}, {DOCKER_MANIFEST}, {DOCKER_LIST}"
 
 
 def scope(repository: str, actions: str) -> str:
-    """Return what a token has to allow (distribution: "Token Scope Documentation")."""
+    """Return the scope that a token needs (distribution: "Token Scope Documentation")."""
     return f"repository:{repository}:{actions}"
 
 
 def fetch_manifest(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[bytes, ImageManifest]:
-    """Return a manifest's bytes and what they say; ``wanted`` is a tag or a digest.
+    """Return a manifest's bytes and their content; ``wanted`` is a tag or a digest.
 
     Raises:
-        Missing: if there is no such image, or the registry breaks off again and again.
-        CheckFailed: if what came is not what the digest, or the registry itself, names.
+        Missing: if there is no such image, or the connection is interrupted repeatedly.
+        CheckFailed: if the content differs from its digest, or from the registry's own.
     """
     text, told = _read(session, name, wanted)
     if len(text) > MOST_BYTES:
@@ -43,7 +43,7 @@ def fetch_manifest(session: RegistrySession, name: RegistryName, wanted: str) ->
 
 
 def _read(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[bytes, str]:
-    """Return a manifest and the digest that the registry tells; what breaks off is asked for again."""
+    """Return a manifest and the registry's digest of it; an interrupted transfer is repeated."""
     import requests
 
     for number in range(1, TRIES + 1):
@@ -68,10 +68,10 @@ def _read(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[by
 
 
 def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, media_type: str) -> str:
-    """Give an image its name in the registry, once all its blobs are there; return its digest.
+    """Write an image's manifest after all its blobs; return its digest.
 
     Raises:
-        CheckFailed: if the registry does not take it, or stored something else.
+        CheckFailed: if the registry refuses it, or stored something else.
     """
     where = f"/v2/{name.repository}/manifests/{name.tag}"
     headers = {"Content-Type": media_type}
@@ -86,7 +86,7 @@ def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, medi
 
 
 def has_manifest(session: RegistrySession, name: RegistryName, digest: str) -> bool:
-    """Tell whether the tag is this image already."""
+    """Return whether the tag refers to this image already."""
     with session.ask(
         "HEAD",
         f"/v2/{name.repository}/manifests/{name.tag}",
@@ -98,7 +98,7 @@ def has_manifest(session: RegistrySession, name: RegistryName, digest: str) -> b
 
 
 def has_blob(session: RegistrySession, name: RegistryName, digest: str) -> bool:
-    """Tell whether a repository has a blob."""
+    """Return whether a repository has a blob."""
     with session.ask(
         "HEAD",
         f"/v2/{name.repository}/blobs/{digest}",
@@ -109,8 +109,8 @@ def has_blob(session: RegistrySession, name: RegistryName, digest: str) -> bool:
 
 
 def wrong(what: str, wanted: str, found: str) -> CheckFailed:
-    """Say that bytes are not the ones that were named."""
+    """Return the error for bytes that differ from their digest."""
     return CheckFailed(
-        f"{what} is not what it is called: {found[:19]}…, and {wanted[:19]}… was asked for",
-        fix="run the same command again; if it stays so, the registry, or something before it, is damaged",
+        f"{what} differs from its digest: {found[:19]}… instead of {wanted[:19]}…",
+        fix="run the same command again; if it happens again, the registry, or a proxy before it, is damaged",
     )

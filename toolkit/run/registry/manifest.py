@@ -1,4 +1,4 @@
-"""The lists that a registry keeps of an image (opencontainers/image-spec: manifest.md, image-index.md)."""
+"""The manifests of an image in a registry (opencontainers/image-spec: manifest.md, image-index.md)."""
 
 import hashlib
 import re
@@ -58,16 +58,16 @@ class ImageManifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="cam
 
     @property
     def blobs(self) -> tuple[Descriptor, ...]:
-        """Return what it is made of, the configuration first, each once."""
+        """Return its parts, the configuration first, each once."""
         parts = ((self.config,) if self.config else ()) + self.layers
         return tuple({part.digest: part for part in parts}.values())
 
 
 def read_manifest(text: bytes, name: str) -> ImageManifest:
-    """Read a manifest or an index.
+    """Parse a manifest or an index.
 
     Raises:
-        CheckFailed: if it is none, or what it names cannot be.
+        CheckFailed: if it is neither, or has impossible values.
     """
     try:
         found = msgspec.json.decode(text, type=ImageManifest)
@@ -79,14 +79,14 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
         raise CheckFailed(f"{name}: its manifest names more than {_MOST_LAYERS} parts")
     for part in (*found.blobs, *found.manifests):
         if not _DIGEST.fullmatch(part.digest):
-            raise CheckFailed(f"{name}: its manifest names {part.digest[:80]!r}, which is no SHA-256")
+            raise CheckFailed(f"{name}: its manifest names {part.digest[:80]!r}, which is not a SHA-256")
         if not 0 <= part.size <= _MOST_SIZE:
             raise CheckFailed(f"{name}: its manifest names a part of {part.size} bytes")
     return found
 
 
 def for_sif(layer: Descriptor, config: Descriptor) -> bytes:
-    """Return the manifest of a SIF as an artifact, the same bytes for the same file."""
+    """Return the manifest of a SIF as an artifact, equal for equal files."""
     return _encoded(ImageManifest(2, OCI_MANIFEST, config, (layer,)))
 
 
@@ -96,7 +96,7 @@ def for_image(config: Descriptor, layers: tuple[Descriptor, ...]) -> bytes:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the name of content: ``sha256:`` and its hash."""
+    """Return the digest of content: ``sha256:`` and its hash."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 

@@ -1,6 +1,6 @@
-"""What was seen of registries, kept in the cache: half-done uploads, and which repository has a blob.
+"""Cached knowledge about registries: unfinished uploads, and which repository has a blob.
 
-All of it may be lost or wrong at any time: the registry is asked each time, this only says what to ask.
+All of it may be lost or wrong at any time: each entry is only a hint, and the registry decides.
 """
 
 import contextlib
@@ -17,14 +17,16 @@ _MOST_REPOSITORIES = 8
 
 
 class RegistryMemory(msgspec.Struct, frozen=True):
-    """``uploads`` maps a repository to where its half-done upload goes on; ``repositories`` have the blob."""
+    """``uploads`` maps a repository to the address of its unfinished upload; ``repositories`` have the
+    blob.
+    """
 
     repositories: tuple[str, ...] = ()
     uploads: dict[str, str] = {}
 
 
 def recall(host: str, digest: str) -> RegistryMemory:
-    """Return what is remembered of a blob; nothing where that cannot be read."""
+    """Return the knowledge about a blob; empty if it cannot be read."""
     try:
         return msgspec.json.decode(_file(host, digest).read_bytes(), type=RegistryMemory)
     except (OSError, *UNDECODABLE):
@@ -32,7 +34,7 @@ def recall(host: str, digest: str) -> RegistryMemory:
 
 
 def remember_upload(host: str, digest: str, repository: str, location: str) -> None:
-    """Remember where an upload goes on; an empty ``location`` forgets it."""
+    """Record the address at which an upload resumes; an empty ``location`` removes it."""
     seen = recall(host, digest)
     others = {name: where for name, where in seen.uploads.items() if name != repository}
     uploads = {**others, repository: location} if location else others
@@ -40,7 +42,7 @@ def remember_upload(host: str, digest: str, repository: str, location: str) -> N
 
 
 def remember_blob(host: str, digest: str, repository: str) -> None:
-    """Remember that a repository has the blob; its upload is over."""
+    """Record that a repository has the blob; its upload is finished."""
     seen = recall(host, digest)
     names = (repository, *(name for name in seen.repositories if name != repository))
     uploads = {name: where for name, where in seen.uploads.items() if name != repository}
@@ -52,9 +54,9 @@ def _file(host: str, digest: str) -> Path:
 
 
 def _write(host: str, digest: str, seen: RegistryMemory) -> None:
-    """Write for this user alone: an address of an upload may let anybody who has it write to it."""
+    """Write for this user alone: the address of an upload may give write access."""
     file = _file(host, digest)
-    # A cache that takes nothing costs a transfer that begins again, and no more.
+    # An unwritable cache only means that a transfer starts again.
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_whole(file, msgspec.json.encode(seen), 0o600)

@@ -1,4 +1,4 @@
-"""How an image in a registry is called: ``docker://HOST[:PORT]/NAME[:TAG][@DIGEST]``, or ``oras://``."""
+"""The name of an image in a registry: ``docker://HOST[:PORT]/NAME[:TAG][@DIGEST]``, or ``oras://``."""
 
 import ipaddress
 import re
@@ -17,12 +17,12 @@ _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LONGEST = 255
-"""Characters that many registries take for host and repository together (distribution-spec, "Pull")."""
+"""Characters that many registries allow for host and repository together (distribution-spec, "Pull")."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryName:
-    """An image in a registry; ``tag`` is empty where only ``digest`` names it."""
+    """An image in a registry; ``tag`` is empty if only ``digest`` names it."""
 
     scheme: str
     host: str
@@ -32,12 +32,12 @@ class RegistryName:
 
     @property
     def wanted(self) -> str:
-        """Return what a manifest is asked for by: the digest where there is one."""
+        """Return the reference of its manifest: the digest if there is one."""
         return self.digest or self.tag
 
     @property
     def endpoint(self) -> str:
-        """Return the host that is spoken to, which Docker Hub keeps apart from its name."""
+        """Return the host to connect to, which differs from the name for Docker Hub."""
         return _HUB_ENDPOINT if self.host == _HUB else self.host
 
     def __str__(self) -> str:
@@ -46,20 +46,20 @@ class RegistryName:
 
 
 def is_registry_name(text: str) -> bool:
-    """Tell whether a text means an image in a registry."""
+    """Return whether a text names an image in a registry."""
     return text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 
 def parse_name(text: str) -> RegistryName:
-    """Read such a name; without tag and digest it is ``latest``, without host it is Docker Hub's.
+    """Parse such a name; the default tag is ``latest``, the default host is Docker Hub.
 
     Raises:
-        BadInput: saying which part of it cannot be.
+        BadInput: naming the invalid part.
     """
     scheme, separator, rest = text.partition("://")
     if not separator or scheme not in SCHEMES:
         raise BadInput(
-            f"{text}: no image of a registry; write docker://HOST/NAME:TAG or oras://HOST/NAME:TAG"
+            f"{text}: not an image of a registry; write docker://HOST/NAME:TAG or oras://HOST/NAME:TAG"
         )
     first, slash, path = rest.partition("/")
     if slash and (first == "localhost" or set(first) & set(".:[")):
@@ -68,20 +68,20 @@ def parse_name(text: str) -> RegistryName:
         host, path = _HUB, rest if slash else f"library/{rest}"
     path, at, digest = path.partition("@")
     if at and not _DIGEST.fullmatch(digest):
-        raise BadInput(f"{text}: {digest!r} is no digest; write @sha256: and 64 hexadecimal digits")
+        raise BadInput(f"{text}: {digest!r} is not a digest; write @sha256: and 64 hexadecimal digits")
     repository, colon, tag = path.partition(":")
     if not _REPOSITORY.fullmatch(repository) or len(host) + len(repository) > _LONGEST:
         raise BadInput(
-            f"{text}: {repository!r} is no name of a repository",
+            f"{text}: {repository!r} is not a name of a repository",
             fix="lower-case letters and digits, with . _ - / between them",
         )
     if colon and not _TAG.fullmatch(tag):
-        raise BadInput(f"{text}: {tag!r} is no tag: letters, digits, and . _ - after the first")
+        raise BadInput(f"{text}: {tag!r} is not a tag: letters, digits, and . _ - after the first")
     return RegistryName(scheme, host, repository, tag or ("" if digest else "latest"), digest)
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether ``HOST[:PORT]`` is this machine, where nobody listens in between."""
+    """Return whether ``HOST[:PORT]`` is this machine, without a network in between."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     name = name.strip("[]")
     if name == "localhost":
@@ -95,8 +95,8 @@ def is_loopback(host: str) -> bool:
 def _host(text: str, host: str) -> str:
     found = _HOST.fullmatch(host)
     if not found:
-        raise BadInput(f"{text}: {host!r} is no host; write HOST or HOST:PORT, without user and password")
+        raise BadInput(f"{text}: {host!r} is not a host; write HOST or HOST:PORT, without user and password")
     if found["port"] and not 0 < int(found["port"]) < 1 << 16:
-        raise BadInput(f"{text}: {found['port']} is no port; ports are 1 to 65535")
+        raise BadInput(f"{text}: {found['port']} is not a port; ports are 1 to 65535")
     name = host.lower()
     return _HUB if name in {"index.docker.io", _HUB_ENDPOINT} else name

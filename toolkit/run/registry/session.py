@@ -1,4 +1,4 @@
-"""Talk to one registry: certificates, who we are, patience; every failure becomes one sentence."""
+"""Talk to one registry: certificates, authentication, retries; every failure becomes one sentence."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -31,9 +31,9 @@ _COMMIT = Limits(600.0, 600.0)
 """A registry over an object store copies a whole blob before it answers the last request of an upload."""
 TRIES = 6
 _ANY = (200, 401, 403, 404)
-"""What a registry may answer to whoever has not said what they want."""
+"""The statuses of a registry for a request without authentication."""
 _FIRST_TRIES = 3
-"""For a registry that has not answered yet: a name that is wrong should not take long to find."""
+"""For a registry that has not answered yet, so that a wrong name is reported soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class RegistryAccess:
 
 
 class RegistrySession:
-    """Requests to the registry of ``name``, repeated while it is busy or away for a moment."""
+    """Requests to the registry of ``name``, repeated while it is busy or unreachable for a moment."""
 
     def __init__(self, name: RegistryName, access: RegistryAccess) -> None:
         self.host = name.endpoint
@@ -57,11 +57,11 @@ class RegistrySession:
         self._tokens = Tokens(self._client, self.host, find_login(name.host), may_be_plain=self._may_be_plain)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         self._client.close()
 
     def find(self) -> None:
-        """See whether a registry answers, and by which scheme where it is on this machine.
+        """Check that a registry answers, and by which scheme if it is on this machine.
 
         Raises:
             Missing: if none answers, or its certificate is not trusted.
@@ -85,13 +85,14 @@ class RegistrySession:
         tries: int = TRIES,
         data: Any = None,  # noqa: ANN401 - bytes, or a file that requests reads
     ) -> Response:
-        """Send a request and return an answer of a status in ``ok``; ``scope`` is what it has to be allowed.
+        """Send a request and return an answer with a status in ``ok``; ``scope`` is the permission that it
+        needs.
 
-        What has a body gets one of the ``tries``, and is repeated by who knows how much of it arrived.
+        A request with a body gets one of the ``tries``; callers that know how much of it arrived repeat it.
 
         Raises:
-            Missing: if the registry cannot be reached, does not let us in, or stays busy.
-            CheckFailed: if it answers anything else, or redirects to where we do not follow.
+            Missing: if the registry is unreachable, refuses access, or stays busy.
+            CheckFailed: if it answers anything else, or redirects to an address that is not followed.
         """
         import requests
 
@@ -115,11 +116,11 @@ class RegistrySession:
         raise AssertionError("the last try returns or raises")
 
     def wait(self, seconds: float) -> None:
-        """Let a busy registry be, as long as this session was told to."""
+        """Wait for a busy registry, for the time that this session allows."""
         self._pause(seconds)
 
     def absolute(self, where: str) -> str:
-        """Return an address; one that the registry gave may be relative, or of another host.
+        """Return an absolute address; the registry's may be relative, or on another host.
 
         Raises:
             CheckFailed: if it leads from TLS to plain HTTP.
@@ -129,11 +130,11 @@ class RegistrySession:
             scheme = urlsplit(url).scheme
         except ValueError as error:
             raise CheckFailed(
-                f"{self.host} sends us to {without_login(where)[:80]!r}, which is no address"
+                f"{self.host} redirects to {without_login(where)[:80]!r}, which is not an address"
             ) from error
         if scheme not in {"https", urlsplit(self.base).scheme}:
             raise CheckFailed(
-                f"{self.host} sends us to {without_login(url)[:80]!r}, which is not protected by TLS"
+                f"{self.host} redirects to {without_login(url)[:80]!r}, which is not protected by TLS"
             )
         return url
 
@@ -158,14 +159,14 @@ class RegistrySession:
         limits = _COMMIT if method == "PUT" else Limits()
 
         def proof(address: str) -> Proof:
-            # A presigned address elsewhere carries its own proof, and our password is not for it.
+            # A presigned address on another host carries its own proof, and must not get the user's password.
             return self._tokens.proof(scope) if self._is_ours(address) else anonymous(address)
 
         def once() -> Response:
             return self._client.request(method, url, headers=headers, data=data, proof=proof, limits=limits)
 
         answer = once()
-        # A host that we were redirected to does not choose where our password goes.
+        # The target of a redirect does not choose where the user's password goes.
         if answer.status_code == 401 and scope and self._is_ours(answer.url):
             answer.close()
             if self._tokens.answer(answer.headers.get("WWW-Authenticate", ""), scope):
@@ -177,7 +178,7 @@ class RegistrySession:
 
 @contextmanager
 def opened(name: RegistryName, access: RegistryAccess) -> Iterator[RegistrySession]:
-    """Lend a session with the registry of ``name``, which was seen to answer."""
+    """Open a session with the registry of ``name``, after checking that it answers."""
     session = RegistrySession(name, access)
     try:
         session.find()
@@ -187,7 +188,7 @@ def opened(name: RegistryName, access: RegistryAccess) -> Iterator[RegistrySessi
 
 
 def _passing(error: Exception) -> bool:
-    """Tell whether an error may be gone in a moment; TLS that breaks off is a line that does."""
+    """Return whether an error may disappear after a moment; interrupted TLS is an interrupted connection."""
     import requests
 
     if broken_limit(error):

@@ -1,4 +1,4 @@
-"""Prove who we are to a registry: Basic, or a token for each scope (distribution: "Token Authentication")."""
+"""Authenticate to a registry: Basic, or a token for each scope (distribution: "Token Authentication")."""
 
 import base64
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import requests
 
 _MOST = 1 << 20
-"""Bytes of an answer with a token; real ones have a few thousand."""
+"""Bytes of an answer with a token; real answers have a few thousand."""
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -29,33 +29,33 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 class Tokens:
-    """What to show with each request to ``host``; ``login`` is shown where it is asked for and not before."""
+    """The authentication of requests to ``host``; ``login`` is only sent on request."""
 
     def __init__(self, client: Client, host: str, login: Login | None, *, may_be_plain: bool) -> None:
         self._client, self._host, self._login = client, host, login
         self._may_be_plain = may_be_plain
-        # Another host may be plain only where that was asked for (--plain-http), and then it is.
+        # Another host may use plain HTTP only if the user allowed it (--plain-http).
         self._is_exposed = may_be_plain and not is_loopback(host)
         self._header = {"": ""}
         self._basic = False
 
     @property
     def source(self) -> str:
-        """Name where the login was found; empty text where there is none."""
+        """The place where the login was found; empty if there is none."""
         return self._login.source if self._login else ""
 
     @property
     def user(self) -> str:
-        """Name whose login it is, for a person; empty text where there is none."""
+        """The login in messages; empty if there is none."""
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def granted(self, scope: str) -> bool:
-        """Tell whether the server of tokens gave one for a scope, so that it knows who we are."""
+        """Return whether the token server issued a token for a scope, so that it knows the user."""
         own = self._login and self._login.bearer
         return not self._basic and not own and bool(self._header.get(scope))
 
     def proof(self, scope: str) -> Proof:
-        """Return what adds the header for a scope."""
+        """Return a function that adds the header for a scope."""
         header = self._header[""] if self._basic else self._header.get(scope, "")
 
         def add(request: "requests.PreparedRequest") -> "requests.PreparedRequest":
@@ -66,11 +66,11 @@ class Tokens:
         return add
 
     def answer(self, header: str, scope: str) -> bool:
-        """Get ready to ask again after a refusal; tell whether there is anything new to show.
+        """Prepare a retry after a refusal; return whether there is a new authentication to send.
 
         Raises:
-            CheckFailed: if what the registry asks for makes no sense, or a password would go over plain HTTP.
-            Missing: if the server of tokens cannot be reached, or gives us no token.
+            CheckFailed: if the registry's challenge is invalid, or a password would go over plain HTTP.
+            Missing: if the token server is unreachable, or issues no token.
         """
         before = self._header[""] if self._basic else self._header.get(scope, "")
         for challenge in read_challenges(header):
@@ -101,7 +101,7 @@ class Tokens:
             if answer.status_code == 403:
                 raise denied(self._host, scope, error_words(answer), self.user)
             if answer.status_code != 200:
-                raise Missing(f"{self._host}: its server of tokens answers {answer.status_code}")
+                raise Missing(f"{self._host}: its token server answers {answer.status_code}")
             return read_token(_read(answer, self._host), self._host)
 
     def _asked(self, realm: str, asked: dict[str, str]) -> Response:
@@ -133,10 +133,12 @@ class Tokens:
     def _check_protected(self, secret: str) -> None:
         if self._is_exposed:
             raise CheckFailed(
-                f"{self._host} wants {secret} of {self.source} over plain HTTP,"
-                " where everybody on the way can read it",
-                fix=f"have the registry speak TLS and leave out --plain-http; or do without: docker logout"
-                f" {self._host}",
+                f"{self._host} wants {secret} of {self.source} over plain HTTP, which others on the "
+                "network can read",
+                fix=(
+                    "let the registry use TLS and omit --plain-http; or use no login: docker logout "
+                    f"{self._host}"
+                ),
             )
 
     def _check_realm(self, realm: str) -> None:
@@ -144,13 +146,13 @@ class Tokens:
             parts = urlsplit(realm)
         except ValueError as error:
             raise CheckFailed(
-                f"{self._host} sends us for a token to {without_login(realm)[:80]!r}, which is no address"
+                f"{self._host} names a token server at {without_login(realm)[:80]!r}, which is not an address"
             ) from error
         plain = parts.scheme == "http" and (self._may_be_plain and is_loopback(parts.netloc))
         if not parts.netloc or "@" in parts.netloc or not (parts.scheme == "https" or plain):
             shown = without_login(realm)[:80]
             raise CheckFailed(
-                f"{self._host} sends us for a token to {shown!r}, which is not protected by TLS",
+                f"{self._host} names a token server at {shown!r}, which is not protected by TLS",
                 fix="ask who runs the registry",
             )
 
@@ -158,7 +160,7 @@ class Tokens:
 def _read(answer: Response, host: str) -> bytes:
     text = answer.read(_MOST + 1)
     if len(text) > _MOST:
-        raise CheckFailed(f"{host}: its server of tokens sends more than {_MOST >> 20} MiB")
+        raise CheckFailed(f"{host}: its token server sends more than {_MOST >> 20} MiB")
     return text
 
 
@@ -171,15 +173,15 @@ def read_token(text: bytes, host: str) -> str:
     """Return the token of such an answer.
 
     Raises:
-        CheckFailed: if there is none in it that a header can carry.
+        CheckFailed: if it has none that a header can contain.
     """
     try:
         found = msgspec.json.decode(text, type=_Token)
     except UNDECODABLE as error:
-        raise CheckFailed(f"{host}: its server of tokens answers with something else") from error
+        raise CheckFailed(f"{host}: its token server answers with something else") from error
     token = found.token or found.access_token
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise CheckFailed(f"{host}: its server of tokens answers without a token")
+        raise CheckFailed(f"{host}: its token server answers without a token")
     return token
 
 

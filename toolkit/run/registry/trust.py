@@ -1,4 +1,4 @@
-"""Which certificates a registry may show: by the system's CAs, the environment's, or a private one."""
+"""The certificates that are trusted for a registry: the system's CAs, the environment's, or a private one."""
 
 import os
 import ssl
@@ -12,10 +12,10 @@ _VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 def trusted(ca: Path | None, host: str) -> ssl.SSLContext:
-    """Return the settings of TLS; docker's folder for ``HOST[:PORT]`` counts too.
+    """Return the settings of TLS, including docker's folder for ``HOST[:PORT]``.
 
     Raises:
-        BadInput: if a file of certificates is not there or is none.
+        BadInput: if a file of certificates is missing or invalid.
     """
     context = ssl.create_default_context()
     if ca is not None:

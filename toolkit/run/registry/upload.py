@@ -1,4 +1,4 @@
-"""Send a blob: not at all where it is there, else in chunks, going on where an earlier try ended."""
+"""Upload a blob: skip it if it exists, otherwise send chunks and resume an interrupted upload."""
 
 import re
 from collections.abc import Callable
@@ -15,16 +15,16 @@ from toolkit.run.web.client import Response
 from toolkit.run.web.http import pause_before
 
 CHUNK = 8 << 20
-"""Bytes a request: what is sent again after a break, and small enough for the limits of most proxies."""
+"""Bytes of a request: small enough for most proxies, and all that an interruption repeats."""
 _MOST_CHUNK = 32 << 20
-"""A chunk is kept in memory; where a registry wants larger ones, a blob is sent in one request."""
+"""A chunk is kept in memory; if a registry wants larger ones, a blob is sent in one request."""
 _TRIES = 6
 _RANGE = re.compile(r"(?:bytes=)?0-(\d{1,15})")
 _NO_CHUNKS = frozenset({400, 404, 405, 411, 413, 416, 501})
 
 
 class Readable(Protocol):
-    """Bytes that can be read from anywhere."""
+    """Bytes that can be read from any position."""
 
     def read_at(self, offset: int, count: int) -> bytes: ...
 
@@ -39,25 +39,25 @@ class Blob:
 
 
 OnSent = Callable[[int], None]
-"""Told how many bytes of the blob the registry has."""
+"""Called with the number of bytes of the blob that the registry has."""
 
 
 @dataclass(slots=True)
 class _Upload:
-    """A session of the registry: where the next request goes, and how much arrived."""
+    """A session of the registry: the address of the next request, and how much arrived."""
 
     location: str
     done: int = 0
     least: int = 0
-    """The smallest chunk that the registry takes (distribution-spec: ``OCI-Chunk-Min-Length``)."""
+    """The smallest chunk that the registry accepts (distribution-spec: ``OCI-Chunk-Min-Length``)."""
 
 
 def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent: OnSent) -> bool:
-    """Bring a blob into a repository; return whether anything had to be sent.
+    """Upload a blob to a repository; return whether anything had to be sent.
 
     Raises:
-        Missing: if the registry went away; the next call goes on where this one ended.
-        CheckFailed: if it does not take the blob.
+        Missing: if the registry stops answering; the next call resumes the upload.
+        CheckFailed: if it refuses the blob.
     """
     if has_blob(session, name, blob.digest):
         memory.remember_blob(session.host, blob.digest, name.repository)
@@ -70,13 +70,13 @@ def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent:
         except _NoChunksError:
             _send_whole(session, name, blob)
         if not has_blob(session, name, blob.digest):
-            raise CheckFailed(f"{session.host} took {blob.digest[:19]}… but does not have it")
+            raise CheckFailed(f"{session.host} accepted {blob.digest[:19]}… but does not have it")
     memory.remember_blob(session.host, blob.digest, name.repository)
     return upload is not None
 
 
 class _NoChunksError(Exception):
-    """The registry does not take a blob in pieces."""
+    """The registry does not accept a blob in pieces."""
 
 
 def _resumed(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
@@ -86,7 +86,7 @@ def _resumed(session: RegistrySession, name: RegistryName, blob: Blob) -> _Uploa
 
 
 def _asked(session: RegistrySession, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
-    """Ask how much of an upload arrived; ``None`` where the registry has given it up."""
+    """Ask how much of an upload arrived; ``None`` if the registry has dropped it."""
     try:
         with session.ask("GET", location, ok=(204,), scope=_scope(name)) as answer:
             upload = _Upload(
@@ -98,7 +98,7 @@ def _asked(session: RegistrySession, name: RegistryName, location: str, blob: Bl
 
 
 def _begun(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
-    """Begin an upload; ``None`` if the registry could take the blob from another repository."""
+    """Start an upload; ``None`` if the registry could copy the blob from another repository."""
     query = ""
     others = [r for r in memory.recall(session.host, blob.digest).repositories if r != name.repository]
     if others:
@@ -123,7 +123,9 @@ def _begun(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload 
 def _send_chunks(
     session: RegistrySession, name: RegistryName, blob: Blob, upload: _Upload, on_sent: OnSent
 ) -> None:
-    """Send the rest of a blob, and close it; a break is asked about and mended some times."""
+    """Send the rest of a blob, and close it; after an interruption ask for the position and continue, a
+    few times.
+    """
     if upload.least > _MOST_CHUNK:
         raise _NoChunksError
     step = max(CHUNK, upload.least)
@@ -167,8 +169,8 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
     with answer:
         if answer.status_code in _NO_CHUNKS:
             if upload.done:
-                # It took others before: the upload is what it does not know any more.
-                raise Missing(f"{session.host} gave up an upload", fix="run the same command again")
+                # It accepted chunks before, so the registry has dropped the upload.
+                raise Missing(f"{session.host} dropped an upload", fix="run the same command again")
             raise _NoChunksError
         upload.location = _location(answer, session)
         told = answer.headers.get("Range", "")
@@ -176,7 +178,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
 
 
 def _send_whole(session: RegistrySession, name: RegistryName, blob: Blob) -> None:
-    """Send a blob in one request, for registries that take it no other way."""
+    """Send a blob in one request, for registries that accept it no other way."""
     upload = _begun(session, name, blob)
     if upload is not None:
         _finish(session, name, blob, upload.location, _BlobReader(blob))
@@ -192,17 +194,17 @@ def _finish(
 
 
 def with_digest(location: str, digest: str) -> str:
-    """Return an upload's address with the digest that closes it; what it has in its query stays."""
+    """Return an upload's address with the digest that closes it, keeping its query."""
     parts = urlsplit(location)
     query = [*parse_qsl(parts.query, keep_blank_values=True), ("digest", digest)]
     return urlunsplit(parts._replace(query=urlencode(query)))
 
 
 def arrived(header: str) -> int:
-    """Return the bytes that a ``Range`` header says have arrived; 0 where it says nothing.
+    """Return the number of bytes that arrived, from a ``Range`` header; 0 if it is empty.
 
-    ``0-0`` means none with old releases of distribution and one byte by the specification; none is the
-    safe reading, as an upload that says so is begun again.
+    ``0-0`` means none with old releases of distribution and one byte by the specification; none is the safe
+    reading, because such an upload is started again.
     """
     found = _RANGE.fullmatch(header.strip())
     return int(found[1]) + 1 if found and found[1] != "0" else 0
@@ -211,7 +213,7 @@ def arrived(header: str) -> int:
 def _location(answer: Response, session: RegistrySession) -> str:
     where = answer.headers.get("Location", "")
     if not where:
-        raise CheckFailed(f"{session.host} does not say where an upload goes on")
+        raise CheckFailed(f"{session.host} does not say where an upload resumes")
     return session.absolute(where)
 
 
@@ -220,7 +222,7 @@ def _scope(name: RegistryName) -> str:
 
 
 class _BlobReader:
-    """A blob as a file that requests reads, with its length."""
+    """A blob as a file with a length, for requests."""
 
     def __init__(self, blob: Blob) -> None:
         self._blob, self._at = blob, 0

@@ -1,6 +1,6 @@
-"""Read known_hosts files and judge the key that a host offers; pure.
+"""Parse known_hosts files and judge the key that a host offers; pure.
 
-The format is that of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT".
+The format is described in sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT".
 """
 
 import base64
@@ -60,14 +60,14 @@ Verdict = Literal["known", "revoked", "changed", "authority", "other-kind", "unk
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What known_hosts files say of a key, and the line that says so."""
+    """The verdict of known_hosts files on a key, and the line that decides."""
 
     verdict: Verdict
     entry: KnownHost | None = None
 
 
 def read_entries(text: str, file: str) -> Iterator[KnownHost]:
-    """Yield the lines that can be understood; ``ssh`` skips the others as well."""
+    """Yield the lines that can be parsed; ``ssh`` also skips the others."""
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split()
         marker = fields.pop(0) if fields and fields[0].startswith("@") else ""
@@ -87,7 +87,7 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
     """Judge the key that a host offers, by the entries for its ``names``.
 
     A key that is revoked under any name is refused. Of several keys for a name, each is accepted. The second
-    name counts only where its entry has this very key.
+    name counts only if its entry has this very key.
     """
     all_entries = tuple(entries)
     if found := _first(all_entries, lambda e: e.marker == REVOKED and e.key == key):
@@ -107,7 +107,7 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
 
 
 def kinds_of(entries: Iterable[KnownHost], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the kinds of key that are listed for a host; asking for these first finds a known key."""
+    """Return the kinds of key that are listed for a host; requesting these first finds a known key."""
     found = (e.key.kind for name in names for e in entries if not e.marker and is_named(e, name))
     return tuple(dict.fromkeys(found))
 
@@ -125,9 +125,9 @@ def is_named(entry: KnownHost, name: str) -> bool:
 
 
 def paths(setting: str, exists: Callable[[str], bool]) -> list[str]:
-    """Return the files that ``UserKnownHostsFile`` names: several with spaces between, or one with spaces.
+    """Return the files in ``UserKnownHostsFile``: several with spaces between, or one with spaces.
 
-    paramiko takes the quotes off the value, so that only the disk can tell which it is.
+    paramiko removes the quotes from the value, so only the disk shows which it is.
     """
     return [setting] if exists(setting) else setting.split()
 
@@ -148,7 +148,9 @@ def _first(entries: Iterable[KnownHost], fits: Callable[[KnownHost], bool]) -> K
 
 
 def _blob(kind: str, text: str) -> bytes | None:
-    """Return the bytes of a key, which begin with its kind as the protocol's string; ``None`` for no key."""
+    """Return the bytes of a key, which begin with its kind as the protocol's string; ``None`` if it is not
+    a key.
+    """
     blob = _decoded(text)
     named = len(kind).to_bytes(4, "big") + kind.encode()
     return blob if blob is not None and blob.startswith(named) else None

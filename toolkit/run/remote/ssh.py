@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     import paramiko
 
 _PACKET = 32768
-"""Bytes of a write; OpenSSH's server takes no larger ones from paramiko."""
+"""Bytes of a write; OpenSSH's server accepts no larger ones from paramiko."""
 
 _ANSWER_SECONDS = 90.0
-"""How long the far side may take to answer anything about files, or to begin a command."""
+"""Seconds for the far side to answer a file operation, or to start a command."""
 
 
 class SshRunner:
     """Commands on ``host``, an SSH destination or a ``Host`` alias of the SSH configuration.
 
-    ``config`` replaces the person's own ``~/.ssh/config``, as ``ssh -F`` does. ``place`` is what people
-    call it, where that is more than ``host``.
+    ``config`` replaces the user's ``~/.ssh/config``, as ``ssh -F`` does. ``place`` is the name in messages,
+    if it is more than ``host``.
     """
 
     def __init__(self, host: str, config: Path | None = None, place: str = "") -> None:
@@ -69,8 +69,12 @@ class SshRunner:
         return SshConversation(channel)
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        fix = "is the disk there full, or your quota used up? What was sent stays; the same command goes on"
-        # Opened first: if it is gone, nothing there is touched; if it goes later, it can still be read.
+        fix = (
+            "is the disk there full, or your quota used up? What was sent stays; the same command "
+            "resumes the copy"
+        )
+        # Opened first: if it is missing, nothing there is touched; if it is deleted later, it can still be
+        # read.
         with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):
             sftp = self._sftp()
             _make_folder(sftp, posixpath.dirname(target))
@@ -105,7 +109,7 @@ class SshRunner:
             self._connection = None
 
     def _connected(self) -> Any:  # noqa: ANN401 - fabric ships no types
-        """Return the connection, made anew if it broke."""
+        """Return the connection, opened again if it broke."""
         if self._connection is None:
             self._connection = connect(self._host, self._config)
         return self._connection
@@ -119,7 +123,7 @@ class SshRunner:
 
     @contextlib.contextmanager
     def _placing(self, target: str, mode: int) -> Iterator[tuple["paramiko.SFTPClient", str]]:
-        """Give a name beside ``target`` to write to; it takes the target's place if all went well."""
+        """Yield a name beside ``target`` to write to; it replaces the target after success."""
         with self._speaking(f"cannot write {target}"):
             sftp = self._sftp()
             beside = _beside(target)
@@ -148,7 +152,7 @@ class SshRunner:
             raise Missing(f"{self.place}: {what}: {error or type(error).__name__}", fix=fix) from error
 
     def _is_lost(self, error: Exception) -> bool:
-        """Tell a connection that broke from an answer that we do not like."""
+        """Return whether an error is a lost connection and not a refusal."""
         import paramiko
 
         transport = self._connection.transport if self._connection is not None else None
@@ -156,7 +160,7 @@ class SshRunner:
             return True
         if isinstance(error, paramiko.SSHException):
             return not isinstance(error, paramiko.ChannelException)  # that one is a refusal
-        # The channel may be gone before its connection is known to be.
+        # The channel may be closed before the connection's end is known.
         return isinstance(error, TimeoutError | EOFError | ConnectionError) or "Socket is closed" in str(
             error
         )
@@ -164,7 +168,7 @@ class SshRunner:
 
 @contextlib.contextmanager
 def _answered(close: Callable[[], object]) -> Iterator[None]:
-    """Call ``close`` where the far side does not answer in time; paramiko itself waits without a limit."""
+    """Call ``close`` if the far side does not answer in time; paramiko itself waits without a limit."""
 
     def give_up() -> None:
         with contextlib.suppress(OSError, EOFError):  # the connection may have ended meanwhile
@@ -180,7 +184,7 @@ def _answered(close: Callable[[], object]) -> Iterator[None]:
 
 
 def shell_line(command: Command) -> str:
-    """Return the line that the far login shell is given; SSH carries a line, never words."""
+    """Return the line for the far login shell; SSH carries a line, never words."""
     words = shlex.join(command.words)
     if command.env:
         words = shlex.join(["env", *(f"{k}={v}" for k, v in command.env.items())]) + " " + words
@@ -190,11 +194,13 @@ def shell_line(command: Command) -> str:
 
 
 def _unheard(_done: int, _total: int) -> None:
-    """Take progress that nobody wants to hear of."""
+    """Ignore progress."""
 
 
 def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progress: OnBytes) -> None:
-    """Write what ``target`` lacks of a file; bytes go to their places, also when two do so at once."""
+    """Write the missing part of a file to ``target``; bytes go to their own positions, so two writers are
+    safe.
+    """
     total = os.fstat(reading.fileno()).st_size
     writing, done = _begun(sftp, target, total)
     with writing:
@@ -209,8 +215,8 @@ def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progr
 
 
 def _begun(sftp: "paramiko.SFTPClient", target: str, total: int) -> "tuple[paramiko.SFTPFile, int]":
-    """Open a file there for the rest of ``total`` bytes, and tell how many it has; a longer one is cut."""
-    with contextlib.suppress(FileNotFoundError):  # all of it is asked of the far side
+    """Open a file there for the rest of ``total`` bytes, and return its size; a longer one is cut."""
+    with contextlib.suppress(FileNotFoundError):  # all these requests go to the far side
         if (done := sftp.stat(target).st_size or 0) <= total:
             return sftp.open(target, "r+b"), done
     return sftp.open(target, "wb"), 0
@@ -231,4 +237,4 @@ def _make_folder(sftp: "paramiko.SFTPClient", folder: str, mode: int = 0o777) ->
         try:
             sftp.mkdir(folder, mode)
         except OSError:
-            sftp.stat(folder)  # another process may have made it in the meantime
+            sftp.stat(folder)  # another process may have created it in the meantime

@@ -1,7 +1,7 @@
-"""Open an SSH connection through fabric, to hosts whose key is known and to no others.
+"""Open an SSH connection through fabric, only to hosts with a known key.
 
-fabric accepts unknown hosts and reads the person's own fabric and invoke files by default, hence the
-strict policy and the configuration of our own.
+fabric accepts unknown hosts and reads the user's fabric and invoke files by default; hence the strict policy
+and the separate configuration.
 """
 
 import contextlib
@@ -23,44 +23,44 @@ _AUTH_SECONDS = 30
 _CHANNEL_SECONDS = 90
 """Seconds until the host opens a channel."""
 _KEEPALIVE_SECONDS = 30
-"""Routers forget a connection on which nothing is said while a job waits in the queue."""
+"""Routers drop an idle connection while a job waits in the queue."""
 
 _SILENT_SECONDS = 90
-"""How long what was sent may stay without an answer; a keepalive is sent before."""
+"""Seconds that sent data may stay without an answer; a keepalive is sent before."""
 
 _KEY_OF_ANOTHER_KIND = "key, expected"
 """paramiko reads a key file as every kind of key, and reports the last failure, not the refusal."""
 
 _ERRNO = re.compile(r"(\S)?\[Errno [^\]]*\] ?")
-"""How Python begins an error of the system; paramiko puts it right behind its own words."""
+"""How Python begins a system error; paramiko puts it directly after its own words."""
 
 _CUT_OFF = "transport shut down or saw EOF"
-"""paramiko calls this, too, a failure to authenticate."""
+"""paramiko also calls this a failure to authenticate."""
 
 _CHECK = "check that this works: "
 
 _NO_SESSION = "No existing session"
-"""What paramiko says if the key exchange did not end in time."""
+"""paramiko's message if the key exchange did not finish in time."""
 
 
 def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric ships no types; stays in toolkit.run
-    """Return an open ``fabric.Connection``; ``config`` replaces the person's ~/.ssh/config, as ``ssh -F``.
+    """Return an open ``fabric.Connection``; ``config`` replaces the user's ~/.ssh/config, as ``ssh -F``.
 
     Raises:
-        BadInput: if the destination or the configuration cannot be understood.
-        Lost: if the host cannot be reached just now.
-        Missing: if it is not known, or does not let us in.
+        BadInput: if the destination or the configuration cannot be parsed.
+        Lost: if the host is unreachable at the moment.
+        Missing: if it is unknown, or refuses the login.
     """
     import fabric
     import paramiko
     from fabric.config import Config
 
     class PrivateConfig(Config):  # type: ignore[misc]  # fabric ships no types
-        """Reads none of the person's fabric and invoke files, which would change our commands."""
+        """Reads none of the user's fabric and invoke files, which would change toolkit's commands."""
 
         prefix = "toolkit-internal"
 
-    # It logs what it also raises, and Python prints what nobody listens to.
+    # It logs what it also raises, and Python prints messages without a handler.
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if config is not None and not config.is_file():
         raise BadInput(f"{config}: {no_file(config)}")
@@ -70,7 +70,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
     except (OSError, ValueError, paramiko.SSHException) as error:
         raise BadInput(f"{config or '~/.ssh/config'}: {host}: {why(error)}") from error
     line = ssh_line(host, config, command=("true",))
-    # Each is opened in its turn, so that what one of them refuses is told of that one.
+    # Opened one after the other, so that a refusal names the right host.
     for hop in reversed(_hops(connection)):
         _check_port(hop, host, config)
         _prepare(hop)
@@ -82,7 +82,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
 
 
 def why(error: Exception) -> str:
-    """Return what an error says without what it is called in Python; of several addresses what each said."""
+    """Return the message of an error without its Python class; for several addresses each one's message."""
     tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError: address → its error
     if isinstance(tried, dict) and tried:
         return ", ".join(dict.fromkeys(why(one) for one in tried.values()))
@@ -91,9 +91,9 @@ def why(error: Exception) -> str:
 
 
 def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
-    """Have the kernel end a connection whose other end answers nothing: a laptop slept, a cable was pulled.
+    """Make the kernel close a connection whose other end is silent: a laptop slept, a cable was pulled.
 
-    It would otherwise be believed in for a quarter of an hour. What runs through a gateway ends with it.
+    Otherwise it would stay open for a quarter of an hour. Connections through a gateway end with it.
     """
     if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
         with contextlib.suppress(OSError):
@@ -103,7 +103,7 @@ def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
 def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
     """Return the connection and the gateways that it goes through, the nearest last."""
     hops = []
-    while connection is not None and not isinstance(connection, str):  # text is a ProxyCommand
+    while connection is not None and not isinstance(connection, str):  # a text is a ProxyCommand
         hops.append(connection)
         connection = connection.gateway
     return hops
@@ -111,18 +111,18 @@ def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
 
 def _check_port(hop: Any, host: str, config: Path | None) -> None:  # noqa: ANN401 - see connect
     if not 0 < int(hop.port) < 1 << 16:
-        raise BadInput(f"{config or '~/.ssh/config'}: {host}: {hop.port} is no port; ports are 1 to 65535")
+        raise BadInput(f"{config or '~/.ssh/config'}: {host}: {hop.port} is not a port; ports are 1 to 65535")
 
 
 def _prepare(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Limit the time of each step, and which keys are offered."""
+    """Limit the time of each step, and the keys that are offered."""
     more: dict[str, Any] = {
         "banner_timeout": _SECONDS,
         "auth_timeout": _AUTH_SECONDS,
         "channel_timeout": _CHANNEL_SECONDS,
     }
     if hop.ssh_config.get("identitiesonly", "no").lower() == "yes":
-        # Servers end a connection after a few keys that they do not know, and an agent may hold many.
+        # Servers close a connection after a few unknown keys, and an agent may hold many.
         more |= {"allow_agent": False, "look_for_keys": False}
     hop.connect_kwargs = {**dict(hop.connect_kwargs), **more}
 
@@ -134,7 +134,7 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
     except paramiko.AuthenticationException as error:
         if _CUT_OFF in str(error):
             raise Lost(
-                f"{where}: the connection ended while {hop.user} was let in", fix=_CHECK + line
+                f"{where}: the connection ended while {hop.user} logged in", fix=_CHECK + line
             ) from error
         raise _not_let_in(hop, where, str(error), line) from error
     except paramiko.SSHException as error:
@@ -149,7 +149,7 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
 
 
 def _opened(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Open a connection; one that fails is closed, or its thread would go on listening."""
+    """Open a connection; if it fails, close it, because its thread would keep listening."""
     try:
         hop.open()
     except BaseException:
@@ -159,7 +159,7 @@ def _opened(hop: Any) -> None:  # noqa: ANN401 - see connect
 
 def _not_let_in(hop: Any, where: str, why: str, line: str) -> Missing:  # noqa: ANN401 - see connect
     return Missing(
-        f"{where}: {hop.user} was not let in: {why}",
+        f"{where}: the login of {hop.user} was refused: {why}",
         fix=_CHECK + line,
         detail=[
             "if it asks for a password or a second factor: share a connection of ssh, as docs/jobs.md shows",

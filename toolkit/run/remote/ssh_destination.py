@@ -1,4 +1,4 @@
-"""SSH destinations, and the commands by which a person reaches them."""
+"""SSH destinations, and the ssh commands for them."""
 
 import re
 import shlex
@@ -8,14 +8,14 @@ from pathlib import Path
 from toolkit.errors import BadInput
 
 _PORT = re.compile(r"(?:.*@)?[^:@]*:([^:@]*)")
-"""HOST:PORT; more colons than one make an IPv6 address, which takes no port."""
+"""HOST:PORT; more than one colon means an IPv6 address, which has no port."""
 
 
 def destination(host: str) -> tuple[str, str]:
-    """Take a destination apart: what ssh calls one, and the port, empty if none is given.
+    """Split a destination: ssh's destination, and the port, empty if none is given.
 
     Raises:
-        BadInput: for what is none, or could be taken for an option.
+        BadInput: if it is invalid, or could be mistaken for an option.
     """
     if not host or host.startswith("-") or any(c.isspace() for c in host):
         raise BadInput(f"--host {host!r}: not an SSH destination; give HOST, USER@HOST or USER@HOST:PORT")
@@ -23,7 +23,7 @@ def destination(host: str) -> tuple[str, str]:
     if port is None:
         return host, ""
     if not (port[1].isdecimal() and len(port[1]) < 6 and 0 < int(port[1]) < 1 << 16):
-        raise BadInput(f"--host {host}: {port[1]!r} is no port; ports are 1 to 65535")
+        raise BadInput(f"--host {host}: {port[1]!r} is not a port; ports are 1 to 65535")
     return host[: -len(port[1]) - 1], port[1]
 
 
@@ -35,6 +35,6 @@ def ssh_words(host: str, config: Path | None, options: Sequence[str] = ()) -> li
 
 
 def ssh_line(host: str, config: Path | None, options: Sequence[str] = (), command: Sequence[str] = ()) -> str:
-    """Return a command line of ``ssh`` for a person to copy."""
+    """Return a command line of ``ssh`` to copy and paste."""
     words = [word for word in ssh_words(host, config, options) if word != "--"]
     return shlex.join([*words, *command])

@@ -1,4 +1,4 @@
-"""Carry out one command on an SSH channel: its input, its two outputs, its end.
+"""Run one command on an SSH channel: its input, its two outputs, its exit.
 
 fabric's own loop costs 11 ms for each character of input, and 35 s for 20 MB of output.
 """
@@ -21,7 +21,7 @@ _BY_SIGNAL = 255
 
 
 class _OutputStream:
-    """What came from one stream, handed over line by line as it comes."""
+    """The data of one stream, passed on line by line as it comes."""
 
     def __init__(self, on_line: OnLine) -> None:
         self.all = bytearray()
@@ -36,10 +36,10 @@ class _OutputStream:
 
 
 def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> Completed:
-    """See ``command``, begun on ``channel``, to its end; the far process is ended if we leave early.
+    """Run ``command``, started on ``channel``, until it exits; stop the far process on an early exit.
 
-    Input and outputs go in turns: a program that writes while it reads would otherwise wait for us,
-    and we for it.
+    Alternating input and output, because a program that writes while it reads would otherwise cause a
+    deadlock.
 
     Raises:
         Lost: if the connection is lost.
@@ -67,11 +67,11 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
 
 
 def _status(channel: "paramiko.Channel") -> int:
-    """Return the exit status; 255, as ssh has it, for a program that a signal ended."""
+    """Return the exit status; 255, as ssh has it, for a program that a signal killed."""
     status: int = channel.recv_exit_status()
     if status != -1:
         return status
-    # A channel may be gone a moment before its connection is known to be.
+    # A channel may be closed a moment before the connection's end is known.
     deadline = time.monotonic() + _GONE_SECONDS
     while channel.transport is not None and channel.transport.is_active() and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
@@ -81,12 +81,12 @@ def _status(channel: "paramiko.Channel") -> int:
 
 
 def _ended(channel: "paramiko.Channel") -> bool:
-    # The status may come before the last output, so that both have to be asked, the status first.
+    # The status may come before the last output, so both must be checked, the status first.
     return channel.exit_status_ready() and not channel.recv_ready() and not channel.recv_stderr_ready()
 
 
 def _send(channel: "paramiko.Channel", rest: memoryview) -> int:
-    """Send what the far side takes just now; a program that does not read its input may end all the same."""
+    """Send what the far side accepts now; a program that does not read its input may still exit."""
     if not rest or not channel.send_ready():
         return 0
     try:
@@ -110,14 +110,14 @@ def _receive(channel: "paramiko.Channel", out: _OutputStream, err: _OutputStream
 
 
 def _end(channel: "paramiko.Channel") -> None:
-    """Ask the far process to end; sshd leaves it running when only the channel is closed."""
+    """Ask the far process to stop; sshd leaves it running if only the channel is closed."""
     import paramiko
 
     request = paramiko.Message()
     request.add_byte(bytes([paramiko.common.MSG_CHANNEL_REQUEST]))
     request.add_int(channel.remote_chanid)
-    request.add_string("signal")  # RFC 4254, section 6.9; OpenSSH heeds it since 7.9
+    request.add_string("signal")  # RFC 4254, section 6.9; OpenSSH supports it since 7.9
     request.add_boolean(False)
     request.add_string("TERM")
-    with contextlib.suppress(Exception):  # the connection itself may be what ended
+    with contextlib.suppress(Exception):  # the connection itself may have ended
         channel.transport._send_user_message(request)  # noqa: SLF001 - paramiko has no public way to send it

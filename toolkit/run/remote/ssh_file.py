@@ -1,4 +1,4 @@
-"""Check that a file is a configuration of ssh, which paramiko does not: it takes any text, and binary too."""
+"""Check that a file is an ssh configuration; paramiko accepts any text, and binary data too."""
 
 import re
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ rhostsrsaauthentication rsaauthentication setuptimeout skeyauthentication smartc
 tisauthentication useblacklistedkeys usekeychain useprivilegedport userknownhostsfile2 useroaming usersh
 """
 _ACCEPTED = frozenset(_OLD.split())
-"""Old names and names of vendors that OpenSSH, or one with the GSSAPI patch, reads (openssh:readconf.c)."""
+"""Old names and vendors' names that OpenSSH, or one with the GSSAPI patch, reads (openssh:readconf.c)."""
 
 
 def check_ssh_config(path: Path) -> None:
@@ -58,7 +58,7 @@ def check_ssh_config(path: Path) -> None:
     """
     try:
         str(path).encode()
-    except UnicodeEncodeError as error:  # a job's record keeps the name
+    except UnicodeEncodeError as error:  # a job's record stores the name
         raise BadInput(f"--ssh-config {path}: the name is not UTF-8", fix="rename the file") from error
     content = read_given(path, most=_LARGEST, label="--ssh-config")
     ignored: list[str] = []

@@ -1,7 +1,7 @@
-"""Work through a connection of OpenSSH's that a person opened and shares: ControlMaster.
+"""Use an OpenSSH connection that the user opened and shares: ControlMaster.
 
-Where a centre asks for a second factor, nothing but ssh itself can answer, and once a day has to be enough.
-Nothing here ever opens a connection of its own.
+If a centre requires a second factor, only ssh itself can ask for it, and once a day must be enough. This
+module never opens a connection.
 """
 
 import os
@@ -20,17 +20,17 @@ from toolkit.run.remote.ssh_destination import ssh_line, ssh_words
 _CHECK_SECONDS = 10.0
 _FILE_SECONDS = 600.0
 _CHUNK = 8 << 20
-"""Bytes of a file that are sent at once; a connection that breaks costs as many at most."""
+"""Bytes of a file that are sent at once; a broken connection loses at most this many."""
 
 _OF_SSH = 255
-"""What ssh ends with when it is ssh that failed, not the command."""
+"""ssh's exit status if ssh itself failed, not the command."""
 
 _READ = (
     '[ -e "$1" ] || exit 0; [ "$3" ] || exec tail -c +"$(($2 + 1))" "$1"; '
     'exec dd if="$1" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none'
 )
 _LENGTH = 'if [ -e "$1" ]; then wc -c < "$1"; else echo 0; fi'
-# Whoever reads a connection that broke sees an end like any other, hence the count.
+# A broken connection looks like a normal end of input, hence the count.
 _WRITE = (
     'folder=$(dirname "$1"); { [ -d "$folder" ] || mkdir -p $5 "$folder"; } && cat > "$2" '
     '&& [ "$(wc -c < "$2")" -eq "$4" ] && chmod "$3" "$2" && mv -f "$2" "$1" || { rm -f "$2"; exit 1; }'
@@ -40,10 +40,10 @@ _APPEND = 'exec dd of="$1" bs=65536 seek="$2" oflag=seek_bytes conv=notrunc stat
 
 
 def shared(host: str, config: Path | None = None) -> "SharedRunner | None":
-    """Return what works through the connection that ssh shares with others, ``None`` if there is none.
+    """Return a runner over the connection that ssh shares, ``None`` if there is none.
 
     Raises:
-        BadInput: if ``host`` is no destination.
+        BadInput: if ``host`` is not a destination.
     """
     words = ssh_words(host, config)
     here = LocalRunner()
@@ -52,7 +52,7 @@ def shared(host: str, config: Path | None = None) -> "SharedRunner | None":
         path = _control_path(settings.text) if settings.ok else ""
         runner = SharedRunner(host, config, path)
         return runner if path and runner.is_open() else None
-    except Missing:  # there is no ssh on this machine
+    except Missing:  # this machine has no ssh
         return None
 
 
@@ -62,14 +62,14 @@ class SharedRunner:
     def __init__(self, host: str, config: Path | None, control: str) -> None:
         self.place = host
         self._here = LocalRunner()
-        # Without the connection ssh would make one itself; a proxy that ends at once keeps it from that.
+        # Without the connection ssh would open one itself; a proxy that exits at once prevents that.
         options = ("-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes")
         self._ssh, *self._rest = ssh_words(host, config)
         self._options = options
         self._login = ssh_line(host, config)
 
     def is_open(self) -> bool:
-        """Ask ssh whether the connection stands."""
+        """Return whether ssh reports the connection as open."""
         words = (self._ssh, *self._options, "-O", "check", *self._rest)
         return self._here.run(Command(words, timeout=_CHECK_SECONDS)).ok
 
@@ -113,7 +113,7 @@ class SharedRunner:
         return int(self._sh(_LENGTH, target, doing=f"cannot read {target}").text)
 
     def close(self) -> None:
-        """Leave the connection open: it is the person's."""
+        """Leave the connection open, because it is the user's."""
 
     def _sh(self, script: str, *words: str, doing: str, stdin: bytes | None = None) -> Completed:
         done = self.run(Command(("sh", "-c", script, "sh", *words), stdin=stdin, timeout=_FILE_SECONDS))
@@ -136,6 +136,6 @@ class SharedRunner:
 
 
 def _control_path(settings: str) -> str:
-    """Read where ``ssh -G`` has its socket; empty where connections are not shared."""
+    """Return the socket from ``ssh -G``; empty if connections are not shared."""
     found = [line.partition(" ")[2] for line in settings.splitlines() if line.startswith("controlpath ")]
     return found[0] if found and found[0] != "none" else ""

@@ -1,6 +1,6 @@
-"""Decide whether the key of an SSH host is trusted, and say what to do where it is not.
+"""Decide whether the key of an SSH host is trusted, and say what to do if it is not.
 
-paramiko's own reader knows no patterns, no markers and one key of a kind, so the files are judged here.
+paramiko's own reader has no patterns, no markers and one key of a kind, so toolkit parses the files.
 """
 
 import shlex
@@ -31,7 +31,9 @@ _HOST_KEY_FILE = "/etc/ssh/ssh_host_{}_key.pub"
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What is known of one host; ``place`` names it in messages, ``add`` is the command that adds its key."""
+    """The known keys of one host; ``place`` names it in messages, ``add`` is the command that adds its
+    key.
+    """
 
     place: str
     names: tuple[str, ...]
@@ -40,7 +42,7 @@ class Trust:
     add: str
 
     def check(self, key: HostKey) -> None:
-        """Accept a key that is known.
+        """Accept a known key.
 
         Raises:
             Missing: for every other key, with its fingerprint and what to do.
@@ -50,7 +52,7 @@ class Trust:
             raise self._refusal(key, found)
 
     def in_order(self, algorithms: tuple[str, ...]) -> list[str]:
-        """Return host key algorithms, those first whose keys are known."""
+        """Return host key algorithms; algorithms with known keys come first."""
         kinds = kinds_of(self.entries, self.names)
         return sorted(algorithms, key=lambda one: ("ssh-rsa" if one.startswith("rsa-") else one) not in kinds)
 
@@ -98,7 +100,7 @@ class Trust:
 
 
 def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401 - fabric ships no types
-    """Return what is known of a connection's host; ``host`` is the destination, empty for a gateway."""
+    """Return the known keys of a connection's host; ``host`` is the destination, empty for a gateway."""
     exists: Callable[[str], bool] = lambda path: at_home(path).is_file()  # noqa: E731 - used three times
     user = _files(hop.ssh_config.get("userknownhostsfile", _USER_FILES), exists)
     system = _files(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_FILES), exists)
@@ -118,10 +120,10 @@ def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401
 
 
 def apply_trust(hop: Any, trust: Trust, paramiko: Any) -> None:  # noqa: ANN401 - see trust_of
-    """Have a connection ask ``trust`` about the key of its host, before it proves who we are."""
+    """Make a connection check the key of its host by ``trust`` before it authenticates."""
 
     class Policy(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko ships no types
-        """Is asked about every key, as the client is given no known hosts of its own."""
+        """Checks every key, because the client itself gets no known hosts."""
 
         def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:  # noqa: ANN401, ARG002
             trust.check(HostKey(key.get_name(), key.asbytes()))

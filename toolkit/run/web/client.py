@@ -1,6 +1,7 @@
-"""Send HTTP requests whose answers are bounded in time and bytes, and whose redirects are checked.
+"""Send HTTP requests with limits on time and bytes, and with checked redirects.
 
-``requests`` alone reads a body of any size into memory, also of a redirect, and limits no answer as a whole.
+``requests`` alone reads a body of any size into memory, even a redirect's, and does not limit an answer as a
+whole.
 """
 
 import contextlib
@@ -22,14 +23,14 @@ CONNECT_SECONDS = 15.0
 _REUSED = 1 << 16
 """Bytes of an unread body that are read so that the connection can be used again."""
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""Content codings and the ``wbits`` by which zlib unpacks them; nothing is asked for but ``identity``."""
+"""Content codings and their ``wbits`` for zlib; requests only ask for ``identity``."""
 
 Proof = Callable[["requests.PreparedRequest"], "requests.PreparedRequest"]
-"""Adds what proves who we are to a request."""
+"""Adds authentication to a request."""
 
 
 class Response:
-    """The answer to a request; of its body nothing is read before it is asked for."""
+    """The answer to a request; its body is only read on demand."""
 
     def __init__(self, answer: "requests.Response", meter: Meter) -> None:
         self._answer, self._meter = answer, meter
@@ -51,7 +52,7 @@ class Response:
         """Return the first ``most`` bytes of the body, unpacked if it is compressed.
 
         Raises:
-            RequestException: if the connection breaks off, a limit is broken, or the coding is unknown.
+            RequestException: if the connection is interrupted, a limit is exceeded, or the coding is unknown.
         """
         import requests
 
@@ -70,14 +71,14 @@ class Response:
         """Return the body as it comes, in pieces of ``step`` bytes.
 
         Raises:
-            RequestException: if the connection breaks off, or a limit is broken.
+            RequestException: if the connection is interrupted, or a limit is exceeded.
         """
         self._meter.begin(limits)
         while chunk := self._next(step):
             yield chunk
 
     def close(self) -> None:
-        """End the answer; a short body is read to its end, so that the connection can be used again."""
+        """Finish the answer; a short body is read completely, so that the connection can be used again."""
         import requests
 
         left = self._answer.raw.length_remaining
@@ -106,7 +107,7 @@ class Client:
         self._http.headers.update({"User-Agent": f"toolkit/{__version__}", "Accept-Encoding": "identity"})
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         self._http.close()
 
     def request(
@@ -121,9 +122,9 @@ class Client:
         params: Any = None,  # noqa: ANN401 - a mapping, whose values may be lists
         data: Any = None,  # noqa: ANN401 - bytes, a form, or a file with ``seek``
     ) -> Response:
-        """Return the answer to a request; ``limits`` hold for the answer and its redirects together.
+        """Return the answer to a request; ``limits`` apply to the answer and its redirects together.
 
-        ``proof`` returns for an address what is shown to its server.
+        ``proof`` returns the authentication for an address.
 
         Raises:
             BadRedirect: if a redirect is not followed.
@@ -154,7 +155,7 @@ class Client:
 
 
 def anonymous(_url: str) -> Proof:
-    """Return what shows nothing, and keeps requests from asking ~/.netrc for a password."""
+    """Return no authentication, and keep requests from reading a password in ~/.netrc."""
     return lambda request: request
 
 
@@ -162,7 +163,7 @@ def _session(context: "ssl.SSLContext", meter: Meter) -> "requests.Session":
     import requests
 
     class BoundedSession(requests.Session):
-        """Follows no redirect: to see where one leads, requests would read all of its body."""
+        """Follows no redirect, because requests would read its whole body."""
 
         def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - requests' signature
             return None
@@ -181,7 +182,7 @@ def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - 
     classes = _pool_classes(meter)
 
     class Adapter(HTTPAdapter):
-        """Uses our settings of TLS (requests alone ignores SSL_CERT_FILE), and sockets that are metered."""
+        """Uses toolkit's settings of TLS (requests alone ignores SSL_CERT_FILE), and metered sockets."""
 
         def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - see above
             super().init_poolmanager(*args, ssl_context=context, **options)
@@ -209,7 +210,7 @@ def _pool_classes(meter: Meter) -> dict[str, Any]:
 
         def connect(self) -> None:
             super().connect()
-            # TLS within TLS, through a proxy, keeps its socket one level below.
+            # TLS within TLS, through a proxy, has its socket one level below.
             outer = getattr(self.sock, "socket", self.sock)
             if isinstance(outer, MeteredTls):
                 outer.meter = meter

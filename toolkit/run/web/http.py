@@ -1,4 +1,4 @@
-"""Read files over HTTP: proxies and certificates as the environment sets them, and never for ever."""
+"""Read files over HTTP, with the environment's proxies and certificates, and with time limits."""
 
 import base64
 import contextlib
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 _STALLED = 10.0
 """Seconds without a connection or a byte after which a server counts as unreachable."""
 _STEP = 1 << 16
-"""Bytes at a time; those of the last step are lost when a connection breaks."""
+"""Bytes at a time; an interruption loses the last step."""
 
 _LATER = frozenset({408, 425, 429})
-"""Answers of a server that wants to be asked again, and not at once (RFC 6585, section 4)."""
+"""Statuses of a server that asks for a later retry (RFC 6585, section 4)."""
 _FOR_GOOD = frozenset(range(400, 500)) - _LATER
-"""Answers that do not change by asking again (RFC 9110, section 15.5)."""
+"""Statuses that a retry does not change (RFC 9110, section 15.5)."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 """Seconds between tries."""
 
 
 class Refused(Missing):
-    """The server answered, and will answer the same when it is asked again: there is no such file.
+    """The server's answer is final: there is no such file.
 
-    ``status`` is what it answered.
+    ``status`` is its status.
     """
 
     def __init__(self, message: str, status: int) -> None:
@@ -47,7 +47,7 @@ class Refused(Missing):
 
 
 class Busy(Missing):
-    """The server wants to be asked again later; ``retry_after`` is what it says of when, or empty."""
+    """The server asks for a later retry; ``retry_after`` is its time for that, or empty."""
 
     def __init__(self, message: str, retry_after: str) -> None:
         super().__init__(message)
@@ -59,9 +59,9 @@ class Slow(Missing):
 
 
 class Body:
-    """What a server sends, as a readable file; reading it raises :class:`Missing` if it stops coming.
+    """The body of an answer as a readable file; reading it raises :class:`Missing` if it stops.
 
-    ``start`` is the byte that it begins with: what was asked for, or 0 from a server that sends whole files.
+    ``start`` is its first byte: the requested one, or 0 from a server that only sends whole files.
     """
 
     def __init__(self, response: Response, url: str, limits: Limits, start: int = 0) -> None:
@@ -82,7 +82,7 @@ class Body:
 
 
 class FileBody:
-    """A file of this machine in place of what a server sends, from the byte ``start`` on."""
+    """A file of this machine in place of a server's answer, from the byte ``start`` on."""
 
     def __init__(self, path: Path, start: int) -> None:
         self.start = start
@@ -119,12 +119,12 @@ def opened_file(url: str, *, start: int = 0) -> Iterator[FileBody]:
 def opened(url: str, *, start: int = 0, seconds: float = 900.0, stalled: float = _STALLED) -> Iterator[Body]:
     """Open an http or https address for reading; ``seconds`` limits the whole transfer.
 
-    ``start`` asks for what follows that many bytes. A user and password in the address are shown to its
-    server alone, and to no other that it sends us to.
+    ``start`` skips that many bytes. A user and password in the address are only sent to its server, not to
+    any redirect.
 
     Raises:
-        Refused: if the server has no such file, or redirects to where we do not follow.
-        Busy: if it is to be asked again later.
+        Refused: if the server has no such file, or redirects to an address that is not followed.
+        Busy: if the server asks for a later retry.
         Slow: if its answer takes too long.
         Missing: if there is no such server, or it does not answer.
     """
@@ -143,7 +143,7 @@ def opened(url: str, *, start: int = 0, seconds: float = 900.0, stalled: float =
 
 
 def pause_before(number: int, retry_after: str = "") -> float:
-    """Return the seconds to wait after failure ``number``, as the server asks or doubling, never for long."""
+    """Return the seconds to wait after failure ``number``: the server's value or doubling, with a limit."""
     if retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after[:6]), _LONGEST_PAUSE)
     spread: float = random.uniform(0.75, 1.25)  # noqa: S311 - not a secret
@@ -167,7 +167,7 @@ def _answer(client: Client, url: str, start: int, stalled: float) -> Response:
 
 
 def _proof(url: str) -> Callable[[str], Proof]:
-    """Return what shows the user and password of ``url`` to its server alone (RFC 7617)."""
+    """Return the authentication of ``url``, for its server alone (RFC 7617)."""
     parts = urllib.parse.urlsplit(url)
     if parts.username is None:
         return anonymous
@@ -194,7 +194,7 @@ def _refusal(shown: str, response: Response) -> Missing:
 
 
 def _reason(error: BaseException) -> str:
-    """Return what the error says that is at the bottom of those of HTTP libraries."""
+    """Return the message of the innermost error of HTTP libraries."""
     while cause := error.__cause__ or error.__context__:
         error = cause
     if isinstance(error, TimeoutError):

@@ -15,11 +15,11 @@ _LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
 
 
 class BadRedirect(CheckFailed):
-    """A server sends us to an address that is not followed."""
+    """A server redirects to an address that is not followed."""
 
 
 class Redirects:
-    """The addresses that one request has been sent to."""
+    """The addresses that one request was redirected to."""
 
     def __init__(self, url: str) -> None:
         self._seen = [url]

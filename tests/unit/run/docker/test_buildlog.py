@@ -105,7 +105,7 @@ def test_a_failed_step_is_named_with_its_last_lines(log):
     error = failure(log, "The command '/bin/sh -c make all' returned a non-zero code: 2")
     assert (
         error.message
-        == "an image: the build failed in step 3 of 9 (RUN make all): the command ended with status 2"
+        == "an image: the build failed in step 3 of 9 (RUN make all): the command exited with status 2"
     )
     assert error.detail[-1] == "line 39"
     assert len(error.detail) == 15

@@ -80,13 +80,13 @@ def test_an_image_is_read_and_nothing_is_left_behind(tmp_path, monkeypatch, text
 
 
 def test_a_name_that_is_not_there_ends_with_those_that_are_near():
-    with pytest.raises(BadInput, match="no such image; near it are toolkit/node:latest"):
+    with pytest.raises(BadInput, match="no such image; similar names: toolkit/node:latest"):
         named_image(Engine("toolkit/node:latest", "other:1"), "toolkit/nod:latest")
     with pytest.raises(BadInput, match="it has other:1"):
         named_image(Engine("other:1"), "zzzz")
     with pytest.raises(BadInput, match="it has none at all"):
         named_image(Engine(), "x:1")
-    with pytest.raises(BadInput, match="BAD NAME: no name of an image"):
+    with pytest.raises(BadInput, match="BAD NAME: not a name of an image"):
         named_image(Engine(), "BAD NAME")
 
 

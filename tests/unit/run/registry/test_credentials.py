@@ -120,7 +120,7 @@ def test_a_helper_that_is_not_there_or_no_name(home):
     with pytest.raises(Missing, match="docker-credential-not-there, which is not installed"):
         find_login("h.example")
     write(home, {"credsStore": "../../bin/sh"})
-    with pytest.raises(BadInput, match="no name of a credential helper"):
+    with pytest.raises(BadInput, match="not a name of a credential helper"):
         find_login("h.example")
 
 
@@ -128,7 +128,7 @@ def test_a_helper_that_is_not_there_or_no_name(home):
 def test_a_damaged_file_is_named_and_not_shown(home, text):
     (home / ".docker").mkdir()
     (home / ".docker/config.json").write_text(text)
-    with pytest.raises(BadInput, match=r"config\.json: is no file of docker login"):
+    with pytest.raises(BadInput, match=r"config\.json: is not a file of docker login"):
         find_login("h.example")
     write(home, {"auths": {"h.example": {"auth": "%%%"}}})
     with pytest.raises(BadInput, match="not what docker login writes"):

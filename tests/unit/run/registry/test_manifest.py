@@ -68,12 +68,12 @@ def test_a_part_that_is_named_twice_is_one_part():
         (b"[]", "cannot be read"),
         (b'{"a":' * 100_000, "cannot be read"),
         (whole(schemaVersion=1), "of version 1"),
-        (whole(layers=[part(digest="md5:12")]), "no SHA-256"),
-        (whole(layers=[part(digest="sha256:../../../etc/passwd")]), "no SHA-256"),
+        (whole(layers=[part(digest="md5:12")]), "not a SHA-256"),
+        (whole(layers=[part(digest="sha256:../../../etc/passwd")]), "not a SHA-256"),
         (whole(layers=[part(size=-1)]), "-1 bytes"),
         (whole(layers=[part(size=1 << 60)]), "bytes"),
         (whole(layers=[part()] * 501), "more than 500"),
-        (whole(manifests=[part(digest="x")]), "no SHA-256"),
+        (whole(manifests=[part(digest="x")]), "not a SHA-256"),
     ],
 )
 def test_a_manifest_that_cannot_be_is_refused(text, said):

@@ -77,7 +77,7 @@ def test_a_damaged_rest_is_fetched_again(server, session, name, tmp_path):
 
 def test_wrong_bytes_are_told_and_removed(server, session, name, tmp_path):
     server.answers[WHERE] = (200, {}, b"z" * len(CONTENT))
-    with pytest.raises(CheckFailed, match="is not what it is called"):
+    with pytest.raises(CheckFailed, match="differs from its digest"):
         get(session, name, tmp_path / "part")
     assert not (tmp_path / "part").exists()
 
@@ -109,7 +109,7 @@ def test_a_disk_that_fills_up_is_told_as_such(server, session, name):
     server.answers[WHERE] = (200, {}, CONTENT)
     with pytest.raises(CheckFailed, match="the disk is full: /dev") as caught:
         get(session, name, Path("/dev/full"))
-    assert "goes on where it was" in caught.value.fix
+    assert "resumes the transfer" in caught.value.fix
 
 
 def test_a_busy_server_is_asked_again_and_a_lasting_error_is_told(server, session, name):
@@ -117,13 +117,13 @@ def test_a_busy_server_is_asked_again_and_a_lasting_error_is_told(server, sessio
     session.find()
     assert len(server.asked) == 3
     server.answers["GET /v2/"] = (500, {}, b'{"errors": [{"code": "UNKNOWN", "message": "disk\\nfull"}]}')
-    with pytest.raises(Missing, match="answers 500 again and again: UNKNOWN: disk full"):
+    with pytest.raises(Missing, match="answers 500 repeatedly: UNKNOWN: disk full"):
         session.find()
 
 
 def test_a_manifest_of_another_digest_is_refused(server, session, name):
     server.answers["GET /v2/a/manifests/1"] = (200, {"Docker-Content-Digest": BLOB.digest}, b"{}")
-    with pytest.raises(CheckFailed, match="not what it is called"):
+    with pytest.raises(CheckFailed, match="differs from its digest"):
         fetch_manifest(session, name, "1")
 
 
@@ -135,7 +135,7 @@ def test_a_manifest_that_never_ends_is_refused(server, session, name):
 
 def test_a_registry_that_stored_another_manifest_is_told(server, session, name):
     server.answers["PUT /v2/a/manifests/1"] = (201, {"Docker-Content-Digest": BLOB.digest}, b"")
-    with pytest.raises(CheckFailed, match="not what it is called"):
+    with pytest.raises(CheckFailed, match="differs from its digest"):
         put_manifest(session, name, b"{}", "x")
 
 
@@ -165,7 +165,7 @@ def test_no_password_goes_where_tls_does_not_protect_it(server, name, home, real
     server.answers["GET /x"] = (401, {"WWW-Authenticate": f'Bearer realm="{realm}"'}, b"")
     with (
         opened(name, RegistryAccess(plain_http=True)) as session,
-        pytest.raises(CheckFailed, match="for a token"),
+        pytest.raises(CheckFailed, match="names a token server at"),
     ):
         session.ask("GET", "/x", ok=(200,), scope="a")
 
@@ -228,7 +228,7 @@ def test_a_manifest_that_breaks_off_is_asked_for_again_but_not_for_ever(server, 
     server.answers["GET /v2/a/manifests/1"] = [BROKEN, (200, {}, MANIFEST)]
     assert fetch_manifest(session, name, "1")[0] == MANIFEST
     server.answers["GET /v2/a/manifests/1"] = BROKEN
-    with pytest.raises(Missing, match="cannot be reached: the connection broke off"):
+    with pytest.raises(Missing, match="cannot be reached: the connection was interrupted"):
         fetch_manifest(session, name, "1")
     assert len(server.asked) == 8
 
@@ -248,7 +248,7 @@ def test_a_token_that_breaks_off_is_asked_for_again(server, session):
     server.answers["GET /x"] = [server.answers["GET /x"]] * 2 + [(200, {}, b"")]
     session.ask("GET", "/x", ok=(200,), scope=HERE).close()
     with_tokens(server, (200, {"Content-Length": "1000"}, b"{"))
-    with pytest.raises(Missing, match="the connection broke off"):
+    with pytest.raises(Missing, match="the connection was interrupted"):
         session.ask("GET", "/x", ok=(200,), scope="another")
 
 
@@ -319,7 +319,7 @@ def test_no_step_leads_from_tls_to_plain_http(name):
     session = RegistrySession(name, RegistryAccess())
     with pytest.raises(CheckFailed, match="not protected by TLS"):
         session.absolute("http://h.example/x")
-    with pytest.raises(CheckFailed, match="no address"):
+    with pytest.raises(CheckFailed, match="not an address"):
         session.absolute("https://[")
 
 

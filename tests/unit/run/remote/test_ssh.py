@@ -45,13 +45,15 @@ def test_what_is_no_destination_is_refused_before_anything_is_asked(host):
 def test_a_port_that_is_none_is_refused_before_anything_is_asked(who, port):
     with pytest.raises(BadInput) as caught:
         SshRunner(f"{who}localhost:{port}")
-    assert caught.value.message == f"--host {who}localhost:{port}: {port!r} is no port; ports are 1 to 65535"
+    assert (
+        caught.value.message == f"--host {who}localhost:{port}: {port!r} is not a port; ports are 1 to 65535"
+    )
 
 
 def test_a_port_of_the_configuration_that_is_none_is_refused_with_its_file(tmp_path):
     config = tmp_path / "config"
     config.write_text("Host far\n    HostName 127.0.0.1\n    Port 99999\n")
-    with pytest.raises(BadInput, match=f"{config}: far: 99999 is no port"):
+    with pytest.raises(BadInput, match=f"{config}: far: 99999 is not a port"):
         SshRunner("far", config)
 
 

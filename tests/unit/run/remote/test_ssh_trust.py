@@ -216,7 +216,7 @@ def test_a_host_key_alias_is_the_name_that_counts(there):
 def test_a_login_that_fails_names_a_command_that_works(there, monkeypatch):
     there.known.write_text(line(there.name, ECDSA))
     monkeypatch.setattr(Login, "check_auth_publickey", lambda *_: paramiko.AUTH_FAILED)
-    with pytest.raises(Missing, match="was not let in") as caught:
+    with pytest.raises(Missing, match="was refused") as caught:
         there.connect()
     assert caught.value.fix == (
         f"check that this works: ssh -F {there.config} -p {there.server.port} ada@127.0.0.1 true"

@@ -1,7 +1,7 @@
-"""Decompress one block into at most a given number of bytes, whatever the block says of its own size.
+"""Decompress one block into at most a given number of bytes, whatever size the block claims.
 
-``zstandard.decompress(max_output_size=…)`` believes a frame that names its own size. Here every codec writes
-into a bounded buffer, and stops there.
+``zstandard.decompress(max_output_size=…)`` trusts the size in a frame. Here every codec writes into a bounded
+buffer, and stops at its end.
 """
 
 import io
@@ -12,11 +12,11 @@ from collections.abc import Callable
 WINDOW = 8 << 20
 """Bytes of history that a zstd block may ask for (RFC 8878, 3.1.1.1.2 recommends to support 8 MiB)."""
 _DICTIONARY = 16 << 20
-"""Bytes that the xz decoder may take: enough for xz's preset; mksquashfs takes a block at most."""
+"""Bytes that the xz decoder may use: enough for xz's preset; mksquashfs uses at most a block."""
 
 
 def expand(codec: str, data: bytes, most: int) -> bytes:
-    """Return what one compressed block expands to.
+    """Return the content of one compressed block.
 
     Args:
         codec: ``gzip`` (a zlib stream), ``xz``, ``lz4`` (one raw block) or ``zstd`` (one frame).
@@ -55,7 +55,7 @@ def _zstd(data: bytes, most: int) -> bytes:
     import zstandard
 
     try:
-        named = zstandard.frame_content_size(data)  # -1: the frame does not say
+        named = zstandard.frame_content_size(data)  # -1 means that the frame does not contain its size.
         if named > most:
             raise ValueError(f"it names a size of {named} bytes, more than {most}")
         unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)
@@ -93,13 +93,15 @@ def _lz4(data: bytes, most: int) -> bytes:
         if length <= distance:
             out += out[start : start + length]
         else:
-            # A match may reach into what it is writing: then its bytes repeat.
+            # A match may overlap its own output: then its bytes repeat.
             out += (out[start:] * (length // distance + 1))[:length]
     return bytes(out)
 
 
 def _length(data: bytes, position: int, start: int) -> tuple[int, int]:
-    """Return a length and the position behind it; 15 continues in the next bytes, which are added."""
+    """Return a length and the position after it; a value of 15 continues in the next bytes, which are
+    added.
+    """
     total = start
     if start == 15:
         while True:

@@ -1,4 +1,4 @@
-"""What a container starts from in a SIF: a view of its table (apptainer/sif:pkg/sif/sif.go)."""
+"""The part of a SIF that a container starts from: a view of its table (apptainer/sif:pkg/sif/sif.go)."""
 
 import struct
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Sif:
 
 
 def is_sif(head: bytes) -> bool:
-    """Tell whether a file that begins with ``head`` is a SIF."""
+    """Return whether a file that begins with ``head`` is a SIF."""
     return head[32:42] == MAGIC
 
 
@@ -47,7 +47,7 @@ def read_sif(file: BinaryIO, path: Path) -> Sif:
 
     Raises:
         Damaged: as :func:`~toolkit.image.files.sif.sifobjects.read_table` does.
-        BadInput: if it holds no squashfs to start from.
+        BadInput: if it has no squashfs to start from.
     """
     table = read_table(file, path)
     root = next((entry for entry in table.used if _is_root(entry)), None)

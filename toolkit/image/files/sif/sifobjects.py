@@ -1,4 +1,4 @@
-"""Objects of a SIF as they stand in its table, and one more added to it (apptainer/sif: pkg/sif)."""
+"""The objects in the table of a SIF, and how to add one (apptainer/sif: pkg/sif)."""
 
 import struct
 from collections.abc import Iterator
@@ -12,25 +12,25 @@ DEFINITION, LABELS, PARTITION, SIGNATURE, JSON, SBOM = 0x4001, 0x4003, 0x4004, 0
 """Types of objects."""
 
 CYCLONEDX_JSON = struct.pack("<i", 1)
-"""What the descriptor of a bill of materials says of its format."""
+"""The format of a bill of materials in its descriptor."""
 
 MAGIC = b"SIF_MAGIC\0"
 
 SQUASHFS, PRIMARY = 1, 2
-"""What the descriptor of a partition says first: its file system, and that a container starts from it."""
+"""The first values in a partition's descriptor: its file system, and that a container starts from it."""
 
 _HEADER = struct.Struct("<32s10s3s3s16s8q")
 _DESCRIPTOR = struct.Struct("<i?III7q128s384s")
 _GROUP = 0xF0000000
 _MOST = 1024
-"""Descriptors in a sane file: sif(1) makes 48."""
+"""Descriptors in a plausible file: sif(1) makes 48."""
 _CHUNK = 1 << 20
 _AGAIN = "copy or build it again"
 
 
 @dataclass(frozen=True, slots=True)
 class SifHeader:
-    """The first 128 bytes. ``fixed`` are those that a signature covers; times are Unix seconds."""
+    """The first 128 bytes. ``fixed`` are the bytes that a signature covers; times are Unix seconds."""
 
     launch: bytes
     magic: bytes
@@ -60,7 +60,7 @@ class SifHeader:
 
 @dataclass(frozen=True, slots=True)
 class SifDescriptor:
-    """One descriptor, every field as it is stored."""
+    """One descriptor, with every field as it is stored."""
 
     kind: int
     used: bool
@@ -79,17 +79,17 @@ class SifDescriptor:
 
     @property
     def group(self) -> int:
-        """The group that the object is in, 0 for none."""
+        """The group of the object, 0 for none."""
         return self.group_field & ~_GROUP
 
     @property
     def linked_group(self) -> int:
-        """The group that a signature is about, 0 if it is about none."""
+        """The group that a signature covers, 0 if it covers none."""
         return self.link_field & ~_GROUP if self.link_field & _GROUP == _GROUP else 0
 
     @property
     def shown(self) -> str:
-        """Name the object for a person."""
+        """The name of the object in messages."""
         text = self.name.rstrip(b"\0").decode("utf-8", "replace")
         return f"object {self.number}" + (f" ({text})" if text.isprintable() and text else "")
 
@@ -123,11 +123,11 @@ class Table:
 
 
 def read_table(file: BinaryIO, path: Path) -> Table:
-    """Read header and descriptors, and see that every object lies within the file.
+    """Read header and descriptors, and check that every object is within the file.
 
     Raises:
-        Damaged: if it is cut short, or its numbers make no sense.
-        BadInput: if it is no SIF.
+        Damaged: if it is cut short, or its numbers are impossible.
+        BadInput: if it is not a SIF.
     """
     size = file.seek(0, 2)
     file.seek(0)
@@ -138,7 +138,7 @@ def read_table(file: BinaryIO, path: Path) -> Table:
         raise _cut(path, "its header", _HEADER.size, size)
     header = SifHeader(*_HEADER.unpack(raw))
     if not 0 < header.total <= _MOST or not _HEADER.size <= header.table:
-        raise _damaged(path, "its header makes no sense")
+        raise _damaged(path, "its header is impossible")
     wanted = header.total * _DESCRIPTOR.size
     file.seek(min(header.table, size))
     raw = file.read(wanted)
@@ -150,13 +150,13 @@ def read_table(file: BinaryIO, path: Path) -> Table:
 
 
 def _check(entries: tuple[SifDescriptor, ...], path: Path, size: int) -> None:
-    """Refuse objects that are not told apart by their numbers, or are not within the file."""
+    """Refuse objects with equal numbers, or outside the file."""
     numbers = [entry.number for entry in entries]
     if len(set(numbers)) != len(numbers):
         raise _damaged(path, "two objects have one number")
     for entry in entries:
         if entry.offset < _HEADER.size or entry.size < 0:
-            raise _damaged(path, f"{entry.shown} has a place or a size that makes no sense")
+            raise _damaged(path, f"{entry.shown} has an impossible place or size")
         if entry.offset + entry.size > size:
             raise _cut(path, entry.shown, entry.offset + entry.size, size)
 
@@ -188,7 +188,7 @@ def content(file: BinaryIO, entry: SifDescriptor, limit: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object to add. ``group`` 0 is none; ``about`` is the group that a signature is about."""
+    """An object to add. ``group`` 0 is none; ``about`` is the group that a signature covers."""
 
     kind: int
     content: bytes
@@ -199,10 +199,10 @@ class Object:
 
 
 def add(file: BinaryIO, path: Path, *objects: Object) -> None:
-    """Add objects to a SIF that is open for reading and writing; those there stay where they are.
+    """Add objects to a SIF that is open for reading and writing; existing objects do not move.
 
-    What is added takes the time of the header, so that equal bytes go in and equal bytes come out. The caller
-    works on a copy: between the first write and the last the file is no whole SIF.
+    The new objects get the time of the header, so that equal input gives equal bytes. The caller works on a
+    copy: between the first write and the last the file is not a complete SIF.
 
     Raises:
         CheckFailed: if the table has no room.

@@ -1,8 +1,8 @@
 """Read a squashfs without mounting it, one folder and one file at a time.
 
-PySquashfsImage cannot unpack lz4, walks the whole tree before the first answer, and trusts every
-number that it reads, so that a damaged image can fill the memory. Here nothing is read that was not
-asked for, and every number is checked. The format is Linux's Documentation/filesystems/squashfs.rst.
+PySquashfsImage cannot unpack lz4, reads the whole tree before the first answer, and trusts every number, so
+that a damaged image can fill the memory. This module reads only what is needed, and checks every number. The
+format is Linux's Documentation/filesystems/squashfs.rst.
 """
 
 import struct
@@ -27,9 +27,9 @@ _MAX_NAMES = 200_000
 _MAX_NAME = 256
 _MAX_DEPTH = 256
 _COST = {"lz4": 8}
-"""A byte of LZ4 is read in Python: it takes the time of eight bytes of the others."""
+"""Python decodes LZ4 eight times slower a byte than the libraries decode the others."""
 _MAX_BLOCKS = 1 << 14
-"""Of a file; with mksquashfs's own block size they are 2 GiB."""
+"""Blocks of a file; with mksquashfs's default block size they are 2 GiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Inode:
     offset: int = 0
     fragment: int = _NO_FRAGMENT
     blocks: bytes = b""
-    """The words of the block list as they are stored, as thousands of them would fill the memory."""
+    """The words of the block list as they are stored, because thousands of integers would fill the memory."""
     target: str = ""
 
 
@@ -80,7 +80,7 @@ class SquashTree:
         return self.piece(path, 0, limit)
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
-        """Return a part of a file; the blocks before it are passed over."""
+        """Return a part of a file; the blocks before it are skipped."""
         found = self._find(path)
         if found is None or found.kind != "file":
             return b""
@@ -116,7 +116,7 @@ class SquashTree:
 
     def _read_listing(self, folder: _Inode) -> dict[str, int]:
         """Return name → inode reference of a folder."""
-        left = folder.size - 3  # the size counts "." and ".." as three bytes, which are not stored
+        left = folder.size - 3  # The size counts "." and ".." as three bytes, which are not stored.
         entries: dict[str, int] = {}
         if left <= 0:
             return entries
@@ -168,7 +168,7 @@ class SquashTree:
         count = size // self._block_size
         if fragment == _NO_FRAGMENT and size % self._block_size:
             count += 1
-        # Only what may be read is listed: a hostile size must not make a list that fills the memory.
+        # The list is limited to what may be read, so that a hostile size cannot fill the memory.
         listed = min(count, _MAX_BLOCKS)
         blocks = take(4 * listed)
         return _Inode("file", size, start, offset, fragment if listed == count else _NO_FRAGMENT, blocks)
@@ -182,7 +182,7 @@ class SquashTree:
         return self._block(start, word)
 
     def _data(self, position: int, word: int, expected: int) -> bytes:
-        """Return a block of a file, which has the size that its inode says (fs/squashfs/file_direct.c)."""
+        """Return a block of a file, checking its size against the inode (fs/squashfs/file_direct.c)."""
         block = self._block(position, word)
         if len(block) != expected:
             raise self._broken(f"a block of {len(block)} bytes where {expected} belong")
@@ -194,13 +194,13 @@ class SquashTree:
 
     def _read_block(self, position: int, word: int) -> bytes:
         stored = word & (_STORED - 1)
-        # Linux refuses such a block as well (fs/squashfs/block.c): what grows is stored as it is.
+        # Linux refuses such a block as well (fs/squashfs/block.c): incompressible data is stored as it is.
         if stored > self._block_size:
             raise self._broken(f"a block of {stored} stored bytes")
         return self._content(position, stored, self._block_size, plain=bool(word & _STORED))
 
     def _cursor(self, table: int, block: int, offset: int) -> Callable[[int], bytes]:
-        """Return a function that takes the next bytes of a run of metadata blocks."""
+        """Return a function that reads the next bytes of a run of metadata blocks."""
         data, following = self._metadata(table + block)
         data = data[offset:]
 
@@ -215,7 +215,7 @@ class SquashTree:
         return take
 
     def _read_metadata(self, position: int) -> tuple[bytes, int]:
-        """Return the content of a metadata block and where the next one begins."""
+        """Return the content of a metadata block and the position of the next one."""
         (word,) = struct.unpack("<H", self._bytes(position, 2))
         stored = word & 0x7FFF
         if not 0 < stored <= _METADATA:
@@ -226,7 +226,7 @@ class SquashTree:
         return content, position + 2 + stored
 
     def _content(self, position: int, stored: int, most: int, *, plain: bool) -> bytes:
-        """Return a block; the budget pays for what came, and for what was gone through to get it."""
+        """Return a block; the budget counts its size and the work of unpacking it."""
         raw = self._bytes(position, stored)
         self._budget.read(stored if plain else _COST.get(self._codec, 1) * stored)
         if plain:

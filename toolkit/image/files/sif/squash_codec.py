@@ -7,15 +7,15 @@ _NAMES = {1: "gzip", 2: "lzma", 3: "lzo", 4: "xz", 5: "lz4", 6: "zstd"}
 
 
 def method(number: int) -> str:
-    """Return what a compression is called that a superblock has a number for."""
+    """Return the name of a compression from its number in a superblock."""
     return _NAMES.get(number, f"method {number}")
 
 
 def codec_of(number: int, name: str) -> str:
-    """Return the codec of :mod:`toolkit.image.files.sif.expand` for the compression that a superblock names.
+    """Return the codec of :mod:`toolkit.image.files.sif.expand` for the compression in a superblock.
 
     Raises:
-        BadInput: for one that is not supported.
+        BadInput: if it is not supported.
     """
     codec = method(number)
     if codec not in CODECS:
