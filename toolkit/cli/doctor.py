@@ -12,6 +12,7 @@ from toolkit.cli.options.keys import key_options
 from toolkit.cli.options.places import place_options
 from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput
+from toolkit.image.buildfile.steps import is_buildfile
 from toolkit.job.places import Where
 from toolkit.model.prediction import MODES, Mode, Verdict
 from toolkit.model.runtime import NAMES
@@ -92,6 +93,9 @@ def command(
     The first line answers Yes, Perhaps (no recorded launch is like this one), No or Unknown
     (facts are missing), with the command to type next. --all shows every launch mode.
 
+    IMAGE may be the name of a recipe, or a Dockerfile or Apptainer definition file (FILE.def): its
+    text is then judged before you build it.
+
     After -- give the command of a rank: toolkit then judges the MPI that its program loads.
 
     Exits with 0 if a launch mode works (with --mode: if that mode does), 1 if none does, 2 for a
@@ -104,6 +108,7 @@ def command(
       toolkit doctor my.sif --cluster demo
       toolkit doctor my.sif --cluster demo -- /opt/app/bin/solver
       toolkit doctor my.sif --facts facts.json --nodes 4
+      toolkit doctor Dockerfile --host login
       toolkit doctor my.sif --host login --site juwels --job train.yaml
       toolkit doctor my.sif --cluster demo --live --mode srun-pmix
       toolkit doctor my.sif --host login --fix -o fix.toml
@@ -149,6 +154,9 @@ def command(
         ctx.exit(_host_alone(facts, where, partition, place, as_json=as_json))
     from toolkit.job.diagnosis import diagnose, wanted
 
+    if is_buildfile(image) and Path(image).is_file():
+        ctx.exit(_buildfile(Path(image), facts, where, partition, ctx, modes, nodes, ranks_per_node,
+                            fix=fix, everything=everything, as_json=as_json))  # fmt: skip
     mode = modes[0] if modes else None
     program: tuple[str, ...] = ctx.meta.get(REST, ())
     with tell:
@@ -212,6 +220,34 @@ def _check_queue(facts: Path | None, partition: str | None, account: str | None,
         )
     if account is not None and not live:
         raise BadInput(f"--account {account}: without --live no job is submitted", fix="leave it out")
+
+
+def _buildfile(
+    file: Path,
+    facts: Path | None,
+    where: Where,
+    partition: str | None,
+    ctx: click.Context,
+    modes: tuple[Mode, ...],
+    nodes: int | None,
+    ranks_per_node: int | None,
+    *,
+    fix: bool,
+    everything: bool,
+    as_json: bool,
+) -> int:
+    """Judge a build file, and return the exit status."""
+    from toolkit.cli import doctor_buildfile
+    from toolkit.job.diagnosis import wanted
+    from toolkit.job.facts import facts_of
+
+    if fix:
+        raise BadInput(f"--fix: {file} is not an image yet", fix="build it, and give the image")
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
+        mode, command = modes[0] if modes else None, ctx.meta.get(REST, ())
+        job = wanted(str(file), None, None, partition, nodes, ranks_per_node, mode, tell, command)
+        host = facts_of(facts, where, partition)
+    return doctor_buildfile.command(file, host, job, everything=everything, as_json=as_json)
 
 
 def _host_alone(

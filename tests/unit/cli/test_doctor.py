@@ -112,6 +112,44 @@ def test_a_recipe_is_judged_by_the_image_that_was_made_of_it(image, tmp_path, mo
     assert "tf2.15-cpu.sif on " in result.stdout
 
 
+DOCKERFILE = """FROM debian:12
+RUN apt-get update && apt-get install -y openmpi-bin libopenmpi-dev g++ cmake
+RUN pip install tensorflow==2.15.1
+RUN pip install horovod==0.28.1
+"""
+
+
+def test_a_build_file_is_judged_by_its_text(tmp_path):
+    file = tmp_path / "Dockerfile"
+    file.write_text(DOCKERFILE)
+    result = run(str(file), "--facts", CLUSTER)
+    assert result.exit_code == 0
+    assert pasted(answered(result.stdout)) == f"Perhaps: srun-pmix. docker build -t my-image {tmp_path}"
+    assert "Dockerfile:2: Open MPI 4.1.4, package openmpi-bin of apt" in result.stdout
+    assert "speaks PMIx 4.2.2" in " ".join(result.stdout.split())
+    assert len(run(str(file), "--facts", CLUSTER, "--all").stdout) > len(result.stdout)
+
+
+def test_a_fault_of_a_build_file_is_a_no_and_in_the_json(tmp_path):
+    file = tmp_path / "Dockerfile"
+    file.write_text("FROM debian:12\nRUN pip install torch horovod\nRUN apt-get install -y mpich\n")
+    result = run(str(file), "--facts", CLUSTER)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("No: Horovod is installed before the MPI, so it is built without MPI.")
+    found = json.loads(run(str(file), "--facts", CLUSTER, "--json").stdout)
+    assert found["schema"] == "toolkit.doctor/1"
+    assert found["findings"][0]["id"] == "horovod-before-mpi"
+    assert isinstance(raised(str(file), "--facts", CLUSTER, "--fix"), BadInput)
+
+
+def test_an_unknown_base_leaves_the_answer_open(tmp_path):
+    file = tmp_path / "train.def"
+    file.write_text("Bootstrap: docker\nFrom: my/base:1\n%post\n  pip install mpi4py\n")
+    result = run(str(file), "--facts", CLUSTER)
+    assert result.stdout.startswith("Unknown: ")
+    assert "train.def:2: toolkit does not know the base image my/base:1" in result.stdout
+
+
 def test_a_host_alone():
     result = run("--facts", CLUSTER)
     assert result.exit_code == 0

@@ -1,0 +1,52 @@
+"""``toolkit doctor Dockerfile`` and ``FILE.def``: judge the text before the image is built."""
+
+import shlex
+from pathlib import Path
+
+import msgspec
+
+from toolkit.cli.frame.say import say_json, say_text
+from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
+from toolkit.engine.partial import fill
+from toolkit.image.buildfile.reading import read_buildfile
+from toolkit.job.diagnosis import LaunchRequest
+from toolkit.model.facts import HostFacts
+
+
+def command(file: Path, host: HostFacts, wanted: LaunchRequest, *, everything: bool, as_json: bool) -> int:
+    """Print the page, and return the exit status: 0 if the image may work.
+
+    Raises:
+        BadInput: if the file cannot be read.
+    """
+    from toolkit.report.doctor.as_json import verdict_json
+    from toolkit.report.doctor.buildfile import buildfile_answer, buildfile_page
+
+    build = read_buildfile(file)
+    found = wanted.judge(host, fill(host, build.image)[1])
+    good = buildfile_answer(build, found.verdict, wanted.request).word == "Perhaps"
+    if as_json:
+        verdict = msgspec.structs.replace(found.verdict, findings=(*build.faults, *found.verdict.findings))
+        say_json(verdict_json(found.host, build.image, verdict))
+        return 0 if good else 1
+    say_text(
+        buildfile_page(
+            build,
+            found.host,
+            found.verdict,
+            wanted.request,
+            next_command=_build(file),
+            everything=everything,
+            style=style_of_stdout(),
+            width=width_of_stdout(),
+        )
+    )
+    return 0 if good else 1
+
+
+def _build(file: Path) -> str:
+    """Return the command that builds the image."""
+    if file.suffix == ".def":
+        return shlex.join(["apptainer", "build", f"{file.stem}.sif", str(file)])
+    named = [] if file.name == "Dockerfile" else ["-f", str(file)]
+    return shlex.join(["docker", "build", "-t", "my-image", *named, str(file.parent)])

@@ -1,0 +1,129 @@
+"""Faults of a build file itself, whichever cluster its image is for; pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from toolkit.image.buildfile.installed import Installed
+from toolkit.image.buildfile.known import BaseName
+from toolkit.knowledge.cuda import cuda as cuda_table
+from toolkit.model.finding import Finding, Severity
+from toolkit.versions import parse, within
+
+_SOURCE = "the text of the build file"
+
+
+class _Mpi(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def order(self) -> int: ...
+    @property
+    def shown(self) -> str: ...
+
+
+def faults(
+    name: str,
+    mpis: Sequence[_Mpi],
+    packages: Mapping[str, Installed],
+    base: BaseName | None,
+    versions: Mapping[str, str],
+) -> Iterator[Finding]:
+    """Yield the faults of a build file, the worst first.
+
+    Args:
+        name: the file.
+        mpis: every MPI that it installs.
+        packages: Python packages, by the fact that they become.
+        base: the row of the base image.
+        versions: what the name of the base image tells.
+    """
+    if base is not None and base.musl and (found := _first(packages, ("tensorflow", "pytorch", "jax"))):
+        yield _fault(
+            "base-without-glibc",
+            "error",
+            f"{found.name} has no wheels for Alpine, whose C library is musl",
+            (f"{name}:{found.line}: {found.name}, by {found.installer}",),
+            "use a base image with glibc, such as debian:12 or ubuntu:22.04",
+        )
+    yield from _horovod(name, mpis, packages, versions)
+    kinds = {mpi.name for mpi in mpis}
+    if len(kinds) > 1:
+        yield _fault(
+            "several-mpis",
+            "warning",
+            "The file installs several MPIs; a program may load another one than it was built with",
+            tuple(mpi.shown for mpi in mpis),
+            "install one of them",
+        )
+    if not mpis and "mpi4py" in packages and base is not None and not base.opaque:
+        one = packages["mpi4py"]
+        yield _fault(
+            "mpi-missing",
+            "error",
+            "mpi4py needs an MPI library, and the file installs none",
+            (f"{name}:{one.line}: mpi4py, by {one.installer}",),
+            "install an MPI before mpi4py, such as libopenmpi-dev and openmpi-bin",
+        )
+    yield from _cuda(name, packages, versions)
+
+
+def _horovod(
+    name: str, mpis: Sequence[_Mpi], packages: Mapping[str, Installed], versions: Mapping[str, str]
+) -> Iterator[Finding]:
+    horovod = packages.get("horovod")
+    if horovod is None:
+        return
+    here = f"{name}:{horovod.line}: horovod, by {horovod.installer}"
+    later = [mpi for mpi in mpis if mpi.order >= horovod.order]
+    if mpis and len(later) == len(mpis):
+        yield _fault(
+            "horovod-before-mpi",
+            "error",
+            "Horovod is installed before the MPI, so it is built without MPI",
+            (here, later[0].shown),
+            "install the MPI first, and set HOROVOD_WITH_MPI=1 so that the build stops without it",
+        )
+    elif not mpis:
+        yield _fault(
+            "horovod-without-mpi",
+            "warning",
+            "The file installs no MPI: Horovod is built with Gloo alone",
+            (here,),
+            "install libopenmpi-dev and openmpi-bin before Horovod, or launch with --mode gloo",
+        )
+    frameworks = [one for key in ("tensorflow", "pytorch") if (one := packages.get(key))]
+    of_base = "tensorflow" in versions or "pytorch" in versions
+    if not of_base and not any(one.order < horovod.order for one in frameworks):
+        yield _fault(
+            "horovod-before-framework",
+            "error",
+            "Horovod is installed before TensorFlow and PyTorch, so it is built for neither",
+            (here, *(f"{name}:{one.line}: {one.name}" for one in frameworks)),
+            "install the framework first, in a step before Horovod",
+        )
+
+
+def _cuda(name: str, packages: Mapping[str, Installed], versions: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield a fault if TensorFlow was built for another release of CUDA than the base image has."""
+    tensorflow, cuda = packages.get("tensorflow"), parse(versions.get("cuda", ""))
+    if tensorflow is None or not tensorflow.version or cuda is None or tensorflow.name == "tensorflow-cpu":
+        return
+    row = next((r for r in cuda_table().tensorflow if within(tensorflow.version, r.versions)), None)
+    if row is not None and cuda.release[:1] != (parse(row.cuda) or cuda).release[:1]:
+        yield _fault(
+            "cuda-of-base-differs",
+            "error",
+            f"TensorFlow {tensorflow.version} needs CUDA {row.cuda}; the base image has {versions['cuda']}",
+            (f"{name}:{tensorflow.line}: {tensorflow.name} {tensorflow.version}", row.source),
+            f"use a base image with CUDA {row.cuda}, or another release of TensorFlow",
+        )
+
+
+def _first(packages: Mapping[str, Installed], names: Sequence[str]) -> Installed | None:
+    return next((packages[name] for name in names if name in packages), None)
+
+
+def _fault(identity: str, severity: Severity, title: str, evidence: tuple[str, ...], fix: str) -> Finding:
+    return Finding(id=identity, severity=severity, title=title, evidence=evidence, fix=fix, source=_SOURCE)

@@ -1,0 +1,117 @@
+"""What the commands of a build file install: packages with their versions; pure but for lists of packages."""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from toolkit.image.buildfile.known import Installer, buildfiles
+from toolkit.image.buildfile.steps import BuildStep, commands
+
+_INSTALLERS: dict[str, Installer] = {
+    "apt": "apt", "apt-get": "apt", "aptitude": "apt", "dnf": "dnf", "yum": "dnf", "microdnf": "dnf",
+    "zypper": "dnf", "conda": "conda", "mamba": "conda", "micromamba": "conda", "pip": "pip", "pip3": "pip",
+}  # fmt: skip
+_LISTS: dict[Installer, frozenset[str]] = {
+    "pip": frozenset({"-r", "--requirement"}),
+    "conda": frozenset({"-f", "--file"}),
+}
+"""Options that name a list of packages."""
+_VALUED: dict[Installer, frozenset[str]] = {
+    "pip": frozenset({"-c", "-f", "-i", "-t", "--index-url", "--extra-index-url", "--target"}),
+    "conda": frozenset({"-c", "-n", "-p", "--channel", "--name", "--prefix"}),
+    "apt": frozenset({"-t", "-o"}),
+}
+"""Options with a value other than a package."""
+_VERBS = {"install", "create", "env", "in", "update"}
+_PACKAGE = re.compile(
+    r"([A-Za-z0-9][\w.+-]*?)(?:\[[^\]]*\])?\s*(?:(?:={1,3}|~=)\s*v?([0-9][\w.+!~:-]*).*|[<>!@;].*|)"
+)
+
+ListReader = Callable[[str], str | None]
+"""Returns the text of a list of packages beside the build file; ``None`` if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A package, who installs it, and where; ``order`` counts the commands of the file."""
+
+    installer: Installer | Literal["source"]
+    name: str
+    version: str
+    line: int
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadList:
+    """A list of packages that is not beside the build file."""
+
+    name: str
+    line: int
+
+
+def installed(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator[Installed | UnreadList]:
+    """Yield every package and every MPI from source code, in the order of the steps."""
+    run = (step for step in steps if step.kind == "run")
+    for order, (line, words) in enumerate(
+        (step.line, words) for step in run for words in commands(step.text)
+    ):
+        yield from _of_command(words, (line, order), read)
+        for row in buildfiles().archive:
+            if found := re.search(row.pattern, " ".join(words)):
+                yield Installed("source", row.mpi, found["version"], line, order)
+
+
+_Place = tuple[int, int]
+"""The line of a step, and the number of the command."""
+
+
+def _of_command(words: list[str], place: _Place, read: ListReader) -> Iterator[Installed | UnreadList]:
+    program = posixpath.basename(words[0])
+    if re.fullmatch(r"python[\d.]*", program) and words[1:3] == ["-m", "pip"]:
+        words, program = words[2:], "pip"
+    elif program == "uv" and words[1:2] == ["pip"]:
+        words, program = words[1:], "pip"
+    installer = _INSTALLERS.get(program)
+    if installer is None or not _VERBS & set(words[1:4]):
+        return
+    none: frozenset[str] = frozenset()
+    before = ""
+    for word in words[1:]:
+        if before in _LISTS.get(installer, none):
+            yield from _of_list(word, installer, place, read)
+        elif before not in _VALUED.get(installer, none) and word not in _VERBS and not word.startswith("-"):
+            yield from _package(word, installer, place)
+        before = word
+
+
+def _of_list(
+    name: str, installer: Installer, place: _Place, read: ListReader
+) -> Iterator[Installed | UnreadList]:
+    text = read(name)
+    if text is None:
+        yield UnreadList(name, place[0])
+        return
+    of_pip = False
+    for line in text.splitlines():
+        bare = line.partition("#")[0].strip()
+        if installer == "conda":
+            of_pip = of_pip or bare.rstrip(":") == "- pip"
+            bare = bare.removeprefix("- ") if bare.startswith("- ") else ""
+        if bare and not bare.startswith("-"):
+            yield from _package(bare, "pip" if of_pip else installer, place)
+
+
+def _package(word: str, installer: Installer, place: _Place) -> Iterator[Installed]:
+    word = word.rpartition("::")[2]
+    if found := _PACKAGE.fullmatch(word):
+        yield Installed(installer, found[1].lower(), _plain(found[2] or "", installer), *place)
+
+
+def _plain(version: str, installer: Installer) -> str:
+    """Return the version of the software, without what a distribution or conda adds to it."""
+    if installer == "apt":
+        return re.sub(r"^\d+:|[-+~].*$", "", version)
+    return version.partition("=")[0].rstrip(".*") if installer == "conda" else version

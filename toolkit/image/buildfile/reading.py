@@ -1,0 +1,254 @@
+"""What a build file says about its image: facts with their lines, faults, and what is unknown."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolkit.engine.ticket import image_of
+from toolkit.files import read_given
+from toolkit.image.buildfile.faults import faults
+from toolkit.image.buildfile.installed import Installed, ListReader, UnreadList, installed
+from toolkit.image.buildfile.known import (
+    BaseName,
+    Distribution,
+    base_of,
+    buildfiles,
+    distribution_named,
+    mpi_of_package,
+)
+from toolkit.image.buildfile.steps import BuildStep, assignments, steps
+from toolkit.model.facts import ImageFacts
+from toolkit.model.finding import Finding
+from toolkit.model.ticket import TicketImage
+
+_LARGEST = 1 << 20
+_TITLES = {"cuda": "CUDA", "cudnn": "cuDNN", "tensorflow": "TensorFlow", "pytorch": "PyTorch"}
+_MPI_VARIABLES = ("OMPI_", "PMIX_", "PMI_", "MPICH_", "I_MPI_", "UCX_", "FI_")
+_FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI", "mvapich2": "MVAPICH2"}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMpi:
+    """An MPI that a build file installs; ``version`` is empty if the file does not tell it."""
+
+    name: str
+    version: str
+    order: int
+    shown: str
+    pmix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildFile:
+    """A build file as it was read.
+
+    ``told`` are lines on what the file says, ``unknown`` lines on what it does not tell. ``faults`` are
+    faults of the file itself.
+    """
+
+    image: ImageFacts
+    told: tuple[str, ...]
+    unknown: tuple[str, ...]
+    faults: tuple[Finding, ...]
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What is known so far, in the order of the file."""
+
+    name: str
+    base: str = ""
+    row: BaseName | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    distribution: Distribution | None = None
+    mpis: list[FoundMpi] = field(default_factory=list)
+    packages: dict[str, Installed] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+    def at(self, line: int) -> str:
+        return f"{self.name}:{line}"
+
+
+def read_buildfile(path: Path) -> BuildFile:
+    """Read a build file, and lists of packages beside it.
+
+    Raises:
+        BadInput: if it is not a text file.
+    """
+    text = read_given(path, most=_LARGEST).decode("utf-8", "replace")
+    return of_text(path.name, text, lambda name: _beside(path.parent / Path(name).name))
+
+
+def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFile:
+    """Return what the text of a build file says; ``read`` returns the text of a list of packages."""
+    found = steps(name, text)
+    last = _last_stages(found)
+    parts = _Parts(name)
+    for step in (step for step in found if step.stage in last):
+        if step.kind == "from":
+            _begin(step, parts, found)
+    for one in installed(tuple(step for step in found if step.stage in last), read):
+        if isinstance(one, UnreadList):
+            parts.unknown.append(f"{parts.at(one.line)}: {one.name} is not beside the file")
+        else:
+            _take(one, parts)
+    env = _environment(found, last)
+    return BuildFile(
+        _facts(parts, env),
+        tuple(parts.told),
+        tuple(dict.fromkeys(parts.unknown)),
+        tuple(faults(parts.name, parts.mpis, parts.packages, parts.row, parts.versions)),
+    )
+
+
+def _last_stages(found: tuple[BuildStep, ...]) -> set[int]:
+    """Return the stages that the image is made of: the last one, those below it and those it copies from."""
+    starts = [step for step in found if step.kind == "from"]
+    if not starts:
+        return {0}
+    names = {_label(step.text): step.stage for step in starts if _label(step.text)}
+    wanted, chosen = [starts[-1].stage], set[int]()
+    while wanted:
+        stage = wanted.pop()
+        if stage in chosen:
+            continue
+        chosen.add(stage)
+        for step in found:
+            if step.stage != stage:
+                continue
+            words = step.text.split()
+            below = words[:1] if step.kind == "from" else []
+            files = words if step.kind == "copy" else []
+            copied = [word.removeprefix("--from=") for word in files if word.startswith("--from=")]
+            wanted += [names[n] for n in (*below, *copied) if n in names]
+            wanted += [int(n) for n in copied if n.isdecimal() and int(n) < len(starts)]
+    return chosen
+
+
+def _label(text: str) -> str:
+    words = text.split()
+    return words[words.index("AS") + 1] if "AS" in words[:-1] else words[-1] if "as" in words[:-1] else ""
+
+
+def _begin(step: BuildStep, parts: _Parts, found: tuple[BuildStep, ...]) -> None:
+    """Take the base image of a stage; the last one counts."""
+    words = [word for word in step.text.split() if not word.startswith("--")]
+    base = words[0] if words else ""
+    if base in {_label(one.text) for one in found if one.kind == "from"} or not base:
+        return
+    parts.base = base
+    known = base_of(base)
+    if known is None:
+        parts.row, parts.versions, parts.distribution = None, {}, None
+        parts.unknown.append(f"{parts.at(step.line)}: toolkit does not know the base image {base}")
+        return
+    parts.row, parts.versions = known
+    if parts.row.opaque:
+        parts.unknown.append(f"{parts.at(step.line)}: {base}: {parts.row.opaque}")
+    release = parts.versions.get("release") or parts.row.release
+    parts.distribution = distribution_named(release)
+    words = [parts.distribution.title, f"glibc {parts.distribution.glibc}"] if parts.distribution else []
+    words += [f"{title} {parts.versions[key]}" for key, title in _TITLES.items() if key in parts.versions]
+    if words:
+        parts.told.append(f"{parts.at(step.line)}: FROM {base}: {', '.join(words)}")
+    elif not parts.row.musl and not parts.row.opaque:
+        parts.unknown.append(f"{parts.at(step.line)}: {base} does not tell its distribution")
+
+
+def _take(one: Installed, parts: _Parts) -> None:
+    source = one.installer == "source"
+    mpi = (one.name, one.version) if source else mpi_of_package(one.installer, one.name)
+    where = parts.at(one.line)
+    if mpi is not None:
+        name, version = mpi[0], mpi[1] or one.version or _packaged(mpi[0], one, parts)
+        family = _FAMILIES[name]
+        how = "from its source code" if source else f"package {one.name} of {one.installer}"
+        if any(known.name == name and known.version == version for known in parts.mpis):
+            return
+        shown = f"{where}: {family} {version or '?'}, {how}"
+        of_apt = one.installer == "apt" and name == "openmpi" and parts.distribution is not None
+        pmix = parts.distribution.pmix if of_apt and parts.distribution else ""
+        parts.mpis.append(FoundMpi(name, version, one.order, shown, pmix))
+        parts.told.append(parts.mpis[-1].shown)
+        if not version:
+            parts.unknown.append(f"{where}: the release of {family}: {one.name} is not pinned")
+    elif one.name in buildfiles().python and one.installer in {"pip", "conda"}:
+        parts.packages[buildfiles().python[one.name]] = one
+        parts.told.append(f"{where}: {one.name} {one.version or '(not pinned)'}, by {one.installer}")
+        if not one.version:
+            parts.unknown.append(f"{where}: the version of {one.name}; the next build may differ")
+
+
+def _packaged(name: str, one: Installed, parts: _Parts) -> str:
+    """Return the version that the distribution packages."""
+    if one.installer != "apt" or parts.distribution is None:
+        return ""
+    return {"openmpi": parts.distribution.openmpi, "mpich": parts.distribution.mpich}.get(name, "")
+
+
+def _environment(found: tuple[BuildStep, ...], last: set[int]) -> dict[str, str]:
+    env: dict[str, str] = {}
+    for step in found:
+        if step.stage in last and step.kind == "env":
+            env |= assignments("env", step.text)
+    return {name: value for name, value in env.items() if name.startswith(_MPI_VARIABLES)}
+
+
+def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
+    """Return the facts of the image; what the file does not tell is unknown."""
+    glibc = parts.distribution.glibc if parts.distribution else None
+    opaque = bool(parts.row and parts.row.opaque)
+    pinned = [mpi for mpi in parts.mpis if mpi.version]
+    ticket = TicketImage(glibc=glibc)
+    if pinned:
+        mpi = pinned[-1]
+        ticket = TicketImage(glibc=glibc, mpi=f"{mpi.name} {mpi.version}", pmix=mpi.pmix or None)
+    elif not parts.mpis and not opaque and parts.row is not None:
+        ticket = TicketImage(glibc=glibc, mpi="none")
+    image = image_of(ticket)
+    evidence = {"mpi": pinned[-1].shown} if pinned else {}
+    absent = dict(image.absent)
+    if "mpi" in absent:
+        absent["mpi"] = f"{parts.name} installs no MPI"
+    unknown = dict(image.unknown)
+    if "mpi" in unknown:
+        unknown["mpi"] = f"{parts.name} does not tell the MPI or its release"
+    said: dict[str, Any] = {n: parts.versions.get(n) for n in ("tensorflow", "pytorch", "cuda", "python")}
+    said |= {name: one.version for name, one in parts.packages.items() if one.version}
+    if "horovod" in parts.packages:
+        before = any(mpi.order < parts.packages["horovod"].order for mpi in parts.mpis)
+        said["horovod"] = parts.packages["horovod"].version or "0.28.1"
+        said["horovod_built"] = ("mpi", "gloo") if before else ("gloo",)
+    absent |= {
+        name: f"{parts.name} does not install it"
+        for name in ("horovod", "pytorch", "jax", "tensorflow", "cuda")
+        if said.get(name) is None and parts.row is not None and not opaque
+    }
+    return msgspec.structs.replace(
+        image,
+        path=parts.name,
+        distribution=parts.distribution.title if parts.distribution else None,
+        evidence={**image.evidence, **evidence},
+        absent=absent,
+        unknown=unknown,
+        environment=env,
+        **{name: value for name, value in said.items() if value is not None},
+    )
+
+
+def _beside(path: Path) -> str | None:
+    if not path.is_file() or path.is_symlink() or path.stat().st_size > _LARGEST:
+        return None
+    return path.read_text("utf-8", "replace")
+
+
+def lines_on(build: BuildFile) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what a page says about the file: a title and its lines."""
+    if build.told:
+        yield "In the file", build.told
+    if build.unknown:
+        yield "The file does not tell", build.unknown

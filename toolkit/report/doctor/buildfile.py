@@ -1,0 +1,66 @@
+"""The page on a build file: what its image will do, by its text alone."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from toolkit.image.buildfile.reading import BuildFile, lines_on
+from toolkit.model.facts import HostFacts
+from toolkit.model.prediction import Request, Verdict
+from toolkit.report.doctor.answer import DoctorAnswer, answer, answer_lines
+from toolkit.report.doctor.findings import findings
+from toolkit.report.doctor.ways import way, ways
+from toolkit.report.lines import Style, unstyled, wrapped
+from toolkit.report.plain import joined
+
+_WIDEST = 100
+
+
+def buildfile_page(
+    build: BuildFile,
+    host: HostFacts,
+    verdict: Verdict,
+    request: Request,
+    *,
+    next_command: str,
+    everything: bool = False,
+    style: Style = unstyled,
+    width: int = _WIDEST,
+) -> str:
+    """Return the whole page."""
+    width = min(width, _WIDEST)
+    said = buildfile_answer(build, verdict, request)
+    command = next_command if said.word in {"Yes", "Perhaps"} else ""
+    lines = [*answer_lines(said, command, style, width), ""]
+    about = f"{build.image.path} on {host.place}, by its text alone. Build the image and ask about it again."
+    lines += wrapped(about, 0, width)
+    for title, told in lines_on(build):
+        lines += ["", style(title, "bold")]
+        lines += [line for one in told for line in wrapped(one, 4, width, first="  · ", hang=4)]
+    lines += ["", style("Launch modes", "bold")]
+    lines += [*_modes(verdict, host, request, style, width, everything=everything), ""]
+    if found := build.faults + (verdict.findings if everything else ()):
+        lines += [style("Findings", "bold"), *findings(found, style, width)]
+    return joined(lines).rstrip()
+
+
+def buildfile_answer(build: BuildFile, verdict: Verdict, request: Request) -> DoctorAnswer:
+    """Return the answer; it is never a plain yes, because the image does not exist yet."""
+    wrong = [fault for fault in build.faults if fault.severity == "error"]
+    if wrong:
+        return DoctorAnswer("No", wrong[0].title)
+    said = answer(verdict, request.mode)
+    return DoctorAnswer("Perhaps", said.text) if said.word == "Yes" else said
+
+
+def _modes(
+    verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int, *, everything: bool
+) -> Iterator[str]:
+    if everything:
+        yield from ways(verdict, host, request, style, width)
+        return
+    shown = [p for p in verdict.predictions if p.mode == (verdict.chosen or request.mode)]
+    shown = shown or [p for p in verdict.predictions if p.outcome != "unavailable"]
+    for prediction in shown:
+        plain = msgspec.structs.replace(verdict, chosen=None)
+        yield from way(prediction, plain, host, request, style, width)
