@@ -31,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True)
 class PageExample:
-    """A command of a page, as it stands there without its comment."""
+    """A command of a page, without its comment."""
 
     page: Path
     text: str

@@ -11,6 +11,7 @@ from toolkit.versions import parse
 
 _NARROWEST = 20
 """As narrow as a column of the table may be."""
+_TIED = "\N{NO-BREAK SPACE}"
 _MEMORY = (("shm", "in /dev/shm"), ("locked_memory", "may be locked"))
 
 
@@ -72,9 +73,10 @@ def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> It
     mpi = image.mpi
     inside = (mpi_name(mpi) if mpi else _no_mpi(image), _learning(image))
     for label, parts in (("host   ", there), ("image  ", inside)):
-        lines = wrapped(
-            _words(*parts) or "nothing known", 2 + len(label), width, first=label, hang=len(label)
-        )
+        # A name stays with its version.
+        tied = ", ".join(part.replace(" ", _TIED) for part in _words(*parts).split(", "))
+        found = wrapped(tied or "nothing known", 2 + len(label), width, first=label, hang=len(label))
+        lines = [line.replace(_TIED, " ") for line in found]
         yield f"  {style(label, 'dim')}{lines[0][2 + len(label) :]}"
         yield from lines[1:]
 
