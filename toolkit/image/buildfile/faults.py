@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from toolkit.image.buildfile.installed import Installed
+from toolkit.image.buildfile.installed import PackageInstall
 from toolkit.image.buildfile.known import BaseName
 from toolkit.knowledge.cuda import cuda as cuda_table
 from toolkit.model.finding import Finding, Severity
@@ -26,7 +26,7 @@ class _Mpi(Protocol):
 def faults(
     name: str,
     mpis: Sequence[_Mpi],
-    packages: Mapping[str, Installed],
+    packages: Mapping[str, PackageInstall],
     base: BaseName | None,
     versions: Mapping[str, str],
 ) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ def faults(
 
 
 def _horovod(
-    name: str, mpis: Sequence[_Mpi], packages: Mapping[str, Installed], versions: Mapping[str, str]
+    name: str, mpis: Sequence[_Mpi], packages: Mapping[str, PackageInstall], versions: Mapping[str, str]
 ) -> Iterator[Finding]:
     horovod = packages.get("horovod")
     if horovod is None:
@@ -105,7 +105,9 @@ def _horovod(
         )
 
 
-def _cuda(name: str, packages: Mapping[str, Installed], versions: Mapping[str, str]) -> Iterator[Finding]:
+def _cuda(
+    name: str, packages: Mapping[str, PackageInstall], versions: Mapping[str, str]
+) -> Iterator[Finding]:
     """Yield a fault if TensorFlow was built for another release of CUDA than the base image has."""
     tensorflow, cuda = packages.get("tensorflow"), parse(versions.get("cuda", ""))
     if tensorflow is None or not tensorflow.version or cuda is None or tensorflow.name == "tensorflow-cpu":
@@ -121,7 +123,7 @@ def _cuda(name: str, packages: Mapping[str, Installed], versions: Mapping[str, s
         )
 
 
-def _first(packages: Mapping[str, Installed], names: Sequence[str]) -> Installed | None:
+def _first(packages: Mapping[str, PackageInstall], names: Sequence[str]) -> PackageInstall | None:
     return next((packages[name] for name in names if name in packages), None)
 
 

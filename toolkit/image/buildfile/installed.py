@@ -34,7 +34,7 @@ ListReader = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class PackageInstall:
     """A package, who installs it, and where; ``order`` counts the commands of the file."""
 
     installer: Installer | Literal["source"]
@@ -52,7 +52,7 @@ class UnreadList:
     line: int
 
 
-def installed(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator[Installed | UnreadList]:
+def installed(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator[PackageInstall | UnreadList]:
     """Yield every package and every MPI from source code, in the order of the steps."""
     run = (step for step in steps if step.kind == "run")
     for order, (line, words) in enumerate(
@@ -61,14 +61,14 @@ def installed(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator[Instal
         yield from _of_command(words, (line, order), read)
         for row in buildfiles().archive:
             if found := re.search(row.pattern, " ".join(words)):
-                yield Installed("source", row.mpi, found["version"], line, order)
+                yield PackageInstall("source", row.mpi, found["version"], line, order)
 
 
 _Place = tuple[int, int]
 """The line of a step, and the number of the command."""
 
 
-def _of_command(words: list[str], place: _Place, read: ListReader) -> Iterator[Installed | UnreadList]:
+def _of_command(words: list[str], place: _Place, read: ListReader) -> Iterator[PackageInstall | UnreadList]:
     program = posixpath.basename(words[0])
     if re.fullmatch(r"python[\d.]*", program) and words[1:3] == ["-m", "pip"]:
         words, program = words[2:], "pip"
@@ -89,7 +89,7 @@ def _of_command(words: list[str], place: _Place, read: ListReader) -> Iterator[I
 
 def _of_list(
     name: str, installer: Installer, place: _Place, read: ListReader
-) -> Iterator[Installed | UnreadList]:
+) -> Iterator[PackageInstall | UnreadList]:
     text = read(name)
     if text is None:
         yield UnreadList(name, place[0])
@@ -104,10 +104,10 @@ def _of_list(
             yield from _package(bare, "pip" if of_pip else installer, place)
 
 
-def _package(word: str, installer: Installer, place: _Place) -> Iterator[Installed]:
+def _package(word: str, installer: Installer, place: _Place) -> Iterator[PackageInstall]:
     word = word.rpartition("::")[2]
     if found := _PACKAGE.fullmatch(word):
-        yield Installed(installer, found[1].lower(), _plain(found[2] or "", installer), *place)
+        yield PackageInstall(installer, found[1].lower(), _plain(found[2] or "", installer), *place)
 
 
 def _plain(version: str, installer: Installer) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from toolkit.engine.ticket import image_of
 from toolkit.files import read_given
 from toolkit.image.buildfile.faults import faults
-from toolkit.image.buildfile.installed import Installed, ListReader, UnreadList, installed
+from toolkit.image.buildfile.installed import ListReader, PackageInstall, UnreadList, installed
 from toolkit.image.buildfile.known import (
     BaseName,
     Distribution,
@@ -65,7 +65,7 @@ class _Parts:
     versions: dict[str, str] = field(default_factory=dict)
     distribution: Distribution | None = None
     mpis: list[FoundMpi] = field(default_factory=list)
-    packages: dict[str, Installed] = field(default_factory=dict)
+    packages: dict[str, PackageInstall] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
@@ -159,7 +159,7 @@ def _begin(step: BuildStep, parts: _Parts, found: tuple[BuildStep, ...]) -> None
         parts.unknown.append(f"{parts.at(step.line)}: {base} does not tell its distribution")
 
 
-def _take(one: Installed, parts: _Parts) -> None:
+def _take(one: PackageInstall, parts: _Parts) -> None:
     source = one.installer == "source"
     mpi = (one.name, one.version) if source else mpi_of_package(one.installer, one.name)
     where = parts.at(one.line)
@@ -183,7 +183,7 @@ def _take(one: Installed, parts: _Parts) -> None:
             parts.unknown.append(f"{where}: the version of {one.name}; the next build may differ")
 
 
-def _packaged(name: str, one: Installed, parts: _Parts) -> str:
+def _packaged(name: str, one: PackageInstall, parts: _Parts) -> str:
     """Return the version that the distribution packages."""
     if one.installer != "apt" or parts.distribution is None:
         return ""
