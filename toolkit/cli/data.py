@@ -11,7 +11,7 @@ from toolkit.report.progress import Progress
 
 @click.group("data", cls=NearGroup)
 def command() -> None:
-    """Fetch and verify data sets."""
+    """Download and verify data sets."""
 
 
 @command.command("get")

@@ -33,7 +33,7 @@ _COUNT = WholeNumber(1)
 )
 @click.option("--site", metavar="NAME", help="Judge the launch with this site profile")
 @click.option("--job", "job_file", metavar="FILE", help="Judge the launch of this job specification")
-@click.option("--runtime", type=click.Choice(NAMES), help="Container runtime, if there is more than one")
+@click.option("--runtime", type=click.Choice(NAMES), help="Container runtime, if the host has several")
 @click.option("--nodes", type=_COUNT, help="Number of nodes  [default: 2]")
 @click.option("--ranks-per-node", type=_COUNT, help="Ranks on each node  [default: 1]")
 @click.option(

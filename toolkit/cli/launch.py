@@ -18,19 +18,21 @@ from toolkit.report.progress import Progress
 @click.command("launch", cls=GroupedOptions)
 @click.argument("trainer", metavar="[PROGRAM]", required=False)
 @job_options
-@click.option("--job", "job_file", metavar="FILE", help="Take a job specification in YAML")
-@click.option("--from-job", metavar="JOB", help="Launch once more what a record says; options win")
+@click.option("--job", "job_file", metavar="FILE", help="Read a job specification in YAML")
+@click.option("--from-job", metavar="JOB", help="Launch a recorded job again; options override it")
 @click.option("--local", is_flag=True, help="Run on this machine, without Slurm")
-@click.option("--fix", metavar="FILE", help="Take over what toolkit doctor --fix wrote")
-@click.option("--force", is_flag=True, help="Launch although a failure is predicted")
-@click.option("--copies", is_flag=True, help="Run a program that joins no ranks once for each of them")
-@click.option("--project", metavar="DIR", help="Folder that travels to a cluster  [default: the script's]")
+@click.option("--fix", metavar="FILE", help="Apply the file that toolkit doctor --fix wrote")
+@click.option("--force", is_flag=True, help="Launch even if a failure is predicted")
+@click.option("--copies", is_flag=True, help="Run independent copies, one for each rank")
+@click.option("--project", metavar="DIR", help="Folder to copy to the cluster  [default: the script's]")
 @click.option("--sync/--no-sync", default=True, help="Copy the project to another machine")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
-@click.option("--explain", is_flag=True, help="Write into the script where each value is from")
+@click.option("--explain", is_flag=True, help="Add the source of each value to the script")
 @click.option("--follow/--no-follow", default=True, help="Show the output until the job ends")
-@click.option("--fetch", "patterns", multiple=True, metavar="PATTERN", help="Copy results here at the end")
+@click.option(
+    "--fetch", "patterns", multiple=True, metavar="PATTERN", help="Copy matching results here after the job"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the job record as JSON")
 @place_options
 @click.pass_context

@@ -42,8 +42,8 @@ class MainGroup(LazyGroup):
 def cli(ctx: click.Context) -> None:
     """Train neural networks in containers on Slurm clusters.
 
-    Builds an image, says how it will run on a cluster, and launches it there. --verbose, --quiet and --debug
-    may stand behind the command, too.
+    Build an image, predict how it will run on a cluster, and launch it there. You can also
+    give --verbose, --quiet and --debug after the command.
     """
     said = ctx.ensure_object(dict)
     for name in NAMES:

@@ -33,8 +33,10 @@ class _NotebookCommand(RenamedOptions):
 @click.option("--partition", help="Slurm partition")
 @click.option("--account", help="Slurm account")
 @click.option("--bind", multiple=True, metavar="SRC[:DST[:ro]]", help="Bind a folder of the cluster")
-@click.option("--env", multiple=True, metavar="NAME[=VALUE]", help="Set a variable; NAME takes yours")
-@click.option("--env-file", metavar="FILE", help="Take secret variables from a file of NAME=VALUE lines")
+@click.option(
+    "--env", multiple=True, metavar="NAME[=VALUE]", help="Set a variable; NAME alone passes yours on"
+)
+@click.option("--env-file", metavar="FILE", help="Read secret variables from a file of NAME=VALUE lines")
 @click.option("--port", type=WholeNumber(0, 65535), default=0, help="Port of this machine; a free one")
 @click.option("--keep", is_flag=True, help="Leave the job running when the tunnel is closed")
 @click.option("--attach", metavar="JOB", help="Open the tunnel to a notebook that runs already")

@@ -77,7 +77,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     metavar="DIR",
     help="Folder to keep it in  [default: studies/NAME, or studies/NAME-proof with --prove]",
 )
-@click.option("--force", is_flag=True, help="Launch although a failure is predicted")
+@click.option("--force", is_flag=True, help="Launch even if a failure is predicted")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the runs and stop")
 @job_options_without(*(f"--{name.replace('_', '-')}" for name in OWN))

@@ -26,7 +26,7 @@ _COMMANDS = {
 
 @click.group("image", cls=LazyGroup, table=_COMMANDS)
 def command() -> None:
-    """Build, convert and look into training images.
+    """Build, convert and inspect images.
 
     RECIPE is a name that `toolkit image list` shows, or the path of a TOML file.
     """

@@ -11,11 +11,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def key_options(function: _F) -> _F:
     """Add ``--verify-key`` and ``--no-verify`` to a command that starts an image."""
     for option in (
+        click.option("--no-verify", is_flag=True, help="Skip the signature check; the record says so"),
         click.option(
-            "--no-verify", is_flag=True, help="Do not look at the image's signatures; the record says so"
-        ),
-        click.option(
-            "--verify-key", metavar="FILE", help="Refuse an image that no public key in FILE has signed"
+            "--verify-key", metavar="FILE", help="Refuse an image without a signature by a public key in FILE"
         ),
     ):
         function = option(function)
