@@ -2,7 +2,13 @@
 
 from types import SimpleNamespace
 
-from toolkit.image.builds.build import find
+import pytest
+
+from toolkit.errors import BadInput
+from toolkit.image.builds.build import build, find
+from toolkit.image.locks.lock import load_lock
+from toolkit.image.locks.recipe import load
+from toolkit.model.progress import Silent
 
 MANIFEST_ID = "sha256:4878214b79bca0ab90779ce43f349b36028909fdf19ca06cf7f7a1ec091611c0"
 
@@ -18,3 +24,12 @@ def test_the_bytes_of_an_image_are_those_of_its_files():
     client = SimpleNamespace(images=SimpleNamespace(get=lambda name: image))
     built = find(client, SimpleNamespace(name="mpi-only", tag="toolkit/mpi-only:latest"))
     assert (built.bytes, built.id, built.reused) == (195_420_160, MANIFEST_ID, True)
+
+
+def test_an_image_for_another_processor_is_not_built_but_rendered():
+    client = SimpleNamespace(info=lambda: {"Architecture": "aarch64"})
+    with pytest.raises(
+        BadInput, match=r"mpi-only is for x86_64, and this Docker engine runs on aarch64"
+    ) as caught:
+        build(client, load("mpi-only"), load_lock("mpi-only"), Silent())
+    assert "toolkit image render mpi-only -o ctx" in caught.value.fix

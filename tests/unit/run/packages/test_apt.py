@@ -62,3 +62,20 @@ def test_the_password_of_a_mirror_is_not_told_when_it_fails(monkeypatch):
     assert (
         heard.details == list(caught.value.detail) == ["E: Failed to fetch https://mirror.example/debian/x"]
     )
+
+
+@pytest.mark.parametrize(
+    ("architecture", "asked"), [("aarch64", "arm64"), ("ppc64le", "ppc64el"), ("x86_64", "amd64"), ("", "")]
+)
+def test_packages_of_another_processor_are_asked_for_by_debians_name(monkeypatch, architecture, asked):
+    seen = []
+
+    def answering(_client, box, _words, _on_line):
+        seen.append(box.env["ARCHITECTURE"])
+        return Ran(0, ("@set run",))
+
+    monkeypatch.setattr(apt, "run_once", answering)
+    monkeypatch.setattr(apt, "of_machine", lambda: {"debian": ("http://mirror.example/debian",)})
+    sets = {"run": ("hello",)}
+    files_of(None, "i", "bookworm", sets, Heard(), from_nothing=True, architecture=architecture)
+    assert seen == [asked]
