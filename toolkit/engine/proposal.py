@@ -11,8 +11,8 @@ from toolkit.engine.traits import (
     bind_target,
     brings_orte,
     brings_prrte,
-    computes_on_gpus,
     copies_blindly,
+    gpu_options,
     has_option,
     host_launcher,
     insists,
@@ -192,7 +192,7 @@ def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Bring the GPUs' driver in; without it the image computes on the processors, often without a word."""
-    return runtime_of(host).GPUS if computes_on_gpus(host, image) else ()
+    return gpu_options(host, image)
 
 
 def _left_out(host: HostFacts) -> tuple[str, ...]:

@@ -26,8 +26,9 @@ _NARROWEST = 4
 def surrounded(plan: Plan, host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> Plan:
     """Return the plan with what site, facts and request add to it."""
     kind, container = runtime_of(host), list(plan.container)
-    if request.gpus and not set(kind.GPUS) <= set(container):
-        container += kind.GPUS
+    gpus = kind.AMD_GPUS if image.pytorch_rocm else kind.GPUS
+    if request.gpus and not set(gpus) <= set(container):
+        container += gpus
     folder = request.workdir or ("" if kind.KEEPS_FOLDER else request.directory)
     if folder:
         container += kind.workdir(folder)

@@ -104,6 +104,13 @@ def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
     return bool(host.gpu_driver and host.gpus) and built_for_gpus(image)
 
 
+def gpu_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
+    """Return the options of the runtime that mount the GPUs of a host which the image was built for."""
+    if image.pytorch_rocm and host.amd_gpus:
+        return runtime_of(host).AMD_GPUS
+    return runtime_of(host).GPUS if computes_on_gpus(host, image) else ()
+
+
 def built_for_gpus(image: ImageFacts) -> bool:
     """Tell whether an image holds what computes on GPUs of NVIDIA."""
     return bool(image.cuda or image.tensorflow_cuda or image.pytorch_cuda or image.nccl)

@@ -366,6 +366,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Version of PyTorch."""
     pytorch_cuda: str | None = None
     """CUDA that PyTorch was built for; ``absent`` if it was built without."""
+    pytorch_rocm: str | None = None
+    """ROCm that PyTorch was built for; ``absent`` if it was built without."""
     jax: str | None = None
     """Version of JAX."""
     cuda: str | None = None

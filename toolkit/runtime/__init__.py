@@ -34,6 +34,8 @@ class Runtime(Protocol):
     """The words are options of srun; variables are then dropped inside the container."""
     GPUS: tuple[str, ...]
     """Options that mount GPUs of NVIDIA and their driver."""
+    AMD_GPUS: tuple[str, ...]
+    """Options that mount GPUs of AMD; empty if the runtime has none."""
     PREPARES: str
     """A shell script below ``slurm`` that gives each node the image before ranks start; empty for none."""
 

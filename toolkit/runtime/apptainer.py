@@ -18,6 +18,7 @@ SPLITS = True
 KEEPS_FOLDER = True
 IN_LAUNCHER = False
 GPUS: tuple[str, ...] = ("--nv",)
+AMD_GPUS: tuple[str, ...] = ("--rocm",)
 PREPARES = ""
 MEASURED = True
 

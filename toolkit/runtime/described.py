@@ -27,6 +27,7 @@ class Described:
     set_env: str = ""
     setuid: bool | None = None
     GPUS: tuple[str, ...] = ()
+    AMD_GPUS: tuple[str, ...] = ()
     HIDES: Mapping[Aspect, frozenset[str]] = field(default_factory=dict)
     SHARES: Mapping[Aspect, str] = field(default_factory=dict)
     SPLITS: bool = False

@@ -134,6 +134,7 @@ _IMAGE = ImageFacts(
     absent={
         "pytorch": "no torch in the image",
         "pytorch_cuda": "no torch in the image",
+        "pytorch_rocm": "no torch in the image",
         "jax": "no jax in the image",
         "cuda_compat": "no cuda-compat in the image",
         "nccl_ofi": "libnccl-net*.so that sends through libfabric: not in the image",
@@ -203,6 +204,7 @@ _TELLS = {
     "tensorflow_cudnn": "tensorflow: build_info: cuDNN {}",
     "pytorch": "torch-{}.dist-info",
     "pytorch_cuda": "torch/version.py: CUDA {}",
+    "pytorch_rocm": "torch/version.py: ROCm {}",
     "horovod": "horovod-{}.dist-info",
     "horovod_built": "horovod/tensorflow/mpi_lib.so: {}",
     "horovod_frameworks": "horovod: libraries for {}",

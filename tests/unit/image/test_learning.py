@@ -50,6 +50,23 @@ def test_pytorch_tells_its_cuda(tmp_path, line, version, book):
     assert "pytorch_cuda" in getattr(facts, book)
 
 
+@every_row(
+    ("line", "version", "book"),
+    [
+        ("hip: Optional[str] = '6.4.43484-123eb5128'", "6.4.43484", "evidence"),
+        ("hip = '7.0.51831'", "7.0.51831", "evidence"),
+        ("hip: Optional[str] = None", None, "absent"),
+        ("", None, "unknown"),
+    ],
+)
+def test_pytorch_says_its_rocm(tmp_path, line, version, book):
+    facts = facts_of(
+        tmp_path, {f"{SITE}/torch/version.py": f"__version__ = '2.9.0+rocm6.4'\ncuda = None\n{line}\n"}
+    )
+    assert (facts.pytorch, facts.pytorch_rocm) == ("2.9.0+rocm6.4", version)
+    assert "pytorch_rocm" in getattr(facts, book)
+
+
 HOROVOD = {
     f"{SITE}/horovod-0.28.1.{DIST}": "",
     f"{SITE}/horovod/tensorflow/mpi_lib.cpython-311-x86_64-linux-gnu.so": elf(

@@ -113,6 +113,20 @@ def pytorch_cuda(finder: Finder) -> PackageVersion | Untold | None:
     return PackageVersion(said[2], f"{path}: cuda = {said[2]}") if said[2] else None
 
 
+def pytorch_rocm(finder: Finder) -> PackageVersion | Untold | None:
+    """Return the ROCm that PyTorch was built for; ``None`` if it was built without.
+
+    Source: pytorch/pytorch:tools/generate_torch_version.py, which writes ``hip`` beside ``cuda``.
+    """
+    path, content = _torch(finder)
+    said = re.search(
+        r"^hip(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)[\w.-]*['\"])", content, re.MULTILINE
+    )
+    if said is None:
+        return Untold(f"{path or 'torch/version.py'} does not name its ROCm")
+    return PackageVersion(said[2], f"{path}: hip = {said[2]}") if said[2] else None
+
+
 def _torch(finder: Finder) -> tuple[str, str]:
     for site in finder.places.sites:
         path = f"{site}/torch/version.py"

@@ -204,10 +204,12 @@ def _learning(
         "tensorflow_cuda": cuda.tensorflow_built(finder, "cuda_version") if tensorflow else None,
         "tensorflow_cudnn": cuda.tensorflow_built(finder, "cudnn_version") if tensorflow else None,
         "pytorch_cuda": cuda.pytorch_cuda(finder) if pytorch else None,
+        "pytorch_rocm": cuda.pytorch_rocm(finder) if pytorch else None,
         "horovod_tensorflow": horovod.built_for(finder.loader, hvd, "tensorflow"),
     }
     whose = {"tensorflow_cuda": tensorflow, "tensorflow_cudnn": tensorflow, "pytorch_cuda": pytorch}
     without = {name: "it was built without CUDA" if has else nothing for name, has in whose.items()}
+    without["pytorch_rocm"] = "it was built without ROCm" if pytorch else nothing
     without["horovod_tensorflow"] = "Horovod has no native library for TensorFlow"
     libraries = {"cuda": "libcudart", "cudnn": "libcudnn", "nccl": "libnccl"}
     where = f"extensions {', '.join(hvd.libraries.values())}"

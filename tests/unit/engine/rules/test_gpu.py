@@ -343,6 +343,16 @@ def test_a_gpu_never_changes_how_mpi_starts():
         assert prediction.outcome == "ok"
 
 
+AMD = absent(host(amd_gpus=("AMD Instinct MI250X",) * 8), "gpu_driver", "gpus")
+ROCM = absent(
+    image(pytorch="2.9.0+rocm6.4", pytorch_rocm="6.4.43484"),
+    "cuda",
+    "tensorflow_cuda",
+    "pytorch_cuda",
+    "nccl",
+)
+
+
 @pytest.mark.parametrize(
     ("on", "of", "container"),
     [
@@ -350,6 +360,9 @@ def test_a_gpu_never_changes_how_mpi_starts():
         (absent(HOST, "gpu_driver"), IMAGE, ()),
         (host(gpus=()), IMAGE, ()),
         (HOST, absent(IMAGE, "cuda", "tensorflow_cuda", "pytorch_cuda", "nccl"), ()),
+        (AMD, ROCM, ("--rocm",)),
+        (AMD, IMAGE, ()),
+        (HOST, ROCM, ()),
     ],
 )
 def test_the_driver_comes_in_where_the_image_computes_on_gpus(on, of, container):
