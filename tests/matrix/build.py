@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.matrix import ubuntu
-from tests.matrix.images import UBUNTU, ImageSpec, context, specs
+from tests.matrix.images import UBUNTU, ImageSpec, context, program_specs, specs
 from toolkit.errors import CheckFailed, ToolkitError
 from toolkit.image.files import workspace
 from toolkit.image.files.digest import digest_file, sha256
@@ -127,11 +127,12 @@ def main(names: list[str]) -> int:
     tell, failed = Progress(verbose=False, quiet=False), []
     client = connect()
     archives, names = names[:1] == ["--archive"], [name for name in names if name != "--archive"]
-    for name in names or specs():
+    known = specs() | program_specs()
+    for name in names or known:
         try:
-            ensure(client, specs()[name], tell)
+            ensure(client, known[name], tell)
             if archives:
-                ensure_archive(client, specs()[name], tell)
+                ensure_archive(client, known[name], tell)
         except ToolkitError as error:
             failed.append(name)
             print(f"{name}: {error}", *getattr(error, "detail", ()), sep="\n  ", file=sys.stderr)

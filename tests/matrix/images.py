@@ -9,6 +9,7 @@ import msgspec
 
 _HERE = Path(__file__).parent
 SPECS = _HERE / "images.toml"
+PROGRAMS = _HERE / "programs.toml"
 PROGRAM = _HERE / "probe.c"
 Debian = Literal["bullseye", "bookworm", "trixie"]
 Ubuntu = Literal["xenial", "bionic", "focal", "jammy", "noble", "questing", "resolute"]
@@ -48,8 +49,8 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     name: str
     release: Debian | Ubuntu
-    compile: str
     compression: Literal["gzip", "zstd", "lz4", "xz"]
+    compile: str = ""
     suite: str = ""
     tools: tuple[str, ...] = ()
     build: str = ""
@@ -66,7 +67,17 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def specs() -> dict[str, ImageSpec]:
     """Return name → image, in the order of the file."""
-    return {spec.name: spec for spec in msgspec.toml.decode(SPECS.read_bytes(), type=_File).image}
+    return _read(SPECS)
+
+
+@cache
+def program_specs() -> dict[str, ImageSpec]:
+    """Return name → image for the images of programs that need no MPI."""
+    return _read(PROGRAMS)
+
+
+def _read(path: Path) -> dict[str, ImageSpec]:
+    return {spec.name: spec for spec in msgspec.toml.decode(path.read_bytes(), type=_File).image}
 
 
 def context(spec: ImageSpec, base: str, certificates: bytes) -> dict[str, bytes]:
@@ -99,7 +110,7 @@ def dockerfile(spec: ImageSpec, base: str) -> str:
         "ARG PIP_FIND_LINKS",
         "COPY certificates.crt fetch_source build.sh probe.c /tmp/",
         _BUILD,
-        f"RUN {_compiled(spec.compile)} && rm -rf /opt/*/share/doc",
+        *([f"RUN {_compiled(spec.compile)} && rm -rf /opt/*/share/doc"] if spec.compile else []),
         *start,
         *([_install(spec.packages)] if spec.packages else []),
         "COPY --from=build /opt/ /opt/",
