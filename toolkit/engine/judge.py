@@ -8,7 +8,7 @@ from toolkit.engine.basis import basis
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Moot, Undecided
 from toolkit.engine.praise import praise
-from toolkit.engine.rule import TRY_IT, Hit, LaunchStage, Rule
+from toolkit.engine.rule import TRY_IT, Hit, LaunchStage, Rule, trial_of
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Outcome, Prediction
 
@@ -169,5 +169,5 @@ def _fix(case: Case, rule: Rule, hit: Hit, works: tuple[Mode, ...]) -> str:
     instead = rule.instead if hit.instead is None else hit.instead
     other = next((mode for mode in works if mode in instead and mode != case.mode), None)
     # What mends a failure is unfounded where nobody knows whether there is one.
-    fix = hit.fix or (TRY_IT if hit.outcome == "unknown" else rule.fix)
+    fix = (hit.fix or (TRY_IT if hit.outcome == "unknown" else rule.fix)).replace(TRY_IT, trial_of(case.mode))
     return f"use mode {other}; or {fix}" if other else fix

@@ -15,6 +15,13 @@ _NO_MPI: frozenset[Mode] = frozenset(mode for p in ALL if not p.BY_MPI for mode 
 
 TRY_IT = "try it: toolkit doctor IMAGE --live --mode MODE"
 """What to do about a launch of which nobody knows what becomes of it."""
+TRY_SHORT = "try it: toolkit launch --image IMAGE --mode MODE --force --time 5 -- COMMAND"
+"""The same for a mode without MPI, which ``--live`` does not try."""
+
+
+def trial_of(mode: Mode) -> str:
+    """Return how to try a launch mode, called MODE, in a small job."""
+    return TRY_IT if mode in MPI_MODES else TRY_SHORT
 
 
 class LaunchStage(IntEnum):

@@ -27,6 +27,7 @@ from toolkit.model.site import Site
 from toolkit.near import near
 
 _RECIPES = "recipes"
+_MPIS = ("mpich", "intelmpi", "openmpi")
 
 
 def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
@@ -51,7 +52,8 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
         tell_fix(flags, fix, image, tell)
     notes = asked.notes(explain=flags.explain)
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
-    made = unseen.write(wanted, site, image, notes, fix=fix)
+    joins = code.facts.joins if code else frozenset[str]()
+    made = unseen.write(wanted, site, image, notes, fix=fix, joins=joins)
     tell_idle(job.image or "", made.spec, site, None, image, tell)
     tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {made.spec.image}")
     if code and code.facts.facts:
@@ -143,12 +145,17 @@ def _named(given: str, tell: Tell) -> ImageFacts:
     file = find(_RECIPES, given, ".toml")
     raw = tables(text_of(file), str(file))
     wanted = raw.get("want", {})
-    mpi = next((name for name in ("mpich", "intelmpi") if name in wanted), "openmpi")
+    mpi = next((name for name in _MPIS if name in wanted), None)
     return ImageFacts(
         path=f"{given}.sif",
         format="sif",
         architecture=raw.get("architecture", "x86_64"),
-        mpi=ImageMpi(implementation=mpi, version=None, library="", interfaces=None),
+        mpi=ImageMpi(implementation=mpi, version=None, library="", interfaces=None) if mpi else None,
         cuda=wanted.get("cuda"),
+        tensorflow=wanted.get("tensorflow"),
+        pytorch=wanted.get("torch"),
+        jax=wanted.get("jax"),
+        horovod=wanted.get("horovod"),
         stack={"recipe": given, "toolkit": __version__},
+        absent={} if mpi else {"mpi": "the recipe has none"},
     )

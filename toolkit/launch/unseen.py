@@ -18,8 +18,9 @@ from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts
 from toolkit.model.fix import Fix
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
-from toolkit.model.prediction import Mode, Plan
+from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.model.site import Site
+from toolkit.program.choose import best_modes
 from toolkit.runtime import named
 
 _HOME = "$HOME/toolkit"
@@ -47,10 +48,11 @@ def write(
     notes: Sequence[str] = (),
     key: str | None = None,
     fix: Fix | None = None,
+    joins: frozenset[str] = frozenset(),
 ) -> Unseen:
     """Render the script of a job for ``site``; the image is where it will be once it is copied there.
 
-    What a ``fix`` says of mode and words is taken over.
+    What a ``fix`` says of mode and words is taken over. ``joins`` is how the program joins its ranks.
 
     Raises:
         BadInput: for a job that cannot be.
@@ -69,10 +71,11 @@ def write(
     spec = msgspec.structs.replace(
         spec, preflight=bool(job.preflight) and has_check(image, trainer=known is not None)
     )
-    mode = fix.launch.mode if fix else job.mode or site.launch.mode or usual_mode(image)
-    why = f"{mode} is what the fix is for" if fix else _why(job, site, mode)
+    own = own_mode(image, request_of(spec, {}, None, site, job.program, joins))
+    mode = fix.launch.mode if fix else job.mode or own or site.launch.mode or usual_mode(image)
+    why = f"{mode} is what the fix is for" if fix else _why(job, site, mode, own)
     because = f"not predicted, as nothing was asked of {site.title}; {why}"
-    made, text = script_of(spec, job, site, image, mode, because, notes, fix)
+    made, text = script_of(spec, job, site, image, mode, because, notes, fix, joins)
     return Unseen(spec, made, text, data, program)
 
 
@@ -85,9 +88,10 @@ def script_of(
     because: str,
     notes: Sequence[str] = (),
     fix: Fix | None = None,
+    joins: frozenset[str] = frozenset(),
 ) -> tuple[Plan, str]:
     """Return the plan of a launch at a site of which no facts are known, and its script."""
-    request = request_of(spec, job.env or {}, mode, site, job.program)
+    request = request_of(spec, job.env or {}, mode, site, job.program, joins)
     command = spec.runtime or site.container.command
     made = plan(_host(site, command), image, request, mode, site, fix.launch if fix else None)
     return made, script.job_script(spec, made, because, command, site, image, notes)
@@ -133,15 +137,22 @@ def folder_of(job: JobFile, site: Site | None) -> str:
     return given if given.startswith(("/", "$")) else posixpath.join("$HOME", given)
 
 
+def own_mode(image: ImageFacts, request: Request) -> Mode | None:
+    """Return the mode that is made for a program without MPI; ``None`` if its ranks may need one."""
+    return next(iter(best_modes(image, request)), None)
+
+
 def usual_mode(image: ImageFacts) -> Mode:
     """Return the mode in which an image starts at most sites: by the interface that its MPI has."""
     implementation = image.mpi.implementation if image.mpi else "openmpi"
     return "srun-pmi2" if implementation in {"mpich", "intelmpi"} else "srun-pmix"
 
 
-def _why(job: JobFile, site: Site, mode: Mode) -> str:
+def _why(job: JobFile, site: Site, mode: Mode, own: Mode | None) -> str:
     if job.mode:
         return f"{mode} was asked for"
+    if own:
+        return f"{mode} is for programs without MPI, such as this one"
     if site.launch.mode:
         return f"{mode} is what the site profile names"
     return f"{mode} is usual for the MPI of the image"

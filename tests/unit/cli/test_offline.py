@@ -1,6 +1,7 @@
 """A script for a site that nobody asks: every option counts as for one that is asked, or is refused."""
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -142,3 +143,27 @@ def test_a_signature_that_is_asked_for_is_looked_at(tmp_path):
     assert error.code == 1
     assert "it has no signature" in error.message
     assert "not looked at: --no-verify" in written("mnist", "--image", "tiny.sif", "--no-verify")[1]
+
+
+DDP = "import torch.distributed as dist\ndist.init_process_group('gloo')\n"
+
+
+@every_row(
+    ("words", "mode", "launcher"),
+    [
+        (["--image", "x.sif", "--", "python", "ddp.py"], "torch", "srun"),
+        (["--image", "x.sif", "--", "torchrun", "other.py"], "torch", "srun"),
+        (["--image", "x.sif", "--program", "jax", "--", "./run"], "jax", "srun"),
+        (["--image", "jax-cpu", "--", "python", "unknown.py"], "jax", "srun"),
+        (["--image", "x.sif", "--mode", "srun-pmi2", "--", "python", "ddp.py"], "srun-pmi2", "srun"),
+        (["--image", "x.sif", "--", "python", "other.py"], "srun-pmix", "srun"),
+    ],
+)
+def test_a_program_without_mpi_gets_the_mode_that_is_made_for_it(words, mode, launcher):
+    Path("ddp.py").write_text(DDP)
+    Path("other.py").write_text("import os\nprint(os.environ['RANK'])\n")
+    text, _ = written("--nodes", "2", *words)
+    assert f"mode {mode}" in text
+    sets = {"torch": ("MASTER_ADDR",), "jax": ("JAX_COORDINATOR_ADDRESS",)}.get(mode, ())
+    assert all(name in text for name in sets)
+    assert f"{launcher} --nodes=2" in " ".join(text.split())

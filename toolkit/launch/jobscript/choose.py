@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from toolkit.engine.hindrance import hindrance
+from toolkit.engine.rule import trial_of
 from toolkit.errors import CheckFailed
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Plan, Prediction, Verdict
@@ -74,7 +75,4 @@ def _fix(verdict: Verdict, wanted: Mode | None) -> str:
 
 def _try_out(mode: Mode) -> str:
     """Advise a small job that compares worlds: an unknown mode may end in worlds of one without an error."""
-    return (
-        "name the program: toolkit doctor IMAGE -- COMMAND; or let a small job compare the worlds: "
-        f"toolkit doctor IMAGE --live --mode {mode}"
-    )
+    return f"name the program: toolkit doctor IMAGE -- COMMAND; or {trial_of(mode).replace('MODE', mode)}"

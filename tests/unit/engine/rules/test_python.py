@@ -14,11 +14,19 @@ USER = host(user_packages=("3.9", "3.11"))
 
 MINE = host(user_packages=("3.11",), user_site={"3.11": ("mpi4py 4.1.2", "numpy 1.26.4")})
 NUMPY = host(user_packages=("3.11",), user_site={"3.11": ("numpy 1.26.4",)})
+HOROVOD = {"program": "horovod"}
+GLOO_ALONE = image(horovod_built=("gloo",))
 BINARY = image(program=ImageProgram(command=("/opt/probe",), path="/opt/probe", mpi=True))
 
 FIRES = {
     "user-site-mpi": [case(MINE)],
-    "horovod-lacks-mpi": [case(of=image(horovod_built=("gloo",)))],
+    "horovod-lacks-mpi": [
+        case(of=GLOO_ALONE, asked=HOROVOD),
+        case(of=GLOO_ALONE, asked={"joins": frozenset({"horovod", "mpi"})}),
+        case(of=GLOO_ALONE),
+        case(of=image(), asked=HOROVOD, env={"HOROVOD_CONTROLLER": "gloo"}),
+        case(of=image(environment={"HOROVOD_CONTROLLER": "GLOO"}), asked=HOROVOD),
+    ],
     "horovod-lacks-nccl": [
         case(of=image(horovod_built=("mpi",))),
         case(of=image(horovod_built=("mpi",)), nodes=1),
@@ -40,7 +48,13 @@ QUIET = {
     ],
     "horovod-lacks-mpi": [
         case(),
-        case(of=image(horovod_built=("gloo",)), mode="gloo"),
+        case(of=GLOO_ALONE, mode="gloo"),
+        case(of=GLOO_ALONE, asked={"program": "mpi"}),
+        case(of=GLOO_ALONE, asked={"joins": frozenset({"mpi"})}),
+        case(of=GLOO_ALONE, asked=HOROVOD, nodes=1),
+        case(of=msgspec.structs.replace(GLOO_ALONE, program=BINARY.program)),
+        case(of=image(horovod_built=("mpi",)), asked=HOROVOD, env={"HOROVOD_CONTROLLER": "gloo"}),
+        case(of=image(), asked=HOROVOD, env={"HOROVOD_CONTROLLER": "mpi"}),
         case(of=absent(IMAGE, "horovod")),
     ],
     "horovod-lacks-nccl": [
@@ -59,9 +73,9 @@ QUIET = {
         case(msgspec.structs.replace(runtime(settings={"mount home": "no"}), user_packages=("3.11",))),
     ],
 }
-OUTCOMES = {"user-site-mpi": "unknown"}
+OUTCOMES = {"user-site-mpi": "unknown", "horovod-lacks-mpi": "singletons"}
 UNDECIDED = {
-    "horovod-lacks-mpi": [case(of=unread(IMAGE, "horovod_built"))],
+    "horovod-lacks-mpi": [case(of=unread(IMAGE, "horovod_built"), asked=HOROVOD)],
     "user-packages-shadow": [case(unread(HOST, "user_packages")), case(unread(USER, "runtime"))],
 }
 

@@ -84,6 +84,15 @@ def test_what_nobody_can_tell_may_be_tried_and_the_fix_says_how():
     assert choose(verdict, "srun-pmix", force=True).forced
 
 
+def test_a_mode_without_mpi_is_not_tried_by_a_trial_of_mpi():
+    for mode in ("torch", "gloo"):
+        open_one = msgspec.structs.replace(OK, mode=mode, outcome="unknown", because="what is not known: x")
+        with pytest.raises(CheckFailed, match="'unknown'") as caught:
+            choose(Verdict(predictions=(open_one,), findings=(), chosen=None), mode, force=False)
+        assert "--live" not in caught.value.fix
+        assert f"toolkit launch --image IMAGE --mode {mode} --force" in caught.value.fix
+
+
 def test_nothing_works_and_each_reason_is_told():
     verdict = Verdict(predictions=(BAD, GONE), findings=(FINDING,), chosen=None)
     with pytest.raises(CheckFailed, match="no launch mode") as caught:
