@@ -189,7 +189,10 @@ def _images(images: dict[str, ImageRecord]) -> str:
     return f'{{"schema": "{SCHEMA}",\n"images": {facts}}}\n'
 
 
-_NEW = {"plan": {"program": "mpi", "starter": ""}, "request": {"program": None, "command": [], "joins": []}}
+_NEW = {
+    "plan": {"program": "mpi", "starter": ""},
+    "request": {"program": None, "command": [], "joins": [], "says": {}},
+}
 """Fields that came after the first cells; where they have these values they are not written."""
 
 

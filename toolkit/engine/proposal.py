@@ -78,7 +78,7 @@ def _without_mpi(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, program: ProgramName
 ) -> Plan:
     """Return the plan for a program whose ranks do not ask an MPI for each other."""
-    starter = starter_of(program, request.command)
+    starter = starter_of(program, request)
     return Plan(
         mode=mode,
         launcher=_launcher(host, image, request, mode),

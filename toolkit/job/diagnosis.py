@@ -10,7 +10,7 @@ from toolkit.engine.predict import predict
 from toolkit.job.facts import facts_of
 from toolkit.job.places import Where
 from toolkit.job.request.layering import announce, asked
-from toolkit.job.sight import joins_of, view, view_of
+from toolkit.job.sight import shown_by, view, view_of
 from toolkit.launch.loaded import with_runtime
 from toolkit.launch.request import layers
 from toolkit.launch.request.layers import OPTION
@@ -78,7 +78,8 @@ def wanted(
     layers.checked({"nodes": nodes, "ranks_per_node": ranks_per_node, "mode": mode}, OPTION, {}, strict=True)
     if not site and not job_file:
         request = Request(nodes=nodes or NODES, ranks_per_node=ranks_per_node or 1, mode=mode)
-        request = msgspec.structs.replace(request, command=command, joins=joins_of(command))
+        shown = shown_by(command)
+        request = msgspec.structs.replace(request, command=command, joins=shown.joins, says=dict(shown.says))
         words = _runtime_words(runtime)
         return LaunchRequest(request, words=words, view=view(command), runtime=runtime or "")
     said = {"image": image, "site": site, "partition": partition, "ranks_per_node": ranks_per_node}
@@ -94,7 +95,7 @@ def wanted(
     words = (*(("--site", site) if site else ()), *(("--job", job_file) if job_file else ()))
     words += _runtime_words(runtime)
     request = request_of(
-        spec, made.job.env or {}, made.job.mode, made.site, made.job.program, joins_of(command)
+        spec, made.job.env or {}, made.job.mode, made.site, made.job.program, shown_by(command)
     )
     if not seen.command:  # the command is a placeholder
         request = msgspec.structs.replace(request, command=())

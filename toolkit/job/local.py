@@ -14,7 +14,7 @@ from toolkit.job.request.gate import clear, demand_of
 from toolkit.job.request.inputs import look, startable
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import directory
-from toolkit.job.sight import joins_of, view_of
+from toolkit.job.sight import shown_by, view_of
 from toolkit.job.submit import Call, Opener
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import plan
@@ -76,7 +76,7 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     choice = choose_here(
         host,
         facts,
-        request_of(spec, env, job.mode, None, job.program, joins_of(job.command or ())),
+        request_of(spec, env, job.mode, None, job.program, shown_by(job.command or ())),
         force=call.force,
     )
     runtime = plan.runtime_of(host)

@@ -52,8 +52,7 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
         tell_fix(flags, fix, image, tell)
     notes = asked.notes(explain=flags.explain)
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
-    joins = code.facts.joins if code else frozenset[str]()
-    made = unseen.write(wanted, site, image, notes, fix=fix, joins=joins)
+    made = unseen.write(wanted, site, image, notes, fix=fix, shown=code.facts if code else None)
     tell_idle(job.image or "", made.spec, site, None, image, tell)
     tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {made.spec.image}")
     if code and code.facts.facts:

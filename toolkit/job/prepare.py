@@ -30,7 +30,7 @@ from toolkit.job.request.inputs import (
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import directory, find_image, image_there, login_variable, program_file
 from toolkit.job.request.traineroptions import trainer_faults
-from toolkit.job.sight import joins_of, view_of
+from toolkit.job.sight import shown_by, view_of
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import choose, script
 from toolkit.launch.jobscript.choose import ModeChoice
@@ -182,8 +182,8 @@ def prepare(
     spec = copied(spec, sources.code) if flags.copies else spec
     check_queue(target, spec, asked, flags, tell)
     refuse([*trainer_faults(spec, image, LocalRunner())] if job.trainer else [], flags, tell)
-    joins = joins_of(job.command or ())
-    request = request_of(spec, job.env or {}, job.mode, site, job.program, joins)
+    shown = shown_by(job.command or ())
+    request = request_of(spec, job.env or {}, job.mode, site, job.program, shown)
     choice = _chosen(asked, flags, sources.fix, target.host, image, request, tell)
     tell_idle(target.image.name, spec, site, target.host, image, tell)
     notes = asked.notes(explain=flags.explain)

@@ -7,6 +7,7 @@ from toolkit.engine.traits import HOST_FOLDERS, bind_target
 from toolkit.model.jobfile import JobFile
 from toolkit.model.rank import RankView
 from toolkit.model.site import Site
+from toolkit.program.command import CommandFacts, read_command
 
 TRAINER = ("python", "-m", "toolkit.trainers")
 """How the command of a trainer begins."""
@@ -29,15 +30,9 @@ def view(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
     )
 
 
-def joins_of(command: Sequence[str]) -> frozenset[str]:
-    """Return how the Python script that a command names joins its ranks; empty if this machine has none."""
-    for word in command:
-        path = Path(word)
-        if word.endswith(_SUFFIX) and path.is_file() and path.stat().st_size <= _MOST_TEXT:
-            from toolkit.program.script import read_script
-
-            return read_script(path).joins
-    return frozenset()
+def shown_by(command: Sequence[str]) -> CommandFacts:
+    """Return what a command shows of its program, as the current folder has it."""
+    return read_command(command, Path.cwd())
 
 
 def _script(command: Sequence[str]) -> str | None:

@@ -36,6 +36,21 @@ class HiddenCode(Row, frozen=True, kw_only=True):
     harmless: tuple[str, ...]
 
 
+class SayingCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Calls whose ``arguments`` (name → place) say where ranks meet; ``says`` names the call itself."""
+
+    calls: tuple[str, ...]
+    says: str = ""
+    arguments: dict[str, int] = {}
+
+
+class Sayings(Row, frozen=True, kw_only=True):
+    """Variables of which a program may say the value, and calls of which it may say the arguments."""
+
+    variables: tuple[str, ...]
+    call: tuple[SayingCall, ...]
+
+
 class PlainPackages(Row, frozen=True, kw_only=True):
     """Packages, by import name, that join no ranks by themselves."""
 
@@ -49,6 +64,7 @@ class JoinKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     launcher: tuple[RankLauncher, ...]
     ranks: RankVariables
     hidden: HiddenCode
+    says: Sayings
     plain: PlainPackages
     distributions: dict[str, str]
 

@@ -21,6 +21,7 @@ from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.model.site import Site
 from toolkit.program.choose import best_modes
+from toolkit.program.command import CommandFacts
 from toolkit.runtime import named
 
 _HOME = "$HOME/toolkit"
@@ -48,11 +49,11 @@ def write(
     notes: Sequence[str] = (),
     key: str | None = None,
     fix: Fix | None = None,
-    joins: frozenset[str] = frozenset(),
+    shown: CommandFacts | None = None,
 ) -> Unseen:
     """Render the script of a job for ``site``; the image is where it will be once it is copied there.
 
-    What a ``fix`` says of mode and words is taken over. ``joins`` is how the program joins its ranks.
+    What a ``fix`` says of mode and words is taken over. ``shown`` is what the program shows of itself.
 
     Raises:
         BadInput: for a job that cannot be.
@@ -71,11 +72,11 @@ def write(
     spec = msgspec.structs.replace(
         spec, preflight=bool(job.preflight) and has_check(image, trainer=known is not None)
     )
-    own = own_mode(image, request_of(spec, {}, None, site, job.program, joins))
+    own = own_mode(image, request_of(spec, {}, None, site, job.program, shown))
     mode = fix.launch.mode if fix else job.mode or own or site.launch.mode or usual_mode(image)
     why = f"{mode} is what the fix is for" if fix else _why(job, site, mode, own)
     because = f"not predicted, as nothing was asked of {site.title}; {why}"
-    made, text = script_of(spec, job, site, image, mode, because, notes, fix, joins)
+    made, text = script_of(spec, job, site, image, mode, because, notes, fix, shown)
     return Unseen(spec, made, text, data, program)
 
 
@@ -88,10 +89,10 @@ def script_of(
     because: str,
     notes: Sequence[str] = (),
     fix: Fix | None = None,
-    joins: frozenset[str] = frozenset(),
+    shown: CommandFacts | None = None,
 ) -> tuple[Plan, str]:
     """Return the plan of a launch at a site of which no facts are known, and its script."""
-    request = request_of(spec, job.env or {}, mode, site, job.program, joins)
+    request = request_of(spec, job.env or {}, mode, site, job.program, shown)
     command = spec.runtime or site.container.command
     made = plan(_host(site, command), image, request, mode, site, fix.launch if fix else None)
     return made, script.job_script(spec, made, because, command, site, image, notes)

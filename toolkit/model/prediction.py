@@ -62,7 +62,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ``SRC[:DST[:OPTS]]``, ``workdir`` is a folder in it. ``cpus_per_rank`` counts cores; ``cpu_bind`` and
     ``gpu_bind`` are srun's words. ``gpus`` says that ranks get GPUs. ``directory`` is the folder of the run,
     empty if unknown. ``program`` is the user's choice, ``command`` what each rank runs, ``joins`` what its
-    script joins its ranks with; each is ``None`` or empty if it is unknown.
+    script joins its ranks with; each is ``None`` or empty if it is unknown. ``says`` holds variables and
+    arguments by which command and script decide where ranks meet.
     """
 
     nodes: int = 2
@@ -83,6 +84,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     program: ProgramName | None = None
     command: tuple[str, ...] = ()
     joins: frozenset[str] = frozenset()
+    says: dict[str, str] = {}
 
     @property
     def alone(self) -> bool:

@@ -28,9 +28,10 @@ def of_joins(joins: Collection[str]) -> ProgramName | None:
     return next((name for name in order if named(name).JOINS & set(joins)), None)
 
 
-def starter_of(program: ProgramName, command: Sequence[str]) -> Starter:
-    """Return what the launcher starts once a node, if the command names it."""
-    return named(program).starter(command)
+def starter_of(program: ProgramName, request: Request) -> Starter:
+    """Return what the launcher starts once a node, if the command names it, or is a shell script with it."""
+    inside: Starter = "torchrun" if request.says.get("starter") == "torchrun" else ""
+    return named(program).starter(request.command) or (inside if program == "torch" else "")
 
 
 def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:

@@ -4,11 +4,12 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolkit.folders import has_file, has_folder
 from toolkit.knowledge.joins import joins
+from toolkit.program.options import said_by
 from toolkit.program.script.facts import ScriptFacts
 from toolkit.program.script.read import read_module, read_script, read_text
 
@@ -17,6 +18,7 @@ _SHELLS = {"sh", "bash", "dash", "zsh", "ksh"}
 _TAKE_VALUE = {"-W", "-X", "--check-hash-based-pycs"}
 _BEFORE = {"env", "exec", "time", "nice", "stdbuf"}
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+_EXPORT = re.compile(r"^export ([A-Z_]+)=['\"]?([\w.:\[\]-]+)['\"]?\s*$", re.MULTILINE)
 _DEEPEST = 3
 _LONGEST = 1 << 20
 
@@ -36,6 +38,8 @@ class CommandFacts:
     joins: frozenset[str] = frozenset()
     serial: bool | None = None
     unknown: tuple[str, ...] = ()
+    says: tuple[tuple[str, str], ...] = ()
+    """As in :class:`toolkit.program.script.ScriptFacts`, with the options of what starts the ranks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ def _read(words: list[str], place: _Place) -> CommandFacts:
     if _PYTHON.fullmatch(head):
         return _python(words, start, place)
     if name := _launcher(head):
-        return CommandFacts(head, joins=frozenset({name}), serial=False)
+        return _of_launcher(head, name, rest)
     if head in _SHELLS:
         return _shell(head, rest, place)
     if words[start].endswith(".py") and has_file(place.folder / words[start]):
@@ -92,7 +96,7 @@ def _python(words: list[str], start: int, place: _Place) -> CommandFacts:
         if word in _TAKE_VALUE:
             at += 2
         elif word == "-m" or (word.startswith("-") and not word.startswith("--") and word.endswith("m")):
-            return _module(program, words[at + 1 : at + 2], place)
+            return _module(program, words[at + 1 : at + 2], words[at + 2 :], place)
         elif word == "-c":
             code = words[at + 1] if at + 1 < len(words) else ""
             return _of_script(program, None, read_text(code, roots=[place.folder]))
@@ -103,10 +107,14 @@ def _python(words: list[str], start: int, place: _Place) -> CommandFacts:
     return CommandFacts(program, unknown=("Python gets no program",))
 
 
-def _module(program: str, name: Sequence[str], place: _Place) -> CommandFacts:
+def _of_launcher(program: str, name: str, rest: Sequence[str]) -> CommandFacts:
+    return CommandFacts(program, joins=frozenset({name}), serial=False, says=tuple(said_by(name, rest)))
+
+
+def _module(program: str, name: Sequence[str], rest: Sequence[str], place: _Place) -> CommandFacts:
     module = name[0] if name else ""
     if launcher := _launcher(module):
-        return CommandFacts(program, joins=frozenset({launcher}), serial=False)
+        return _of_launcher(program, launcher, rest)
     facts = read_module(module, place.folder, place.files) if module else None
     if facts is None:
         return CommandFacts(program, unknown=(f"the module {module} is not in the project",))
@@ -126,7 +134,7 @@ def _file(program: str, words: Sequence[str], at: int, place: _Place) -> Command
 
 
 def _of_script(program: str, at: int | None, facts: ScriptFacts) -> CommandFacts:
-    return CommandFacts(program, at, (facts,), facts.joins, facts.serial, facts.unknown)
+    return CommandFacts(program, at, (facts,), facts.joins, facts.serial, facts.unknown, facts.says)
 
 
 def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
@@ -143,7 +151,16 @@ def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
         return CommandFacts(head, unknown=("shell scripts start each other",))
     below = _Place(place.folder, place.files, place.depth + 1)
     found = [_read(words, below) for words in _commands(code)]
-    return _together(head, code, found)
+    return replace(_together(head, code, found), says=_said(code, found))
+
+
+def _said(code: str, found: Sequence[CommandFacts]) -> tuple[tuple[str, str], ...]:
+    """Return what the commands of a shell script say, what starts ranks among them, and what it exports."""
+    says = {name: value for one in found for name, value in one.says}
+    started = {name for one in found for name in one.joins if not one.facts}
+    exports = {name: value for name, value in _EXPORT.findall(code) if name in joins().says.variables}
+    starter = {"starter": "torchrun"} if "torchrun" in started else {}
+    return tuple(sorted({**says, **exports, **starter}.items()))
 
 
 def _together(head: str, code: str, found: Sequence[CommandFacts]) -> CommandFacts:

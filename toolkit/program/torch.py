@@ -7,6 +7,7 @@ huggingface/accelerate:src/accelerate/commands/launch.py; deepspeedai/DeepSpeed:
 
 import posixpath
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from toolkit.model.facts import ImageFacts
 from toolkit.model.prediction import Mode, ProgramName, Starter
@@ -16,6 +17,26 @@ TITLE = "PyTorch"
 JOINS = frozenset({"torch", "torchrun", "accelerate", "deepspeed", "lightning"})
 MODES: tuple[Mode, ...] = ("torch",)
 BY_MPI = False
+
+
+@dataclass(frozen=True, slots=True)
+class StarterOption:
+    """The variable that says the same as an option of torchrun; a ``flag`` takes no value."""
+
+    variable: str
+    flag: bool = False
+
+
+_VALUES = (
+    *("nnodes", "nproc-per-node", "node-rank", "master-addr", "master-port", "local-addr"),
+    *("rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts", "monitor-interval"),
+    *("start-method", "event-log-handler", "log-dir", "redirects", "tee", "local-ranks-filter", "role"),
+)
+OPTIONS = {name: StarterOption(f"PET_{name.replace('-', '_').upper()}") for name in _VALUES} | {
+    "standalone": StarterOption("PET_STANDALONE", flag=True)
+}
+"""Options of torchrun with a value, and the one that takes the rendezvous from it
+(pytorch/pytorch:torch/distributed/run.py, get_args_parser; argparse_util.py, env)."""
 
 _MODULES: dict[str, Starter] = {
     "torch.distributed.run": "torchrun",

@@ -161,6 +161,7 @@ _TELLS = {
     "amd_gpus": "/sys/bus/pci/drivers/amdgpu, /sys/class/kfd: {}",
     "gpu_libraries_glibc": "/usr/lib/x86_64-linux-gnu/libcuda.so.1 needs GLIBC_{}",
     "infiniband": "/sys/class/infiniband: {}",
+    "interfaces": "/sys/class/net: {}",
     "fabrics": "seen: {}",
     "locked_memory": "ulimit -l: {} bytes",
     "shm": "df /dev/shm: {} bytes",

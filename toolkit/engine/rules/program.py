@@ -4,6 +4,7 @@ import shlex
 
 from toolkit.engine.case import Case
 from toolkit.engine.families import families
+from toolkit.engine.proposal import RANKS_FILE
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
 from toolkit.engine.searched import path_given
 from toolkit.engine.traits import HOST_FOLDERS
@@ -136,6 +137,8 @@ def ranks_not_told(case: Case) -> Hit | None:
     """
     case.ask("host.environment")
     found = cleaned(case)
+    if not found and "SLURM_PROCID" in case.plan.unset and RANKS_FILE in case.plan.wrapper:
+        return Hit(("plan: SLURM_PROCID is removed",), "init-failure", "a rank finds no number of its own")
     if not found:
         return None
     because = f"{next(iter(found))} removes SLURM_*, from which each rank takes its number"

@@ -14,6 +14,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Mode, ProgramName, Request
 from toolkit.model.site import Site
+from toolkit.program.command import CommandFacts
 from toolkit.runtime import apptainer
 
 DATA = "TOOLKIT_DATA"
@@ -88,11 +89,11 @@ def request_of(
     mode: Mode | None,
     site: Site | None,
     program: ProgramName | None = None,
-    joins: frozenset[str] = frozenset(),
+    shown: CommandFacts | None = None,
 ) -> Request:
     """Return what a launch of this job asks of the engine; ``env`` has the secret values too.
 
-    ``program`` is what the user says that it is, ``joins`` what its script joins its ranks with.
+    ``program`` is what the user says that it is, ``shown`` what its command and script show.
     """
     return Request(
         nodes=spec.nodes,
@@ -109,7 +110,8 @@ def request_of(
         user_site=spec.user_site,
         program=program or ("horovod" if spec.trainer else None),
         command=spec.command,
-        joins=joins,
+        joins=shown.joins if shown else frozenset(),
+        says=dict(shown.says) if shown else {},
     )
 
 

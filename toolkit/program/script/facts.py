@@ -67,6 +67,9 @@ class ScriptFacts:
     undefined: tuple[Undefined, ...] = ()
     reads_ranks: bool = False
     """It reads a variable that says which rank it is."""
+    says: tuple[tuple[str, str], ...] = ()
+    """Variables that it sets and arguments that it gives, which decide where its ranks meet; ``$`` is a value
+    that it works out."""
 
     @property
     def packages(self) -> frozenset[str]:

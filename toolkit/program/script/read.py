@@ -16,6 +16,7 @@ from toolkit.program.script.imports import imports_of
 from toolkit.program.script.joins import ModuleJoins, found_in
 from toolkit.program.script.names import names_of
 from toolkit.program.script.project import Project, project_of
+from toolkit.program.script.says import said_in
 from toolkit.program.script.undefined import undefined
 
 _MOST_FILES = 500
@@ -33,6 +34,7 @@ class _Reading:
     files: list[Path] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     undefined: list[Undefined] = field(default_factory=list)
+    says: dict[str, str] = field(default_factory=dict)
 
 
 def read_script(
@@ -114,6 +116,7 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
             tree = ast.parse(text, str(path))
         names = names_of(tree)
         found = found_in(tree, names)
+        reading.says = said_in(tree, names) | reading.says
         imports = list(imports_of(tree, names, str(path)))
         names_without = [Undefined(name, str(path), line, hint) for name, line, hint in undefined(tree)]
     except SyntaxError as error:
@@ -178,6 +181,7 @@ def _finished(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFacts:
         trainer,
         tuple(reading.undefined),
         bool(found.ranks),
+        tuple(sorted(reading.says.items())),
     )
 
 

@@ -9,6 +9,7 @@ FIRES = {
         case(**TORCH, container=("--cleanenv",)),
         case(host(environment={"APPTAINER_CONTAINALL": "1"}), **TORCH),
         case(mode="srun-pmix", program="jax", container=("--containall",)),
+        case(**TORCH, unset=("SLURM_PROCID",)),
     ],
     "image-lacks-framework": [
         case(**TORCH),

@@ -1,0 +1,24 @@
+"""A script for torch.distributed as its documentation writes it: nothing of Slurm, nothing of toolkit."""
+
+import json
+import os
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+
+def tell(comm, size=0):
+    print(json.dumps({"rank": int(os.environ.get("RANK", "-1")), "size": size, "comm": comm}), flush=True)
+
+
+tell("started")
+dist.init_process_group("gloo")
+tell("begun", dist.get_world_size())
+torch.manual_seed(dist.get_rank())
+model = DistributedDataParallel(torch.nn.Linear(4, 1))
+model(torch.ones(2, 4)).sum().backward()
+total = torch.ones(1)
+dist.all_reduce(total)
+tell("ok" if total.item() == dist.get_world_size() else "wrong", dist.get_world_size())
+dist.destroy_process_group()

@@ -1,0 +1,4 @@
+#!/bin/sh
+# What a person puts around torchrun.
+echo "training"
+torchrun ddp.py

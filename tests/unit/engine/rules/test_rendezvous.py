@@ -1,0 +1,177 @@
+"""Ranks that meet without MPI: Horovod's by Gloo, and those of PyTorch, JAX and TensorFlow."""
+
+import json
+
+from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
+
+WRAPPED = {"wrapper": ("sh", "toolkit-ranks.sh")}
+TORCH = {"mode": "torch", "program": "torch"}
+JAX = {"mode": "jax", "program": "jax"}
+TENSORFLOW = {"mode": "tf-config", "program": "tf-config"}
+EXPLICIT = {"coordinator_address": "$", "num_processes": "$", "process_id": "$"}
+
+
+def torch(says=None, command=("python", "train.py"), **more):
+    """Return a launch of PyTorch whose job script tells the ranks their peers."""
+    return case(asked={"says": says or {}, "command": command}, **{**TORCH, **WRAPPED, **more})
+
+
+def run(says=None, **more):
+    """Return a launch of torchrun."""
+    return torch(says, ("torchrun", "train.py"), **{"starter": "torchrun", **more})
+
+
+def jax(says=None, **more):
+    return case(asked={"says": says or {}}, **{**JAX, **WRAPPED, **more})
+
+
+def workers(*names):
+    return {"TF_CONFIG": json.dumps({"cluster": {"worker": names}, "task": {"type": "worker", "index": 0}})}
+
+
+def tensorflow(**more):
+    return case(**TENSORFLOW, **WRAPPED, **more)
+
+
+FIRES = {
+    "gloo-lacks-horovod": [case(of=absent(IMAGE, "horovod"), mode="gloo")],
+    "horovod-lacks-gloo": [case(of=image(horovod_built=("mpi",)), mode="gloo")],
+    "peers-not-told": [
+        torch(wrapper=()),
+        torch(wrapper=(), given={"MASTER_ADDR": "node1", "RANK": "0"}),
+        run(wrapper=(), starter=""),
+        run(wrapper=(), starter="", ranks_per_node=2),
+        jax(EXPLICIT, wrapper=()),
+        case(**TENSORFLOW),
+    ],
+    "address-is-local": [
+        torch(given={"MASTER_ADDR": "localhost"}),
+        torch({"MASTER_ADDR": "127.0.0.1"}, ranks_per_node=2),
+        torch({"init_method": "tcp://[::1]:29500"}),
+        torch({"init_method": "env://"}, given={"MASTER_ADDR": ""}),
+        run({"PET_RDZV_ENDPOINT": "localhost:29500"}),
+        jax(given={"JAX_COORDINATOR_ADDRESS": "localhost:29500"}),
+        jax({**EXPLICIT, "coordinator_address": "127.0.0.1:29500"}),
+    ],
+    "address-given": [
+        torch(given={"MASTER_ADDR": "node7"}),
+        torch({"init_method": "tcp://10.0.0.7:29500"}, nodes=1, ranks_per_node=2),
+        run({"PET_RDZV_ENDPOINT": "node7"}),
+        jax(given={"JAX_COORDINATOR_ADDRESS": "node7:29500"}),
+    ],
+    "port-given": [
+        torch({"MASTER_PORT": "70000"}),
+        torch(given={"MASTER_PORT": "29500"}),
+        torch({"MASTER_PORT": "http"}),
+    ],
+    "world-given": [
+        torch(given={"WORLD_SIZE": "3"}),
+        torch({"world_size": "1"}),
+        torch(given={"RANK": "0"}),
+        torch(given={"RANK": "0"}, ranks_per_node=2),
+        torch(given={"RANK": "0", "WORLD_SIZE": "1"}),
+        jax(EXPLICIT, given={"JAX_NUM_PROCESSES": "3"}),
+        jax(given={"SLURM_NTASKS": "1"}),
+    ],
+    "starter-counts-differ": [
+        run({"PET_NNODES": "1"}),
+        run({"PET_NNODES": "3:4"}),
+        run({"PET_STANDALONE": "1"}, ranks_per_node=2),
+        run({"PET_NPROC_PER_NODE": "1"}, ranks_per_node=2),
+        run(given={"PET_NNODES": "1"}, ranks_per_node=2),
+    ],
+    "spawns-own-ranks": [
+        torch({"spawn": "$"}),
+        torch({"spawn": "$", "spawn_nprocs": "$"}),
+        torch({"spawn": "$", "MASTER_PORT": "12355"}, nodes=1, ranks_per_node=2),
+    ],
+    "interface-absent": [
+        torch(given={"GLOO_SOCKET_IFNAME": "ib7"}),
+        torch({"GLOO_SOCKET_IFNAME": "eth0,hsn0"}),
+        torch(given={"GLOO_SOCKET_IFNAME": "lo"}),
+    ],
+    "jax-needs-its-launcher": [
+        jax(mode="mpirun-host"),
+        jax(unset=("SLURM_STEP_NODELIST",)),
+        jax(mode="mpirun-container"),
+    ],
+    "tf-config-given": [
+        tensorflow(given=workers("node1:2222", "node2:2222")),
+        tensorflow(given=workers("localhost:2222")),
+        tensorflow(given=workers("localhost:2222"), ranks_per_node=2),
+        tensorflow(given={"TF_CONFIG": "{}"}),
+    ],
+}
+QUIET = {
+    "gloo-lacks-horovod": [case(mode="gloo")],
+    "horovod-lacks-gloo": [case(mode="gloo"), case(of=absent(IMAGE, "horovod"), mode="gloo")],
+    "peers-not-told": [
+        torch(),
+        torch(wrapper=(), nodes=1),
+        torch(wrapper=(), given={"MASTER_ADDR": "node1", "RANK": "0", "WORLD_SIZE": "2"}),
+        jax(wrapper=()),
+        case(**TENSORFLOW, given={"TF_CONFIG": "{}"}),
+    ],
+    "address-is-local": [
+        torch(),
+        torch({"init_method": "file:///scratch/meet"}, given={"MASTER_ADDR": "localhost"}),
+        torch(given={"MASTER_ADDR": "localhost"}, nodes=1, ranks_per_node=2),
+        torch({"init_method": "tcp://node7:29500"}),
+        run(given={"MASTER_ADDR": "localhost"}),
+        run({"PET_STANDALONE": "1", "PET_RDZV_ENDPOINT": "localhost:29500"}),
+        tensorflow(),
+    ],
+    "address-given": [torch(), torch(given={"MASTER_ADDR": "node7"}, nodes=1), jax(), tensorflow()],
+    "port-given": [torch(), run(given={"MASTER_PORT": "29500"})],
+    "world-given": [
+        torch(given={"WORLD_SIZE": "2"}),
+        torch(given={"WORLD_SIZE": "many"}),
+        torch(given={"RANK": "0"}, nodes=1),
+        run(given={"WORLD_SIZE": "1"}),
+        jax(given={"JAX_NUM_PROCESSES": "3"}),
+    ],
+    "starter-counts-differ": [
+        run(),
+        torch({"PET_NNODES": "1"}),
+        run({"PET_NNODES": "1"}, wrapper=()),
+        run({"PET_NNODES": "1:2", "PET_NPROC_PER_NODE": "gpu"}),
+        run({"PET_NNODES": "all"}),
+        run({"PET_STANDALONE": "1"}, nodes=1, ranks_per_node=2),
+    ],
+    "spawns-own-ranks": [torch(), torch({"spawn": "$"}, nodes=1)],
+    "interface-absent": [
+        torch(),
+        torch(given={"GLOO_SOCKET_IFNAME": "eth0"}),
+        torch(given={"GLOO_SOCKET_IFNAME": "lo"}, nodes=1, ranks_per_node=2),
+    ],
+    "jax-needs-its-launcher": [
+        jax(),
+        jax(EXPLICIT, mode="mpirun-host"),
+        jax(mode="mpirun-host", nodes=1),
+    ],
+    "tf-config-given": [tensorflow(), tensorflow(given={"TF_CONFIG": "{}"}, nodes=1)],
+}
+UNDECIDED = {
+    "gloo-lacks-horovod": [case(of=unread(IMAGE, "horovod"), mode="gloo")],
+    "horovod-lacks-gloo": [case(of=image(horovod_built=None), mode="gloo")],
+    "interface-absent": [torch(on=unread(HOST, "interfaces"), given={"GLOO_SOCKET_IFNAME": "ib0"})],
+}
+OUTCOMES = {
+    "gloo-lacks-horovod": "unavailable",
+    "horovod-lacks-gloo": "init-failure",
+    "peers-not-told": "init-failure",
+    "address-is-local": "hang",
+    "address-given": "unknown",
+    "port-given": "init-failure",
+    "world-given": "hang",
+    "starter-counts-differ": "singletons",
+    "spawns-own-ranks": "singletons",
+    "interface-absent": "init-failure",
+    "jax-needs-its-launcher": "init-failure",
+    "tf-config-given": "hang",
+}
+
+
+def test_a_node_with_the_interface_that_is_named_is_no_fault():
+    of = torch(on=host(interfaces=("hsn0",)), given={"GLOO_SOCKET_IFNAME": "hsn0"})
+    assert of.state("host.interfaces") == "known"

@@ -1,0 +1,85 @@
+"""What the text of a script says of where its ranks meet: variables that it sets, arguments of its calls."""
+
+import ast
+from collections.abc import Iterator
+
+from toolkit.knowledge.joins import SayingCall, joins
+from toolkit.program.script.names import Names
+
+MADE = "$"
+"""The value of an argument that the program works out as it runs."""
+_ENVIRONMENT = "os.environ"
+_BRANCHES = (ast.If, ast.Try, ast.TryStar, ast.Match, ast.IfExp, ast.While)
+
+
+def said_in(tree: ast.Module, names: Names) -> dict[str, str]:
+    """Return what a module says, by the name of a variable or of an argument.
+
+    Only what is reached whenever its function is called counts: under ``if`` it may have a reason.
+    """
+    found: dict[str, str] = {}
+    for node in _plain(tree):
+        if isinstance(node, ast.Assign):
+            found |= dict(_assigned(node, names))
+        elif isinstance(node, ast.Call):
+            found |= dict(_of_call(node, names))
+    return found
+
+
+def _plain(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a module that no condition guards; the usual guard of a main program is none."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _BRANCHES) and not _is_main(child):
+            continue
+        yield child
+        yield from _plain(child)
+
+
+def _is_main(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "__name__" in {
+        one.id for one in ast.walk(node.test) if isinstance(one, ast.Name)
+    }
+
+
+def _assigned(node: ast.Assign, names: Names) -> Iterator[tuple[str, str]]:
+    """Yield ``os.environ["MASTER_ADDR"] = "localhost"``."""
+    for target in node.targets:
+        if isinstance(target, ast.Subscript) and names.dotted(target.value) == _ENVIRONMENT:
+            yield from _variable(target.slice, node.value)
+
+
+def _of_call(call: ast.Call, names: Names) -> Iterator[tuple[str, str]]:
+    name = names.dotted(call.func)
+    if name == f"{_ENVIRONMENT}.update":
+        for argument in call.args:
+            if isinstance(argument, ast.Dict):
+                for key, value in zip(argument.keys, argument.values, strict=True):
+                    yield from _variable(key, value)
+        for keyword in call.keywords:
+            yield from _variable(ast.Constant(keyword.arg), keyword.value)
+    for row in joins().says.call:
+        if name in row.calls:
+            yield from _arguments(call, row)
+
+
+def _variable(name: ast.expr | None, value: ast.expr) -> Iterator[tuple[str, str]]:
+    if isinstance(name, ast.Constant) and name.value in joins().says.variables:
+        text = _text(value)
+        if text != MADE:
+            yield str(name.value), text
+
+
+def _arguments(call: ast.Call, row: SayingCall) -> Iterator[tuple[str, str]]:
+    if row.says:
+        yield row.says, MADE
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    for argument, place in row.arguments.items():
+        value = given.get(argument) or (call.args[place] if place < len(call.args) else None)
+        if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
+            yield f"{row.says}_{argument}".lstrip("_"), _text(value)
+
+
+def _text(value: ast.expr) -> str:
+    """Return a literal as text."""
+    known = isinstance(value, ast.Constant) and isinstance(value.value, str | int)
+    return str(value.value) if known and isinstance(value, ast.Constant) else MADE
