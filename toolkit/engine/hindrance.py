@@ -5,6 +5,7 @@ from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Verdict
 
 _ADVICE = {rule.id for rule in RULES if rule.advice}
+_OF_GPUS = {rule.id for rule in RULES if rule.accelerator == "gpu-failure"}
 
 
 def hindrance(verdict: Verdict, asked: Mode | None = None) -> Finding | None:
@@ -28,11 +29,12 @@ def _concerned(finding: Finding, verdict: Verdict) -> tuple[Mode, ...]:
 
 def _failing(verdict: Verdict) -> tuple[Mode, ...]:
     """Return the ways that fail; those that the place does not have only where there are no others."""
-    failing = [p for p in verdict.predictions if p.outcome != "ok"]
+    failing = [p for p in verdict.predictions if not p.works]
     tried = [p for p in failing if p.outcome != "unavailable"]
     return tuple(p.mode for p in tried or failing)
 
 
 def _in_the_way(verdict: Verdict) -> list[Finding]:
     """Return the findings that can have led to an outcome, the worst first."""
-    return [f for f in verdict.findings if f.severity != "info" and f.id not in _ADVICE]
+    of_gpus = _OF_GPUS if any(p.accelerator == "gpu-failure" for p in verdict.predictions) else set[str]()
+    return [f for f in verdict.findings if f.severity != "info" and f.id not in _ADVICE - of_gpus]

@@ -9,8 +9,9 @@ from toolkit.engine.case import Case
 from toolkit.engine.guarded import Moot, Undecided
 from toolkit.engine.praise import praise
 from toolkit.engine.rule import TRY_IT, Hit, LaunchStage, Rule, trial_of
+from toolkit.engine.traits import runtime_of
 from toolkit.model.finding import Finding
-from toolkit.model.prediction import Mode, Outcome, Prediction
+from toolkit.model.prediction import Accelerator, Mode, Outcome, Prediction
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,34 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
             mode=case.mode, outcome="unknown", because=because, findings=ids, missing=missing, plan=case.plan
         )
     chance = tuple(dict.fromkeys(o for a in answers if a.hit for o in a.hit.by_chance))
+    gpus, why = _accelerator(case, answers)
     return Prediction(
-        mode=case.mode, outcome="ok", because=praise(case), by_chance=chance, findings=ids, plan=case.plan
+        mode=case.mode,
+        outcome="ok",
+        because=f"{praise(case)}; but no GPU works: {why}" if gpus == "gpu-failure" else praise(case),
+        by_chance=chance,
+        accelerator=gpus,
+        findings=ids,
+        plan=case.plan,
     )
+
+
+def _accelerator(case: Case, answers: tuple[RuleAnswer, ...]) -> tuple[Accelerator, str]:
+    """Return what becomes of the GPUs of a launch whose ranks start, and why if none works."""
+    gpus = runtime_of(case.host_facts).GPUS
+    if not case.request.gpus and not (gpus and set(gpus) <= set(case.plan.container)):
+        return "not-asked", ""
+    about = [a for a in answers if a.rule.accelerator]
+    failed = [a for a in about if a.hit and a.rule.accelerator == "gpu-failure" and _is_error(a)]
+    if failed and failed[0].hit:
+        return "gpu-failure", failed[0].hit.title or failed[0].rule.title
+    if any(a.missing for a in about):
+        return "unknown", ""
+    return ("cpu-only" if any(a.rule.accelerator == "cpu-only" for a in about) else "gpu"), ""
+
+
+def _is_error(answer: RuleAnswer) -> bool:
+    return answer.hit is not None and (answer.hit.severity or answer.rule.severity) == "error"
 
 
 def _ask(case: Case, rule: Rule) -> RuleAnswer | None:

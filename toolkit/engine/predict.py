@@ -73,7 +73,7 @@ def predict(
 
 def working(predictions: tuple[Prediction, ...], best: tuple[Mode, ...] = ()) -> tuple[Mode, ...]:
     """Return the ways that are predicted to work, best first; ``best`` are the modes made for the program."""
-    works = {p.mode for p in predictions if p.outcome == "ok"}
+    works = {p.mode for p in predictions if p.works}
     return tuple(mode for mode in dict.fromkeys((*best, *RANKING, *_OTHERS, "gloo")) if mode in works)
 
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from toolkit.engine.case import Case
 from toolkit.model.finding import Severity
-from toolkit.model.prediction import MODES, MPI_MODES, Mode, Outcome, Plan, ProgramName
+from toolkit.model.prediction import MODES, MPI_MODES, Accelerator, Mode, Outcome, Plan, ProgramName
 from toolkit.program import ALL, named
 
 __all__ = ["MPI_MODES", "TRY_IT", "Check", "Hit", "LaunchStage", "Rule", "rule"]
@@ -92,6 +92,7 @@ class Rule:
     ``advice`` marks a rule that never changes an outcome, so that it may stay undecided.
     ``instead`` are other ways of launching that mend it: the best of them that works is named before ``fix``,
     which names none, as a rule sees one way only and does not know whether another works.
+    ``accelerator`` is what becomes of the GPUs of a launch if it fires as an error.
     ``programs`` are those that it is about. Empty, it is about all if one of its modes needs no MPI, and
     else about those that find their ranks through MPI.
     """
@@ -107,6 +108,7 @@ class Rule:
     advice: bool = False
     instead: tuple[Mode, ...] = ()
     programs: tuple[ProgramName, ...] = ()
+    accelerator: Accelerator | None = None
 
     def concerns(self, plan: Plan) -> bool:
         """Return whether the rule is about a launch."""
@@ -129,10 +131,13 @@ def rule(
     advice: bool = False,
     instead: tuple[Mode, ...] = (),
     programs: tuple[ProgramName, ...] = (),
+    accelerator: Accelerator | None = None,
 ) -> Callable[[Check], Rule]:
     """Make a rule of a function; registering it is a line in :mod:`toolkit.engine.registry`."""
 
     def made(check: Check) -> Rule:
-        return Rule(id, title, severity, fix, source, check, facts, modes, advice, instead, programs)
+        return Rule(
+            id, title, severity, fix, source, check, facts, modes, advice, instead, programs, accelerator
+        )
 
     return made

@@ -47,6 +47,9 @@ Outcome = Literal[
 ]
 
 
+Accelerator = Literal["gpu", "gpu-failure", "cpu-only", "not-asked", "unknown"]
+"""What becomes of the GPUs of a launch: used, refused by driver or library, left idle, not asked for."""
+
 Basis = Literal["measured", "derived", "beyond"]
 """What a prediction is based on: such a launch was recorded; rules predict it from measured causes; the
 host, the image or the shape is outside of all measurements.
@@ -128,6 +131,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     because: str
     by_chance: tuple[Outcome, ...] = ()
+    accelerator: Accelerator = "not-asked"
     basis: Basis = "derived"
     beyond: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
@@ -142,8 +146,16 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
         return f"{because}; not measured with {', '.join(self.beyond)}" if self.shown == "ok?" else because
 
     @property
+    def works(self) -> bool:
+        """Return whether the ranks start, and their GPUs too if the launch hands any in."""
+        return self.outcome == "ok" and self.accelerator != "gpu-failure"
+
+    @property
     def shown(self) -> str:
         """Return the outcome as users see it: ``ok?`` if no recorded launch is like this one."""
+        """Return the outcome as people see it: ``ok?`` if no recorded launch is like this one."""
+        if self.outcome == "ok" and not self.works:
+            return self.accelerator
         return "ok?" if self.outcome == "ok" and self.basis == "beyond" else self.outcome
 
     def foretells(self, observed: Outcome) -> bool:
@@ -164,4 +176,4 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     def ok(self, mode: Mode) -> bool:
         """Return whether ``mode`` applies to the program and is predicted to work."""
-        return any(p.mode == mode and p.outcome == "ok" for p in self.predictions)
+        return any(p.mode == mode and p.works for p in self.predictions)

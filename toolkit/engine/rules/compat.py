@@ -27,6 +27,7 @@ _DRIVER = "/.singularity.d/libs"
     source="NVIDIA CUDA Compatibility guide, forward compatibility; recipes/knowledge/cuda.toml, [[compat]]",
     facts=(*PAIR, "image.cuda_compat", "host.gpus"),
     advice=True,
+    accelerator="gpu-failure",
 )
 def cuda_compat_refused(case: Case) -> Hit | None:
     """cuda-compat is made for data-centre GPUs, and for some branches of the driver. Elsewhere cuInit answers
@@ -154,6 +155,7 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; EESSI/software-layer issue 231",
     facts=("host.gpu_driver", "image.cuda"),
     advice=True,
+    accelerator="gpu-failure",
 )
 def library_path_hides_driver(case: Case) -> Hit | None:
     """--nv mounts the driver's libraries into /.singularity.d/libs, which no loader searches by itself: the

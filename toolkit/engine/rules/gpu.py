@@ -28,6 +28,7 @@ def too_old(case: Case) -> bool:
     source="recipes/knowledge/cuda.toml, major_driver; CUDA runtime API: cudaErrorInsufficientDriver (35)",
     facts=(*PAIR, "image.cuda_compat"),
     advice=True,
+    accelerator="gpu-failure",
 )
 def gpu_driver_too_old(case: Case) -> Hit | None:
     """Each major release of CUDA needs a driver of its own family or a newer one; before CUDA 11 each minor
@@ -98,6 +99,7 @@ def gpu_newer_than_cuda(case: Case) -> Hit | None:
     source="recipes/knowledge/cuda.toml, [[gpu]]; CUDA Toolkit release notes 12.0 and 13.0",
     facts=("image.cuda", "host.gpus"),
     advice=True,
+    accelerator="gpu-failure",
 )
 def gpu_dropped_by_cuda(case: Case) -> Hit | None:
     """CUDA 12 ended support for Kepler, CUDA 13 for Maxwell, Pascal and Volta. Nothing can be compiled
@@ -159,6 +161,7 @@ def gpu_without_driver(case: Case) -> Hit | None:
     source="NVML: NVML_ERROR_LIB_RM_VERSION_MISMATCH (18); CUDA runtime: cudaErrorSystemDriverMismatch (803)",
     facts=(*PAIR,),
     advice=True,
+    accelerator="gpu-failure",
 )
 def gpu_driver_mismatch(case: Case) -> Hit | None:
     """After an update of the driver without a restart the old one still runs in the kernel, and --nv brings

@@ -16,6 +16,7 @@ from toolkit.versions import older, within
     source="TensorFlow install guide, pip",
     facts=("host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
+    accelerator="cpu-only",
 )
 def tensorflow_without_gpu(case: Case) -> Hit | None:
     """A TensorFlow that was built for CPUs runs on a GPU node without a word, and leaves the GPUs idle."""
@@ -33,6 +34,7 @@ def tensorflow_without_gpu(case: Case) -> Hit | None:
     source="PyTorch install guide: builds for CPU and for CUDA; torch.version.cuda",
     facts=("host.gpu_driver", "image.pytorch", "image.pytorch_cuda"),
     advice=True,
+    accelerator="cpu-only",
 )
 def pytorch_without_gpu(case: Case) -> Hit | None:
     """A PyTorch that was built for CPUs answers False to ``torch.cuda.is_available()`` on every host."""
@@ -50,6 +52,7 @@ def pytorch_without_gpu(case: Case) -> Hit | None:
     source="TensorFlow source, dso_loader; TensorFlow install guide, tested build configurations",
     facts=("host.gpu_driver", "image.tensorflow_cuda", "image.cuda"),
     advice=True,
+    accelerator="cpu-only",
 )
 def tensorflow_cuda_missing(case: Case) -> Hit | None:
     """TensorFlow opens CUDA's libraries by the names of its build's major release when it starts. Where they

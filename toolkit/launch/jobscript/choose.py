@@ -22,7 +22,7 @@ class ModeChoice:
     @property
     def because(self) -> str:
         if self.forced:
-            return f"forced against the prediction '{self.prediction.outcome}': {self.prediction.why}"
+            return f"forced against the prediction '{self.prediction.shown}': {self.prediction.why}"
         return self.prediction.why
 
 
@@ -37,12 +37,12 @@ def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mo
     """
     wanted = mode or verdict.chosen or next((m for m in others if verdict.ok(m)), None)
     if wanted is None:
-        reasons = tuple(f"{p.mode}: {p.outcome}: {p.why}" for p in verdict.predictions)
+        reasons = tuple(f"{p.mode}: {p.shown}: {p.why}" for p in verdict.predictions)
         raise CheckFailed("no launch mode is predicted to work here", fix=_fix(verdict, None), detail=reasons)
     prediction = verdict.of(wanted)
-    if prediction.outcome != "ok" and not force:
+    if not prediction.works and not force:
         raise CheckFailed(
-            f"mode {wanted} is predicted to end in '{prediction.outcome}': {prediction.why}",
+            f"mode {wanted} is predicted to end in '{prediction.shown}': {prediction.why}",
             fix=_fix(verdict, wanted),
             detail=[line for finding in _about(verdict, prediction) for line in _lines(finding)],
         )
@@ -50,7 +50,7 @@ def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mo
         raise CheckFailed(
             f"mode {wanted} cannot even be tried here: {prediction.why}", fix=_fix(verdict, wanted)
         )
-    return ModeChoice(prediction, prediction.plan, forced=prediction.outcome != "ok")
+    return ModeChoice(prediction, prediction.plan, forced=not prediction.works)
 
 
 def _about(verdict: Verdict, prediction: Prediction) -> list[Finding]:

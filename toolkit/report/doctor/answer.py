@@ -30,7 +30,7 @@ def answer(verdict: Verdict, asked: Mode | None = None) -> DoctorAnswer:
         return DoctorAnswer("Yes" if sure else "Perhaps", verdict.chosen)
     if asked is not None and (found := [p for p in verdict.predictions if p.mode == asked]):
         return _of_mode(found[0])
-    works = [p.mode for p in verdict.predictions if p.outcome == "ok"]
+    works = [p.mode for p in verdict.predictions if p.works]
     if works:
         return DoctorAnswer("No", f"only mode {works[0]} is predicted to work, and only if you name it")
     if any(p.outcome == "unknown" for p in verdict.predictions):
@@ -50,7 +50,7 @@ def host_answer(place: str, found: tuple[Finding, ...]) -> DoctorAnswer:
 def _of_mode(prediction: Prediction) -> DoctorAnswer:
     if prediction.outcome == "unknown":
         return DoctorAnswer("Unknown", f"toolkit lacks facts that decide about {prediction.mode}")
-    return DoctorAnswer("No", f"{prediction.mode} is predicted to end in {prediction.outcome}")
+    return DoctorAnswer("No", f"{prediction.mode} is predicted to end in {prediction.shown}")
 
 
 def answer_lines(said: DoctorAnswer, command: str, style: Style, width: int) -> list[str]:

@@ -71,6 +71,7 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         "outcome": prediction.outcome,
         "because": prediction.because,
         "by_chance": prediction.by_chance,
+        "accelerator": prediction.accelerator,
         "basis": prediction.basis,
         "beyond": prediction.beyond,
         "findings": prediction.findings,

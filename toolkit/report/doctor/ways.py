@@ -31,7 +31,7 @@ def way(
     prediction: Prediction, verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int
 ) -> Iterator[str]:
     """Yield a line for a launch mode, or more if its reason is long; the chosen one has its command."""
-    mark, colour = _MARKS.get(prediction.outcome, _FAILED)
+    mark, colour = _MARKS.get(prediction.shown.rstrip("?"), _FAILED)
     chosen = prediction.mode == verdict.chosen
     name = style(f"{prediction.mode:{_MODE}}", "bold" if chosen else "")
     outcome = style(f"{prediction.shown:{_OUTCOME}}", colour)
