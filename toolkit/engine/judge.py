@@ -94,7 +94,7 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
 
 
 def _accelerator(case: Case, answers: tuple[RuleAnswer, ...]) -> tuple[Accelerator, str]:
-    """Return what becomes of the GPUs of a launch whose ranks start, and why if none works."""
+    """Return the outcome of the GPUs of a launch whose ranks start, and why if none works."""
     gpus = runtime_of(case.host_facts).GPUS
     if not case.request.gpus and not (gpus and set(gpus) <= set(case.plan.container)):
         return "not-asked", ""

@@ -15,7 +15,7 @@ JAX_BY_SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PR
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Given:
     """A variable or an argument, its value, and the line that shows who gives it."""
 
     name: str
@@ -28,7 +28,7 @@ class Told:
         return int(self.value) if self.value.lstrip("-").isdecimal() else None
 
 
-def told(case: Case, *names: str) -> Told | None:
+def told(case: Case, *names: str) -> Given | None:
     """Return what user, command or script give for the first of some names; ``None`` if none of them does.
 
     What the job script itself gives a rank is not told so.
@@ -36,20 +36,20 @@ def told(case: Case, *names: str) -> Told | None:
     for name in names:
         said = case.request.says.get(name)
         if said is not None and said != MADE:
-            return Told(name, said, f"command: {name}={said}")
+            return Given(name, said, f"command: {name}={said}")
         if name in case.plan.env:
             value = case.plan.env[name]
-            return Told(name, value, f"plan: {name}={value}")
+            return Given(name, value, f"plan: {name}={value}")
     return None
 
 
 def is_told_peers(case: Case) -> bool:
-    """Tell whether the job script gives each rank its place and its peers."""
+    """Return whether the job script gives each rank its place and its peers."""
     return RANKS_FILE in case.plan.wrapper
 
 
 def starts_by_torchrun(case: Case) -> bool:
-    """Tell whether torchrun starts the ranks of each node."""
+    """Return whether torchrun starts the ranks of each node."""
     return case.plan.program == "torch" and (
         case.plan.starter == "torchrun"
         or posixpath.basename((case.request.command or ("",))[0]) == "torchrun"
@@ -57,17 +57,17 @@ def starts_by_torchrun(case: Case) -> bool:
 
 
 def is_explicit(case: Case) -> bool:
-    """Tell whether a JAX program passes count and number of its processes itself."""
+    """Return whether a JAX program passes count and number of its processes itself."""
     return {"num_processes", "process_id"} <= set(case.request.says)
 
 
 def by_srun(case: Case) -> bool:
-    """Tell whether srun starts the ranks."""
+    """Return whether srun starts the ranks."""
     return not case.plan.inside and posixpath.basename(case.plan.launcher[0]) == srun.COMMAND
 
 
-def address(case: Case) -> Told | None:
-    """Return the address at which the ranks meet, if it is not the one that the job script looks up."""
+def address(case: Case) -> Given | None:
+    """Return the address at which the ranks meet, unless the job script looks it up."""
     if case.plan.program == "jax":
         return _host(told(case, "coordinator_address", "JAX_COORDINATOR_ADDRESS"))
     if case.plan.program != "torch":
@@ -76,24 +76,24 @@ def address(case: Case) -> Told | None:
         return None if told(case, "PET_STANDALONE") else _host(told(case, "PET_RDZV_ENDPOINT"))
     method = told(case, "init_method")
     if method and method.value.startswith("tcp://"):
-        return _host(Told(method.name, method.value.removeprefix("tcp://"), method.evidence))
+        return _host(Given(method.name, method.value.removeprefix("tcp://"), method.evidence))
     return told(case, "MASTER_ADDR") if method is None or method.value == "env://" else None
 
 
-def _host(found: Told | None) -> Told | None:
+def _host(found: Given | None) -> Given | None:
     """Return ``HOST:PORT`` without its port."""
     if found is None:
         return None
     host, separator, _ = found.value.rpartition(":")
-    return Told(found.name, (host if separator else found.value).strip("[]"), found.evidence)
+    return Given(found.name, (host if separator else found.value).strip("[]"), found.evidence)
 
 
 def is_local(host: str) -> bool:
-    """Tell whether an address is that of the machine which asks."""
+    """Return whether an address is the address of every machine."""
     return host in _LOCAL or host.startswith("127.")
 
 
-def nodes_of(found: Told | None, usual: int) -> tuple[int, int] | None:
+def nodes_of(found: Given | None, usual: int) -> tuple[int, int] | None:
     """Return the least and the most nodes of ``--nnodes``; ``None`` if the value is not of that form."""
     least, _, most = (found.value if found else str(usual)).partition(":")
     if not least.isdecimal() or not (most or least).isdecimal():
@@ -101,8 +101,8 @@ def nodes_of(found: Told | None, usual: int) -> tuple[int, int] | None:
     return int(least), int(most or least)
 
 
-def interfaces(case: Case) -> Iterator[Told]:
+def interfaces(case: Case) -> Iterator[Given]:
     """Yield the network interfaces that the user or the script names for Gloo, one by one."""
     named = case.request.says.get("GLOO_SOCKET_IFNAME") or case.request.env.get("GLOO_SOCKET_IFNAME", "")
     for name in filter(None, named.split(",")):
-        yield Told("GLOO_SOCKET_IFNAME", name, f"GLOO_SOCKET_IFNAME={named}")
+        yield Given("GLOO_SOCKET_IFNAME", name, f"GLOO_SOCKET_IFNAME={named}")

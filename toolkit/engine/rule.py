@@ -92,7 +92,7 @@ class Rule:
     ``advice`` marks a rule that never changes an outcome, so that it may stay undecided.
     ``instead`` are other ways of launching that mend it: the best of them that works is named before ``fix``,
     which names none, as a rule sees one way only and does not know whether another works.
-    ``accelerator`` is what becomes of the GPUs of a launch if it fires as an error.
+    ``accelerator`` is the outcome of the GPUs if the rule fires as an error.
     ``programs`` are those that it is about. Empty, it is about all if one of its modes needs no MPI, and
     else about those that find their ranks through MPI.
     """

@@ -48,7 +48,7 @@ Outcome = Literal[
 
 
 Accelerator = Literal["gpu", "gpu-failure", "cpu-only", "not-asked", "unknown"]
-"""What becomes of the GPUs of a launch: used, refused by driver or library, left idle, not asked for."""
+"""The outcome of the GPUs of a launch: used, refused by driver or library, left idle, not asked for."""
 
 Basis = Literal["measured", "derived", "beyond"]
 """What a prediction is based on: such a launch was recorded; rules predict it from measured causes; the

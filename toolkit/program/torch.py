@@ -35,7 +35,7 @@ _VALUES = (
 OPTIONS = {name: StarterOption(f"PET_{name.replace('-', '_').upper()}") for name in _VALUES} | {
     "standalone": StarterOption("PET_STANDALONE", flag=True)
 }
-"""Options of torchrun with a value, and the one that takes the rendezvous from it
+"""Options of torchrun with a value, and the flag that takes the rendezvous from it
 (pytorch/pytorch:torch/distributed/run.py, get_args_parser; argparse_util.py, env)."""
 
 _MODULES: dict[str, Starter] = {

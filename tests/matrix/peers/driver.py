@@ -1,4 +1,4 @@
-"""Runs on the login node of a cluster: jobs in, what became of each out; needs Python 3.9 and Slurm alone.
+"""Runs on the login node of a cluster: jobs in, outcomes out; needs Python 3.9 and Slurm alone.
 
 Standard input holds one job a line: {"id", "script", "nodes", "ranks_per_node", "seconds"}. Standard output
 gets one line a job as it ends: {"id", "exit", "timed_out", "text", "seconds"}. As many jobs run at a time as

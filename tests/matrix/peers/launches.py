@@ -73,7 +73,7 @@ class ProgramLaunch:
         )
 
     def argv(self, runtime: str) -> str:
-        """Return the launch line as it stands in the record."""
+        """Return the launch line as the record has it."""
         words = launch_words(self.spec("IMAGE", "."), self.plan, self.request.command, runtime)
         exports = [f"{name}={value}" for name, value in self.trap.exports.items()]
         before = [self.trap.before, ";"] if self.trap.before else []
@@ -273,7 +273,7 @@ def wanted(image: str, flavour: str, host: HostFacts, facts: ImageFacts) -> Iter
 
 
 def _others(program: str) -> tuple[Mode, ...]:
-    """Return modes beside the one that is made for a program."""
+    """Return modes beside the mode made for a program."""
     if program == "hvd":
         return ("gloo", "srun-none", "srun-pmi2")
     return ("srun-pmix", "mpirun-host", "srun-none") if program in {"ddp", "jax-auto", "jax-explicit"} else ()

@@ -1,4 +1,4 @@
-"""What became of a launch of a program without MPI, from what its ranks printed; pure."""
+"""The outcome of a launch of a program without MPI, from what its ranks printed; pure."""
 
 import json
 import re
@@ -18,7 +18,7 @@ def told(text: str) -> list[dict[str, Any]]:
 
 
 def classify(text: str, status: int | None, timed_out: bool, want: int) -> Seen:
-    """Return what became of a launch of ``want`` ranks that printed ``text``."""
+    """Return the outcome of a launch of ``want`` ranks that printed ``text``."""
     lines = told(text)
     sizes = tuple(sorted(line["size"] for line in lines if line["comm"] == "begun"))
     good = sum(line["comm"] == "ok" for line in lines)

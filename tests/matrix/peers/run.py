@@ -125,7 +125,7 @@ def _job(
 
 
 def _ended(place: Place, jobs: list[dict[str, object]], at_a_time: int) -> list[dict[str, object]]:
-    """Run jobs on the login node and return what became of each, in their order."""
+    """Run jobs on the login node and return the outcome of each, in their order."""
     said = bytearray()
     given = "\n".join(json.dumps(job) for job in jobs).encode() + b"\n"
     words = ("python3", f"{FOLDER}/driver.py", str(at_a_time))

@@ -1,4 +1,4 @@
-"""What becomes of the GPUs of a launch: a driver that is too old is no success."""
+"""The outcome of the GPUs of a launch: a driver that is too old is a failure."""
 
 import pytest
 

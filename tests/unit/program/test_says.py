@@ -1,4 +1,4 @@
-"""What a command and its script say of where their ranks meet."""
+"""Where ranks meet, as command and script decide it."""
 
 from pathlib import Path
 

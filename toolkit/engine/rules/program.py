@@ -3,11 +3,10 @@
 import shlex
 
 from toolkit.engine.case import Case
-from toolkit.engine.families import families
 from toolkit.engine.proposal import RANKS_FILE
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
 from toolkit.engine.searched import path_given
-from toolkit.engine.traits import HOST_FOLDERS
+from toolkit.engine.traits import HOST_FOLDERS, families
 from toolkit.engine.wireup import cleaned
 from toolkit.engine.words import mpi_name
 from toolkit.model.prediction import ProgramName
@@ -138,7 +137,7 @@ def ranks_not_told(case: Case) -> Hit | None:
     case.ask("host.environment")
     found = cleaned(case)
     if not found and "SLURM_PROCID" in case.plan.unset and RANKS_FILE in case.plan.wrapper:
-        return Hit(("plan: SLURM_PROCID is removed",), "init-failure", "a rank finds no number of its own")
+        return Hit(("plan: SLURM_PROCID is removed",), "init-failure", "a rank does not find its number")
     if not found:
         return None
     because = f"{next(iter(found))} removes SLURM_*, from which each rank takes its number"

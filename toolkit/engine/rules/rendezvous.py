@@ -1,4 +1,4 @@
-"""Rules about ranks that meet without MPI: Horovod's by Gloo, and those of PyTorch, JAX and TensorFlow."""
+"""Rules about ranks that meet without MPI: Horovod's by Gloo, ranks of PyTorch, JAX and TensorFlow."""
 
 import re
 
@@ -6,7 +6,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.meeting import (
     JAX_BY_SLURM,
-    Told,
+    Given,
     address,
     by_srun,
     interfaces,
@@ -99,9 +99,9 @@ def peers_not_told(case: Case) -> Hit | None:
 
 
 def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
-    """Without options torchrun starts one rank, and meets nobody; a second one finds its port taken."""
+    """Without options torchrun starts a world of one; a second one finds its port taken."""
     if case.request.ranks_per_node > 1:
-        return Hit(evidence, "init-failure", "each rank starts a torchrun of its own, on one port")
+        return Hit(evidence, "init-failure", "each rank starts its own torchrun, on one port")
     return Hit(evidence, "singletons", "torchrun without --nnodes takes its node for the only one")
 
 
@@ -189,7 +189,7 @@ def world_given(case: Case) -> Hit | None:
     return Hit(evidence, "init-failure", f"{ranks} ranks start, and the count is {size}")
 
 
-def _world(case: Case) -> tuple[Told | None, Told | None]:
+def _world(case: Case) -> tuple[Given | None, Given | None]:
     """Return the count of ranks and the number of a rank, as far as they are given."""
     if case.plan.program == "jax" and is_explicit(case):
         return told(case, "num_processes", "JAX_NUM_PROCESSES"), told(case, "process_id", "JAX_PROCESS_ID")
@@ -201,7 +201,7 @@ def _world(case: Case) -> tuple[Told | None, Told | None]:
 
 
 def _with_one_number(case: Case, size: int) -> Outcome:
-    """Return what becomes of ranks that all have one number: on one node the second finds its port taken."""
+    """Return the outcome of ranks that all have one number: on one node the second finds its port taken."""
     if case.request.ranks_per_node > 1:
         return "init-failure"
     return "singletons" if size == 1 else "hang"
@@ -256,12 +256,12 @@ def spawns_own_ranks(case: Case) -> Hit | None:
     if case.request.ranks_per_node > 1 and told(case, "MASTER_PORT"):
         return Hit(evidence, "init-failure", "the worlds of one node share a port")
     single = case.request.says.get("spawn_nprocs", "1") == "1"
-    return Hit(evidence, "singletons" if single else "wrong-size", "each rank starts a world of its own")
+    return Hit(evidence, "singletons" if single else "wrong-size", "each rank starts its own world")
 
 
 @rule(
     "interface-absent",
-    "Gloo is told to use an interface that the node does not have, or that leads to no other node",
+    "The interface for Gloo is absent, or leads to no other node",
     severity="error",
     fix="leave GLOO_SOCKET_IFNAME out, or name an interface of the compute nodes: toolkit probe lists them",
     source="pytorch/pytorch:torch/csrc/distributed/c10d/ProcessGroupGloo.cpp; tests/matrix/peers",
@@ -293,8 +293,8 @@ def interface_absent(case: Case) -> Hit | None:
     programs=("jax",),
 )
 def jax_needs_its_launcher(case: Case) -> Hit | None:
-    """``jax.distributed.initialize()`` reads the variables of a step of Slurm, or those of Open MPI's mpirun
-    before release 5.
+    """``jax.distributed.initialize()`` reads the variables of a step of Slurm, or variables of the mpirun of
+    Open MPI before release 5.
     """
     if is_explicit(case) or case.request.alone:
         return None

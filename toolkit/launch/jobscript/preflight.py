@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from toolkit.data import shipped
-from toolkit.engine.families import families
+from toolkit.engine.traits import families
 from toolkit.errors import BadInput
 from toolkit.launch.request.gpus import has_gpus
 from toolkit.launcher.srun import NODES

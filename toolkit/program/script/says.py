@@ -1,4 +1,4 @@
-"""What the text of a script says of where its ranks meet: variables that it sets, arguments of its calls."""
+"""Where the ranks of a script meet, as its text decides it: variables that it sets, arguments of calls."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
 #!/bin/sh
-# What a person puts around torchrun.
+# A script around torchrun, as users write it.
 echo "training"
 torchrun ddp.py

@@ -4,8 +4,8 @@ import msgspec
 
 from tests.unit.engine.rules.test_loader import PROBE, loading
 from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, image
-from toolkit.engine.families import families
 from toolkit.engine.predict import predict
+from toolkit.engine.traits import families
 from toolkit.model.facts import ImageProgram
 from toolkit.model.prediction import Request
 

@@ -1,4 +1,4 @@
-"""Ranks that meet without MPI: Horovod's by Gloo, and those of PyTorch, JAX and TensorFlow."""
+"""Ranks that meet without MPI: Horovod's by Gloo, ranks of PyTorch, JAX and TensorFlow."""
 
 import json
 
