@@ -119,8 +119,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 OF_IMAGE: dict[str, tuple[str, ...]] = {
     "torch": ("ddp", "ddp-localhost", "ddp-spawn", "loader", "torchrun", "run.sh", "run-options.sh"),
     "torch-openmpi": ("ddp", "ddp-localhost", "ddp-spawn", "loader", "torchrun", "run.sh", "run-options.sh"),
-    "jax": ("jax-auto", "jax-explicit"),
-    "jax-mpich": ("jax-auto", "jax-explicit"),
+    "jax-cpu": ("jax-auto", "jax-explicit"),
     "tf2.15-cpu": ("mwms", "hvd"),
 }
 MODES: dict[str, Mode] = {"jax-auto": "jax", "jax-explicit": "jax", "mwms": "tf-config", "hvd": "srun-pmix"}

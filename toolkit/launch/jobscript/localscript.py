@@ -7,7 +7,7 @@ import msgspec
 from toolkit import __version__
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
-from toolkit.launch.jobscript import plan, preflight, ranks
+from toolkit.launch.jobscript import peers, plan, preflight, ranks
 from toolkit.launch.jobscript.choose import ModeChoice, choose
 from toolkit.launch.jobscript.script import check_command, image_values, variable_values
 from toolkit.launch.jobscript.wrapper import gloo_program
@@ -113,6 +113,8 @@ def local_script(
     """
     check_command(spec.command)
     spec = preflight.kept(spec, made, image)
+    if peers.has_check(made):  # all ranks are on this machine, and start one after the other
+        spec = msgspec.structs.replace(spec, preflight=False)
     return render(
         "slurm",
         "local.sh.j2",

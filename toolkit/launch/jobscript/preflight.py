@@ -8,12 +8,14 @@ import msgspec
 from toolkit.data import shipped
 from toolkit.engine.traits import families
 from toolkit.errors import BadInput
+from toolkit.launch.jobscript import peers
 from toolkit.launch.request.gpus import has_gpus
 from toolkit.launcher.srun import NODES
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
-from toolkit.model.prediction import Mode, Plan
+from toolkit.model.prediction import Plan
 from toolkit.model.site import Site
+from toolkit.program import ALL as PROGRAMS
 from toolkit.program import named
 from toolkit.runtime.apptainer import bind
 
@@ -26,7 +28,11 @@ FILE = "toolkit-preflight.sh"
 
 def has_check(image: ImageFacts, *, trainer: bool = False) -> bool:
     """Return whether a preflight can check the ranks of a job in this image."""
-    return _is_own(image, trainer=trainer) or bool(_of_program(image))
+    return _is_own(image, trainer=trainer) or bool(_of_program(image)) or _has_framework(image)
+
+
+def _has_framework(image: ImageFacts) -> bool:
+    return any(program.in_image(image) for program in PROGRAMS if not program.BY_MPI)
 
 
 def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
@@ -35,10 +41,27 @@ def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
 
 
 def kept(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
-    """Return the job without a preflight that could not check it, as its ranks do without MPI."""
-    if not named(plan.program).BY_MPI or (plan.mode == "gloo" and is_of_program(spec, image)):
-        return msgspec.structs.replace(spec, preflight=False)
-    return spec
+    """Return the job without a preflight that could not check it."""
+    if not named(plan.program).BY_MPI:
+        checked = peers.has_check(plan)
+    else:
+        checked = image is None or _is_own(image, trainer=bool(spec.trainer)) or bool(_of_program(image))
+        checked = checked and not (plan.mode == "gloo" and is_of_program(spec, image))
+    return spec if checked else msgspec.structs.replace(spec, preflight=False)
+
+
+def file_of(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> tuple[str, str]:
+    """Return name and text of the file that the job script makes for the preflight; empty without one."""
+    if peers.has_check(plan):
+        return peers.FILE, peers.program_text()
+    return (FILE, program_text()) if is_of_program(spec, image) else ("", "")
+
+
+def title_of(plan: Plan) -> str:
+    """Return what reports the world that the preflight checks."""
+    if peers.has_check(plan):
+        return named(plan.program).TITLE
+    return "Gloo" if plan.mode == "gloo" else "MPI"
 
 
 def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
@@ -73,12 +96,14 @@ def _of_program(image: ImageFacts) -> tuple[str, ...]:
 
 
 def words(
-    spec: JobSpec, site: Site | None, image: ImageFacts | None, mode: Mode | None = None
+    spec: JobSpec, site: Site | None, image: ImageFacts | None, plan: Plan | None = None
 ) -> tuple[str, ...]:
     """Return the command of the preflight; one in an image of unknown contents is asked for little."""
+    if plan is not None and peers.has_check(plan):
+        return peers.words(spec, plan)
     if image is not None and is_of_program(spec, image):
         options = _of_program(image)
-        if mode == "bind":
+        if plan is not None and plan.mode == "bind":
             options = _mounted(options, image)
         return ("sh", posixpath.join(spec.directory, FILE), *options)
     if image is None or "toolkit" not in (image.stack or {}):

@@ -59,7 +59,8 @@ def job_script(
     _check_elastic(spec, plan)
     pieces = _pieces(spec, site)
     scheduler = schedulers.of(site)
-    checked = preflight.words(spec, site, image, plan.mode)
+    checked = preflight.words(spec, site, image, plan)
+    check_file, check = preflight.file_of(spec, plan, image)
     foreign = found.foreign(spec, site)
     dropped = (found.WORD,) if foreign else ()
     return render(
@@ -84,11 +85,11 @@ def job_script(
             ),
             "foreign": foreign,
             "preflight_seconds": PREFLIGHT_SECONDS,
-            "preflight_of": "Gloo" if plan.mode == "gloo" else "MPI",
+            "preflight_of": preflight.title_of(plan),
             # The script is in its folder then, which it may have made the name of.
             **variable_values(spec),
-            "check_file": preflight.FILE if preflight.is_of_program(spec, image) else None,
-            "check": preflight.program_text(),
+            "check_file": check_file,
+            "check": check,
             **image_values(spec, runtime, site),
             "wrapper_file": GLOO_FILE if gloo_file(spec, plan) else None,
             "wrapper": gloo_program(),

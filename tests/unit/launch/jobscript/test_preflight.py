@@ -21,7 +21,7 @@ SRUN = Plan(mode="srun-pmix", launcher=("srun", "--mpi=pmix"))
 SCRIPT = shipped("slurm") / FILE
 PYTHON = "/opt/venv/bin/python3"
 SITE = "/opt/venv/lib/python3.11/site-packages"
-FOREIGN = msgspec.structs.replace(IMAGE, stack=None)
+FOREIGN = msgspec.structs.replace(IMAGE, stack=None, tensorflow=None)
 
 
 def running(of=FOREIGN, path=SOLVER, **more):
@@ -30,7 +30,7 @@ def running(of=FOREIGN, path=SOLVER, **more):
 
 
 def options(of, mode="srun-pmix"):
-    named = words(spec(), None, of, mode)
+    named = words(spec(), None, of, Plan(mode=mode, launcher=("srun",)))
     assert named[:2] == ("sh", f"{spec().directory}/{FILE}")
     return dict(zip(named[2::2], named[3::2], strict=True))
 
@@ -59,10 +59,11 @@ def test_what_a_wrapper_sets_counts_and_a_linked_mpi_has_no_library():
         (running(), False, True),
         (FOREIGN, False, True),
         (msgspec.structs.replace(FOREIGN, mpi=None), False, False),
+        (msgspec.structs.replace(FOREIGN, mpi=None, jax="0.10.2"), False, True),
         (running(mpi=False), False, False),
-        (msgspec.structs.replace(TWO, stack=None), False, False),
+        (msgspec.structs.replace(TWO, stack=None, tensorflow=None), False, False),
         (msgspec.structs.replace(TWO, stack={}), True, True),
-        (msgspec.structs.replace(NAMED, stack=None), False, False),
+        (msgspec.structs.replace(NAMED, stack=None, tensorflow=None), False, False),
     ],
 )
 def test_a_preflight_is_left_out_if_the_mpi_of_the_program_is_unknown(of, trainer, has):

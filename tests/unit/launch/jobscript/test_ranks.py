@@ -123,4 +123,7 @@ def test_variables_of_the_user_win():
 
 
 def test_a_program_without_mpi_has_no_preflight_that_asks_mpi():
-    assert "preflight" not in job_script(SPEC, plan_of("torch"), "why")
+    text = job_script(SPEC, plan_of("torch"), "why")
+    assert "toolkit-peers.py torch --tasks" in text
+    assert "toolkit.trainers.preflight" not in text
+    assert "toolkit-peers.py" not in job_script(SPEC, plan_of("torch", "deepspeed"), "why")

@@ -1,0 +1,59 @@
+"""The check of a program without MPI, which runs before it: whether its ranks meet in one world."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+
+from toolkit.data import shipped
+from toolkit.engine.proposal import RANKS_FILE
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Plan
+from toolkit.program.torch import OPTIONS
+
+FILE = "toolkit-peers.py"
+"""What joins the ranks and counts them; the job script makes it in its folder."""
+
+_PROGRAMS = {"torch", "jax", "tf-config"}
+_STARTERS = {"", "torchrun"}
+_PYTHON = re.compile(r"python(\d(\.\d+)?)?")
+
+
+def has_check(plan: Plan) -> bool:
+    """Return whether the ranks of a launch can be checked: the job script tells them their peers."""
+    return plan.program in _PROGRAMS and plan.starter in _STARTERS and RANKS_FILE in plan.wrapper
+
+
+def words(spec: JobSpec, plan: Plan) -> tuple[str, ...]:
+    """Return the command of the check: started as the program is, by the same Python or torchrun."""
+    gpus = ("--gpus", str(spec.gpus_per_node)) if spec.gpus_per_node else ()
+    return (*_start(spec.command, plan), posixpath.join(spec.directory, FILE), plan.program, *gpus)
+
+
+def program_text() -> str:
+    """Return the program of the check."""
+    return (shipped("slurm") / FILE).read_text(encoding="utf-8")
+
+
+def _start(command: Sequence[str], plan: Plan) -> tuple[str, ...]:
+    head = posixpath.basename(command[0])
+    if plan.starter and head == "torchrun":
+        return (command[0], *_options(command[1:]))
+    if plan.starter and _PYTHON.fullmatch(head):
+        return (command[0], "-m", "torch.distributed.run", *_options(command[command.index("-m") + 2 :]))
+    if plan.starter:
+        return ("torchrun",)
+    return (command[0] if _PYTHON.fullmatch(head) else "python3",)
+
+
+def _options(given: Sequence[str]) -> Iterator[str]:
+    """Yield the options of torchrun that decide who meets where; others are for the program."""
+    rest = iter(given)
+    for word in rest:
+        if not word.startswith("-"):
+            return
+        option, separator, _ = word.lstrip("-").partition("=")
+        known = OPTIONS.get(option.replace("_", "-"))
+        if known is not None:
+            yield word
+            if not known.flag and not separator:
+                yield next(rest, "")
