@@ -1,8 +1,9 @@
 """Runs on the login node of a cluster: jobs in, outcomes out; needs Python 3.9 and Slurm alone.
 
 Standard input holds one job a line: {"id", "script", "nodes", "ranks_per_node", "seconds"}. Standard output
-gets one line a job as it ends: {"id", "exit", "timed_out", "text", "seconds"}. As many jobs run at a time as
-the first argument says.
+gets one line a job as it ends: {"id", "exit", "timed_out", "text"}. As many jobs run at a time as the first
+argument says. A job has so many seconds from the moment at which all of its ranks have started, as it takes
+long on a busy machine until they have.
 """
 
 import concurrent.futures
@@ -16,6 +17,8 @@ import time
 FOLDER = pathlib.Path("/work/ada/peers/jobs")
 MOST_TEXT = 20000
 LOCK = threading.Lock()
+LONGEST = 240
+"""Seconds after which a job ends whose ranks do not start."""
 
 
 def run(job):
@@ -24,33 +27,31 @@ def run(job):
     for path in (out, status):
         path.unlink(missing_ok=True)
     inner.write_text(job["script"])
-    # The script of a job finds the folder of the run made.
-    limit = f"timeout --foreground -k 5 {job['seconds']} bash {inner}"
-    script.write_text(f'#!/bin/bash\n{limit} < /dev/null > {out} 2>&1\necho "$? $SECONDS" > {status}\n')
+    script.write_text(f'#!/bin/bash\nbash {inner} < /dev/null > {out} 2>&1\necho "$?" > {status}\n')
     ranks = job["nodes"] * job["ranks_per_node"]
     words = ["sbatch", "--parsable", "-o", str(base.with_suffix(".log")), "-N", str(job["nodes"])]
-    words += ["-n", str(ranks), "--ntasks-per-node", str(job["ranks_per_node"]), "--time", "5"]
+    words += ["-n", str(ranks), "--ntasks-per-node", str(job["ranks_per_node"]), "--time", "10"]
     done = subprocess.run([*words, str(script)], capture_output=True, text=True)
     number = done.stdout.split(";")[0].strip()
     if not number:
-        return {
-            "id": job["id"],
-            "exit": 1,
-            "timed_out": False,
-            "text": "sbatch: " + done.stderr,
-            "seconds": 0,
-        }
-    deadline = time.monotonic() + 240
-    code, took = None, 0
+        return {"id": job["id"], "exit": 1, "timed_out": False, "text": "sbatch: " + done.stderr}
+    code = wait(out, status, ranks, job["seconds"])
+    if code is None:
+        subprocess.run(["scancel", number], capture_output=True)
+    text = out.read_text(errors="replace") if out.exists() else ""
+    return {"id": job["id"], "exit": code, "timed_out": code is None, "text": text[-MOST_TEXT:]}
+
+
+def wait(out, status, ranks, seconds):
+    """Return the exit status of a job; None if its time is over."""
+    deadline, begun = time.monotonic() + LONGEST, False
     while time.monotonic() < deadline:
         if status.exists() and status.read_text().endswith("\n"):
-            code, took = (int(word) for word in status.read_text().split())
-            break
-        time.sleep(0.05)
-    subprocess.run(["scancel", number], capture_output=True)
-    text = out.read_text(errors="replace") if out.exists() else ""
-    late = code is None or (code in (124, 137) and took >= job["seconds"] - 1)
-    return {"id": job["id"], "exit": code, "timed_out": late, "text": text[-MOST_TEXT:], "seconds": took}
+            return int(status.read_text())
+        if not begun and out.exists() and out.read_text(errors="replace").count('"started"') >= ranks:
+            deadline, begun = time.monotonic() + seconds, True
+        time.sleep(0.1)
+    return None
 
 
 def told(job):

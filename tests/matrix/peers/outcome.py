@@ -45,7 +45,9 @@ def _ended(sizes: tuple[int, ...], want: int, right: bool) -> str:
 def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
     if _CRASH.search(text):
         return "crash"
-    return "singletons" if set(sizes) == {1} and want > 1 else "comm-failure"
+    if want not in sizes:
+        return "singletons" if set(sizes) == {1} else "wrong-size"
+    return "comm-failure"
 
 
 def _without(text: str) -> str:

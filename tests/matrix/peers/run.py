@@ -47,7 +47,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--only", default="", help="a regular expression for names of cells")
     parser.add_argument("--again", action="store_true", help="run recorded cells once more")
     parser.add_argument("--jobs", type=int, default=2, help="jobs at a time")
-    parser.add_argument("--seconds", type=int, default=40, help="longest that a launch may take")
+    parser.add_argument("--seconds", type=int, default=30, help="longest that ranks may take once started")
     arguments = parser.parse_args(words)
     place = Place(arguments.flavour, Progress(verbose=False, quiet=False))
     stage(

@@ -7,6 +7,7 @@ from toolkit.knowledge.cuda import Gpu
 from toolkit.versions import older
 
 PAIR = ("image.cuda", "host.gpu_driver")
+_EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
 
 
 def kinds(case: Case) -> tuple[Gpu, ...]:
@@ -194,3 +195,47 @@ def gpu_of_amd(case: Case) -> Hit | None:
     number = len(case.host_facts.amd_gpus)
     title = f"The image is made for GPUs of NVIDIA, and the {number} of this host are AMD's"
     return Hit(case.cite("image.cuda", "host.amd_gpus"), title=title)
+
+
+@rule(
+    "ranks-more-than-gpus",
+    "A node has fewer GPUs than ranks, and each rank of PyTorch or JAX wants one",
+    severity="error",
+    fix="start as many ranks on a node as it has GPUs: --ranks-per-node",
+    source="NVIDIA/nccl:src/init.cc, 'Duplicate GPU detected'; CUDA runtime: cudaErrorInvalidDevice (101)",
+    facts=("host.gpus",),
+    advice=True,
+    programs=("torch", "jax"),
+    accelerator="gpu-failure",
+)
+def ranks_more_than_gpus(case: Case) -> Hit | None:
+    """A rank takes the GPU of its number on the node. If there is none, CUDA says 'invalid device ordinal';
+    two ranks on one GPU end in NCCL with 'Duplicate GPU detected'.
+    """
+    if not case.request.gpus or case.plan.starter:
+        return None
+    case.have("host.gpus")
+    there, ranks = len(case.host.gpus or ()), case.request.ranks_per_node
+    if not 0 < there < ranks:
+        return None
+    return Hit(case.cite("host.gpus"), title=f"{ranks} ranks on a node share {there} GPUs")
+
+
+@rule(
+    "gpus-numbered-per-rank",
+    "Slurm shows each rank one GPU, which then has number 0 in every rank",
+    severity="warning",
+    fix="use cuda:0 in the script, or leave --gpus-per-task and --gpu-bind out",
+    source="srun(1), --gpus-per-task and --gpu-bind; PyTorch documentation, torch.cuda.set_device",
+    facts=(),
+    advice=True,
+    programs=("torch",),
+)
+def gpus_numbered_per_rank(case: Case) -> Hit | None:
+    """With --gpus-per-task Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU. A script that takes
+    ``cuda:LOCAL_RANK`` finds no such number from the second rank on.
+    """
+    found = [word for word in case.plan.launcher if word.startswith(_EACH_ITS_OWN)]
+    if not found or case.request.ranks_per_node == 1:
+        return None
+    return Hit((f"plan: {found[0]}",))

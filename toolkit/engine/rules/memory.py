@@ -17,6 +17,8 @@ _SPARED = 41 / 55
 """How many launches of two ranks whose processes are numbered apart came through."""
 _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
 """Transports of UCX between processes of one node (openucx/ucx:docs/source/faq.md)."""
+_LOADERS = 64 << 20
+"""Bytes in /dev/shm below which batches of images do not fit."""
 _LARGER = "make /dev/shm larger (docker run --shm-size, mount -o remount,size=…), or take another transport"
 
 
@@ -247,3 +249,26 @@ def shared_memory_apart(case: Case) -> Hit | None:
         return Hit(evidence, "unknown", because)
     case.ask("image.mpi.device")
     return Hit(evidence, row.outcome, row.because, source=row.source)
+
+
+@rule(
+    "loader-shared-memory-small",
+    "The data loaders of PyTorch may not find enough shared memory",
+    severity="warning",
+    fix="mount the /dev/shm of the host and make it larger, or set num_workers=0 in the DataLoader",
+    source="PyTorch README, Docker image: shared memory and --shm-size; tests/matrix/peers: loader.py",
+    facts=("host.shm",),
+    programs=("torch",),
+)
+def loader_shared_memory_small(case: Case) -> Hit | None:
+    """The workers of a DataLoader pass each batch on in /dev/shm. If it is full, a worker ends with 'Bus
+    error'. A container with a separate /dev/shm has 64 MB of it by default.
+    """
+    if case.request.says.get("loader_num_workers", "0") == "0":
+        return None
+    if own := own_shared_memory(case):
+        return Hit((f"{own} gives the container a separate /dev/shm",), by_chance=("crash",))
+    case.ask("host.shm")
+    if case.host.shm is None or case.host.shm >= _LOADERS:
+        return None
+    return Hit(case.cite("host.shm"), by_chance=("crash",))

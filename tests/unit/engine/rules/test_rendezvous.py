@@ -8,12 +8,18 @@ WRAPPED = {"wrapper": ("sh", "toolkit-ranks.sh")}
 TORCH = {"mode": "torch", "program": "torch"}
 JAX = {"mode": "jax", "program": "jax"}
 TENSORFLOW = {"mode": "tf-config", "program": "tf-config"}
+LOADER = {"loader": "$", "loader_num_workers": "4"}
 EXPLICIT = {"coordinator_address": "$", "num_processes": "$", "process_id": "$"}
 
 
 def torch(says=None, command=("python", "train.py"), **more):
     """Return a launch of PyTorch whose job script tells the ranks their peers."""
     return case(asked={"says": says or {}, "command": command}, **{**TORCH, **WRAPPED, **more})
+
+
+def gpus(**more):
+    """Return a launch whose ranks get GPUs."""
+    return case(asked={"gpus": True}, **{**TORCH, **WRAPPED, **more})
 
 
 def run(says=None, **more):
@@ -95,6 +101,12 @@ FIRES = {
         jax(unset=("SLURM_STEP_NODELIST",)),
         jax(mode="mpirun-container"),
     ],
+    "loader-shared-memory-small": [
+        torch(LOADER, on=host(shm=1 << 20)),
+        torch(LOADER, container=("--contain",)),
+    ],
+    "ranks-more-than-gpus": [gpus(ranks_per_node=8), gpus(mode="jax", program="jax", ranks_per_node=5)],
+    "gpus-numbered-per-rank": [torch(launcher=("srun", "--gpus-per-task=1"), ranks_per_node=2)],
     "tf-config-given": [
         tensorflow(given=workers("node1:2222", "node2:2222")),
         tensorflow(given=workers("localhost:2222")),
@@ -149,11 +161,27 @@ QUIET = {
         jax(EXPLICIT, mode="mpirun-host"),
         jax(mode="mpirun-host", nodes=1),
     ],
+    "loader-shared-memory-small": [
+        torch(LOADER),
+        torch({"loader": "$", "loader_num_workers": "0"}, on=host(shm=1 << 20)),
+        torch({"loader": "$"}, on=host(shm=1 << 20)),
+    ],
+    "ranks-more-than-gpus": [
+        gpus(ranks_per_node=4),
+        torch(ranks_per_node=8),
+        gpus(ranks_per_node=8, starter="torchrun"),
+    ],
+    "gpus-numbered-per-rank": [
+        torch(launcher=("srun", "--gpus-per-task=1")),
+        torch(launcher=("srun", "--gpu-bind=closest"), ranks_per_node=2),
+    ],
     "tf-config-given": [tensorflow(), tensorflow(given={"TF_CONFIG": "{}"}, nodes=1)],
 }
 UNDECIDED = {
     "gloo-lacks-horovod": [case(of=unread(IMAGE, "horovod"), mode="gloo")],
     "horovod-lacks-gloo": [case(of=image(horovod_built=None), mode="gloo")],
+    "loader-shared-memory-small": [torch(LOADER, on=unread(HOST, "shm"))],
+    "ranks-more-than-gpus": [gpus(on=unread(HOST, "gpus"), ranks_per_node=8)],
     "interface-absent": [torch(on=unread(HOST, "interfaces"), given={"GLOO_SOCKET_IFNAME": "ib0"})],
 }
 OUTCOMES = {
@@ -169,6 +197,7 @@ OUTCOMES = {
     "interface-absent": "init-failure",
     "jax-needs-its-launcher": "init-failure",
     "tf-config-given": "hang",
+    "loader-shared-memory-small": "ok",
 }
 
 
