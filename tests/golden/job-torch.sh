@@ -78,7 +78,7 @@ find_peers || {
     exit 1
 }
 
-# What starts PyTorch in each rank as the program does and asks for the size of its world.
+# This check runs in each rank: it initializes PyTorch as the program does and reads the world size.
 # shellcheck disable=SC2016
 printf '%s' '"""Check the world of a program without MPI. Every rank runs this inside the image before the program:
 
@@ -178,8 +178,8 @@ if __name__ == "__main__":
     os._exit(status) if status else sys.exit(0)
 ' > toolkit-peers.py || exit 1
 
-# Is the world that PyTorch reports the one that was started? If not, end here and not after a night.
-# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+# Does PyTorch report as many ranks as were started? If not, stop before the training starts.
+# --foreground signals only the launcher, and once: an mpirun that gets two signals does not stop its ranks.
 timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=4 --ntasks-per-node=2 --kill-on-bad-exit=1 --label --mpi=none \
         singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
@@ -189,9 +189,9 @@ timeout --foreground --kill-after=10 300 \
         python /work/ada/toolkit/runs/mnist-1/toolkit-peers.py torch --tasks "${SLURM_NTASKS:-4}"
 status=$?
 if [ "$status" -eq 124 ]; then
-    echo "job: preflight: PyTorch did not start within 300 s; the job is ended" >&2
+    echo "job: preflight: PyTorch did not start within 300 s; the job stops" >&2
 elif [ "$status" -ne 0 ]; then
-    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+    echo "job: preflight failed with status $status; the job stops before the training" >&2
 fi
 [ "$status" -eq 0 ] || exit "$status"
 

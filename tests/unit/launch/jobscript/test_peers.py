@@ -70,7 +70,7 @@ def test_ranks_that_are_told_their_peers_are_checked(plan, has):
 def test_the_job_script_makes_the_check_and_starts_it_with_every_rank():
     text = job_script(spec(command=("python", "train.py"), preflight=True), TORCH, "why", image=IMAGE)
     assert text.count(FILE) >= 2
-    assert "the world that PyTorch reports" in text
+    assert "it initializes PyTorch as the program does" in text
     assert title_of(TORCH) == "PyTorch"
     start = text[text.index("timeout --foreground") :]
     assert start.index("toolkit-ranks.sh") < start.index(f"{FILE} torch --tasks")
