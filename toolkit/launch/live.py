@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterable
 
-from toolkit.engine.logs.explain import ENDING, explain
+from toolkit.engine.logs.explain import ENDING
+from toolkit.engine.logs.explanation import as_findings, explain_output
+from toolkit.engine.logs.joblines import Output
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobState
 from toolkit.model.live import Message, Seen, Transport, Trial
@@ -111,7 +113,7 @@ def compare(prediction: Prediction, seen: Seen, observed: Outcome, host: HostFac
         agrees=prediction.foretells(observed) if known else None,
         seen=seen,
         missed_fabric=missed(host, seen),
-        findings=() if observed == "ok" else explain(output),
+        findings=() if observed == "ok" else as_findings(explain_output(Output(output))),
     )
 
 
@@ -125,10 +127,12 @@ def missed(host: HostFacts, seen: Seen) -> bool | None:
 
 def _before_init(output: str) -> Outcome:
     """Say what became of ranks none of which came through MPI_Init."""
-    causes = [finding.id for finding in explain(output) if finding.severity == "error"]
-    if any(cause in _REFUSED for cause in causes):
+    found = explain_output(Output(output))
+    causes = [finding.id for finding in found.findings if finding.severity == "error"]
+    class_ = found.fault.id if found.fault else ""
+    if any(cause in _REFUSED for cause in causes) or class_ == "scheduler-refusal":
         return "unavailable"
-    if any(cause.startswith(_LOADER) for cause in causes):
+    if any(cause.startswith(_LOADER) for cause in causes) or class_ == "loader":
         return "loader-failure"
     # Ranks that Slurm ends may lose the file system under them, and end by a bus error.
     alive = _ENDING.split(output, maxsplit=1)[0]

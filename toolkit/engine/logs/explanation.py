@@ -137,3 +137,18 @@ def _class_of(match: SignatureMatch) -> str:
 def causes(found: Iterable[KnownFault]) -> list[KnownFault]:
     """Return the known messages that are the cause of a failure."""
     return [one for one in found if one.role == "cause" and one.severity != "info"]
+
+
+def as_findings(found: OutputExplanation) -> tuple[Finding, ...]:
+    """Return the known messages; before them the class of the fault, if no message is its cause."""
+    if found.root is None or found.fault is None or causes(found.findings):
+        return found.findings
+    own = Finding(
+        id=found.fault.id,
+        severity="error",
+        title=found.fault.title,
+        evidence=(f"line {found.root.number}: {found.root.text}",),
+        fix="; ".join(found.fault.fix),
+        source="recipes/knowledge/classes.toml",
+    )
+    return (own, *found.findings)
