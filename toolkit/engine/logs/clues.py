@@ -93,11 +93,21 @@ def _suspicious(view: View) -> Iterator[int]:
         yield from places if len(places) <= 2 * _KEPT else (*places[:_KEPT], *places[-_KEPT:])
 
 
-@lru_cache(maxsize=8192)
 def classify(text: str) -> FaultLine | None:
     """Return the row that a line belongs to; ``None`` for a harmless line and for one that no row finds."""
-    row = next((found for row in fault_lines() if (found := _found(row, text))), None)
+    row = _row_of(text)
     return None if row is None or row.role == "harmless" else row
+
+
+def is_harmless(text: str) -> bool:
+    """Return whether a row of harmless lines finds a line."""
+    row = _row_of(text)
+    return row is not None and row.role == "harmless"
+
+
+@lru_cache(maxsize=8192)
+def _row_of(text: str) -> FaultLine | None:
+    return next((found for row in fault_lines() if (found := _found(row, text))), None)
 
 
 def _found(row: FaultLine, text: str) -> FaultLine | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from toolkit.engine.logs.clues import Clue, bare, classify, clues
+from toolkit.engine.logs.clues import Clue, bare, classify, clues, is_harmless
 from toolkit.engine.logs.codes import error_codes
 from toolkit.engine.logs.explain import Recognised, SignatureMatch, recognise
 from toolkit.engine.logs.joblines import Output
@@ -81,7 +81,8 @@ def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
     row = classify(bare(line.text))
     known = old.class_ if old else (row.class_ if row else "")
     class_ = known if known not in {"", "unknown-error"} else _class_by_name(match.signature.id)
-    return Clue(match.position, line, class_, 5, "cause", old.retry if old else None)
+    strength = 4 if is_harmless(bare(line.text)) else 5  # such as the news of a retry
+    return Clue(match.position, line, class_, strength, "cause", old.retry if old else None)
 
 
 def _class_by_name(signature: str) -> str:
