@@ -105,8 +105,8 @@ def _alone(finding: Finding) -> str:
 
 
 def _head(name: str, severity: Severity, title: str, told: str) -> Iterator[str]:
-    yield f"# {name}"
-    yield f'!!! {_ADMONITION[severity]} "{severity}"\n\n    **{plain(title)}.**\n\n    {plain(told)}'
+    yield f"# {plain(title)} (`{name}`)"
+    yield f'!!! {_ADMONITION[severity]} "{severity}"\n\n    {plain(told)}'
 
 
 def _recognised(rule: Rule) -> str:

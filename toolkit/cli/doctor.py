@@ -306,7 +306,8 @@ def _tell_rules(page: str | None, *, as_json: bool) -> None:
     if not chosen:
         known = [rule.id for rule in RULES]
         raise BadInput(
-            f"--explain {page}: there is no such rule{near(page or '', known)}; choices: {', '.join(known)}"
+            f"--explain {page}: there is no such rule{near(page or '', known)}",
+            fix="list the rules: toolkit doctor --rules",
         )
     if as_json:
         from toolkit.report.doctor.as_json import rules_json

@@ -154,6 +154,16 @@ def test_the_last_lines_of_the_output(reached):
     assert isinstance(jobs("logs", "-n", "2", "-f").exception, BadInput)
 
 
+def test_a_cancelled_job_is_no_riddle(reached):
+    save()
+    said = b"slurmstepd: error: *** STEP 7.0 ON node1 CANCELLED AT 2026-01-01T00:00:00 ***\n"
+    reached["login"] = Recorded({OUTPUT: said}, scontrol=[RUNNING.replace("RUNNING", "CANCELLED")])
+    error = jobs("wait").exception
+    assert isinstance(error, CheckFailed)
+    assert error.message.endswith(" was cancelled")
+    assert not error.detail
+
+
 def test_logs_of_a_running_job_are_those_so_far(reached):
     save()
     reached["login"] = Recorded({OUTPUT: b"so far\n"}, scontrol=[RUNNING])

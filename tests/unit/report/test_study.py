@@ -251,7 +251,7 @@ def slow(tmp_path):
 def test_slow_rates_and_long_times_are_told_with_the_digits_that_count(slow):
     (first, *_), text, tex = study_tables.rows(slow), text_of(slow), study_tables.latex_of(slow)
     assert first.rate < 1
-    assert re.search(r"1 +1 +3,469 +3,457-3,480 +0\.288 ", text)
+    assert re.search(r"1 +1 +3,469 +3,457-3,480 +0\.288", text)
     assert r"$3\,469 \pm 11$ & 0.288 &" in tex
     shown = page(slow, [])
     assert "<td>3,469<small>3,457 &ndash; 3,480</small></td>" in shown

@@ -7,6 +7,7 @@ import pytest
 from toolkit.trainers import cifar10, command, imagenet, imagenet_synthetic, mnist_cnn
 from toolkit.trainers.command import parse, run
 from toolkit.trainers.data.augment import mirrored_and_moved
+from toolkit.trainers.training import heading
 from toolkit.trainers.training.benchmark import Speed
 from toolkit.trainers.trouble import Trouble
 
@@ -93,3 +94,8 @@ def test_large_models_have_messages_of_their_own_on_processors_only(gpus, cycle,
     with pytest.raises(SystemExit):
         run(imagenet_synthetic.TRAINER, ["--strategy", "horovod", "--output", str(tmp_path)])
     assert told[0].get("HOROVOD_CYCLE_TIME") == cycle
+
+
+def test_epochs_that_ranks_share_are_said():
+    assert heading.shared(2, 2) == ""
+    assert heading.shared(4, 2) == "; --epochs 4 is 2 of each rank, which sees all samples"

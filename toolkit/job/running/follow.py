@@ -88,9 +88,11 @@ class _Watch:
 
     def metrics(self, content: bytes) -> None:
         running = self._status is not None and self._status.state == "running"
-        if not running or (now := pace.pace(content)) is None:
-            return
         moment = time.monotonic()
+        if not running or (now := pace.pace(content)) is None:
+            if running and self._live:
+                self._tell.detail(f"{moment - self._since:.0f} s without figures yet")
+            return
         new = now.done != self._done
         if new:
             self._done, self._since = now.done, moment
@@ -138,6 +140,12 @@ def failure(record: JobRecord) -> CheckFailed:
             f"job {record.id or record.key} stopped before its time was up, with a checkpoint, "
             "and is not started again",
             fix=f"to go on from the checkpoint: toolkit jobs resume {record.key}",
+        )
+    if record.state == "cancelled":
+        kept = _has_checkpoint(record)
+        return CheckFailed(
+            f"job {record.id or record.key} was cancelled",
+            fix=f"resume it from its checkpoint: toolkit jobs resume {record.key}" if kept else "",
         )
     text = jobs.kept_output(record)
     if all_alone(text, record.spec.ranks):

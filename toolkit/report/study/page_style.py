@@ -1,7 +1,7 @@
 """How a page looks: readable on a telephone, a laptop, a wall and on paper."""
 
 STYLE = """\
-:root { color-scheme: light; --ink: #1a1a1a; --grey: #5f5f5f; --line: #dddddd; --blue: #0072b2; }
+:root { color-scheme: light dark; --ink: #1a1a1a; --grey: #5f5f5f; --line: #dddddd; --blue: #0072b2; }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.2rem clamp(0.9rem, 3vw, 3rem) 3rem; max-width: 112rem; color: var(--ink);
   background: #ffffff; font: 1rem/1.5 system-ui, "DejaVu Sans", sans-serif; }
@@ -39,6 +39,13 @@ table.environment td { text-align: left; overflow-wrap: anywhere; max-width: 70c
   th, td { padding: 0.25rem 0.4rem; font-size: 0.85rem; }
   table.environment th, table.environment td { display: block; border: 0; padding: 0.1rem 0; }
   table.environment td { padding-bottom: 0.5rem; border-bottom: 1px solid var(--line); }
+}
+@media (prefers-color-scheme: dark) and (not print) {
+  :root { --ink: #e6e6e6; --grey: #a8a8a8; --line: #3a3f45; --blue: #56b4e9; }
+  body { background: #16191d; }
+  .card { background: #20252b; }
+  tr.predicted { color: #bdbdbd; }
+  figure svg { filter: invert(0.9) hue-rotate(180deg); }
 }
 @media print { body { max-width: none; padding: 0; } figure, tr, .card { break-inside: avoid; } }
 """

@@ -11,6 +11,9 @@ from toolkit.study.statistics import Measured, MedianSpread
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_SHORT = 8.0
+"""The ratio of both ends of a logarithmic axis below which it needs numbers between powers of two."""
+
 Value = Callable[[Measured], MedianSpread | None]
 
 
@@ -139,12 +142,21 @@ def _ranks(axes: "Axes", report: Report) -> None:
 
 
 def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     low, high = axes.get_ylim()
-    subs = (1.0,) if base == 2 or high / low > 1000 else (1.0, 2.0, 5.0)
+    # Powers of two alone would leave a short axis with one or two numbers.
+    base = 10.0 if high / low < _SHORT else base
+    subs = [1.0, 2.0, 5.0]
+    if high / low < _SHORT:
+        subs = [1.0, 1.5, 2.0, 3.0, 5.0, 7.0]
+    elif base == 2 or high / low > 1000:
+        subs = [1.0]
     axes.yaxis.set_major_locator(LogLocator(base=base, subs=subs))
-    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_minor_locator(LogLocator(base=base, subs=range(2, 10)) if base == 10 else NullLocator())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid(which="minor", axis="y", color=PALE, linewidth=0.4)
+    axes.set_ylabel("logarithmic scale", color=GREY, fontsize=9)
     axes.yaxis.set_major_formatter(
         FuncFormatter(lambda value, _: f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}")
     )

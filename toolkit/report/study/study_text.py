@@ -17,11 +17,13 @@ def text_of(report: Report, width: int = 100) -> str:
     found = rows(report)
     several = len(report.lines) > 1
     rated = any(row.rate is not None for row in found)
+    # A speed-up compares two sizes, as on the page.
+    compared = any(len(line.curve.points) > 1 for line in report.lines)
     titles = [
         *["series"] * several, "ranks", "nodes", f"s/{report.work}", "spread", *[f"{report.units}/s"] * rated,
-        "speed-up", "efficiency", "",
+        *(["speed-up", "efficiency", ""] if compared else []),
     ]  # fmt: skip
-    body = [[*[row.series] * several, *_cells(row, rated=rated)] for row in found]
+    body = [[*[row.series] * several, *_cells(row, rated=rated, compared=compared)] for row in found]
     parts = [table(titles, body)]
     if any(row.kind == "predicted" for row in found):
         parts.append("~ is predicted by the fitted model; its spread holds 95 of 100 measurements.")
@@ -44,7 +46,7 @@ def text_of(report: Report, width: int = 100) -> str:
     return "\n\n".join(parts)
 
 
-def _cells(row: SizeRow, *, rated: bool) -> list[str]:
+def _cells(row: SizeRow, *, rated: bool, compared: bool) -> list[str]:
     guess = "~" if row.kind == "predicted" else ""
     full = round(_BAR * min(max(row.efficiency, 0.0), 1.0))
     return [
@@ -53,7 +55,9 @@ def _cells(row: SizeRow, *, rated: bool) -> list[str]:
         number(row.seconds, 3 if guess else 4),
         "" if row.runs == 1 else f"{number(row.seconds_low)}-{number(row.seconds_high)}",
         *["" if row.rate is None else number(row.rate)] * rated,
-        f"{row.speedup:.2f}",
-        f"{100 * row.efficiency:.0f} %",
-        _FULL * full + _EMPTY * (_BAR - full),
+        *(
+            [f"{row.speedup:.2f}", f"{100 * row.efficiency:.0f} %", _FULL * full + _EMPTY * (_BAR - full)]
+            if compared
+            else []
+        ),
     ]

@@ -65,3 +65,8 @@ def say(world: "World", line: str) -> None:
     """Print a line in the log on rank 0."""
     if world.rank == 0:
         print(line, flush=True)
+
+
+def shared(asked: int, each: int) -> str:
+    """Say how many epochs each rank trains, if that is not the number that the user asked for."""
+    return f"; --epochs {asked} is {each} of each rank, which sees all samples" if each != asked else ""

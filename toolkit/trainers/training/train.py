@@ -88,7 +88,8 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
             metrics.header(**{**settings, "strategy": options.strategy, "epochs": epochs, **sizes, **now})
         heading.say(
             world,
-            f"{trainer.name}: {options.strategy}, {heading.ranks(world)}, batch {options.batch_size} each",
+            f"{trainer.name}: {options.strategy}, {heading.ranks(world)}, batch {options.batch_size} each"
+            f"{heading.shared(options.epochs, epochs)}",
         )
         if start.name:
             heading.say(world, f"{trainer.name}: {start.sentence(len(samples), world.width)}")
