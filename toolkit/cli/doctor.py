@@ -33,6 +33,7 @@ _COUNT = WholeNumber(1)
 )
 @click.option("--site", metavar="NAME", help="Judge the launch with this site profile")
 @click.option("--job", "job_file", metavar="FILE", help="Judge the launch of this job specification")
+@click.option("--env-image", metavar="FILE", help="File of toolkit env with packages over the image")
 @click.option("--runtime", type=click.Choice(NAMES), help="Container runtime, if the host has several")
 @click.option("--nodes", type=_COUNT, help="Number of nodes  [default: 2]")
 @click.option("--ranks-per-node", type=_COUNT, help="Ranks on each node  [default: 1]")
@@ -71,6 +72,7 @@ def command(
     facts: Path | None,
     site: str | None,
     job_file: str | None,
+    env_image: str | None,
     runtime: str | None,
     nodes: int | None,
     ranks_per_node: int | None,
@@ -125,6 +127,7 @@ def command(
     of_job = bool(site or job_file)
     _check_options(image, facts, modes, live=live, of_job=of_job, fix=fix, output=output)
     _check_queue(facts, partition, account, live=live)
+    _check_env(env_image, image, live=live)
     if (verify_key is not None or no_verify) and not live:
         raise BadInput("--verify-key and --no-verify: without --live no image is started", fix="give --live")
     if facts is not None and (host is not None or cluster is not None or ssh_config is not None):
@@ -160,7 +163,9 @@ def command(
     mode = modes[0] if modes else None
     program: tuple[str, ...] = ctx.meta.get(REST, ())
     with tell:
-        job = wanted(image, site, job_file, partition, nodes, ranks_per_node, mode, tell, program, runtime)
+        job = wanted(
+            image, site, job_file, partition, nodes, ranks_per_node, mode, tell, program, runtime, env_image
+        )
         found = diagnose(image, facts, job, where, partition, tell)
     if fix:
         from toolkit.cli import doctor_fix
@@ -209,6 +214,12 @@ def _check_options(
         raise BadInput("-o: --fix is what writes a file")
     if image is None and (live or fix):
         raise BadInput("--live and --fix need an IMAGE")
+
+
+def _check_env(env_image: str | None, image: str | None, *, live: bool) -> None:
+    """Refuse an environment without the image that it is mounted over."""
+    if env_image is not None and (live or image is None):
+        raise BadInput("--env-image: it is judged together with an IMAGE, and not with --live")
 
 
 def _check_queue(facts: Path | None, partition: str | None, account: str | None, *, live: bool) -> None:

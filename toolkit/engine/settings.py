@@ -18,6 +18,7 @@ from toolkit.knowledge import counts
 from toolkit.knowledge.settings import Component, Kind, Setting, settings
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
+from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
 _WHATEVER = {"harmless", "path"}
@@ -188,7 +189,9 @@ def _unmeasured(ok: Effect) -> str:
 
 def _python(case: Case, ok: Effect) -> Effect:
     """Modules of the host take the place of the image's where their folder is mounted."""
-    folders = [f for f in ok.value.split(":") if f]
+    # The environment was read as part of the image.
+    known = (ENV_MOUNT, *case.request.projects)
+    folders = [f for f in ok.value.split(":") if f and not any(is_below(f, one) for one in known)]
     mounted = [bind.split(":")[0] for bind in case.plan.binds] + ["/tmp", "~"]  # noqa: S108 - mounted by default
     seen = not ok.value or any(f.startswith(m) for f in folders for m in mounted)
     because = f"what {ok.name} brings into the container is not known"

@@ -1,5 +1,6 @@
 """Inspect an image without starting it: no root, no container runtime, nothing is unpacked on disk."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -10,28 +11,34 @@ import msgspec
 
 from toolkit.errors import BadInput, Damaged
 from toolkit.files import open_given
+from toolkit.image.envs.lockfile import lock_in
 from toolkit.image.files import dockersave, oci
 from toolkit.image.files.assemble import HASHED_UNASKED, StoredImage, assemble
 from toolkit.image.files.blobs import ArchiveBlobs, Blobs, FolderBlobs
-from toolkit.image.files.bounded import Budget
+from toolkit.image.files.bounded import BoundedTree, Budget
 from toolkit.image.files.config import ImageConfig, architecture
 from toolkit.image.files.daemon import taken
 from toolkit.image.files.digest import check_digest, sha256
 from toolkit.image.files.folder import FolderTree
 from toolkit.image.files.inflate import is_packed
+from toolkit.image.files.mounted import MountedTree
 from toolkit.image.files.reference import Reference, refer
 from toolkit.image.files.sif.siffile import is_sif, read_sif
 from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.files.source import FileSource
 from toolkit.image.files.tar import is_tar
 from toolkit.image.files.tree import FileTree
+from toolkit.image.loader.scripts import environment
 from toolkit.image.software.describe import describe
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Silent, Tell
 from toolkit.model.rank import WHOLE, RankView
+from toolkit.model.stack import ENV_MOUNT
 
 SQUASHFS = b"hsqs"
 _HEAD = 512
+_SETS = "/.singularity.d/env/98-toolkit-env.sh"
+"""Read after the scripts of the image; a launch sets the same variables behind them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +81,9 @@ def opened(
     with ExitStack() as stack:
         try:
             found = _open(reference, platform, tell or Silent(), budget, stack)
+            tree = _with_env(found.tree, Path(view.env), budget, stack) if view.env else found.tree
             facts = describe(
-                found.tree,
+                tree,
                 reference.shown,
                 found.form,
                 architecture=found.architecture,
@@ -89,7 +97,17 @@ def opened(
                 f"{reference.shown}: {error.strerror}", fix="give the path of an image that you may read"
             ) from error
         _check_platform(facts, platform)
-        yield found.tree, _with_compression(facts, found.tree)
+        yield tree, _with_compression(facts, found.tree)
+
+
+def _with_env(tree: FileTree, env: Path, budget: Budget, stack: ExitStack) -> FileTree:
+    """Return an image with an environment mounted over it, and the variables that a launch sets for that."""
+    over = SquashTree(stack.enter_context(open_given(env, label="--env-image")), 0, str(env), budget)
+    lock = lock_in(over, f"--env-image {env}")
+    own = environment(BoundedTree(tree, budget)).values.get("PYTHONPATH", "")
+    modules = ":".join(filter(None, (f"{ENV_MOUNT}{lock.site}", own)))
+    text = f'export PATH="{ENV_MOUNT}/bin:$PATH"\nexport PYTHONPATH={shlex.quote(modules)}\n'
+    return MountedTree(tree, over, ENV_MOUNT, {_SETS: text})
 
 
 def _open(ref: Reference, platform: str, tell: Tell, budget: Budget, stack: ExitStack) -> _Opened:

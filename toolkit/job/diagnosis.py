@@ -1,14 +1,18 @@
 """What ``toolkit doctor`` judges: with ``--site`` or ``--job`` the job that ``launch`` would start."""
 
 import posixpath
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from toolkit.engine.predict import predict
+from toolkit.errors import BadInput
 from toolkit.job.facts import facts_of
 from toolkit.job.places import Where
+from toolkit.job.request.envfile import clear_env, env_file
+from toolkit.job.request.inputs import StartableImage
+from toolkit.job.request.keys import KeyDemand
 from toolkit.job.request.layering import announce, asked
 from toolkit.job.sight import shown_by, view, view_of
 from toolkit.launch.loaded import with_runtime
@@ -21,6 +25,9 @@ from toolkit.model.prediction import Mode, Request, Verdict
 from toolkit.model.progress import Tell
 from toolkit.model.rank import WHOLE, RankView
 from toolkit.model.site import Site
+from toolkit.model.stack import ENV_MOUNT
+from toolkit.run.stage import sha256
+from toolkit.runtime import apptainer
 
 NODES = 2
 """What a launch over a network takes at least."""
@@ -39,6 +46,7 @@ class LaunchRequest:
     words: tuple[str, ...] = ()
     view: RankView = WHOLE
     runtime: str = ""
+    env: Path | None = None
 
     def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
         """Return the verdict on the launch; modules of site and job may add a runtime to the host's facts."""
@@ -67,6 +75,7 @@ def wanted(
     tell: Tell,
     command: tuple[str, ...] = (),
     runtime: str | None = None,
+    env_image: str | None = None,
 ) -> LaunchRequest:
     """Return the launch to judge; options win over the job file, ``command`` over its program.
 
@@ -80,10 +89,17 @@ def wanted(
         request = Request(nodes=nodes or NODES, ranks_per_node=ranks_per_node or 1, mode=mode)
         shown = shown_by(command)
         request = msgspec.structs.replace(request, command=command, joins=shown.joins, says=dict(shown.says))
-        words = _runtime_words(runtime)
-        return LaunchRequest(request, words=words, view=view(command), runtime=runtime or "")
+        words = (*_option("--runtime", runtime), *_option("--env-image", env_image))
+        env = env_file(env_image)
+        seen = msgspec.structs.replace(view(command), env=str(env or ""))
+        return LaunchRequest(request, words=words, view=seen, runtime=runtime or "", env=env)
     said = {"image": image, "site": site, "partition": partition, "ranks_per_node": ranks_per_node}
-    said |= {"mode": mode, "runtime": runtime, "nodes": nodes or (None if job_file else NODES)}
+    said |= {
+        "mode": mode,
+        "runtime": runtime,
+        "env_image": env_image,
+        "nodes": nodes or (None if job_file else NODES),
+    }
     given = {name: value for name, value in said.items() if value is not None}
     made = asked(given, command, job_file)
     seen = view_of(made.job, made.site)
@@ -93,17 +109,32 @@ def wanted(
     folder = posixpath.join(folder_of(made.job, made.site), "runs", name_of(made.job))
     spec = specify(made.job, JobPaths(folder, image))
     words = (*(("--site", site) if site else ()), *(("--job", job_file) if job_file else ()))
-    words += _runtime_words(runtime)
+    words += (*_option("--runtime", runtime), *_option("--env-image", env_image))
     request = request_of(
         spec, made.job.env or {}, made.job.mode, made.site, made.job.program, shown_by(command)
     )
     if not seen.command:  # the command is a placeholder
         request = msgspec.structs.replace(request, command=())
-    return LaunchRequest(request, made.site, spec.modules, words, seen, spec.runtime)
+    env = env_file(made.job.env_image)
+    return LaunchRequest(request, made.site, spec.modules, words, seen, spec.runtime, env)
 
 
-def _runtime_words(runtime: str | None) -> tuple[str, ...]:
-    return ("--runtime", runtime) if runtime else ()
+def with_env(wanted: LaunchRequest, image: ImageFacts, given: str, tell: Tell) -> LaunchRequest:
+    """Return the launch with the environment mounted over the image, as ``launch`` does it."""
+    file = Path(given)
+    if not file.is_file():
+        raise BadInput(f"--env-image: {given} is not a file", fix="give the SIF that the job starts from")
+    digest = (image.digest or "").removeprefix("sha256:") or sha256(file)
+    found = StartableImage(given, image, digest, file, given)
+    mounted = clear_env(wanted.env, found, KeyDemand(required=(), skip=True), tell)
+    request = wanted.request
+    env = {**mounted.paths, **request.env}
+    binds = (*request.binds, apptainer.bind_image(mounted.there, ENV_MOUNT))
+    return replace(wanted, request=msgspec.structs.replace(request, env=env, binds=binds))
+
+
+def _option(name: str, value: str | None) -> tuple[str, ...]:
+    return (name, value) if value else ()
 
 
 def diagnose(
@@ -133,7 +164,10 @@ def diagnose(
         from toolkit.image.inspect import inspect
         from toolkit.job.request.locations import named_image
 
-        image = inspect(named_image(image), tell=tell, view=wanted.view)
+        given = named_image(image)
+        image = inspect(given, tell=tell, view=wanted.view)
+        if wanted.env:
+            wanted = with_env(wanted, image, str(given), tell)
     if not isinstance(place, HostFacts):
         place = facts_of(place, where, partition)
     return wanted.judge(place, image)

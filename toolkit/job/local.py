@@ -10,6 +10,7 @@ from toolkit.errors import BadInput
 from toolkit.job.prepare import Prepared, check, to_record
 from toolkit.job.project.code import placed
 from toolkit.job.project.ranks import copied
+from toolkit.job.request.envfile import asked_over, check_runtime, clear_env, over
 from toolkit.job.request.gate import clear, demand_of
 from toolkit.job.request.inputs import look, startable
 from toolkit.job.request.layering import JobRequest
@@ -62,26 +63,31 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     runner = opener(None, None, None)
     image = startable(look(runner, sources.image, None, tell, remote=False, view=view_of(job, None)))
     facts = image.facts
-    cleared = clear(image, demand_of(asked, call.verify_key, call.no_verify), tell)
+    demand = demand_of(asked, call.verify_key, call.no_verify)
+    cleared = clear(image, demand, tell)
+    env_image = clear_env(sources.env, image, demand, tell, force=call.force)
     host = loaded.with_runtime(probe(runner, Question(nodes="0")), None, (), job.runtime or "")
     base = directory(runner, job.directory, remote=False)
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
+    check_runtime(job.env_image, plan.runtime_of(host))
     places = JobPaths(folder, image.there, str(sources.data or ""), str(sources.program or ""))
-    spec = specify(job, placed(places, sources.code, job, None, remote=False))
+    spec = specify(job, over(placed(places, sources.code, job, None, remote=False), env_image))
     spec = msgspec.structs.replace(
         spec, preflight=bool(job.preflight) and has_check(facts, trainer=bool(job.trainer))
     )
     spec = copied(spec, sources.code) if call.copies else spec
     env = dict(job.env or {})
+    request = request_of(spec, env, job.mode, None, job.program, shown_by(job.command or ()))
     choice = choose_here(
         host,
         facts,
-        request_of(spec, env, job.mode, None, job.program, shown_by(job.command or ())),
+        asked_over(request, spec, env_image),
         force=call.force,
     )
     runtime = plan.runtime_of(host)
     text = local_script(spec, choice.plan, choice.because, runtime, facts)
-    return runner, Prepared(to_record(runner.place, spec, choice, cleared), text, (), runtime, hidden(env))
+    record = to_record(runner.place, spec, choice, cleared, env_image.digest)
+    return runner, Prepared(record, text, (), runtime, hidden(env))
 
 
 def _job_file(call: Call) -> str:

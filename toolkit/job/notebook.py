@@ -12,6 +12,7 @@ from toolkit.job import prepare
 from toolkit.job.offline import check_not_there, image_facts
 from toolkit.job.prepare import Prepared, target_of
 from toolkit.job.project.checks import refuse
+from toolkit.job.request.envfile import asked_over, env_file, over
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.gate import demand_of
 from toolkit.job.request.inputs import StartableImage, image_of
@@ -71,6 +72,7 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags, t
             raise BadInput(f"--{option} {path}: give the full path on the cluster")
         apptainer.bind(path)
     check_directory(made.job.directory or "")
+    env_file(made.job.env_image)
     demand_of(made, flags.verify_key, flags.no_verify)  # refused before anybody is asked
     return NotebookRequest(job=made, flags=flags, folder=folder, packages=packages)
 
@@ -88,11 +90,13 @@ def prepared(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: boo
     facts = target.image.facts
     folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or target.base
     _check_runtime(loaded.command_of(target.host, site, job.runtime or ""))
-    spec = _spec(specify(job, JobPaths(target.run(notebook.NAME), target.there)), asking, folder, facts)
+    places = over(JobPaths(target.run(notebook.NAME), target.there), target.env)
+    spec = _spec(specify(job, places), asking, folder, facts)
     prepare.check_queue(target, spec, asking.job, asking.flags, tell)
     if not asking.packages:
         refuse(_no_jupyter(target.image), asking.flags, tell)
-    choice = _launch(target.host, facts, request_of(spec, job.env or {}, notebook.MODE, site, "serial"), site)
+    request = request_of(spec, job.env or {}, notebook.MODE, site, "serial")
+    choice = _launch(target.host, facts, asked_over(request, spec, target.env), site)
     return prepare.prepared(target, asking.job, spec, choice, _WHY, asking.job.notes())
 
 

@@ -71,6 +71,10 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
 
 def check_not_there(job: JobFile) -> None:
     """Refuse what lies on the cluster, which is not asked."""
+    if job.env_image:
+        raise BadInput(
+            f"--env-image {job.env_image}: it is compared with the image there", fix="give --host, too"
+        )
     for option, given in (("image", job.image), ("data", job.data)):
         if given and given.startswith(ON_CLUSTER):
             raise BadInput(

@@ -15,6 +15,16 @@ from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import Code, brought, code_of, placed, travelling, with_project
 from toolkit.job.project.plain import OF_SCRIPT
 from toolkit.job.project.ranks import check_ranks, copied
+from toolkit.job.request.envfile import (
+    NO_ENV,
+    MountedEnv,
+    asked_over,
+    check_runtime,
+    clear_env,
+    env_file,
+    offered_by,
+    over,
+)
 from toolkit.job.request.flags import Flags, check_words, tell_fix
 from toolkit.job.request.gate import Cleared, clear, demand_of
 from toolkit.job.request.inputs import (
@@ -76,6 +86,8 @@ class Sources:
     """The file of a trainer of one's own."""
     code: Code | None = None
     """The program of a command."""
+    env: Path | None = None
+    """The file of ``--env-image``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +108,7 @@ class Target:
     copied: tuple[Parcel, ...]
     assumed: tuple[str, ...]
     cluster: SiteFacts
+    env: MountedEnv = NO_ENV
 
     def run(self, name: str) -> str:
         """Return the folder of a new run."""
@@ -128,7 +141,8 @@ def check(asked: JobRequest, flags: Flags) -> Sources:
     program = program_file(job.trainer or "") if known and known.own else None
     code = code_of(job, flags)
     check_ranks(job, code, flags)
-    return Sources(image_of(job.image or "", asked.site), folder, fix, program, code)
+    env = env_file(job.env_image)
+    return Sources(image_of(job.image or "", asked.site), folder, fix, program, code, env)
 
 
 def target_of(
@@ -144,16 +158,23 @@ def target_of(
     command = job.runtime or (asked.site.container.command if asked.site else "")
     view = view_of(job, asked.site)
     found = startable(look(runner, image, asked.site, tell, remote=remote, view=view), command)
-    cleared = clear(found, demand_of(asked, flags.verify_key, flags.no_verify), tell)
+    demand = demand_of(asked, flags.verify_key, flags.no_verify)
+    cleared = clear(found, demand, tell)
     said = gather(runner, of_job(job.partition, accounts=bool(job.account or job.qos)))
     host = loaded.with_runtime(said.host, asked.site, job.modules or (), job.runtime or "")
-    startable(found, loaded.command_of(host, asked.site, job.runtime or ""))
+    command = loaded.command_of(host, asked.site, job.runtime or "")
+    startable(found, command)
+    check_runtime(job.env_image, command)
     assumed = loaded.assumed(host)
     for line in assumed:
         tell.step(f"{runner.place}: {line}")
     base = directory(runner, job.directory, remote=remote, variables=_of_site(asked))
     there, copied = to_be_copied(found, base)
-    return Target(runner, found, cleared, host, base, there, copied, assumed, said.site)
+    env = clear_env(
+        env_file(job.env_image), found, demand, tell, base=base if remote else "", force=flags.force
+    )
+    copied = (*copied, *env.copied)
+    return Target(runner, found, cleared, host, base, there, copied, assumed, said.site, env)
 
 
 def prepare(
@@ -171,7 +192,7 @@ def prepare(
     program = _program(sources.program, target.base)
     project = brought(sources.code, flags, target.base, tell) if remote else None
     places = JobPaths(target.run(name_of(job)), target.there, folder, program[0].target if program else "")
-    places = placed(places, sources.code, job, project, remote=remote)
+    places = over(placed(places, sources.code, job, project, remote=remote), target.env)
     spec = specify(with_project(job, project), places)
     spec = msgspec.structs.replace(
         spec,
@@ -184,6 +205,7 @@ def prepare(
     refuse([*trainer_faults(spec, image, LocalRunner())] if job.trainer else [], flags, tell)
     shown = shown_by(job.command or ())
     request = request_of(spec, job.env or {}, job.mode, site, job.program, shown)
+    request = asked_over(request, spec, target.env)
     choice = _chosen(asked, flags, sources.fix, target.host, image, request, tell)
     tell_idle(target.image.name, spec, site, target.host, image, tell)
     notes = asked.notes(explain=flags.explain)
@@ -203,7 +225,7 @@ def check_program(
     job, code = asked.job, sources.code
     if code is None:
         return sources, job
-    offered = image.offers
+    offered = offered_by(image.offers, sources.env) if image.offers else None
     if offered and asked.origins.get("name") == OF_SCRIPT:
         code = with_python(code, offered)
         job = msgspec.structs.replace(job, command=code.words)
@@ -238,7 +260,7 @@ def prepared(
     runtime = loaded.command_of(target.host, site, spec.runtime)
     lines = (target.cleared.note, *target.assumed, *notes)
     text = script.job_script(spec, choice.plan, because, runtime, site, target.image.facts, lines)
-    record = to_record(target.runner.place, spec, choice, target.cleared)
+    record = to_record(target.runner.place, spec, choice, target.cleared, target.env.digest)
     return Prepared(record, text, target.copied, runtime, hidden(asked.job.env or {}))
 
 
@@ -250,10 +272,12 @@ def to_be_copied(image: StartableImage, base: str) -> tuple[str, tuple[Parcel, .
     return there, (Parcel(image.here, there, image.digest),)
 
 
-def to_record(place: str, spec: JobSpec, choice: ModeChoice, cleared: Cleared) -> JobRecord:
+def to_record(
+    place: str, spec: JobSpec, choice: ModeChoice, cleared: Cleared, env_digest: str = ""
+) -> JobRecord:
     """Return the record of a job that is about to be submitted; it has no secret value.
 
-    ``cleared`` comes from the gate.
+    ``cleared`` comes from the gate, ``env_digest`` too.
     """
     made = msgspec.structs.replace(choice.plan, env=shown(choice.plan.env))
     return JobRecord(
@@ -266,6 +290,7 @@ def to_record(place: str, spec: JobSpec, choice: ModeChoice, cleared: Cleared) -
         predicted=choice.prediction.outcome,
         forced=choice.forced,
         image_digest=cleared.digest,
+        env_digest=env_digest,
         image_check=cleared.check,
         submitted=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
     )

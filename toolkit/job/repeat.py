@@ -36,7 +36,7 @@ from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
 
-_NEW = ("trainer", "image", "runtime", "mode", "program", "data", "directory", "site")
+_NEW = ("trainer", "image", "env_image", "runtime", "mode", "program", "data", "directory", "site")
 """What makes another job of it, of which nothing would be known."""
 
 
@@ -55,8 +55,9 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     said = msgspec.structs.replace(said, env=env or None)
     for name in _NEW:
         if getattr(said, name) is not None:
+            option = name.replace("_", "-")
             raise BadInput(
-                f"--{name} with --from-job: the job is repeated from the same image in the same mode",
+                f"--{option} with --from-job: the job is repeated from the same image in the same mode",
                 fix="launch without --from-job to choose anew",
             )
     old = again(record)
@@ -80,7 +81,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
         tell.step(f"What is in the image is not known here: it is launched as {record.key} was")
         choice = _as_before(record, request, host, site)
     made = to_record(runner.place, spec, choice, cleared)
-    made = msgspec.structs.replace(made, fix=record.fix)
+    made = msgspec.structs.replace(made, fix=record.fix, env_digest=record.env_digest)
     because = f"as in {record.key}; {choice.because if image else choice.prediction.why}"
     runtime = loaded.command_of(host, site, spec.runtime)
     text = script.job_script(spec, choice.plan, because, runtime, site, image, (cleared.note,))

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from toolkit.engine.traits import HOST_FOLDERS, bind_target
+from toolkit.folders import at_home
 from toolkit.model.jobfile import JobFile
 from toolkit.model.rank import RankView
 from toolkit.model.site import Site
 from toolkit.program.command import CommandFacts, read_command
+from toolkit.runtime.apptainer import IMAGE_BIND
 
 TRAINER = ("python", "-m", "toolkit.trainers")
 """How the command of a trainer begins."""
@@ -18,12 +22,13 @@ _SUFFIX = ".py"
 def view_of(job: JobFile, site: Site | None) -> RankView:
     """Return the view of a job's ranks; a trainer runs in the Python that is first on the image's PATH."""
     command = TRAINER if job.trainer else tuple(job.command or ())
-    return view(command, (*(site.container.binds if site else ()), *(job.binds or ())))
+    seen = view(command, (*(site.container.binds if site else ()), *(job.binds or ())))
+    return msgspec.structs.replace(seen, env=str(at_home(job.env_image)) if job.env_image else "")
 
 
 def view(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
     """Return the view of ranks that run ``command``, with ``binds`` as ``SRC[:DST[:OPTS]]``."""
-    targets = [bind_target(bind) for bind in binds]
+    targets = [bind_target(bind) for bind in binds if not bind.endswith(IMAGE_BIND)]
     known = [target for target in targets if target.startswith("/") and target != "/" and "$" not in target]
     return RankView(
         command=tuple(command), script=_script(command), hidden=tuple(dict.fromkeys((*HOST_FOLDERS, *known)))

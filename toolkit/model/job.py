@@ -77,6 +77,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The free space that the preflight requires in the job's folder, as in ``20G``; empty for its
     default.
     """
+    env_image: str = ""
+    """The file with the user's packages that is mounted over the image; empty for none."""
     runtime: str = ""
     """The container runtime of ``--runtime``; empty for the default of the site or the host."""
     trainer: str = ""
@@ -142,6 +144,8 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     image_digest: str
     submitted: str
     forced: bool = False
+    env_digest: str = ""
+    """Digest of the file of ``--env-image`` (``sha256:…``); empty if there was none."""
     image_check: ImageCheck | None = None
     """``None`` in records from before images were checked."""
     fix: LaunchFix | None = None

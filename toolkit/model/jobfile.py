@@ -57,6 +57,7 @@ class JobField(NamedTuple):
 
 FIELDS: tuple[JobField, ...] = (
     JobField("image", "SIF file, recipe name, or cluster:NAME  [default: tf2.15-cpu]"),
+    JobField("env_image", "File of toolkit env with packages over the image", metavar="FILE"),
     JobField("runtime", "Container runtime, if the host has several", choices=NAMES),
     JobField("site", "Use modules, limits and launch modes of a site profile", metavar="NAME"),
     JobField("nodes", "Number of nodes  [default: 1]", bounds=(1, _MOST_NODES)),
@@ -139,16 +140,18 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A job specification as it is written; ``None`` for fields that are not given.
 
     ``trainer`` and its ``arguments``, or the user's own ``command``. ``image`` is a SIF file or the name of a
-    recipe, ``runtime`` the container runtime that starts it, ``data`` a folder on this machine, ``directory``
-    the folder on the cluster that holds images, data and runs, ``site`` the name of a site profile. All other
-    fields are as in :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file of this machine with secret
-    variables; once it is read they are in ``env`` too, as :class:`toolkit.model.hidden.Hidden`.
+    recipe, ``env_image`` a file of ``toolkit env``, ``runtime`` the container runtime that starts it,
+    ``data`` a folder on this machine, ``directory`` the folder on the cluster that holds images, data and
+    runs, ``site`` the name of a site profile. All other fields are as in
+    :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file of this machine with secret variables; once it
+    is read they are in ``env`` too, as :class:`toolkit.model.hidden.Hidden`.
     """
 
     trainer: str | None = None
     arguments: tuple[str, ...] | None = None
     command: tuple[str, ...] | None = None
     image: str | None = None
+    env_image: str | None = None
     runtime: str | None = None
     site: str | None = None
     mode: Mode | None = None
@@ -210,6 +213,7 @@ class JobFields(TypedDict, total=False):
     """The fields of :class:`toolkit.model.jobfile.JobFile` without the program; none is required."""
 
     image: str | os.PathLike[str]
+    env_image: str | os.PathLike[str]
     runtime: str
     site: str
     mode: Mode

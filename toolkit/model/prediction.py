@@ -88,6 +88,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
     joins: frozenset[str] = frozenset()
     says: dict[str, str] = {}
+    projects: tuple[str, ...] = ()
+    """Folders of the user's own modules, which PYTHONPATH names."""
 
     @property
     def alone(self) -> bool:

@@ -7,12 +7,14 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
     """The program of a rank, and the folders of the image that the runtime hides from it.
 
     ``command`` is empty if the program is unknown. ``script`` is the text of a Python script of the user that
-    the command names, ``hidden`` are folders over which the runtime mounts folders of the host.
+    the command names, ``hidden`` are folders over which the runtime mounts folders of the host. ``env`` is a
+    file of ``toolkit env`` on this machine that is mounted over the image, empty for none.
     """
 
     command: tuple[str, ...] = ()
     script: str | None = None
     hidden: tuple[str, ...] = ()
+    env: str = ""
 
 
 WHOLE = RankView()

@@ -2,6 +2,8 @@
 
 import msgspec
 
+ENV_MOUNT = "/opt/toolkit-env"
+"""Where a file of ``toolkit env`` is mounted in a container."""
 STACK_PATH = "/opt/toolkit/stack.json"
 """The path of an image's description of itself."""
 

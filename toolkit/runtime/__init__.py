@@ -39,6 +39,8 @@ class Runtime(Protocol):
     PREPARES: str
     """A shell script below ``slurm`` that gives each node the image before ranks start; empty for none."""
 
+    MOUNTS_IMAGES: bool
+    """A file that holds a file system can be mounted in a container, by a user without privileges."""
     MEASURED: bool
     """Launches were recorded; else the words follow documentation alone."""
 

@@ -36,6 +36,7 @@ class Described:
     SECTION: str = "runtime"
     PREPARES: str = ""
     MEASURED: bool = False
+    MOUNTS_IMAGES: bool = False
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:  # noqa: ARG002
         """Return options of every launch."""

@@ -25,6 +25,7 @@ AMD_GPUS: tuple[str, ...] = ("--device=/dev/kfd", "--device=/dev/dri")
 """By CDI (podman 4.1; NVIDIA Container Toolkit, "Support for Container Device Interface"). Not run."""
 PREPARES = "podman.sh"
 MEASURED = True
+MOUNTS_IMAGES = False
 
 DESCRIPTOR = "--preserve-fd=PMI_FD"
 """Slurm and Hydra give each rank an open socket for PMI, with its number in ``PMI_FD``. Podman closes it

@@ -27,8 +27,13 @@ def test_garbage_is_answered_with_one_line_and_exit_2(slot: Slot) -> None:
     assert not found, "\n".join(["", *map(str, found)])
 
 
-WITHOUT_A_CALL = {("jobs resume", "--verify-key")}
-"""Needs the record of a job; tests/unit/cli/test_gate.py calls it."""
+WITHOUT_A_CALL = {
+    ("jobs resume", "--verify-key"),
+    *(("env add", option) for option in ("--over", "--find-links")),
+    ("env remove", "--over"),
+}
+"""The first needs the record of a job; tests/unit/cli/test_gate.py calls it. The others need an environment,
+and check the option as ``env create`` does."""
 
 
 def test_the_table_has_every_option_that_takes_a_file() -> None:

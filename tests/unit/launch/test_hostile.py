@@ -224,7 +224,7 @@ def test_no_field_lets_a_line_break_through(field):
 
 def test_every_text_of_a_job_is_tried_here():
     texts = {f.name for f in msgspec.structs.fields(JobFile) if f.type == str | None}
-    elsewhere = {"trainer", "image", "site", "data", "directory", "env_file"}
+    elsewhere = {"trainer", "image", "env_image", "site", "data", "directory", "env_file"}
     assert texts - elsewhere == set(GOOD)
 
 

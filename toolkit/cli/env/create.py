@@ -7,7 +7,7 @@ import click
 from toolkit.cli.env.common import LINKS, REPLACE, names_of, tell_made, with_links
 from toolkit.cli.image.common import JSON
 from toolkit.errors import BadInput
-from toolkit.image.envs.create import create
+from toolkit.image.envs.create import check_target, create
 from toolkit.image.envs.wanted import Wanted, read_wanted
 from toolkit.job.request.locations import find_image
 from toolkit.report.progress import Progress
@@ -47,10 +47,11 @@ def command(
     """
     if not files:
         raise BadInput("-f: name a file of requirements", fix="toolkit env create -f requirements.txt …")
-    wanted = Wanted()
+    image = find_image(over)
+    check_target(output)
+    wanted = with_links(Wanted(), links)
     for file in files:
         wanted = wanted.joined(read_wanted(file))
-    image = find_image(over)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        made = create(with_links(wanted, links), image, output, tell, replaced=names_of(replace))
+        made = create(wanted, image, output, tell, replaced=names_of(replace))
     tell_made(made, as_json=as_json)

@@ -8,6 +8,7 @@ from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON
 from toolkit.errors import BadInput
 from toolkit.files import check_given, open_given, read_given
+from toolkit.image.envs.lockfile import is_env
 from toolkit.image.locks.lock import MOST_LOCK, SUFFIX, decode_lock
 from toolkit.image.transfer.bundle_format import SUMS
 from toolkit.image.trust.detached import sign_file, signature_file
@@ -30,18 +31,19 @@ from toolkit.report.progress import Progress
 @JSON
 @click.pass_context
 def command(ctx: click.Context, file: Path, key: str, provenance: str, as_json: bool) -> None:
-    """Sign FILE: a SIF, a bundle or a lock.
+    """Sign FILE: a SIF, a bundle, a lock or an environment.
 
     gpg signs; its agent asks for the passphrase. The signature of a SIF is put into the SIF, and the new
     checksum is written beside it. `toolkit image verify` and `apptainer verify` check it. The signature of a
-    bundle or a lock is FILE.asc. `toolkit image unbundle`, `build` and `render` check it.
+    bundle, a lock or an environment is FILE.asc. `toolkit image unbundle`, `build`, `render` and
+    `toolkit launch --env-image` check it.
 
     \b
     Examples:
       toolkit image sign my.sif --key me@example.org
       toolkit image sign toolkit.tar --key me@example.org
     """
-    beside = _is_bundle(file) or _is_lock(file)
+    beside = _is_bundle(file) or _is_lock(file) or is_env(file)
     if beside and provenance == "full":
         raise BadInput(f"--provenance full: {file} is not a SIF file")
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:

@@ -8,9 +8,11 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.image.envs.inside import UV_INSIDE, WORK, InsideImage
 from toolkit.image.envs.interpreter import ImagePython
 from toolkit.image.envs.lockfile import EnvPackage
+from toolkit.image.files.digest import sha256
 from toolkit.image.locks.fetch import fetched
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
+from toolkit.run.packages.pip_config import pip_places
 from toolkit.run.packages.wheels import uv_program, uv_settings
 
 _TAIL = 12
@@ -32,7 +34,12 @@ def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str
 
 
 def build(
-    sources: Sequence[LockedFile], python: ImagePython, way: InsideImage, work: Path, tell: Tell
+    sources: Sequence[LockedFile],
+    python: ImagePython,
+    way: InsideImage,
+    work: Path,
+    options: Sequence[str],
+    tell: Tell,
 ) -> tuple[tuple[EnvPackage, Path], ...]:
     """Return a wheel of each source distribution, built inside the image.
 
@@ -40,14 +47,16 @@ def build(
         CheckFailed: if a build fails, with its last lines.
         Missing: if a source distribution cannot be fetched.
     """
-    here = fetched(sources, tell, recipe="the environment")
-    built = []
+    built, pairs = [], zip(options[::2], options[1::2], strict=True)
+    links = (*(value for name, value in pairs if name == "--find-links"), *pip_places().links)
+    here = _in_folders(sources, links)
+    here |= fetched([one for one in sources if one.sha256 not in here], tell, recipe="the environment")
     for number, one in enumerate(sources):
         tell.step(f"Building {one.name} {one.version} inside {python.base.name}")
         folder = work / f"build{number}"
         folder.mkdir()
         shutil.copy2(here[one.sha256], folder / one.file)
-        wheel = _wheel(one, python, way, folder)
+        wheel = _wheel(one, python, way, folder, links)
         package = EnvPackage(
             name=one.name, version=one.version, file=wheel.name, sha256=one.sha256, built=True
         )
@@ -55,15 +64,25 @@ def build(
     return tuple(built)
 
 
-def _wheel(source: LockedFile, python: ImagePython, way: InsideImage, folder: Path) -> Path:
+def _in_folders(sources: Sequence[LockedFile], links: Sequence[str]) -> dict[str, Path]:
+    """Return the source distributions that are in folders of ``--find-links``, by their hash."""
+    paths = ((one, Path(link) / one.file) for one in sources for link in links)
+    return {one.sha256: path for one, path in paths if path.is_file() and sha256(path) == one.sha256}
+
+
+def _wheel(
+    source: LockedFile, python: ImagePython, way: InsideImage, folder: Path, links: Sequence[str]
+) -> Path:
     numpy = python.has.get("numpy")
     (folder / "bound.txt").write_text(f"numpy=={numpy.version}\n" if numpy else "")
     words = (
         *(UV_INSIDE, "build", "--wheel", "--no-config", "--python", python.base.command),
         *("--cache-dir", f"{WORK}/cache", "--build-constraint", f"{WORK}/bound.txt"),
+        *(word for link in links for word in ("--find-links", link)),
         *("--out-dir", f"{WORK}/out", f"{WORK}/{source.file}"),
     )
-    done = way.run(folder, words, uv_settings(), uv_program())
+    local = tuple(link for link in links if link.startswith("/"))
+    done = way.run(folder, words, uv_settings(), uv_program(), local)
     made = sorted((folder / "out").glob("*.whl"))
     if done.ok and made:
         shutil.rmtree(folder / "cache", ignore_errors=True)

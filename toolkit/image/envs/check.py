@@ -96,7 +96,7 @@ def _bytes(env: Path) -> EnvCheck:
 
 
 def _contents(tree: SquashTree, lock: EnvLock) -> EnvCheck:
-    stems = (name.removesuffix(_INFO) for name in tree.names("/site") if name.endswith(_INFO))
+    stems = (name.removesuffix(_INFO) for name in tree.names(lock.site) if name.endswith(_INFO))
     found = {canonicalize_name(stem.partition("-")[0]): stem.partition("-")[2] for stem in stems}
     wanted = {one.name: one.version for one in lock.packages}
     odd = sorted({*found} ^ {*wanted} | {name for name in wanted if found.get(name) != wanted[name]})  # type: ignore[call-overload]  # a normalised name is a text

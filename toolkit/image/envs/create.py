@@ -66,7 +66,7 @@ def create(
         CheckFailed: if requirements contradict the image, a build fails, or the disk is full.
         Missing: if a tool, the index or a way to build a package is not there.
     """
-    _check_target(target)
+    check_target(target)
     python = python_of(image, tell)
     _check_known(replaced, python)
     kept = {one.name: one.version for one in before.packages} if before else {}
@@ -99,7 +99,7 @@ def _filled(
     """Put packages and lock into the folder ``root`` of ``work``; return the lock."""
     way, why = startable_here(image) if solution.sources else (None, "")
     require_way(solution.sources, way, why)
-    built = build(solution.sources, python, way, work, tell) if way else ()
+    built = build(solution.sources, python, way, work, wanted.options, tell) if way else ()
     packages: tuple[EnvPackage, ...] = tuple(
         sorted((*solution.packages, *(one for one, _ in built)), key=lambda one: one.name)
     )
@@ -125,7 +125,12 @@ def _filled(
     return lock
 
 
-def _check_target(target: Path) -> None:
+def check_target(target: Path) -> None:
+    """Refuse to replace what is not an environment.
+
+    Raises:
+        BadInput: naming it.
+    """
     check_file(target, "-o", "my.env")
     if target.exists() and target.stat().st_size and not is_env(target):
         raise BadInput(f"-o {target}: the file is there, and is not an environment", fix="name another file")

@@ -18,6 +18,8 @@ _SECONDS = 3600.0
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
 _CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 _CA = "/toolkit-ca.crt"
+_PREFIXES = ("APPTAINER", "SINGULARITY")
+_OF_UV = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_NO_INDEX", "UV_OFFLINE", "UV_HTTP_TIMEOUT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +31,30 @@ class InsideImage:
     image: Path
 
     def run(
-        self, folder: Path, words: tuple[str, ...], env: Mapping[str, str] | None = None, uv: str = ""
+        self,
+        folder: Path,
+        words: tuple[str, ...],
+        env: Mapping[str, str] | None = None,
+        uv: str = "",
+        folders: tuple[str, ...] = (),
     ) -> Completed:
-        """Run a command inside, with a folder at ``/toolkit-work`` and uv at ``/toolkit-uv``."""
+        """Run a command inside, with a folder at ``/toolkit-work`` and uv at ``/toolkit-uv``.
+
+        ``folders`` are further ones, which are there by their own names.
+        """
         binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
+        binds += [f"{one}:{one}:ro" for one in folders if Path(one).is_dir()]
         if ca := _certificates():
             binds.append(f"{ca}:{_CA}:ro")
         named = {name: value for name in _PROXIES if (value := os.environ.get(name))}
-        told = {"HOME": WORK, **named, **({"SSL_CERT_FILE": _CA} if ca else {}), **(env or {})}
+        own = {name: value for name, value in os.environ.items() if name.startswith(_OF_UV)}
+        told = {**named, **own, **({"SSL_CERT_FILE": _CA} if ca else {}), **(env or {})}
         bound = (word for bind in binds for word in ("--bind", bind))
         start = (self.program, "exec", "--cleanenv", "--no-home", "--pwd", WORK, *self.options, *bound)
-        given = (f"{name}={value}" for name, value in told.items())
-        command = (*start, str(self.image), "env", *given, *words)
-        return LocalRunner().run(Command(command, timeout=_SECONDS))
+        # An address of an index may hold a login: other users see arguments, and no variables.
+        passed = {f"{prefix}ENV_{name}": value for name, value in told.items() for prefix in _PREFIXES}
+        command = (*start, str(self.image), "env", f"HOME={WORK}", *words)
+        return LocalRunner().run(Command(command, env=passed, timeout=_SECONDS))
 
 
 UV_INSIDE = _UV

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolkit.image.envs.interpreter import ImagePython
-from toolkit.image.envs.lockfile import EnvPackage
+from toolkit.image.envs.lockfile import EnvPackage, site_of
 from toolkit.image.envs.resolve import asking
 from toolkit.model.progress import Tell
 from toolkit.run.packages.environment import install
@@ -51,11 +51,14 @@ def lay_out(
     wheels = [one for one in packages if not one.built]
     tell.step(f"Installing {len(packages)} packages")
     lines = tuple(f"{one.name}=={one.version} --hash=sha256:{one.sha256}" for one in wheels)
-    site = root / "site"
+    site = root / site_of(python.minor).lstrip("/")
+    site.parent.mkdir(parents=True)
     install(replace(asking(python, options), requirements=lines), built, site)
     if any(site.glob("*.pth")) and not (site / _STARTER).exists():
         (site / _STARTER).write_text(_STARTS)
-    return _scripts(site / "bin")
+    if (site / "bin").is_dir():
+        (site / "bin").rename(root / "bin")
+    return _scripts(root / "bin")
 
 
 def _scripts(folder: Path) -> tuple[str, ...]:

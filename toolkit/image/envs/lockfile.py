@@ -11,12 +11,6 @@ from toolkit.image.files.bounded import Budget
 from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.files.tree import FileTree
 
-MOUNT = "/opt/toolkit-env"
-"""Where the file is mounted in a container."""
-SITE = f"{MOUNT}/site"
-"""The folder of its packages there."""
-SCRIPTS = f"{SITE}/bin"
-"""Where ``uv pip install --target`` puts programs."""
 LOCK = "toolkit-env.json"
 """The lock inside the file, at its root."""
 _MOST = 8 << 20
@@ -76,9 +70,19 @@ class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
     """The Python that compiled its modules; empty if none did."""
     scripts: tuple[str, ...] = ()
 
+    @property
+    def site(self) -> str:
+        """Return the folder of its packages, in the file."""
+        return site_of(self.base.python)
+
     def version(self, name: str) -> str:
         """Return the version of a package in it; empty if it has none."""
         return next((one.version for one in self.packages if one.name == name), "")
+
+
+def site_of(python: str) -> str:
+    """Return the folder of packages below the mount, as any prefix of a Python has it."""
+    return f"/lib/python{'.'.join(python.split('.')[:2])}/site-packages"
 
 
 def lock_file(env: Path) -> Path:

@@ -12,9 +12,10 @@ from packaging.utils import canonicalize_name
 
 from toolkit.image.envs.inside import WORK, InsideImage
 from toolkit.image.envs.interpreter import ImagePython
-from toolkit.image.envs.lockfile import MOUNT, EnvPackage
+from toolkit.image.envs.lockfile import EnvPackage, site_of
 from toolkit.image.files import workspace
 from toolkit.model.progress import Tell
+from toolkit.model.stack import ENV_MOUNT
 from toolkit.run.command import Command
 from toolkit.run.folders import in_cache
 from toolkit.run.local import LocalRunner
@@ -31,7 +32,7 @@ def compile_modules(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> str:
-    """Compile the modules in ``root/site``; return the release of Python, empty text if there is none here.
+    """Compile the modules below ``root``; return the release of Python, empty text if there is none here.
 
     A module with an error in its text, as tests of compilers have them, is left as it is.
 
@@ -42,7 +43,8 @@ def compile_modules(
         way: gives a way to start the image here, which is needed if no Python of its release is here.
         tell: where progress goes.
     """
-    site, store, todo = root / "site", in_cache("env"), list[tuple[Path, list[str]]]()
+    site, store = root / site_of(python.minor).lstrip("/"), in_cache("env")
+    todo = list[tuple[Path, list[str]]]()
     for old in list(site.rglob("__pycache__")):
         shutil.rmtree(old)  # of another Python, or with times that do not hold
     records = dict(_records(site))
@@ -98,23 +100,23 @@ def _compiled(
 ) -> bool:
     """Compile files of the folder; return whether there was a Python for it."""
     tell.step(f"Compiling {len(listed)} modules for Python {python.minor}")
-    names = root.parent / _LIST
+    names, site = root.parent / _LIST, site_of(python.minor)
     if here := _interpreter(python.minor):
-        names.write_text("".join(f"{root}/site/{name}\n" for name in listed))
-        words = (here, *_COMPILE, "-s", str(root), "-p", MOUNT, "-i", str(names))
+        names.write_text("".join(f"{root}{site}/{name}\n" for name in listed))
+        words = (here, *_COMPILE, "-s", str(root), "-p", ENV_MOUNT, "-i", str(names))
         LocalRunner().run(Command(words, env={"PYTHONDONTWRITEBYTECODE": ""}, timeout=_SECONDS))
         return True
     inside = way()
     if inside is None:
         return False
-    names.write_text("".join(f"{WORK}/{root.name}/site/{name}\n" for name in listed))
+    names.write_text("".join(f"{WORK}/{root.name}{site}/{name}\n" for name in listed))
     words = (
         python.base.command,
         *_COMPILE,
         "-s",
         f"{WORK}/{root.name}",
         "-p",
-        MOUNT,
+        ENV_MOUNT,
         "-i",
         f"{WORK}/{_LIST}",
     )

@@ -92,7 +92,7 @@ def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
         hint = near(one.package, found.modules) if len(one.package) > _SHORTEST else ""
         yield LaunchFault(
             f"{_short(code, one.file)}:{one.line}: {image} has no module `{one.package}`{hint}",
-            f"put {one.package}.py beside the script, or add the package {package} to the image",
+            f"put {one.package}.py beside the script, or put {package} over the image: toolkit env create",
         )
 
 

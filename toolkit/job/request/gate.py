@@ -7,6 +7,8 @@ import posixpath
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.folders import at_home
 from toolkit.image.files.filelock import identity
@@ -97,7 +99,7 @@ def clear_again(
     here = _copy_here(record) if remote else Path(record.spec.image)
     name, digest = posixpath.basename(record.spec.image), record.image_digest.removeprefix("sha256:")
     if here is not None:
-        seen, facts = identity(here), inspect(here, tell=tell, view=_view(record))
+        seen, facts = identity(here), inspect(here, tell=tell, view=_view(record, remote=remote))
         return clear(
             startable(StartableImage(name, facts, digest, here, record.spec.image, seen)), demand, tell
         ), facts
@@ -110,8 +112,10 @@ def clear_again(
     return Cleared(record.image_digest, record.image_check), None
 
 
-def _view(record: JobRecord) -> RankView:
-    return view(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
+def _view(record: JobRecord, *, remote: bool) -> RankView:
+    seen = view(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
+    # The copy of an environment on another machine is not read.
+    return seen if remote else msgspec.structs.replace(seen, env=record.spec.env_image)
 
 
 def _checked(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageCheck:

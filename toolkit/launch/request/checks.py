@@ -10,6 +10,7 @@ from toolkit.knowledge import sbatch
 from toolkit.launch.request import numbers
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import FIELDS, JobField
+from toolkit.runtime.apptainer import IMAGE_BIND
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,127}"
 _DURATION = r"\d+-\d{1,2}(:\d{1,2}){0,2}|\d+(:\d{1,2}){0,2}"
@@ -241,6 +242,7 @@ def _sbatch(item: str) -> str:
 
 def bind_fault(item: str) -> str:
     """Return why a bind will not do; empty text if it will."""
+    item = item.removesuffix(IMAGE_BIND)
     if not item.isprintable() or "," in item:
         return "a bind holds no comma, line break or control character"
     return "" if re.fullmatch(r"[^:]+(:[^:]+(:[a-z]+)?)?", item) else "write SRC[:DST[:ro]]"

@@ -2,7 +2,7 @@
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -14,6 +14,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Mode, ProgramName, Request
 from toolkit.model.site import Site
+from toolkit.model.stack import ENV_MOUNT
 from toolkit.program.command import CommandFacts
 from toolkit.runtime import apptainer
 
@@ -26,7 +27,7 @@ class JobPaths:
     """Where a job finds what it needs on the cluster: its own folder, the image, the trainer's data.
 
     ``program`` is the file of a trainer of one's own, ``start`` the folder that a command starts in, and
-    ``mounts`` what it needs mounted for that.
+    ``mounts`` what it needs mounted for that. ``env`` is the file of ``--env-image``, ``paths`` what it sets.
     """
 
     directory: str
@@ -35,6 +36,8 @@ class JobPaths:
     program: str = ""
     start: str = ""
     mounts: tuple[str, ...] = ()
+    env: str = ""
+    paths: Mapping[str, str] = field(default_factory=dict)
 
 
 def name_of(job: JobFile) -> str:
@@ -63,6 +66,9 @@ def specify(job: JobFile, places: JobPaths) -> JobSpec:
     if places.data:
         binds += [apptainer.bind(places.data, read_only=True)]
         env = env if job.trainer else {DATA: places.data, **env}
+    if places.env:
+        binds += [apptainer.bind_image(places.env, ENV_MOUNT)]
+        env = {**places.paths, **env, **_joined(env, places.paths)}
     if job.trainer is not None:
         known = trainers.find(job.trainer)
         if known.own:
@@ -79,6 +85,7 @@ def specify(job: JobFile, places: JobPaths) -> JobSpec:
         workdir=job.workdir or places.start,
         env=env,
         secrets=tuple(hidden(job.env or {})),
+        env_image=places.env,
         binds=(*binds, *(job.binds or ())),
     )
 
@@ -115,5 +122,22 @@ def request_of(
     )
 
 
-_MADE = {"name", "image", "command", "directory", "binds", "trainer", "site", "workdir", "env", "secrets"}
+def _joined(env: Mapping[str, str], paths: Mapping[str, str]) -> dict[str, str]:
+    """Return the lists of folders that the user sets as well; folders of the user come first."""
+    return {name: f"{env[name]}:{path}" for name, path in paths.items() if env.get(name)}
+
+
+_MADE = {
+    "name",
+    "image",
+    "env_image",
+    "command",
+    "directory",
+    "binds",
+    "trainer",
+    "site",
+    "workdir",
+    "env",
+    "secrets",
+}
 """Fields that are not taken over as they were said."""

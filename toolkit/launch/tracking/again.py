@@ -68,25 +68,30 @@ def again(record: JobRecord, *, resume: bool = False) -> Again:
 
 
 def check_image(runner: Runner, record: JobRecord) -> None:
-    """Hold the image that the job ran from against its digest, where the runner works.
+    """Hold the image that the job ran from against its digest, and the environment over it.
 
     Raises:
-        Missing: if it is not there any more.
+        Missing: if a file is not there any more.
         CheckFailed: if it has other bytes than it had then.
     """
-    image = record.spec.image
+    _check_file(runner, record, "--image", record.spec.image, record.image_digest)
+    if record.spec.env_image:
+        _check_file(runner, record, "--env-image", record.spec.env_image, record.env_digest)
+
+
+def _check_file(runner: Runner, record: JobRecord, option: str, image: str, digest: str) -> None:
     found = remote_hashes(runner, [image]).get(image)
-    wanted = record.image_digest.removeprefix("sha256:")
+    wanted = digest.removeprefix("sha256:")
     if found is None:
         raise Missing(
             f"{runner.place}: {image}, which {record.key} ran from, is not there any more",
-            fix="launch with --image and the same file; the record has its digest",
+            fix=f"launch with {option} and the same file; the record has its digest",
         )
     if found != wanted:
         raise CheckFailed(
             f"{runner.place}: {image} is not what {record.key} ran from: "
             f"sha256 {found[:12]}… in place of {wanted[:12]}…",
-            fix="launch with --image to take another image on purpose",
+            fix=f"launch with {option} to take another file on purpose",
         )
 
 

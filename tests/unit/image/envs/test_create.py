@@ -20,6 +20,8 @@ from toolkit.image.files.bounded import Budget
 from toolkit.image.files.sif.squash import SquashTree
 from toolkit.model.progress import Silent
 
+SITE_IN = "/lib/python3.11/site-packages"
+
 
 @pytest.fixture
 def image(tmp_path):
@@ -64,9 +66,9 @@ def test_the_file_holds_modules_and_lock_and_is_named_by_its_checksum(tmp_path, 
     write_wheel(tmp_path / "wheels", "pure", "1.0", scripts="pure-run")
     env = made("pure")
     tree = tree_of(env)
-    assert tree.content("/site/pure/__init__.py") == b"VERSION = '1.0'\n"
+    assert tree.content(f"{SITE_IN}/pure/__init__.py") == b"VERSION = '1.0'\n"
     assert tree.content(f"/{LOCK}") == encoded(read_env(env)) == lock_file(env).read_bytes()
-    assert tree.content("/site/bin/pure-run").startswith(b"#!/usr/bin/env python3\n")
+    assert tree.content("/bin/pure-run").startswith(b"#!/usr/bin/env python3\n")
     assert read_env(env).scripts == ("pure-run",)
     assert (tmp_path / "my.env.sha256").read_text().split()[0] == hashlib.sha256(env.read_bytes()).hexdigest()
     assert is_env(env)
@@ -75,10 +77,10 @@ def test_the_file_holds_modules_and_lock_and_is_named_by_its_checksum(tmp_path, 
 @pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="another Python compiles for another one")
 def test_modules_are_compiled_once_for_each_wheel(tmp_path, made, monkeypatch):
     write_wheel(tmp_path / "wheels", "pure", "1.0")
-    name = "/site/pure/__pycache__/__init__.cpython-311.pyc"
+    name = f"{SITE_IN}/pure/__pycache__/__init__.cpython-311.pyc"
     first = tree_of(made("pure"))
     assert first.content(name)[4] == 1, "unchecked hash"
-    assert b"/opt/toolkit-env/site/pure/__init__.py" in first.content(name)
+    assert b"/opt/toolkit-env/lib/python3.11/site-packages/pure/__init__.py" in first.content(name)
     monkeypatch.setattr("toolkit.image.envs.modules._compiled", lambda *_: pytest.fail("compiled again"))
     again = tree_of(made("pure", name="again.env"))
     assert again.content(name) == first.content(name)
@@ -151,7 +153,7 @@ def test_versions_stay_where_a_package_is_added(tmp_path, made):
 
 def test_pth_files_are_read_at_a_start(tmp_path, made):
     write_wheel(tmp_path / "wheels", "pure", "1.0", files={"pure.pth": "import os\n"})
-    assert b"addsitedir" in tree_of(made("pure")).content("/site/sitecustomize.py")
+    assert b"addsitedir" in tree_of(made("pure")).content(f"{SITE_IN}/sitecustomize.py")
 
 
 def test_a_source_distribution_is_named_where_it_cannot_be_built(tmp_path, made, monkeypatch):

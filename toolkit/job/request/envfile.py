@@ -1,0 +1,168 @@
+"""The file of ``--env-image``: compared with its image and its signature, and where a job finds it."""
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.folders import at_home
+from toolkit.image.envs.check import AGAIN, differs
+from toolkit.image.envs.lockfile import EnvLock, read_env
+from toolkit.image.software.contents import Contents
+from toolkit.image.trust.detached import require_signed, signature_of
+from toolkit.job.request.inputs import StartableImage
+from toolkit.job.request.keys import KeyDemand
+from toolkit.launch.request.specify import JobPaths
+from toolkit.model.facts import ImageFacts
+from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Request
+from toolkit.model.progress import Tell
+from toolkit.model.stack import ENV_MOUNT
+from toolkit.run.stage import Parcel, sha256
+from toolkit.runtime import apptainer, named
+
+OPTION = "--env-image"
+
+
+@dataclass(frozen=True, slots=True)
+class MountedEnv:
+    """An environment that may start over its image.
+
+    ``there`` is its path where the job runs, ``paths`` the variables that lead to it, ``binds`` folders of
+    projects that stay outside, ``copied`` what has to be copied.
+    """
+
+    there: str
+    digest: str
+    paths: Mapping[str, str]
+    binds: tuple[str, ...] = ()
+    copied: tuple[Parcel, ...] = ()
+
+
+NO_ENV = MountedEnv("", "", {})
+
+
+def env_file(given: str | None) -> Path | None:
+    """Return the file of ``--env-image``, ``None`` if none is given.
+
+    Raises:
+        BadInput: if it is not an environment.
+        Damaged: if it is damaged.
+    """
+    if given is None:
+        return None
+    path = at_home(given)
+    read_env(path, OPTION)
+    return path.resolve()
+
+
+def offered_by(offers: Contents, env: Path | None) -> Contents:
+    """Return what programs and modules an image offers, with the projects outside its environment."""
+    folders = [Path(folder) for folder in read_env(env).outside] if env else []
+    names = {one.name.partition(".")[0] for folder in folders if folder.is_dir() for one in folder.iterdir()}
+    return replace(offers, modules=offers.modules | names)
+
+
+def check_runtime(given: str | None, command: str) -> None:
+    """Refuse an environment with a runtime that cannot mount it.
+
+    Raises:
+        BadInput: naming those that can.
+    """
+    kind = named(command)
+    if given and not kind.MOUNTS_IMAGES:
+        raise BadInput(
+            f"{OPTION} {given}: {kind.NAMES[0]} mounts no file over an image",
+            fix="launch a SIF by Apptainer or Singularity: --runtime apptainer",
+        )
+
+
+def clear_env(
+    env: Path | None,
+    image: StartableImage,
+    demand: KeyDemand,
+    tell: Tell,
+    *,
+    base: str = "",
+    force: bool = False,
+) -> MountedEnv:
+    """Compare an environment with the image of a job, and check its signature.
+
+    Args:
+        env: the file; ``None`` for none.
+        image: the image, read with the environment over it.
+        demand: the keys that are demanded of what starts.
+        tell: where progress goes.
+        base: the folder that files are copied to; empty if the job runs on this machine.
+        force: whether another image than its own may be below it.
+
+    Raises:
+        BadInput: if the image is not at hand, so that both cannot be judged together.
+        CheckFailed: if the image is another one, or a signature is wrong or absent that is demanded.
+    """
+    if env is None:
+        return NO_ENV
+    if image.here is None:
+        raise BadInput(
+            f"{OPTION} {env}: {image.there} is not on this machine, and is judged together with it",
+            fix="launch on the login node, or from a copy of the image",
+        )
+    lock, digest = read_env(env, OPTION), sha256(env)
+    facts = image.facts
+    why = differs(
+        lock.base, f"sha256:{image.digest}", facts.python or "", facts.glibc or "", facts.architecture or ""
+    )
+    if why and not force:
+        raise CheckFailed(f"{OPTION} {env}: {why}", fix=AGAIN.format(env, image.here))
+    if why:
+        tell.step(f"{env.name}: {why}; it is used all the same: --force")
+    _check_signature(env, digest, demand, tell)
+    there, copied = str(env), tuple[Parcel, ...]()
+    if base:
+        there = posixpath.join(base, "envs", f"{env.stem}-{digest[:12]}{env.suffix}")
+        copied = (Parcel(env, there, digest),)
+    return _mounted(lock, facts, there, digest, copied, tell)
+
+
+def _mounted(
+    lock: EnvLock, facts: ImageFacts, there: str, digest: str, copied: tuple[Parcel, ...], tell: Tell
+) -> MountedEnv:
+    paths = paths_of(facts)
+    binds: tuple[str, ...] = ()
+    if lock.outside and copied:
+        tell.step(f"{', '.join(lock.outside)} is not copied; give --project, or launch there")
+    elif lock.outside:
+        binds = tuple(apptainer.bind(folder) for folder in lock.outside if Path(folder).is_dir())
+        paths["PYTHONPATH"] = ":".join((*lock.outside, paths["PYTHONPATH"]))
+    return MountedEnv(there, f"sha256:{digest}", paths, binds, copied)
+
+
+def over(places: JobPaths, env: MountedEnv) -> JobPaths:
+    """Return the paths of a job with the environment that is mounted over its image."""
+    return replace(places, env=env.there, paths=env.paths, mounts=(*places.mounts, *env.binds))
+
+
+def asked_over(request: Request, spec: JobSpec, env: MountedEnv) -> Request:
+    """Return what a launch asks of the engine, with the variables that lead to its environment."""
+    paths = {name: spec.env[name] for name in env.paths}
+    return msgspec.structs.replace(request, env={**request.env, **paths}, projects=env.binds)
+
+
+def paths_of(facts: ImageFacts) -> dict[str, str]:
+    """Return the lists of folders that lead to an environment, from the facts of the image with it."""
+    lists = {name: facts.environment.get(name, "") for name in ("PATH", "PYTHONPATH")}
+    return {name: value for name, value in lists.items() if ENV_MOUNT in value}
+
+
+def _check_signature(env: Path, digest: str, demand: KeyDemand, tell: Tell) -> None:
+    if demand.skip:
+        return
+    keyrings: list[Path | None] = [at_home(required.key) for required in demand.required]
+    for keyring in keyrings or [None]:
+        found = signature_of(env, keyring)
+        require_signed(env, found, digest)
+        if found.state == "good":
+            tell.step(f"{env.name} is signed by {found.user}")
