@@ -1,7 +1,7 @@
 """Files that toolkit reads although the command line does not name them: trusted only from their owner.
 
-The rule is that of OpenSSH (``StrictModes``, sshd_config(5)) and the aim that of git's ``safe.directory``
-(CVE-2022-24765): somebody else must not decide what runs by a file that lies where a command is given.
+The rule is OpenSSH's (``StrictModes``, sshd_config(5)) and the aim is the same as of git's ``safe.directory``
+(CVE-2022-24765): another user must not decide what runs by a file in the folder where a command is given.
 """
 
 import os
@@ -16,18 +16,18 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def require_trusted(path: Path, fix: str = "") -> None:
-    """Refuse a file that somebody else than this user or root may write, replace or own.
+    """Refuse a file that users other than this one or root may write, replace or own.
 
     The file and its folder must belong to the user or root, and neither may be writable by group or others.
-    With a symbolic link this holds for the folder of the link, and for the file and folder that it leads to.
-    A sticky folder such as ``/tmp`` is refused too, as anybody may put a file there first.
+    With a symbolic link this applies to the folder of the link, and to the file and folder that it leads to.
+    A sticky folder such as ``/tmp`` is refused too, because any user may put a file there first.
 
     Args:
         path: a file that is there.
         fix: what to do if the mode cannot be changed, such as naming the file.
 
     Raises:
-        BadInput: with the reason and the command that mends it.
+        BadInput: with the reason and the command that fixes it.
     """
     real = Path(os.path.realpath(path))
     for place in dict.fromkeys((real, real.parent, path.absolute().parent)):

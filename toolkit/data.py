@@ -1,4 +1,4 @@
-"""Find the files that come with toolkit, and the folders that belong to the person running it."""
+"""Find the shipped files, and the folders of the user."""
 
 import os
 from functools import cache
@@ -10,7 +10,7 @@ from toolkit.folders import at_home, no_file
 from toolkit.near import near
 
 _CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
-"""What a person calls one of a kind of data."""
+"""The name of one item of a kind of data."""
 
 
 @cache
@@ -51,16 +51,16 @@ def state_dir() -> Path:
 
 
 def config_dir() -> Path:
-    """Return where the person keeps recipes and settings; not made here."""
+    """Return the folder of the user's recipes and settings, without creating it."""
     return _xdg("XDG_CONFIG_HOME", ".config")
 
 
 def find(kind: str, name: str, suffix: str) -> Path:
-    """Find ``NAME`` of a kind of data: a path, the person's own file, or a shipped one.
+    """Find ``NAME`` of a kind of data: a path, the user's own file, or a shipped one.
 
     Raises:
-        BadInput: naming the choices, if there is none of that name. Also if somebody else than the user
-            may write the user's own file.
+        BadInput: naming the choices, if there is none of that name. Also if other users can write
+            the user's own file.
     """
     as_path = Path(name)
     if "/" in name or name.endswith(suffix):
@@ -89,7 +89,7 @@ def overridden(kind: str, file_name: str) -> Path | None:
 
 
 def names(kind: str, suffix: str) -> list[str]:
-    """List the names that :func:`find` knows, the person's own included."""
+    """Return the names that :func:`find` knows, including the user's own."""
     return sorted({f.name.removesuffix(suffix) for d in _folders(kind) for f in d.glob(f"*{suffix}")})
 
 
@@ -105,7 +105,7 @@ def _xdg(variable: str, below_home: str) -> Path:
 
 
 def home() -> Path | None:
-    """Return a person's home folder; ``None`` without HOME, for a number that is nobody here."""
+    """Return the user's home folder; ``None`` without HOME, for a user id without an entry here."""
     try:
         return Path.home()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""What may be wrong with JSON that somebody else wrote."""
+"""Describe what is wrong with JSON from another program."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Every error that a person may see, with the exit code that it ends in.
+"""The errors that users see, with the exit code of each.
 
     ToolkitError            never raised itself
     ├── CheckFailed     1   what was checked does not hold, or the job failed
@@ -34,13 +34,13 @@ class CheckFailed(ToolkitError):
 
 
 class Damaged(CheckFailed):
-    """A file that was given cannot be read for what it should be; to whoever checks files, a failed check."""
+    """A given file is damaged; for a command that checks files, a failed check."""
 
     code = 2
 
 
 class BadInput(ToolkitError):
-    """An option or a file is wrong; the message names file, line and field where there are any."""
+    """An option or a file is wrong; the message names file, line and field if there are any."""
 
     code = 2
 
@@ -52,10 +52,10 @@ class Missing(ToolkitError):
 
 
 class Lost(Missing):
-    """A connection broke or could not be made; what was begun on the other side may go on there."""
+    """A connection was lost or could not be opened; work on the other side may continue."""
 
 
 class Interrupted(ToolkitError):
-    """Ended by the person; what was begun has been undone or left resumable."""
+    """Stopped by the user; the work was undone or can be resumed."""
 
     code = 130

@@ -22,7 +22,7 @@ def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
 
     Args:
         path: the file as the user wrote it.
-        label: the option that names the file, as in ``--facts``; it stands before the path in messages.
+        label: the option that names the file, as in ``--facts``; it precedes the path in messages.
         fix: what to do if the file cannot be read.
 
     Raises:
@@ -63,7 +63,7 @@ def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> byte
 
 
 def read_private(path: Path, *, most: int, label: str = "") -> bytes:
-    """Return the content of a file that nobody but the user may read, as ssh asks it of a private key.
+    """Return the content of a file that only the user may read, as ssh requires for a private key.
 
     See :func:`read_given` for the arguments.
 
@@ -96,7 +96,7 @@ def is_there(path: Path, *, label: str = "") -> bool:
     """Return whether something is at a path that a user named, a dangling link included.
 
     Raises:
-        BadInput: if nothing can be there: the name is too long, or a file stands in place of a folder.
+        BadInput: if nothing can exist there: the name is too long, or a folder of the path is a file.
     """
     try:
         os.lstat(path)
@@ -121,8 +121,8 @@ def is_dangling(path: Path) -> bool:
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write beside ``path`` and rename, so that a reader sees the old file or the new one.
 
-    Without a ``mode`` the umask decides, as for any new file; with one, nobody whom it keeps out can read the
-    file at any time. Whatever fails, the old file stays and nothing is left beside it.
+    Without a ``mode`` the umask decides, as for any new file; with one, users whom it excludes cannot read
+    the file at any time. If anything fails, the old file stays and nothing is left beside it.
 
     Raises:
         OSError: if the folder is not there or takes no file, or the disk is full; it names ``path``.
@@ -139,9 +139,9 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
             os.close(number)
         beside.replace(path)
     except BaseException as error:
-        with contextlib.suppress(OSError):  # it may never have come to be
+        with contextlib.suppress(OSError):  # it may never have been created
             beside.unlink()
-        if isinstance(error, OSError):  # of a full disk it has no name, else that of the temporary file
+        if isinstance(error, OSError):  # for a full disk it has no name, otherwise the temporary file's
             error.filename, error.filename2 = str(path), None
         raise
 
@@ -150,7 +150,7 @@ def require_own(path: Path, mark: str, fix: str) -> None:
     """Check that a file may be written again: it is not there, or begins with ``mark``.
 
     Raises:
-        BadInput: if it is a person's own, or cannot be read; ``fix`` says how to keep it.
+        BadInput: if it is the user's own, or cannot be read; ``fix`` says how to keep it.
     """
     if not is_there(path):
         return
@@ -171,7 +171,7 @@ def _read(file: BinaryIO, count: int, name: str, fix: str) -> bytes:
 
 
 def _unreadable(path: Path, name: str, error: OSError | ValueError, fix: str) -> BadInput:
-    """Return the error for a file that cannot be opened, in words where those of the system say little."""
+    """Return the error for a file that cannot be opened, in clearer words than the system's."""
     reason = error.strerror if isinstance(error, OSError) else str(error)
     with contextlib.suppress(OSError, ValueError):
         if isinstance(error, FileNotFoundError) and path.is_symlink():

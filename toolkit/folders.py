@@ -1,32 +1,34 @@
-"""Which folders of a machine are its distribution's, what lies below which, and whose home ``~`` is."""
+"""Which folders of a machine are its distribution's, which paths are below a folder, and the meaning of
+``~``.
+"""
 
 import os
 from pathlib import Path
 
 _OWN = ("/usr", "/lib", "/lib64")
 _LOCAL = ("/usr/local", "/usr/local/lib", "/usr/local/lib64")
-"""What an image has of its own as well: to mount the host's would hide it."""
+"""An image has these folders too, so mounting the host's would hide its own."""
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Tell whether a path is a folder or lies below it, by their text alone."""
+    """Return whether a path is a folder or is below it, by their text alone."""
     return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def is_system(folder: str) -> bool:
-    """Tell whether libraries in a folder are the distribution's: a container has such folders of its own."""
+    """Return whether libraries in a folder are the distribution's: a container has such folders too."""
     if folder.rstrip("/") in _LOCAL:
         return True
     return any(is_below(folder, own) for own in _OWN) and not is_below(folder, "/usr/local")
 
 
 def no_file(path: Path) -> str:
-    """Say why a path is no file that can be read; what it is called stands before."""
+    """Return why a path is not a readable file; its name precedes the text."""
     return "a folder; name a file" if path.is_dir() else "no such file"
 
 
 def behind_links(target: Path) -> Path:
-    """Return the file that a name leads to: it is written anew, and a link to it stays a link."""
+    """Return the file that a name leads to: it is rewritten, and a link to it stays a link."""
     # Path.resolve fails at a link to itself.
     return Path(os.path.realpath(target))
 

@@ -1,4 +1,4 @@
-"""Guess which of some words a person meant by another."""
+"""Guess the intended word among some words."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""How a measured number is shown to a person."""
+"""Format a measured number for display."""
 
 from math import floor, isfinite, log10
 

@@ -17,7 +17,7 @@ def unhashed(name: str) -> str:
 def plain(soname: str) -> str:
     """Return the soname that a library had before auditwheel: ``libpmix.so.2`` of the same.
 
-    The name that auditwheel makes is that of the file, with all numbers; others are returned as they are.
+    For auditwheel's name it is the file's name with all numbers; others are returned unchanged.
     """
     name = unhashed(soname)
     return name if name == soname else _NUMBERS.sub(r"\1", name)

@@ -38,20 +38,20 @@ def upstream(text: str) -> str:
 
 
 def same(left: str, right: str) -> bool:
-    """Tell whether two texts name the same upstream version; texts that name none must be equal."""
+    """Return whether two texts name the same upstream version; texts that name none must be equal."""
     a, b = parse(left), parse(right)
     return left == right if a is None or b is None else a == b
 
 
 def older(left: str | None, right: str | None) -> bool:
-    """Tell whether ``left`` comes before ``right``; false where one of them names no version."""
+    """Return whether ``left`` comes before ``right``; false if one of them names no version."""
     a, b = parse(left or ""), parse(right or "")
     return a is not None and b is not None and a < b
 
 
 @lru_cache(maxsize=4096)
 def within(text: str, bounds: str) -> bool:
-    """Tell whether a version satisfies every clause of ``bounds``, as in ``">=4.0,<5"``.
+    """Return whether a version satisfies every clause of ``bounds``, as in ``">=4.0,<5"``.
 
     A pre-release comes before its release, so ``6.0.0rc2`` is within ``<6``.
     Empty bounds hold for everything; a text that names no version is within no other bounds.
@@ -87,7 +87,7 @@ def _clause(text: str) -> tuple[str, Version]:
 
 
 def meets(text: str, wish: str) -> bool:
-    """Tell whether a version is what a person asks for: ``*``, ``2.15.*``, ``>=4.1,<5`` or one version."""
+    """Return whether a version matches a wish: ``*``, ``2.15.*``, ``>=4.1,<5`` or one version."""
     if wish == "*":
         return True
     if wish.endswith(".*"):
@@ -101,7 +101,7 @@ def meets(text: str, wish: str) -> bool:
 
 
 def is_wish(text: str) -> bool:
-    """Tell whether :func:`meets` can read this."""
+    """Return whether :func:`meets` can parse this."""
     if text[:1] in "<>=" and text:
         return all(_is_clause(part) for part in text.split(","))
     return text == "*" or bool(_PLAIN.fullmatch(text))

@@ -1,4 +1,4 @@
-"""What files that a person writes may hold: every field, read from the structs that read these files."""
+"""The fields of the files that users write, read from the structs that parse these files."""
 
 import ast
 import inspect
@@ -15,7 +15,7 @@ _SENTENCE = re.compile(r"(?<=\.)\s+(?=[`A-Z])")
 
 
 class Field(NamedTuple):
-    """One field: its dotted name, what it may hold, what it is where nothing is said, what it means."""
+    """One field: its dotted name, its allowed values, its default, its meaning."""
 
     name: str
     holds: str
@@ -24,7 +24,7 @@ class Field(NamedTuple):
 
 
 def fields(struct: type[msgspec.Struct], said: Mapping[str, str], prefix: str = "") -> Iterator[Field]:
-    """Yield the fields of a struct, those of a table behind the table; ``said`` has meanings of some."""
+    """Yield the fields of a struct, fields of a table after the table; ``said`` has the meanings of some."""
     told = _texts(struct)
     for field in msgspec.structs.fields(struct):
         name = f"{prefix}{field.encode_name}"
@@ -37,14 +37,16 @@ def fields(struct: type[msgspec.Struct], said: Mapping[str, str], prefix: str = 
 
 
 def texts(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """Return what is known of each field of a struct: the text below it, else the sentences that name it."""
+    """Return the description of each field of a struct: the text below it, or else the sentences that name
+    it.
+    """
     below = _texts(struct)
     named = {name: _naming(struct, name) for name in struct.__struct_fields__}
     return {name: text for name, text in {**named, **below}.items() if text}
 
 
 def sentences(struct: type[msgspec.Struct]) -> list[str]:
-    """Return what a struct says of itself."""
+    """Return the sentences of a struct's docstring."""
     return _SENTENCE.split(_line(struct.__doc__ or ""))
 
 

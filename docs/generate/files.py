@@ -1,4 +1,4 @@
-"""The pages of the files that a person writes: recipe, site profile, job, fix."""
+"""The pages of the files that users write: recipe, site profile, job, fix."""
 
 import re
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ def _page(head: str, struct: type[msgspec.Struct], said: Mapping[str, str], usua
 
 
 def _options() -> tuple[dict[str, str], dict[str, str]]:
-    """Return what the options of ``toolkit launch`` say of the fields of a job, and their defaults."""
+    """Return the help of the options of ``toolkit launch`` for the fields of a job, and their defaults."""
     (launch,) = (ctx for ctx in contexts() if ctx.command_path == "toolkit launch")
     helps = {str(p.name): p.help for p in launch.command.params if isinstance(p, click.Option) and p.help}
     parts = {name: text.rstrip("]").partition("  [default: ") for name, text in helps.items()}
@@ -82,7 +82,7 @@ def _options() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _comments(text: str) -> dict[str, str]:
-    """Return what the comments above the keys and tables of a file say of these."""
+    """Return the comments above the keys and tables of a file."""
     found: dict[str, str] = {}
     above: list[str] = []
     table = ""

@@ -8,11 +8,11 @@ from docs.generate import outside, reference, released
 from docs.generate.navigation import expanded
 
 _TWICE = "rules.md"
-"""What is on pages of its own as well is found by the search once."""
+"""Pages that repeat other pages are left out of the search."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages made from the code and those of linked files, and complete the navigation."""
+    """Add the pages made from the code and from linked files, and complete the navigation."""
     made = reference.pages() | released.pages()
     for file in [file for file in files if file.src_uri in made]:
         files.remove(file)  # the committed page belongs to the last release

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 _LOADS = frozenset({"script", "link", "img", "iframe", "source", "object"})
-"""What a browser fetches without being asked."""
+"""What a browser fetches automatically."""
 
 
 class Page(HTMLParser):

@@ -1,4 +1,6 @@
-"""What stands beside every page: an entry of ``mkdocs.yml`` that names a folder stands for its pages."""
+"""The navigation beside every page: an entry of ``mkdocs.yml`` that names a folder is replaced by its
+pages.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,8 +11,8 @@ _FIRST = ("index.md", "README.md")
 def expanded(entries: Sequence[Any], pages: Sequence[str]) -> list[Any]:
     """Return the entries with folders replaced by their pages.
 
-    What is not there is left out: a page that a benchmark has yet to write, a section without pages. MkDocs
-    tells of every page that no entry names, so a wrong name is noticed all the same.
+    A missing page or an empty section is left out, such as a page that a benchmark has yet to write. MkDocs
+    reports every page that no entry names, so a wrong name is still noticed.
     """
     return [made for entry in entries for made in _expanded(entry, pages)]
 

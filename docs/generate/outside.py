@@ -1,4 +1,4 @@
-"""Files of the repository that pages link to: each has a page of its own in the site."""
+"""Files of the repository that pages link to: each has a page in the site."""
 
 import posixpath
 import re

@@ -37,7 +37,7 @@ class PlanWords(msgspec.Struct, kw_only=True):
 
 
 class PredictionOfMode(msgspec.Struct, kw_only=True):
-    """What becomes of one launch mode."""
+    """The outcome of one launch mode."""
 
     mode: Mode
     outcome: Outcome

@@ -1,4 +1,6 @@
-"""Where a reader sits: an empty folder, a shell that goes on from command to command, the cluster's name."""
+"""The environment of a reader: an empty folder, a shell that persists between commands, the cluster's
+name.
+"""
 
 import os
 import re
@@ -30,7 +32,7 @@ class NoEnd(RuntimeError):
 
 
 class Desk:
-    """A folder, settings and job records of its own; the cluster's keys and the images are shared.
+    """A folder with separate settings and job records; the cluster's keys and the images are shared.
 
     ``cluster`` is the real name of the cluster; as long as the pages' own, so that tables keep their widths.
     ``variables`` are more of the reader's.

@@ -1,4 +1,4 @@
-"""Hold what a command printed against what a page shows, but for what differs from run to run."""
+"""Compare a command's output with a page, ignoring what differs from run to run."""
 
 import difflib
 import re
@@ -12,12 +12,12 @@ _MASKS = (
     (re.compile(r"\b\d{8}-\d{6}-[0-9a-f]{6}\b"), "#"),
     (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{6,}\b"), "#"),
     (re.compile(r"-?\b\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?"), "#"),
-    # A word before the unit has no digit of its own: node12, x86_64 keep theirs masked by the next rule.
+    # A word before the unit has no digit: node12, x86_64 stay for the next rule.
     (re.compile(r"\d+"), "#"),
     # The same time or size with another unit.
     (re.compile(r"# (?:ns|µs|ms|s|min|h)\b"), "# s"),
     (re.compile(r"# ?[kKMGT]?i?B\b"), "# B"),
-    # Rules are as wide as what they stand beside, and bars as what they show, which may be nothing.
+    # Rules are as wide as the text beside them, and bars as their value, which may be 0.
     (re.compile(r"([-─━=])\1{2,}"), r"\1\1\1"),
     (re.compile(r"[█▉▊▋▌▍▎▏▇▆▅▄▃▂▁░▒▓·]+"), ""),
     # A number that is a digit longer moves what follows.
@@ -38,8 +38,8 @@ def masked(line: str) -> str:
 def lasting(lines: Sequence[str]) -> list[str]:
     """Return the lines that are no progress, without empty ones at both ends.
 
-    A step that goes on is told by a line with the time of day; which of them come depends on how fast
-    things are. So does where the lines of ranks but the first stand: they come last here, rank by rank.
+    A running step is a line with the time of day; which lines appear depends on speed. So does the position
+    of lines from ranks other than the first: they come last here, rank by rank.
     """
     kept = [line.rstrip() for line in lines if not _PROGRESS.match(line)]
     kept.sort(key=_rank)
@@ -100,7 +100,7 @@ def _parts(shown: Sequence[str]) -> list[list[str]]:
 def _find(
     part: Sequence[str], printed: Sequence[str], at: int, *, anywhere: bool, to_end: bool
 ) -> int | None:
-    """Return where a part stands: right at ``at``, or later; at the very end where nothing may follow."""
+    """Return the position of a part: exactly at ``at``, or later; at the very end if nothing may follow."""
     wanted = [masked(line) for line in part]
     end = len(printed) - len(part)
     places = range(at, end + 1) if anywhere else range(at, at + 1)

@@ -18,7 +18,7 @@ class WrongPage(ValueError):
 class Command:
     """``text`` as typed; ``first`` and ``last`` bound its output among the page's lines, ``last`` not in it.
 
-    ``indent`` stands before each line of the block, and is in neither ``text`` nor ``shown``.
+    ``indent`` precedes each line of the block, and is in neither ``text`` nor ``shown``.
     """
 
     line: int

@@ -56,7 +56,7 @@ class Run:
 def run(
     text: str, name: str, desk: Desk, *, timeout: float = _SECONDS, tell: Tell = lambda took, command: None
 ) -> Run:
-    """Do what a page says, and compare; it is left at the first command that ends otherwise than it says.
+    """Execute a page, and compare; stop at the first command with another exit status than the page says.
 
     ``tell`` is called with each command that has ended, and the seconds that it took.
     """
@@ -122,7 +122,7 @@ def _replace(target: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def classroom() -> Iterator[str]:
-    """Bring the cluster of the lessons up and take it down again, unless TOOLKIT_KEEP_CLUSTER is set."""
+    """Start the cluster of the lessons and remove it again, unless TOOLKIT_KEEP_CLUSTER is set."""
     with variables(XDG_STATE_HOME=str(STATE)):
         remove_leftover(CLUSTER)
         try:

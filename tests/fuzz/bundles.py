@@ -35,7 +35,7 @@ _TYPES = b"0123456789gxLKSVZ"
 
 
 def read(path: Path, number: int) -> str:
-    """Unbundle into a home of its own.
+    """Unbundle into a separate home folder.
 
     Raises:
         AssertionError: if an error has another exit code than 2, or something was installed in spite of it.

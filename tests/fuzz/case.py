@@ -26,7 +26,7 @@ from toolkit.probe.probe import load
 SECONDS = 20
 """Longest that a case may keep the processor busy; a bomb is given up after a few."""
 MEMORY = 300 << 20
-"""Bytes by which the peak of a case may lie above what the process had before."""
+"""Bytes by which the peak of a case may exceed the process's earlier peak."""
 
 
 class Late(BaseException):
@@ -35,7 +35,7 @@ class Late(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a case; ``fault`` says what is wrong with that, and is empty where nothing is."""
+    """The result of a case; ``fault`` says what is wrong with it, and is empty if nothing is."""
 
     number: int
     kind: str
@@ -98,7 +98,7 @@ def _facts_file(path: Path, number: int) -> str:
 
 
 def _unfit(error: ToolkitError) -> str:
-    """Say what is wrong with a message that a person sees."""
+    """Return what is wrong with a message to the user."""
     if "\n" in error.message or "\n" in error.fix:
         return f"its message has several lines: {error.message!r}"
     if len(error.message) > 1000 or not error.message.isprintable():
@@ -208,4 +208,4 @@ KINDS: tuple[Kind, ...] = (
     *locks.KINDS,
     *terminal.KINDS,
 )
-"""What is made and read. A module that brings kinds of its own has a tuple ``KINDS``, which is added here."""
+"""What is made and read. A module with more kinds has a tuple ``KINDS``, which is added here."""

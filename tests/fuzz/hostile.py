@@ -16,7 +16,7 @@ from tests.unit.image.archives import tar
 from tests.unit.image.sifs import elf, sif, squashfs
 
 SECRET = "TOP-SECRET-OF-THE-HOST"  # noqa: S105 - a mark to look for
-"""Stands in a file outside the image, to which paths and links of the image try to lead."""
+"""The content of a file outside the image, to which paths and links of the image try to lead."""
 _NAMES = (
     *(
         "etc/os-release",

@@ -23,11 +23,11 @@ from tests.fuzz import case, hostile
 _ADDRESSES = 4 << 30
 """Bytes of address space: what is beyond is no matter of a few megabytes more."""
 _SILENT = 10 * case.SECONDS
-"""Seconds after which a process that says nothing is ended: it waits, or no signal gets through to it."""
+"""Seconds after which a silent process is killed: it waits, or no signal reaches it."""
 
 
 def worker(numbers: list[int], seed: int, root: Path, pipe: Connection) -> None:
-    """Run cases one after the other; tell of each when it begins and when it is done."""
+    """Run cases one after the other; report when each begins and when it is done."""
     _settle(root)
     for number in numbers:
         folder = root / "case"
@@ -39,7 +39,7 @@ def worker(numbers: list[int], seed: int, root: Path, pipe: Connection) -> None:
 
 
 def _settle(root: Path) -> None:
-    """Let all that a process may write to lie below ``root``, and its memory have an end."""
+    """Keep all files of a process below ``root``, and limit its memory."""
     for name in ("home", "cache", "tmp"):
         (root / name).mkdir(parents=True, exist_ok=True)
     (root / "secret").write_text(f"ID={hostile.SECRET}\nVERSION_ID=1\nOpen MPI v{hostile.SECRET}\n")

@@ -120,7 +120,7 @@ def digest(spec: ImageSpec, files: dict[str, bytes]) -> str:
 
 
 def main(names: list[str]) -> int:
-    """Build the named images, or all; go on after one that fails, and say so in the end.
+    """Build the named images, or all; continue after one that fails, and report it at the end.
 
     With ``--archive`` first their archives are made too.
     """

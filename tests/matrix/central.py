@@ -1,4 +1,4 @@
-"""A centre's own MPI: that of an image of the matrix, in a folder that all nodes share, first on PATH."""
+"""A centre's own MPI: the MPI of an image of the matrix, in a folder that all nodes share, first on PATH."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 SHARED = "/work/opt"
 BUILT_FOR = "/opt/centre"
-"""Below it an MPI of images.toml stands on every node where it was built to be."""
+"""Below it an MPI of images.toml is on every node at the path for which it was built."""
 _LINE = "# the MPI of the centre"
 
 
@@ -38,7 +38,7 @@ def central(place: "Place", name: str) -> Iterator[None]:
     else:
         for node in place.cluster.hosts:
             _copy(place, "root", node, name, there)
-    # A shell that asks nothing reads the file too, and leaves it early: this stands in front.
+    # A non-interactive shell reads the file too, and leaves it early: this comes first.
     _do(place, "ada", "login", f"sed -i -e '1i PATH={there}/bin:$PATH {_LINE}' -e '/{_LINE}$/d' {shell}")
     place.central = name
     try:

@@ -1,8 +1,8 @@
-"""Runs on the login node of a cluster: jobs in, what became of each out; needs Python 3.9 and Slurm alone.
+"""Runs on the login node of a cluster: jobs in, the outcome of each out; needs only Python 3.9 and Slurm.
 
 Standard input holds one job a line: {"id", "script", "nodes", "ranks_per_node", "seconds", "direct"}.
-Standard output gets one line a job: {"id", "exit", "timed_out", "text"}. A job that outlives its time is
-ended, always.
+Standard output gets one line a job: {"id", "exit", "timed_out", "text"}. A job that exceeds its time is
+always cancelled.
 """
 
 import json
@@ -81,7 +81,7 @@ def run(job):
             subprocess.run(["scancel", number], capture_output=True)
     idle()
     text = out.read_text(errors="replace") if out.exists() else ""
-    # srun too ends with 137 where it killed its ranks: only the clock tells.
+    # srun also exits with 137 if it killed its ranks: only the clock distinguishes them.
     late = code is None or (code in (124, 137) and took >= job["seconds"] - 1)
     return {"id": job["id"], "exit": code, "timed_out": late, "text": text[-MOST_TEXT:]}
 

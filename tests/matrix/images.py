@@ -15,7 +15,7 @@ Debian = Literal["bullseye", "bookworm", "trixie"]
 Ubuntu = Literal["xenial", "bionic", "focal", "jammy", "noble", "questing", "resolute"]
 UBUNTU = frozenset(get_args(Ubuntu))
 LABEL = 'toolkit="matrix"'
-"""Of the steps that compile, so that they can be removed; the images themselves carry no label of ours."""
+"""For the steps that compile, so that they can be removed; the images themselves have no label."""
 
 FETCH = """#!/bin/sh
 # fetch_source PACKAGE: unpack the sources that Debian publishes for it and print where they are
@@ -120,7 +120,7 @@ def dockerfile(spec: ImageSpec, base: str) -> str:
 
 
 def _compiled(command: str) -> str:
-    """A library that is named by its file stands behind the program that needs it."""
+    """A library that is named by its file comes after the program that needs it."""
     words = command.split()
     libraries = [word for word in words if ".so" in word]
     driver = [word for word in words if word not in libraries]

@@ -20,7 +20,7 @@ SRUN = ("srun-pmix", "srun-pmi2", "srun-none", "srun")
 MPIRUN = ("mpirun-host", "mpirun-container")
 LAUNCHES = (*SRUN, *MPIRUN)
 CENTRAL = ("bind", "mpirun-host")
-"""What an MPI that the centre has in a folder of its own is there for."""
+"""The purpose of an MPI that the centre has in a separate folder."""
 _FLAGS = {
     "srun-pmix": ("--mpi=pmix",),
     "srun-pmi2": ("--mpi=pmi2",),
@@ -31,8 +31,8 @@ _FLAGS = {
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch to be run; ``exports`` are set before the launcher, as a person's shell would have them;
-    ``path`` is a folder that stands first on its PATH, as a module of the centre puts it there.
+    """One launch to be run; ``exports`` are set before the launcher, as a user's shell would have them;
+    ``path`` is a folder that is first on its PATH, as a module of the centre puts it there.
     """
 
     image: str
@@ -71,7 +71,7 @@ class Launch:
         return ["salloc", "-Q", f"-N{self.request.nodes}", f"-n{spec.ranks}", *words]
 
     def argv(self, runtime: str = "singularity") -> str:
-        """Return the line as it stands in the record."""
+        """Return the line as it is in the record."""
         exports = [f"{name}={value}" for name, value in self.exports.items()]
         return shlex.join([*exports, *self.words("IMAGE", runtime)])
 
@@ -115,7 +115,7 @@ def mode_of(launch: str, host: HostFacts) -> Mode:
 
 
 def naive(launch: str, host: HostFacts) -> Plan:
-    """Return the words that a person types first: the launcher and the image."""
+    """Return the words that users type first: the launcher and the image."""
     mode = mode_of(launch, host)
     if launch == "bind":
         return _naive_bind(host)
@@ -125,7 +125,7 @@ def naive(launch: str, host: HostFacts) -> Plan:
 
 
 def _naive_bind(host: HostFacts) -> Plan:
-    """Return the words of somebody who has read how MPI is bound: its folder, and that of its library."""
+    """Return the words of users who have read how MPI is bound: its folder, and its library's folder."""
     provider = (host.mpis or ())[0]
     prefix = provider.prefix or ""
     return Plan(
@@ -148,7 +148,7 @@ def shapes(launch: str) -> tuple[Request, ...]:
 
 
 def plain(image: str, flavour: str, host: HostFacts, launches: Iterable[str] = LAUNCHES) -> Iterator[Launch]:
-    """Yield what a person would try without any advice."""
+    """Yield what users would try without any advice."""
     for launch in launches:
         for request in shapes(launch):
             yield Launch(image, flavour, launch, "naive", naive(launch, host), request)
@@ -174,7 +174,9 @@ def planned(
 
 
 def with_central(image: str, place: str, host: HostFacts, facts: ImageFacts, path: str) -> Iterator[Launch]:
-    """Yield what is tried with an MPI that the centre has in a folder of its own, ``path`` its programs'."""
+    """Yield launches with an MPI that the centre has in a separate folder; ``path`` is the folder of its
+    programs.
+    """
     found = (*plain(image, place, host, CENTRAL), *planned(image, place, host, facts, CENTRAL))
     for launch in found:
         if launch.request.nodes * launch.request.ranks_per_node == 2:
@@ -186,7 +188,7 @@ OVER_UCX = {
     "OMPI_MCA_opal_common_ucx_tls": "any",
     "OMPI_MCA_opal_common_ucx_devices": "any",
 }
-"""Messages by UCX where there is no fast network: for all but the network's own it is the same UCX."""
+"""Messages by UCX without a fast network: except for the network's own part it is the same UCX."""
 
 TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("--cleanenv", {}, ("--cleanenv",), 1),
@@ -210,7 +212,7 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("TMPDIR=/nowhere", {"TMPDIR": "/nowhere"}, (), 2),
     ("PMIX_SERVER_TMPDIR=/nowhere", {"PMIX_SERVER_TMPDIR": "/nowhere"}, (), 1),
     ("PMIX_GDS_MODULE=ds21", {"PMIX_GDS_MODULE": "ds21"}, (), 1),
-    # What the shell of somebody holds whose own rank is still about.
+    # The shell variables of a user whose own rank still runs.
     ("PMI_RANK=0", {"PMI_RANK": "0", "PMI_SIZE": "1"}, (), 1),
     ("PMIX_RANK=0", {"PMIX_RANK": "0", "PMIX_NAMESPACE": "gone"}, (), 1),
     ("OMPI_COMM_WORLD_SIZE=1", {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"}, (), 1),

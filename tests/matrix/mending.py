@@ -1,8 +1,8 @@
-"""Which launch mends which failure: words of the engine that were launched too, and worked.
+"""Which launch fixes which failure: words of the engine that were launched too, and worked.
 
     python -m tests.matrix.mending
 
-finds them anew for the whole record.
+finds them again for the whole record.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Chosen = Callable[[Cell], Plan | None]
 
 
 def mended(cells: list[Cell], chosen: Chosen) -> list[Cell]:
-    """Name for every failing cell the one in which it was mended.
+    """Return for every failing cell the cell in which it was fixed.
 
     That is the same launch in the engine's words, or, without a trap, the way that the engine would choose.
     """

@@ -1,7 +1,7 @@
-"""What became of a launch, from what it printed and how it ended; pure.
+"""The outcome of a launch, from its output and its exit status; pure.
 
-The classes are those of the design, told as in the measured cells that came with the project:
-exit 0 and a wrong world is silent.
+The classes are the design's, assigned as in the measured cells that came with the project: exit 0 and a wrong
+world is silent.
 """
 
 import contextlib
@@ -29,12 +29,12 @@ _CRASH = re.compile(
     re.IGNORECASE,
 )
 _IGNORED = re.compile(r".*(component_find|\(ignored\)$|from LD_PRELOAD cannot be preloaded).*", re.MULTILINE)
-"""Of a plugin that Open MPI goes on without, and of a library that the loader does without."""
+"""About a plugin that Open MPI does not need, and about a library that the loader does not need."""
 _ENDED = re.compile(
     r"^.*\bslurmstepd\b.*\bSTEP [\d.]+ ON \S+ CANCELLED\b|^srun: .*\bTerminating StepId=", re.MULTILINE
 )
 _SIGNALS = {132, 134, 135, 136, 139}
-"""Exit status of a shell or srun whose program was ended by SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV."""
+"""Exit status of a shell or srun whose program was killed by SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV."""
 _HEAD = re.compile(r'"rank": (\d+), "size": (\d+), "host"')
 _COMM = re.compile(r'"comm": "(begun|ok|wrong)"\}')
 _LABEL = re.compile(r"^ *\d+: ")
@@ -44,7 +44,7 @@ _NOISE = re.compile(
     r"slurm_script: line \d+: +\d+ Killed"
 )
 _AFTER = re.compile(r"^(INFO|WARNING):|^srun: error: \S+: tasks? [\d,-]+: (Exited|Terminated|Killed)")
-"""What tells that a launch ended, or how it went on, and not why."""
+"""Lines which show that a launch ended, or how it continued, and not why."""
 _TELLING = re.compile(
     r"GLIBC_|shared libraries|symbol lookup|PMI|PMIX|OPAL ERROR|ORTE|PRTE|unsupported|Unreachable|reachable|"
     r"signal|fault|error|fail|abort|not found|cannot|unable|denied|invalid",
@@ -72,7 +72,7 @@ def ranks(text: str) -> tuple[dict[str, Any], ...]:
     heads, comms = _HEAD.findall(text), _COMM.findall(text)
     if len(heads) != len(comms) or len(whole) == len(heads):
         return whole
-    # Each rank tells its rank and size before it tells how it went, and the same both times.
+    # Each rank prints its rank and size before it prints its result, and the same both times.
     found = sorted((int(rank), int(size)) for rank, size in heads)
     told = sorted(comms, key=lambda comm: comm != "begun")
     split = told.count("begun")
@@ -91,12 +91,12 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
         if start < 0:
             continue
         with contextlib.suppress(json.JSONDecodeError):
-            # What a library says of itself may hold braces, and another rank's line may follow at once.
+            # A library's description of itself may hold braces, and another rank's line may follow at once.
             yield json.JSONDecoder().raw_decode(line[start:])[0]
 
 
 def classify(text: str, status: int | None, timed_out: bool, want: int) -> Seen:
-    """Return what became of a launch of ``want`` ranks that printed ``text``."""
+    """Return the outcome of a launch of ``want`` ranks that printed ``text``."""
     text = text.replace("\r\n", "\n")
     told = ranks(text)
     begun = [line for line in told if line["comm"] == "begun"]
@@ -128,7 +128,7 @@ def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
 def _never_begun(text: str, status: int | None) -> str:
     if _UNAVAILABLE.search(text):
         return "unavailable"
-    # What a rank says after Slurm ended the others is no cause: its file system may be gone already.
+    # What a rank prints after Slurm stopped the others is not a cause: its file system may be gone already.
     first = _ENDED.split(text, maxsplit=1)[0]
     named = any(_TELLING.search(line) for line in _lines_of(first) if not _AFTER.search(line))
     cut = named and first != text

@@ -30,7 +30,7 @@ _FOLDER = "/work/ada/matrix"
 class Place:
     """A cluster of one flavour, with the images on it; ``cluster`` where it is another than the matrix's own.
 
-    ``central`` names the image whose MPI its centre has in a folder of its own; empty where it has none.
+    ``central`` names the image whose MPI its centre has in a separate folder; empty if it has none.
     """
 
     def __init__(self, flavour: str, tell: Progress, cluster: str = "", runtime: str = "") -> None:
@@ -89,7 +89,7 @@ class Place:
         self.runner.run(Command((*words, self.word(name)), timeout=300.0)).require(f"loading {name}")
 
     def run(self, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Run jobs one after the other and return what became of each."""
+        """Run jobs one after the other and return the outcome of each."""
         said = bytearray()
         given = "\n".join(json.dumps(job) for job in jobs).encode() + b"\n"
         words = ("python3", f"{_FOLDER}/driver.py")
@@ -128,7 +128,7 @@ class Place:
         return out.decode()
 
     def said(self, name: str) -> dict[str, Any]:
-        """Return what the running container says of itself."""
+        """Return the running container's description of itself."""
         out = bytearray()
         words = ("singularity", "exec", "--cleanenv", self.sif(name), "sh", "-c", QUESTIONS)
         use.execute(self.cluster, "login", "ada", words, lambda o, _: out.extend(o))

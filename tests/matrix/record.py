@@ -22,12 +22,12 @@ SCHEMA = "toolkit.truth/2"
 
 
 def place_name(flavour: str, central: str = "") -> str:
-    """Return what the facts of a cluster are recorded under: its flavour, and whose MPI stands on it."""
+    """Return the name of a cluster's recorded facts: its flavour, and the owner of its central MPI."""
     return f"{flavour} with {central}" if central else flavour
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One launch as it was run, and what became of it.
+    """One launch as it was run, and its outcome.
 
     ``flavour`` is the key of the host's facts (:func:`place_name`), ``launch`` how it is called in tables
     (``srun`` is srun without ``--mpi``). ``plan`` and ``request``
@@ -62,7 +62,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ImageRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the inspector reads from an image, and what the running container says of itself."""
+    """What the inspector reads from an image, and what the running container reports about itself."""
 
     facts: ImageFacts
     said: dict[str, Any]

@@ -68,15 +68,15 @@ def measure(place: Place, launches: list[Launch], runtime: str) -> list[Cell]:
 
 
 def _still_waits(seen: Seen) -> bool:
-    """Tell whether a launch was ended while it waited for what it gives up in the end."""
+    """Return whether a launch was stopped while it waited for something that it finally gives up."""
     return seen.outcome == "hang" and _WAITS in seen.line
 
 
 def _is_odd(launch: Launch, tries: list[Seen]) -> bool:
-    """Tell whether one more try is worth its time: some launchers and clients meet in a race."""
+    """Return whether one more try is worth its time: some launchers and clients have a race."""
     outcomes = {seen.outcome for seen in tries}
     if outcomes == {"hang"} and (launch.plan.inside or len(tries) > 1):
-        return False  # each costs a minute; a launcher that misses a program in the image waits for ever
+        return False  # Each costs a minute; a launcher that misses a program in the image hangs.
     if len(outcomes) > 1 or not outcomes <= _SURE:
         return True
     return outcomes == {"ok"} and launch.launch in {"mpirun-host", "mpirun-container"} and len(tries) == 1
@@ -151,7 +151,7 @@ def wanted(
 def record(
     folder: Path, place: str, host: HostFacts, name: str, image: ImageRecord, cells: list[Cell]
 ) -> None:
-    """Put an image's cells into the record, in the place of those of the same names."""
+    """Put an image's cells into the record, replacing cells of the same names."""
     with changed(folder) as truth:
         if not same_image(truth.images.get(name), image):
             truth.cells = [cell for cell in truth.cells if cell.image != name]
@@ -165,7 +165,7 @@ def record(
 
 
 def same_image(recorded: ImageRecord | None, image: ImageRecord) -> bool:
-    """Tell whether cells that were recorded are of this image, though it may have been built again since.
+    """Return whether recorded cells are from this image, though it may have been built again since.
 
     It is if it says the same of itself when it runs: its MPI and all that this loads, C library and Python.
     """

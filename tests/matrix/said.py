@@ -1,4 +1,4 @@
-"""What a running container says of its MPI, C library, Python and PMIx: the questions, and their answers."""
+"""A running container's MPI, C library, Python and PMIx: the questions, and their answers."""
 
 import re
 from typing import Any
@@ -45,7 +45,7 @@ done
 echo "@ environment"; env | grep -E '^(PATH|LD_LIBRARY_PATH|OMPI_|UCX_|FI_|I_MPI_|PMIX_)' | sort
 echo "@ end"
 """
-"""One POSIX shell script; each answer stands below its `@ name`."""
+"""One POSIX shell script; each answer is below its `@ name`."""
 
 
 def heard(text: str) -> dict[str, Any]:

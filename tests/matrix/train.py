@@ -1,11 +1,11 @@
-"""Train MNIST with Horovod in every mode on the virtual clusters, and record what was said and what happened.
+"""Train MNIST with Horovod in every mode on the virtual clusters, and record predictions and outcomes.
 
     python -m tests.matrix.train [--flavour F]… [--image RECIPE]… [--mode MODE]… [--again]
 
-Each goes the way of a person: `toolkit launch mnist`, with the preflight; without `--mode` where the engine
-chooses that mode by itself, with `--force` where it predicts a failure. Recorded ones are not run again while
-their image is the same. Images are SIF files of `build/images`, made first where there are none, which takes
-minutes.
+Each uses the command of a user: `toolkit launch mnist`, with the preflight; without `--mode` if the engine
+chooses that mode by itself, with `--force` if it predicts a failure. Recorded trainings are not repeated
+while their image is the same. Images are SIF files of `build/images`, built first if they are missing, which
+takes minutes.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from toolkit.model.prediction import MODES, Prediction
 from toolkit.report.progress import Progress
 
 LIMIT = "10"
-"""Minutes; a job that is ended by this hangs."""
+"""Minutes; a job that exceeds this hangs."""
 EPOCHS = "2"
 """Of all ranks together: one of each of two."""
 
@@ -52,7 +52,7 @@ def ensure(recipe: str) -> Path:
 
 
 def train(place: Place, one: Wanted, host: HostFacts, image: ImageFacts) -> Trained:
-    """Launch one training as a person would, and say what became of it."""
+    """Launch one training as users would, and return its outcome."""
     verdict = predict(host, image, one.request)
     prediction, itself = verdict.of(one.mode), verdict.chosen == one.mode
     words = ["launch", "mnist", "--cluster", place.cluster.name, "--image", str(sif(one.image))]
@@ -133,7 +133,7 @@ def main(words: list[str]) -> int:
 
 
 def _recorded(place: Place, one: Wanted, host: HostFacts, image: ImageFacts) -> bool:
-    """Run one training and put it into the record; say why where none came to be, and go on."""
+    """Run one training and record it; if it failed to run, print why and continue."""
     try:
         trained = train(place, one, host, image)
     except (RuntimeError, AssertionError, TimeoutExpired) as error:

@@ -1,4 +1,4 @@
-"""The trainings of the matrix as data, and the record of what became of them; pure but for its files."""
+"""The trainings of the matrix as data, and the record of their outcomes; pure except for its files."""
 
 import json
 from pathlib import Path
@@ -42,10 +42,10 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Trained(msgspec.Struct, frozen=True, kw_only=True):
-    """One training as it was run: what was said before, and what happened.
+    """One training as it was run: what was predicted, and what happened.
 
     ``chosen`` is the engine's choice among all modes; ``by_itself`` says that the launch named no mode.
-    ``world_size`` and ``accuracy`` are those of the result, ``line`` is what tells the cause of a failure.
+    ``world_size`` and ``accuracy`` are the result's, ``line`` shows the cause of a failure.
     """
 
     wanted: Wanted
@@ -70,7 +70,9 @@ class Trainings(msgspec.Struct, kw_only=True):
     trainings: list[Trained] = []
 
     def put(self, host: HostFacts, image: ImageFacts, trained: Trained) -> None:
-        """Add a training in the place of one of the same name; those of another file of that image go."""
+        """Add a training, replacing one of the same name; trainings of another file of that image are
+        removed.
+        """
         wanted = trained.wanted
         known = self.images.get(wanted.image)
         if known is not None and known.digest != image.digest:
@@ -90,7 +92,7 @@ def wanted() -> tuple[Wanted, ...]:
 
 
 def load(path: Path = RECORD) -> Trainings:
-    """Return the record, an empty one where there is no file yet."""
+    """Return the record, an empty one if there is no file yet."""
     return msgspec.json.decode(path.read_bytes(), type=Trainings) if path.exists() else Trainings()
 
 

@@ -28,7 +28,7 @@ _SECONDS = 900.0
 def ensure(client: "DockerClient", release: str) -> None:
     """Make the base of a release, under the name of toolkit's own bases, if the engine has none.
 
-    mmdebstrap is no way: what it unpacks first is not yet set up where the releases up to 20.04 need it.
+    mmdebstrap does not work: what it unpacks first is not yet set up when releases up to 20.04 need it.
 
     Raises:
         Missing: without debootstrap or the keyring.

@@ -1,4 +1,4 @@
-"""Jobs on the virtual cluster, as a person launches them, and as the machine's owner disturbs them."""
+"""Jobs on the virtual cluster, as users launch them and as faults of the machine disturb them."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ def last_record():
 
 
 def on_login(cluster, line, stdin=""):
-    """Return what a shell line says on the login node, to the person's own ssh."""
+    """Return the output of a shell line on the login node, from the user's own ssh."""
     words = ["ssh", "-F", str(cluster.ssh_config), "login", line]
     done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=120)
     return done.stdout + done.stderr
@@ -45,5 +45,5 @@ def as_root(cluster, *words):
 
 
 def cut(cluster):
-    """End every SSH session of the person, as a network that breaks does."""
+    """Close every SSH session of the user, as a broken network does."""
     as_root(cluster, "pkill", "-KILL", "-f", "^sshd-session: ada")

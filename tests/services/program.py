@@ -1,4 +1,4 @@
-"""Run the installed program as a person would, with its own process and exit code."""
+"""Run the installed program as users would, with its own process and exit code."""
 
 import signal
 import subprocess
@@ -56,7 +56,7 @@ def interrupted_at(step: str, *words: str) -> tuple[int, list[str]]:
         assert process.stderr
         for line in process.stderr:
             said.append(line.rstrip("\n"))
-            # A step stands behind the time of day.
+            # A step follows the time of day.
             if line[9:].startswith(step):
                 process.send_signal(signal.SIGINT)
         status = process.wait(60)

@@ -1,4 +1,6 @@
-"""A door to the real Docker engine that can be shut in the middle of an answer, as when the engine dies."""
+"""A proxy to the real Docker engine that can be closed in the middle of an answer, as when the engine
+dies.
+"""
 
 import contextlib
 import socket
@@ -9,7 +11,9 @@ ENGINE = "/var/run/docker.sock"
 
 
 class MortalEngine:
-    """Passes everything to the engine until ``last_words`` have come back; then nobody answers any more."""
+    """Passes everything to the engine until ``last_words`` have come back; then it does not answer any
+    more.
+    """
 
     def __init__(self, path: Path, last_words: bytes) -> None:
         self.url = f"unix://{path}"

@@ -12,7 +12,7 @@ _SHARED = ROOT / "build" / "tests"
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 
 STATE = _SHARED / _WORKER
-"""Clusters and job records of this worker, apart from a person's own."""
+"""Clusters and job records of this worker, apart from the user's own."""
 
 CLUSTER = "test-" + hashlib.sha256(f"{ROOT}{_WORKER}".encode()).hexdigest()[:6]
 """Two checkouts can be tested at once, and neither meets what a killed run of the other left behind."""

@@ -1,4 +1,4 @@
-"""Jobs of the training image: in several modes, of trainers and of your own programs."""
+"""Jobs of the training image: in several modes, of trainers and of users' programs."""
 
 import json
 import re

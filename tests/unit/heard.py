@@ -1,4 +1,4 @@
-"""A listener that keeps what it is told."""
+"""A listener that records the progress."""
 
 from toolkit.model.progress import Silent
 

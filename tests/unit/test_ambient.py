@@ -1,4 +1,4 @@
-"""Files that no option names are used only if nobody else can have written them."""
+"""Files that no option names are used only if no other user can have written them."""
 
 import os
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_settings_of_somebody_else_are_refused(file: Path, monkeypatch: pytest.M
     place = file if what == "file" else file.parent
     if os.geteuid() == 0:
         os.chown(place, _NOBODY, _NOBODY)
-    else:  # only root can give a file away: this user is somebody else to the file then
+    else:  # only root can give a file away: the file then belongs to another user
         monkeypatch.setattr(os, "geteuid", lambda: _NOBODY)
     error = refused()
     assert f"{place} belongs to " in error.message if os.geteuid() == 0 else "belongs to" in error.message

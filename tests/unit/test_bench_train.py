@@ -33,7 +33,7 @@ def test_each_comparison_is_of_cases_that_are_run():
 
 
 def test_a_ratio_is_the_median_of_those_of_each_round():
-    # One slow round of both says nothing of either.
+    # One slow round of both shows nothing about either.
     result = found(**{"dense": [20.0, 200.0, 440.0], "dense, tutorial": [10.0, 100.0, 200.0]})
     dense = next(one for one in COMPARISONS if (one.ours, one.theirs) == ("dense", "dense, tutorial"))
     assert result.ratio(dense) == 2.0

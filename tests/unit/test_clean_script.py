@@ -24,7 +24,7 @@ esac
 
 
 class Clone:
-    """A copy of the scripts in a folder of its own, and the commands that its Docker was given."""
+    """A copy of the scripts in a separate folder, and the commands that its Docker received."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.log = folder, folder / "docker.log"

@@ -27,7 +27,7 @@ while :; do sleep 0.02; done
 
 @pytest.fixture
 def scripts(tmp_path: Path) -> Path:
-    """Copies of the scripts that keep everything in a folder of their own."""
+    """Copies of the scripts that keep everything in a separate folder."""
     for name in ("engine.sh", "with-engine.sh"):
         text = (SCRIPTS / name).read_text().replace("/run/toolkit-engine", f"{tmp_path}/run")
         text = text.replace("folder=/run;", f"folder={tmp_path};").replace('"$(id -u)" != 0', "1 = 0")

@@ -32,9 +32,9 @@ class SiteWords:
 class NodeChoice:
     """The compute nodes to probe in addition to the place itself.
 
-    ``nodes`` is a number (``0`` for none), ``all``, or names as Slurm writes them; ``wait`` is how many
-    seconds they may stay in the queue. An empty ``partition`` is the default one. With ``site`` the
-    questions for a site profile are asked too, with ``accounts`` only which accounts the user may charge.
+    ``nodes`` is a number (``0`` for none), ``all``, or names in Slurm's notation; ``wait`` is how many
+    seconds they may stay in the queue. An empty ``partition`` is the default one. With ``site`` the questions
+    for a site profile are included, with ``accounts`` only which accounts the user may charge.
     """
 
     nodes: str = "1"

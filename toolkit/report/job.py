@@ -1,4 +1,4 @@
-"""A job's record as text for a person."""
+"""A job's record as text."""
 
 import datetime as dt
 import posixpath
@@ -21,9 +21,9 @@ _UNKNOWN: Mapping[int, str] = {}
 
 
 def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
-    """Say what was launched, how, where, and what became of it, a line each.
+    """Return what was launched, how, where, and its outcome, one line each.
 
-    ``progress`` says of tasks of an array, by number, how far they are.
+    ``progress`` has the progress of tasks of an array, by number.
     """
     spec = record.spec
     script = posixpath.join(spec.directory, records.SCRIPT)
@@ -93,7 +93,7 @@ def _signature(record: JobRecord) -> str:
 
 
 def _here(record: JobRecord, name: str) -> str:
-    """Name the copy that lies beside the record, if there is one."""
+    """Return the name of the copy beside the record, if there is one."""
     path: Path = records.folder(record.key) / name
     return str(path) if path.is_file() else ""
 

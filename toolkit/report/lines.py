@@ -21,8 +21,8 @@ def unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of S
 def wrapped(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
     """Return a text in lines; paths, options and ids stay whole, also where one is wider than a line.
 
-    ``first`` stands before the first line, and the others under the text behind it; ``hang`` says how far it
-    sticks out to the left instead.
+    ``first`` precedes the first line, and the others are aligned with the text after it; ``hang`` is the
+    width of a hanging label.
     """
     after = " " * (indent + (len(first) if hang is None else 0))
     start = " " * (indent - (hang or 0)) + first
@@ -50,8 +50,8 @@ def command_lines(
 ) -> list[str]:
     """Return a command in lines that a shell reads as one: each but the last ends in a backslash.
 
-    An option stays with its value, as far as that can be told from the words. ``more`` indents the lines
-    after the first, which otherwise follow the text behind ``first``.
+    An option stays with its value, as far as the words show it. ``more`` indents the lines after the first,
+    which otherwise follow the text after ``first``.
     """
     further = " " * (indent + len(first) + 2 if more is None else more)
     lines = [" " * indent + first]

@@ -16,7 +16,7 @@ _WIDEST_NAME = 30
 def machines(bundle: Bundle, style: Style, width: int) -> Iterator[str]:
     """Yield a line for each group of equal nodes, the login host and the nodes that did not answer.
 
-    What is the same everywhere stands in the table of facts; here is only what is not.
+    What is equal everywhere is in the table of facts; here is only what differs.
     """
     rows = list(_rows(bundle))
     if not rows:

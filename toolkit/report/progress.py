@@ -23,7 +23,7 @@ _MARGIN = 4
 
 
 class Progress:
-    """Tells a person what is being done; use as a context manager and hand to what works.
+    """Shows the progress to the user; use it as a context manager and pass it to the work.
 
     ``verbose`` shows every line of detail, ``quiet`` hides progress. Without ``output`` nothing is printed to
     standard output.
@@ -76,8 +76,8 @@ class Progress:
         if not self._output:
             return
         if self._shown:
-            self._shown.stop()  # the next detail brings it back, below what is printed now
-        # The same in a file: somebody will read it on a terminal.
+            self._shown.stop()  # the next detail shows it again, below what is printed now
+        # The same in a file, because it may be displayed on a terminal later.
         print(as_shown(text), flush=True)
 
     def notice(self, text: str) -> None:

@@ -27,7 +27,7 @@ def happens(rule: Rule) -> tuple[str, ...]:
 
 
 def related(rule: Rule) -> tuple[LogSignature, ...]:
-    """Return the lines of job output that tell of what the rule foresees."""
+    """Return the lines of job output that show what the rule predicts."""
     return tuple(s for s in knowledge.signatures() if s.finding == rule.id)
 
 

@@ -1,4 +1,4 @@
-"""Show site profiles: as the file that a person keeps, as a page, as a line of a list, as JSON."""
+"""Show site profiles: as a file, as a page, as a line of a list, as JSON."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ def _said(value: msgspec.Struct) -> dict[str, Any]:
 
 
 def listed(sites: Mapping[str, Site], own: Collection[str], width: int | None = None) -> str:
-    """Return the table of all profiles; ``own`` are names of the person's."""
+    """Return the table of all profiles; ``own`` are the user's own names."""
     rows = [
         (
             name,
@@ -75,7 +75,7 @@ def as_json(name: str, site: Site) -> dict[str, Any]:
 
 
 def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator[str]:
-    """Yield the lines of what a person wants to know of a site, within a ``width`` if there is one."""
+    """Yield the lines about a site, within a ``width`` if there is one."""
     yield from hung(f"{name}: ", site.title + (f", {site.centre}" if site.centre else ""), width)
     yield f"  {file}"
     yield ""
@@ -95,7 +95,7 @@ def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator
 
 
 def _notes(text: str, width: int | None) -> Iterator[str]:
-    """Yield the notes as they were written; where the terminal is narrower, each paragraph anew."""
+    """Yield the notes as they were written; on a narrower terminal, wrap each paragraph again."""
     if width is None or max(map(len, text.splitlines())) + 2 <= width:
         yield from (f"  {line}".rstrip() for line in text.splitlines())
         return

@@ -1,4 +1,4 @@
-"""A solution for a person: one line a component, with why it is this version."""
+"""A solution as text: one line a component, with the reason for its version."""
 
 import textwrap
 

@@ -9,9 +9,9 @@ _BELOW = 4
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
-    """Align columns with two spaces between them; numbers stand at the right.
+    """Align columns with two spaces between them; numbers are right-aligned.
 
-    Within a ``width`` the last column is wrapped; what has no room beside the others stands below them.
+    Within a ``width`` the last column is wrapped; columns without room beside the others are put below them.
     """
     cells = [[one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
@@ -50,7 +50,7 @@ def _within(
 
 
 def _beside(widths: Sequence[int], width: int) -> int:
-    """Return how many columns stand beside each other, before the last."""
+    """Return how many columns fit beside each other, before the last."""
     fitting = [n for n in range(1, len(widths)) if sum(widths[:n]) + 2 * (n - 1) <= width]
     return max(fitting, default=1)
 

@@ -1,4 +1,4 @@
-"""Write values as TOML, for files that a person reads and changes."""
+"""Write values as TOML, for files that users read and change."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The checks of an image file as lines for a person."""
+"""The checks of an image file as text."""
 
 from collections.abc import Iterator
 

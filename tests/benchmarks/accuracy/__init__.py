@@ -1,1 +1,1 @@
-"""The accuracy that trainings come to on whole data sets, launched as a person launches them."""
+"""The accuracy of trainings on whole data sets, launched as users launch them."""

@@ -36,7 +36,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a case came to in an image, by its digest; ``images`` are those of all ranks and epochs."""
+    """The result of a case in an image, by its digest; ``images`` counts all ranks and epochs."""
 
     case: Case
     accuracy: float

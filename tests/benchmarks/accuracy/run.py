@@ -1,8 +1,7 @@
 """Train on whole data sets through ``toolkit launch``: python -m tests.benchmarks.accuracy.run [--page FILE].
 
-It takes a virtual cluster of its own, a SIF file, MNIST and CIFAR-10, and about half an hour on two cores.
-What is trained is kept in build/bench/accuracy.json as it ends; what is there already for the same image is
-not trained again.
+It needs a separate virtual cluster, a SIF file, MNIST and CIFAR-10, and about half an hour on two cores. Each
+finished training is saved in build/bench/accuracy.json; one that is saved for the same image is not repeated.
 """
 
 import argparse
@@ -37,7 +36,7 @@ def cluster(name: str, *, stays: bool) -> Iterator[None]:
 
 
 def train(case: Case, where: tuple[str, ...]) -> Reached:
-    """Launch a case, wait for its end, and read what ``toolkit report`` says of it."""
+    """Launch a case, wait for its end, and read the output of ``toolkit report``."""
     options, _, words = " ".join(case.launch).partition(" -- ")
     said = toolkit(
         "launch", *where, *options.split(), "--time", _HOURS, "--json", "--", *words.split(), timeout=_SECONDS

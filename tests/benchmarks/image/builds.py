@@ -1,4 +1,4 @@
-"""Build the image of a recipe from nothing, after a change in a trainer, and where nothing has changed."""
+"""Build the image of a recipe from nothing, after a change in a trainer, and without any change."""
 
 import os
 import shutil
@@ -20,8 +20,8 @@ _TRAINER = "toolkit/trainers/mnist.py"
 class Builds(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds by the clock of ``toolkit image build``.
 
-    ``cold`` fetches, compiles and builds all from an empty cache, ``None`` where that was not asked for;
-    ``edited`` follows a change in one trainer and goes on to the new SIF; ``warm`` finds nothing to do.
+    ``cold`` fetches, compiles and builds all from an empty cache, ``None`` if it was not requested;
+    ``edited`` follows a change in one trainer up to the new SIF; ``warm`` finds nothing to do.
     """
 
     cold: float | None

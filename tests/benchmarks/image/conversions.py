@@ -21,7 +21,7 @@ _SECONDS = 3600.0
 
 
 def plain(client: DockerClient, image: str, folder: Path) -> Taken:
-    """Build ``plain.sif`` as a person would who has both programs: ``apptainer build`` from the engine."""
+    """Build ``plain.sif`` as users with both programs would: ``apptainer build`` from the engine."""
     where = os.environ.get("DOCKER_HOST", f"unix://{_SOCKET}").removeprefix("unix://")
     if not Path(where).is_socket():
         raise Missing(f"{where} is no socket", fix="run this on the machine of the Docker engine")

@@ -33,7 +33,7 @@ def answers(nodes: int) -> str:
 
 
 def job_line(nodes: int) -> str:
-    """Return what ``scontrol --oneliner show job`` says of a job on so many nodes."""
+    """Return the output of ``scontrol --oneliner show job`` for a job on ``nodes`` nodes."""
     return (
         "JobId=123 JobName=mnist UserId=ada(1000) Priority=1 Account=(null) JobState=RUNNING Reason=None "
         "Restarts=0 ExitCode=0:0 StartTime=2026-11-21T10:00:00 EndTime=2026-11-22T10:00:00 Partition=sim "
@@ -42,7 +42,7 @@ def job_line(nodes: int) -> str:
 
 
 def queue(jobs: int) -> str:
-    """Return what ``squeue`` says of so many jobs that wait."""
+    """Return the output of ``squeue`` for ``jobs`` waiting jobs."""
     return "".join(f"{number}|Priority\n" for number in range(1, jobs + 1))
 
 

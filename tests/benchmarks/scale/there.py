@@ -1,7 +1,7 @@
 """What needs a Slurm of a thousand nodes: a virtual cluster to whose one real node so many are added.
 
 They are nodes of a cloud that are switched off (slurm.conf(5), State=CLOUD): Slurm schedules them, and would
-start them for a job; nothing stands behind them. So all that asks and submits can be tried, and nothing run.
+start them for a job, but they do not exist. So queries and submissions can be tested, and nothing runs.
 """
 
 import json
@@ -34,7 +34,7 @@ PartitionName=sim Nodes=sim[0001-{nodes:04}] MaxTime=1-00:00:00 State=UP
 
 
 class Program:
-    """The program as a person calls it, with settings and records of its own."""
+    """The program as users call it, with separate settings and records."""
 
     def __init__(self, folder: str, cluster: Cluster) -> None:
         self.folder, self.cluster = folder, cluster
@@ -47,7 +47,7 @@ class Program:
         return out
 
     def started(self, *words: str) -> "subprocess.Popen[str]":
-        """Start it, with its output and what it says of its steps in two pipes."""
+        """Start it, with its output and its steps in two pipes."""
         program = str(Path(sys.executable).with_name("toolkit"))
         env = {**os.environ, "XDG_CONFIG_HOME": self.folder}
         where = ("--cluster", self.cluster.name)
@@ -58,7 +58,7 @@ class Program:
 
 @contextmanager
 def cluster(nodes: int) -> Iterator[Cluster]:
-    """Bring up a cluster whose Slurm knows ``nodes`` nodes beside its own one; take it down in the end."""
+    """Start a cluster whose Slurm has ``nodes`` more nodes; remove it afterwards."""
     made = virtual.up(NAME, 1, Progress(verbose=False, quiet=False))
     try:
         settings = SETTINGS.format(nodes=nodes).encode()

@@ -30,7 +30,7 @@ HEAD = ("| what | median | |", "|---|---|---|")
 
 
 def timed(what: str, call: Callable[[], T], note: Callable[[T], str], rounds: int = 5) -> Taken:
-    """Call something several times; ``note`` says of the last answer what it was."""
+    """Call a function several times; ``note`` describes the last result."""
     seconds: list[float] = []
     for _ in range(rounds):
         began = time.perf_counter()

@@ -9,7 +9,9 @@ DATA, FEW = "/data", "/few"
 BATON = "/baton"
 _TRAINER = ("python", f"{INSIDE}/trainer.py")
 _LONG = 40
-"""So many times as many epochs, of few images: turns differ by ten in a hundred, and one is looked for."""
+"""Factor for the number of epochs, of few images: turns differ by ten percent, and differences of one
+percent matter.
+"""
 _ENDLESS = 1_000_000
 TURNS, TURN = 12, 12.0
 """Of two that are held in turns: how many each has, and their seconds; a step takes two or three."""
@@ -43,7 +45,7 @@ class Case:
 
     @property
     def together(self) -> bool:
-        """Tell whether it runs at once with the other one of its race."""
+        """Return whether it runs at the same time as the other program of its race."""
         return self.epochs or self.held
 
 

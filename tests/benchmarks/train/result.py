@@ -8,7 +8,7 @@ from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS, Comparison
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """Images a second (or milliseconds) of a case, once run or in one turn, and its accuracy in the end."""
+    """Images a second (or milliseconds) of a case, of one run or one turn, and its final accuracy."""
 
     rate: float
     load: float
@@ -31,7 +31,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def ratio(self, one: Comparison) -> float:
         """Return how many times as fast ours is: the median over the turns, in each of which both ran.
 
-        Of one that ran more often than the other, as a race of its own, the median of a round stands for it.
+        For a case that ran more often than the other, as a separate race, the median of a round represents
+        it.
         """
         ours, theirs = self.figures[one.ours], self.figures[one.theirs]
         turns = min(len(ours), len(theirs))

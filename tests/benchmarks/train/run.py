@@ -72,7 +72,8 @@ def measure(recipe: str, sif: Path, rounds: int, epochs: int, only: str) -> Resu
 def timed(
     client: DockerClient, image: str, sif: Path, binds: dict[str, str], started: tuple[Case, ...]
 ) -> dict[str, list[Figure]]:
-    """Run a case, its copies at once, and return its figure; of two that take turns, those of each turn.
+    """Run a case, its copies at once, and return its figures; for two that take turns, the figures of each
+    turn.
 
     Raises:
         CheckFailed: if one of them fails.

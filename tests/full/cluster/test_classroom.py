@@ -1,4 +1,4 @@
-"""A class on one virtual cluster: twenty people with accounts of their own, who launch at the same time."""
+"""A class on one virtual cluster: twenty users with separate accounts, who launch at the same time."""
 
 import contextlib
 import ipaddress
@@ -48,7 +48,7 @@ class Laptop:
         return {**kept, "HOME": str(self.home)}
 
     def begin(self, *words, teacher=False):
-        """Start the program, here or on the teacher's machine, with what it says in a file of its own."""
+        """Start the program, here or on the teacher's machine, with its output in a separate file."""
         env = None if teacher else self.environment
         with (self.home / "said").open("wb") as said:
             return subprocess.Popen(toolkit.words(*words), cwd=self.home, env=env, stdout=said, stderr=said)
@@ -64,7 +64,7 @@ class Laptop:
         )
 
     def ssh(self, *words):
-        """Come in with OpenSSH, by the key that was handed out; its ~ is not that of HOME."""
+        """Log in with OpenSSH, by the key from the teacher; its ~ is not HOME."""
         folder = self.config.parent
         options = ["-F", "none", "-o", f"UserKnownHostsFile={folder / 'known_hosts'}", "-o", "BatchMode=yes"]
         options += ["-o", "IdentitiesOnly=yes", "-i", str(folder / "id_ecdsa")]
@@ -116,7 +116,7 @@ def cluster(engine, listen):
 
 @pytest.fixture(scope="module")
 def shared(cluster, training_sif, few):
-    """What the teacher puts where everybody can read it: the image with what is in it, and the data."""
+    """What the teacher puts where all users can read it: the image with its facts, and the data."""
     place = ["--cluster", cluster.name]
     toolkit("image", "push", str(training_sif), "/work/shared/images/tf2.15-cpu.sif", "--facts", *place)
     for file in few.iterdir():
@@ -159,7 +159,7 @@ class Lesson:
 
 @pytest.fixture(scope="module")
 def lesson(cluster, shared, laptops, few):
-    """Everybody launches and follows; one cancels, one has a mistake in the job."""
+    """All users launch and follow; one cancels, one has a mistake in the job."""
     on(cluster, ON_LOGIN_NODE, "sh", "-c", "cat > ~/spirals.py", stdin=SPIRALS.read_bytes())
     there = f"toolkit launch ~/spirals.py --site virtual --image cluster:tf2.15-cpu -- --epochs {EPOCHS}"
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""The virtual cluster: what a person finds on it, and how it comes, mends itself and goes."""
+"""The virtual cluster: what users find on it, and how it starts, is repaired and removed."""
 
 import contextlib
 import hashlib

@@ -24,7 +24,7 @@ def there(on):
 
 
 def submitted(cluster, folder, script, *options):
-    """Submit a script from a folder of its own, wait for its end, and return what it wrote."""
+    """Submit a script from a separate folder, wait for its end, and return its output."""
     place = f"/work/{cluster.user}/{folder}"
     # Ranks that no script of toolkit starts keep their secret in a folder that all nodes have.
     submit = shlex.join(["env", f"TOOLKIT_JOB_DIR={place}", "sbatch", "--wait", *options, "job.sh"])

@@ -1,4 +1,4 @@
-"""The script on a real Slurm: it is taken with every field, it stops when it is asked to, and it goes on."""
+"""The script on a real Slurm: it is accepted with every field, stops on request, and resumes."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from tests.services.jobs import last_record, on_login
 from tests.services.program import toolkit
 from tests.unit.launch.site_scripts import FOLDER
 
-# What a program of one's own does to take part: the second run finds what the first one left.
+# How a user's own program takes part: the second run finds what the first one left.
 STOPS = (
     'if [ -e "$TOOLKIT_JOB_DIR/half" ]; then echo "goes on"; exit 0; fi; '
     'until [ -e "$TOOLKIT_JOB_DIR/stop-asked" ]; do sleep 0.2; done; '
@@ -30,7 +30,7 @@ def submitted(*words):
 
 
 def shown(cluster, record, wanted, seconds=90):
-    """Return what Slurm says of a job, once it matches ``wanted``."""
+    """Return Slurm's description of a job, once it matches ``wanted``."""
     deadline = time.monotonic() + seconds
     while True:
         said = on_login(cluster, f"scontrol show job {record['id']}")

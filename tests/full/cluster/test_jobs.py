@@ -1,4 +1,4 @@
-"""Jobs that are waited for, restarted, cut off and gone on with, on a real Slurm behind a real sshd."""
+"""Jobs that wait, restart, lose their connection and resume, on a real Slurm behind a real sshd."""
 
 import json
 import os
@@ -88,7 +88,7 @@ def test_following_that_is_cut_goes_on_and_no_line_is_lost_or_comes_twice(cluste
 
 
 def test_a_submission_whose_answer_is_cut_off_is_found_and_is_not_made_twice(cluster, login, on):
-    """The person's sbatch is slow to answer here, so that there is time to cut the connection."""
+    """The user's sbatch is slow to answer here, so that there is time to cut the connection."""
     folder = f"/work/ada/{uuid.uuid4().hex}"
     slow = f'#!/bin/sh\necho >> {folder}/calls\n/usr/bin/sbatch "$@"; status=$?; sleep 9; exit $status\n'
     login.write(f"{folder}/sbatch", slow.encode(), 0o755)
@@ -115,7 +115,7 @@ def test_a_submission_whose_answer_is_cut_off_is_found_and_is_not_made_twice(clu
     assert as_root(cluster, "squeue", "-h", "-t", "all", "-n", name, "-o", "%i")[1].split() == [record["id"]]
 
 
-# Jobs that go on
+# Jobs that continue
 
 
 def test_a_job_that_stops_in_time_is_requeued_and_followed_to_its_end(cluster, on):

@@ -43,7 +43,7 @@ def test_a_setting_whose_effect_nobody_measured_is_not_called_ok(on):
 def test_a_controller_that_is_away_for_a_while_ends_no_following(cluster, on):
     def controller(signal_name):
         where = ("--name", cluster.name, "--user", "root")
-        # Not -x: once it was told to reconfigure, it goes by the name of its file, slurmctld-wlm.
+        # Not -x: after a reconfigure, its name is its file's, slurmctld-wlm.
         toolkit("cluster", "exec", *where, "--", "pkill", f"-{signal_name}", "slurmctld")
 
     words = ("launch", *on, "--no-preflight", "--", "sh", "-c", "echo begun; sleep 40; echo over")
@@ -68,7 +68,7 @@ def test_ctrl_c_while_the_image_is_copied_leaves_no_job_and_what_the_next_copy_g
     cluster, training_sif
 ):
     before = toolkit("jobs", "list", "--json").stdout
-    # The same bytes by another name are copied again, as images are told apart by name and digest.
+    # The same bytes under another name are copied again, because images are identified by name and digest.
     image = training_sif.with_name("interrupted.sif")
     image.unlink(missing_ok=True)
     image.hardlink_to(training_sif)

@@ -1,4 +1,4 @@
-"""Jupyter on a compute node of a real cluster, reached through the tunnel and by nobody else."""
+"""Jupyter on a compute node of a real cluster, reached only through the tunnel."""
 
 import contextlib
 import http.client
@@ -64,7 +64,7 @@ def opened(*words):
 
 
 def closed(process):
-    """Press Ctrl-C; return the exit code and what was said."""
+    """Press Ctrl-C; return the exit status and the output."""
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1]
     return process.returncode, said

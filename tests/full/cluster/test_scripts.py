@@ -1,4 +1,4 @@
-"""The scripts behind make, in folders of their own; Docker and its engine are small programs that note calls.
+"""The scripts behind make, in separate folders; Docker and its engine are small programs that record calls.
 
 What they do with the real engine is what ``make test`` and ``make demo`` themselves show.
 """

@@ -9,7 +9,7 @@ from tests.services.program import toolkit
 
 @pytest.fixture
 def profile(cluster, tmp_path, monkeypatch):
-    """The profile that ``toolkit init`` writes of the cluster, among the sites of a person."""
+    """The profile that ``toolkit init`` writes for the cluster, among the user's sites."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     toolkit("init", "--yes", "--cluster", cluster.name, "--name", "here")
     return tmp_path / "toolkit" / "sites" / "here.toml"

@@ -1,4 +1,4 @@
-"""What the solver foresees of an image, held against the image that was built from its answer."""
+"""Compare the solver's prediction about an image with the image that was built from its answer."""
 
 import json
 

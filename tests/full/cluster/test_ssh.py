@@ -214,7 +214,7 @@ def test_a_file_that_may_not_be_read_is_named(there):
 
 
 def answered_yes(fix):
-    """Run the command of a fix as a person does who has compared the fingerprint; ssh asks on a terminal."""
+    """Run the command of a fix as users do after they compared the fingerprint; ssh asks on a terminal."""
     command = fix.rpartition("then: ")[2]
     ours, theirs = os.openpty()
     words = ["setsid", "--ctty", "sh", "-c", command]

@@ -1,6 +1,6 @@
 """Trainings on two nodes that are disturbed from outside: each comes to the end of the undisturbed one.
 
-Each trains so many passes over a part of MNIST that a person can meanwhile kill, cut, fill and restart.
+Each makes enough passes over a part of MNIST that the test can meanwhile kill, cut, fill and restart.
 """
 
 import json
@@ -39,7 +39,7 @@ def data(mnist, tmp_path_factory):
 
 
 class Run:
-    """A launch that is followed by a process, as a person does, and what is there of it."""
+    """A launch that a process follows, as users do, and its files."""
 
     def __init__(self, cluster, *words):
         self.cluster, self.said = cluster, []
@@ -71,7 +71,7 @@ class Run:
         return self
 
     def end(self, seconds=240):
-        """Wait for the end, and return the exit status and what the person was told."""
+        """Wait for the end, and return the exit status and the output."""
         try:
             status = self._process.wait(seconds)
         finally:
@@ -81,7 +81,7 @@ class Run:
         return status, "\n".join(self.said)
 
     def stop(self):
-        """End the job, and whoever follows it, where a test has given up on them."""
+        """Stop the job, and the process that follows it, if a test has given up on them."""
         if self._process.returncode is None:
             as_root(self.cluster, "scancel", "--user=ada")
             self._process.kill()
@@ -173,7 +173,7 @@ def mended(cluster):
 
 
 def resume(run):
-    """Go on as the person was told to, to the end."""
+    """Resume as the output says, until the training finishes."""
     toolkit("jobs", "resume", run.record["key"])
     toolkit("jobs", "wait", run.record["key"], timeout=240)
 

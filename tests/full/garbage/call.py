@@ -76,7 +76,7 @@ def _run(words: list[str], folder: Path, errors: Path, asked: Path) -> None:
     try:
         os.setsid()
         os.chdir(folder)
-        tempfile.tempdir = None  # that of TMPDIR, not the one that the parent looked up
+        tempfile.tempdir = None  # from TMPDIR, not from the parent's lookup
         _redirect(errors)
         number = os.open(asked, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         sys.addaudithook(lambda event, values: _forbid(number, event, values))

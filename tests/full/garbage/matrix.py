@@ -18,11 +18,11 @@ _LONGEST = 600
 """Letters of a message."""
 _EVIDENCE = Path(__file__).resolve().parents[2] / "evidence"
 _STEP = re.compile(r"\d\d:\d\d:\d\d .*|    .*|hint: .*")
-"""What stands beside a message: steps, lines that it quotes, and what to do."""
+"""The lines around a message: steps, quoted lines, and what to do."""
 
 
 class Wrong(NamedTuple):
-    """An answer that is not what a person may expect, and why."""
+    """An answer that users should not get, and why."""
 
     slot: str
     kind: str

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from tests.full.garbage.kinds import CONTENTS
 
 HERE = "{}"
-"""Stands in a call for the garbage."""
+"""The place of the garbage in a call."""
 NOWHERE = ("--host", "nowhere.invalid")
 JOB = ("--image", "good.sif", "--", "true")
 IMAGE = ("--image", "good.sif")
@@ -32,8 +32,8 @@ STREAMS = frozenset({"/dev/null", "/dev/zero", "/dev/full"})
 class Slot(NamedTuple):
     """An option or argument and a call with it.
 
-    ``valid`` are kinds that are right for it: the command may go on, and ask what it needs. ``codes`` are the
-    exit codes of all others. With ``writes`` the folder ``/`` is left out: root can write there.
+    ``valid`` are kinds that are right for it: the command may continue and request what it needs. ``codes``
+    are the exit codes of all others. With ``writes`` the folder ``/`` is left out: root can write there.
     """
 
     command: str

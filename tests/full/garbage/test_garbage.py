@@ -1,4 +1,4 @@
-"""Every command that takes a file answers garbage with one line and exit 2, before it asks anybody."""
+"""Every command that takes a file answers garbage with one line and exit 2, before it contacts anything."""
 
 import tempfile
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""An image that somebody else made: described from a registry, and with our trainers on top."""
+"""An image that toolkit did not build: described from a registry, and with the trainers added."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from toolkit.run.docker.engine import BuildOptions, build_image, tag_image
 
 @pytest.fixture(scope="module")
 def theirs(engine):
-    """An image with a Python that is none of ours, an environment, and a user."""
+    """An image with its own Python, an environment, and a user."""
     name = f"toolkit-test-theirs:{uuid.uuid4().hex[:8]}"
     base = ensure_base(engine, "bookworm", "debian:bookworm-slim", Silent()).reference
     # A Python that only counts its words is enough to see what is run.

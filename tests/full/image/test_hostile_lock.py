@@ -28,7 +28,7 @@ exit 0
 
 @pytest.fixture
 def target(tmp_path):
-    """A folder of this machine that everybody may write to."""
+    """A folder of this machine that all users can write to."""
     folder = tmp_path / "target"
     folder.mkdir()
     for path in (folder, *list(folder.parents)[:-2]):

@@ -45,7 +45,7 @@ SMALL_TEXT = (ROOT / "recipes" / f"{SMALL}.toml").read_text()
 
 
 class Heard:
-    """Keeps what was told, to look for it."""
+    """Records the progress, for later comparison."""
 
     def __init__(self):
         self.steps = []
@@ -546,7 +546,7 @@ def start_python(code, *words):
 
 
 def no_sleeper(engine, patience=10.0):
-    """Tell whether no build's ``sleep 300`` runs, waiting a little for one to end."""
+    """Return whether no build's ``sleep 300`` runs, waiting a little for one to end."""
     deadline = time.monotonic() + patience
     while True:
         running = [c for c in engine.api.containers() if "sleep 300" in c["Command"]]

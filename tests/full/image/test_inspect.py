@@ -1,4 +1,4 @@
-"""The inspector against real SIF files and what the running image says of itself."""
+"""Compare the inspector's facts about real SIF files with the running image."""
 
 import shutil
 import time

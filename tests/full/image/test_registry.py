@@ -29,7 +29,7 @@ def registry(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def person(registry, tmp_path, monkeypatch):
-    """Somebody who is logged in, trusts the CA, and has a cache of their own."""
+    """A user who is logged in, trusts the CA, and has a separate cache."""
     monkeypatch.setenv("DOCKER_CONFIG", str(registry.log_in(tmp_path / "docker")))
     monkeypatch.setenv("SSL_CERT_FILE", str(registry.ca))
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
@@ -39,7 +39,7 @@ def person(registry, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """A SIF of 40 MB that nobody can compress, and nobody starts."""
+    """A SIF of 40 MB that cannot be compressed or started."""
     file = tmp_path_factory.mktemp("sif") / "small.sif"
     file.write_bytes(sif(os.urandom(40 * MIB)))
     return file
@@ -273,7 +273,7 @@ def test_a_registry_of_this_machine_without_tls(small, tmp_path):
 
 
 def uploaded(registry):
-    """The bytes of uploads that nobody has finished."""
+    """The bytes of unfinished uploads."""
     root = registry.folder / "data/docker/registry/v2/repositories"
     return sum(file.stat().st_size for file in root.glob("ml/big/_uploads/*/data"))
 

@@ -1,4 +1,4 @@
-"""A SIF beside the one that Apptainer builds of the same image: the same files, words and variables."""
+"""Compare a SIF with Apptainer's of the same image: the same files, words and variables."""
 
 import json
 import os
@@ -89,7 +89,7 @@ def odd(engine):
 
 def test_it_means_the_same_as_the_one_that_apptainer_builds(engine, odd, tmp_path):
     sif.convert(engine, odd, tmp_path / "ours.sif", Silent())
-    # As a person would: the whole archive, then Apptainer with its own settings.
+    # As users would: the whole archive, then Apptainer with its own settings.
     (tmp_path / "odd.tar").write_bytes(b"".join(engine.images.get(odd).save(named=True)))
     script = f"apptainer -q build /work/theirs.sif docker-archive:/work/odd.tar && {{\n{LOOK}}}"
     box = Box(BUILDER, binds={str(tmp_path): "/work"}, nested=True)
@@ -116,7 +116,7 @@ def test_it_means_the_same_as_the_one_that_apptainer_builds(engine, odd, tmp_pat
 
 
 def sections(lines):
-    """Return what is said before each line ``==``; of a comparison, the lines that differ."""
+    """Return the lines before each line ``==``; for a comparison, the lines that differ."""
     found = [[]]
     for line in lines:
         if line == "==":

@@ -139,7 +139,7 @@ def test_signatures_of_both_stand_beside_each_other(files, ours):
 
 @pytest.fixture
 def whole(files, tmp_path):
-    """A SIF of an image that was built from a lock, with its papers attached."""
+    """A SIF of an image that was built from a lock, with its documents attached."""
     sif = tmp_path / "image.sif"
     shutil.copy(files / "image.sif", sif)
     assert papers.attach(sif) == ("sbom.cdx.json", "provenance.intoto.json")

@@ -130,7 +130,7 @@ def test_the_pip_of_an_old_python_refuses_it(wheel, user, tmp_path):
 
 
 def test_uv_takes_a_python_of_its_own_where_path_has_none(wheel, user, tmp_path):
-    """As on a login node without Python: here the Python of the tests replaces the one that uv downloads."""
+    """As on a login node without Python: here the Python of the tests replaces uv's download."""
     name = f"cpython-{'.'.join(map(str, sys.version_info[:3]))}-linux-{platform.machine()}-gnu"
     managed = tmp_path / "managed" / name
     managed.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Trainings that are stopped, killed, or have no room: they go on and come to what they would have come to.
+"""Trainings that are stopped, killed, or have no space: they resume and reach the same result.
 
 Where a file asks to stop before the training has begun, it stops after the first slice of 32 steps.
 """
@@ -19,7 +19,7 @@ one, other = (tensorflow.keras.models.load_model(file).get_weights() for file in
 print("differ by", max(abs(a - b).max() for a, b in zip(one, other, strict=True)))
 """
 
-# Rank 1 kills itself as soon as there is a checkpoint to go on from.
+# Rank 1 kills itself as soon as there is a checkpoint to resume from.
 DYING = f"""
 {" ".join(ONE)} --strategy horovod --epochs 60 &
 if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then

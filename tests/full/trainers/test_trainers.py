@@ -51,7 +51,7 @@ if os.environ.get("OMPI_COMM_WORLD_RANK") == "1":
     shares.share = share
 """
 
-# What srun without a common PMI does: each process is a world of its own.
+# What srun without a common PMI does: each process is a world of size 1.
 ALONE = """
 for rank in 0 1; do
     SLURM_PROCID=$rank python -m toolkit.trainers.preflight --tasks 2 &
@@ -225,8 +225,9 @@ def test_a_rank_that_fails_while_the_others_are_done_ends_the_job_in_order(insid
     done = two_ranks_with(inside, LATE, few, tmp_path, out)
     assert done.status == 1, done.lines
     assert sum("there is no room for the model" in line for line in done.lines) == 1, done.lines
-    # MPI had been ended under the feet of rank 0, and Open MPI said so, or its abort crashed. With Debian's
-    # libevent 2.1.12-stable-8+deb12u1 the ORTE of Open MPI 4.1.4 loses its message on the way, and says that.
+    # MPI had been stopped before rank 0 finished, and Open MPI reported it, or its abort crashed. With
+    # Debian's libevent 2.1.12-stable-8+deb12u1 the ORTE of Open MPI 4.1.4 loses its message on the way, and
+    # reports that.
     abort = ("MPI_ABORT was invoked on rank 0", "orte/util/show_help.c")
     assert any(text in line for line in done.lines for text in abort), done.lines
     assert not any("FINALIZE" in line or "signal 11" in line for line in done.lines), done.lines

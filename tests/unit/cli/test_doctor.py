@@ -1,4 +1,4 @@
-"""``doctor``, ``probe`` and ``explain`` as a person sees them, from recorded facts and made images."""
+"""``doctor``, ``probe`` and ``explain`` as users see them, from recorded facts and made images."""
 
 import io
 import json
@@ -56,7 +56,7 @@ def test_a_fitting_image_ends_in_a_command_to_type(sif):
     # However wide the terminal is.
     line = " ".join(pasted(result.stdout).split())
     assert "→ srun -N 2 -n 2 --mpi=pmix apptainer exec IMAGE env PYTHONNOUSERSITE=1 COMMAND" in line
-    # The facts are of another place, so that the launch has to be told one.
+    # The facts are from another place, so the launch needs one.
     launch = f"toolkit launch --image {sif} --nodes 2 --host LOGIN_NODE -- COMMAND"
     assert launch in pasted(answered(result.stdout))
 
@@ -252,7 +252,7 @@ def test_facts_and_a_place_are_one_too_many(image, tmp_path):
 
 
 class Place:
-    """A place that answers as it was recorded, and keeps what it was asked by."""
+    """A place that answers as it was recorded, and records the commands."""
 
     place = "login"
 

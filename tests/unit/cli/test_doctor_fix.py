@@ -1,4 +1,4 @@
-"""``doctor --fix`` and ``launch --fix`` as a person sees them."""
+"""``doctor --fix`` and ``launch --fix`` as users see them."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""A wrong file is told before network, engine or queue are asked; the whole table is in tests/full."""
+"""A wrong file is reported before network, engine or queue are contacted; the whole table is in
+tests/full.
+"""
 
 import os
 import socket
@@ -17,7 +19,7 @@ NOWHERE = ("--host", "nowhere.invalid")
 
 @pytest.fixture(autouse=True)
 def _alone(tmp_path, monkeypatch):
-    """Work in an empty folder, and let nothing be asked."""
+    """Work in an empty folder, without any contact to other machines."""
 
     def refuse(*asked, **_more):
         raise AssertionError(f"asked: {asked}")

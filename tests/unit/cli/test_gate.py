@@ -49,7 +49,7 @@ def keys(home: Keys, monkeypatch: pytest.MonkeyPatch) -> Keys:
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with a stub of Slurm that notes every script, in a folder of its own."""
+    """A machine with a stub of Slurm that records every script, in a separate folder."""
     for name in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "WORK", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
     stubs = tmp_path / "bin"

@@ -1,4 +1,4 @@
-"""``toolkit image solve`` as a person sees it."""
+"""``toolkit image solve`` as users see it."""
 
 import json
 import shutil

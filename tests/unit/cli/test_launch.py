@@ -1,4 +1,4 @@
-"""What ``toolkit launch`` refuses before anything is asked, and what it makes of facts and options."""
+"""What ``toolkit launch`` refuses before any contact, and its use of facts and options."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ EVIDENCE = Path(__file__).parents[2] / "evidence"
 
 @pytest.fixture(autouse=True)
 def _nowhere(tmp_path, monkeypatch):
-    """No image and no data lie about, and no place is to be asked."""
+    """There are no images and no data here, and no place may be contacted."""
     for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.chdir(tmp_path)

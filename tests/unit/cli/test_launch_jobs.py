@@ -347,7 +347,7 @@ def test_several_are_cancelled(reached):
 
 
 def cancelled_around(reached):
-    """Have jobs of which the second has no number of Slurm's and the third one's place is away."""
+    """Have jobs of which the second has no number of Slurm's and the third one's place is unreachable."""
     save("a", id="1")
     save("b", id="", state="unknown")
     save("c", id="3", host="away")

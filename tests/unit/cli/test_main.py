@@ -26,7 +26,7 @@ def run(capsys, *words):
 
 @pytest.fixture
 def installed(monkeypatch):
-    """A command that does what it is given; stands in for any command."""
+    """A command that does what it is given; replaces any command."""
 
     def install(work):
         command = click.command("probe")(work)
@@ -205,7 +205,7 @@ def test_a_wrong_call_ends_in_2_without_traceback(capsys, words):
     assert (code, out) == (2, "")
     message, *fix = err.splitlines()
     assert message.startswith("error: ")
-    # click does not say of which command an option is that lacks its value.
+    # click does not name the command of an option that lacks its value.
     assert fix in ([f"hint: toolkit{f' {words[0]}' if words[0] in COMMANDS else ''} --help"], [])
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a notebook's tunnel when its far end, the job or the connection ends."""
+"""What happens to a notebook's tunnel when its far end, the job or the connection ends."""
 
 import msgspec
 import pytest
@@ -19,7 +19,7 @@ FAILS = "echo 'srun: error: no such job' >&2; exit 1"
 
 
 class Node(LocalRunner):
-    """Starts one far end after the other, each of which ends at once."""
+    """Starts one far end after the other, each of which exits immediately."""
 
     def __init__(self, *scripts):
         self.left = list(scripts)

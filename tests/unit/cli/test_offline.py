@@ -1,4 +1,4 @@
-"""A script for a site that nobody asks: every option counts as for one that is asked, or is refused."""
+"""A script for a site that is not contacted: every option counts as for a contacted one, or is refused."""
 
 import shutil
 from pathlib import Path
@@ -40,7 +40,7 @@ def _far_away(tmp_path, monkeypatch):
 
 
 def written(*words):
-    """Return the script and what was told beside it."""
+    """Return the script and the messages beside it."""
     done = run("--site", "mine", "--dry-run", *words)
     assert done.exception is None, done.exception
     return done.stdout, done.stderr

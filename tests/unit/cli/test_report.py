@@ -68,7 +68,7 @@ def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(job, out
 
 @pytest.fixture
 def kept(tmp_path, monkeypatch):
-    """Keep metrics of a job in some state, and say what its place has; ``None`` is one that is away."""
+    """Keep metrics of a job in some state, and set its place's answer; ``None`` is unreachable."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     def keep(state, metrics, there):

@@ -1,4 +1,4 @@
-"""What ``toolkit scale`` refuses, how it goes on, and what it does with runs that fail."""
+"""What ``toolkit scale`` refuses, how it resumes, and what it does with failed runs."""
 
 import msgspec
 import pytest
@@ -26,7 +26,7 @@ def _own_home(tmp_path, monkeypatch):
 
 
 class Cluster:
-    """Stands for preparing and submitting, and for Slurm: jobs end as they are told to, in their turn."""
+    """Replaces preparing and submitting, and Slurm: jobs end with the given states, in order."""
 
     def __init__(self, monkeypatch):
         self.jobs, self.ends, self.most = [], {}, 0
@@ -352,7 +352,7 @@ def test_what_fails_again_is_left_out_said_so_and_tried_when_asked_for(tmp_path,
     assert error.message == "1 runs failed and are left out"
     assert error.detail == ("1 rank on 1 node, run 1: sbatch refused the job",)
     assert "--retry 2" in error.fix
-    # Nothing is left to be tried, which is said again.
+    # Nothing is left to be tried, which is reported again.
     assert isinstance(run("mnist", "--ranks", "1,2", "--repeat", "1").exception, CheckFailed)
     assert len(cluster.jobs) == 3
     scaled("mnist", "--ranks", "1,2", "--repeat", "1", "--retry", "2")
@@ -377,7 +377,7 @@ def test_a_study_that_was_killed_while_it_submitted_finds_the_job(tmp_path, clus
     cluster.ends = {}
     scaled("mnist", "--ranks", "1", "--repeat", "1")
     assert len(cluster.jobs) == 1
-    # The record of another one was lost: it is submitted anew, and that is no failed try.
+    # The record of another one was lost: it is submitted again, and that does not count as a failed try.
     scaled("mnist", "--ranks", "1", "--repeat", "1")
     (point,) = points(tmp_path)
     lost = msgspec.structs.replace(point, state="submitted", job="gone", figures=None)

@@ -1,4 +1,4 @@
-"""Images and data that lie on a cluster for everybody; the cluster is this machine, asked as one."""
+"""Images and data that a cluster shares with all users; the cluster is this machine."""
 
 import json
 
@@ -34,7 +34,7 @@ mode = "srun-pmi2"
 
 @pytest.fixture(autouse=True)
 def project(tmp_path, monkeypatch):
-    """The folder for everybody; a login shell of this machine says where it is."""
+    """The shared folder; a login shell of this machine prints its path."""
     for variable in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(variable, str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -54,7 +54,7 @@ def image(tmp_path):
 
 @pytest.fixture
 def pushed(image, project):
-    """The image for everybody, with what is in it beside it, and no copy here."""
+    """The shared image, with its facts beside it, and no copy here."""
     copy(LocalRunner(), image, f"{project}/images/", Silent(), facts=True)
     image.unlink()
     return project / "images" / "tiny.sif"

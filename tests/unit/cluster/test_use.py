@@ -1,4 +1,4 @@
-"""How a person gets onto a node."""
+"""How users log in to a node."""
 
 from pathlib import Path
 

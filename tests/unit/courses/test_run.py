@@ -1,4 +1,4 @@
-"""A page is done in a real shell, and told where it goes otherwise than it says."""
+"""A page is executed in a real shell, and differences from its text are reported."""
 
 from itertools import chain, repeat
 from types import SimpleNamespace

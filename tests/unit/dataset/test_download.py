@@ -27,7 +27,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def take(store):
-    """Download and return what came; pinned by size and digest unless it is said."""
+    """Download and return the bytes; pinned by size and digest by default."""
 
     def run(url, *, sha256=SHA256, tell=None):
         with downloaded(f"{url}/file", store, tell or Silent(), most=len(CONTENT), sha256=sha256) as file:

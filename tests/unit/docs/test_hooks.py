@@ -12,7 +12,7 @@ _LINK = "[a](../slurm/sites/example.toml)"
 
 @pytest.fixture
 def config(tmp_path):
-    """A small site with the hooks of ours."""
+    """A small site with toolkit's hooks."""
     (tmp_path / "docs").mkdir()
     for name in ("index.md", "rules.md"):
         (tmp_path / "docs" / name).write_text(_LINK)

@@ -18,7 +18,7 @@ MPIS = ("openmpi", "mpich")
 
 
 def solvable(table: Stacks, asks: tuple[Ask, ...], asked: frozenset[str], works: Works | None = None) -> bool:
-    """Tell whether some combination of rows satisfies everything."""
+    """Return whether some combination of rows satisfies everything."""
     return any(
         satisfies(table, asks, asked, architecture, stack, works)
         for architecture in table.architectures
@@ -42,7 +42,7 @@ def satisfies(
     stack: Stack,
     works: Works | None = None,
 ) -> bool:
-    """Tell whether a stack satisfies every constraint and every row in it."""
+    """Return whether a stack satisfies every constraint and every row in it."""
     if not {"base", "python"} <= set(stack):
         return False
     if not all(_row_holds(table, asked, architecture, stack, component) for component in stack):
@@ -90,7 +90,7 @@ def meets_row(component: str, row: Version, wish: str | tuple[str, ...]) -> bool
 def solvable_by_joining(
     table: Stacks, asks: tuple[Ask, ...], asked: frozenset[str], works: Works | None = None
 ) -> bool:
-    """Tell the same for a table of which not every combination can be looked at.
+    """Return the same for a table with too many combinations to try each.
 
     Components are joined one by one, in the order of their names; a combination that two rows already forbid
     is not extended, and components that nothing asks for and no row needs are left out.

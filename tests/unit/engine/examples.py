@@ -104,7 +104,7 @@ def case(
     given: dict[str, str] | None = None,
     **plan: Any,
 ) -> Case:
-    """Return a case with the engine's own plan, changed by ``plan``; ``given`` is what a person sets."""
+    """Return a case with the engine's own plan, changed by ``plan``; ``given`` is what the user sets."""
     request = Request(nodes=nodes, ranks_per_node=ranks_per_node, env=given or {})
     proposed: Plan = with_(propose(host, image, request, mode), **plan)
     return Case(host, image, request, proposed)

@@ -1,7 +1,7 @@
 """Find the cases of every rule: what fires it, what must not, and what leaves it undecided.
 
 A module of ``tests/unit/engine/rules`` may have four tables by the id of a rule: ``FIRES``, ``QUIET`` and
-``UNDECIDED`` hold its cases, and ``OUTCOMES`` what becomes of the launch in the first case that fires it.
+``UNDECIDED`` hold its cases, and ``OUTCOMES`` the outcome of the launch in the first case that fires it.
 """
 
 import pkgutil
@@ -36,7 +36,7 @@ def tables() -> tuple[Table, Table, Table]:
 
 @cache
 def outcomes() -> dict[str, str]:
-    """Return what becomes of a launch in the first case that fires each rule which decides."""
+    """Return the outcome of the launch in the first case that fires each rule which decides."""
     found: dict[str, str] = {}
     for module in _modules():
         found |= getattr(module, "OUTCOMES", {})

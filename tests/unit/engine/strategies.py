@@ -1,4 +1,4 @@
-"""Facts as nobody would write them: every field missing, extra, garbled or hostile; made from the types."""
+"""Facts that no real file has: every field missing, extra, garbled or hostile; made from the types."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def _dotted(cls: Any) -> list[str]:
 
 
 def _with_books(cls: Any) -> st.SearchStrategy[Any]:
-    """Return facts of which some are said to be absent or unknown, sensibly or not."""
+    """Return facts of which some are marked absent or unknown, sensibly or not."""
     names = st.sampled_from(_dotted(cls)) | texts
     book = st.dictionaries(names, texts, max_size=8)
     whole = st.tuples(struct(cls), book, book, book)

@@ -14,7 +14,9 @@ from toolkit.model.prediction import MODES, Request, Verdict
 from toolkit.report.rules import mends
 
 NAMED = re.compile(rf"(?<![\w-])({'|'.join(sorted(MODES, key=len, reverse=True))})(?![\w-])")
-"""The name of a mode as a word, except ``bind``, which is a word of its own: ``--bind /tmp`` is no mode."""
+"""The name of a mode as a word, except ``bind``, which is also a word: ``--bind /tmp`` does not name the
+mode.
+"""
 BIND = re.compile(r"\bmode bind\b")
 BY_SRUN = {"--mpi=pmix": "srun-pmix", "--mpi=pmi2": "srun-pmi2", "--mpi=none": "srun-none"}
 

@@ -1,4 +1,4 @@
-"""Which of the findings of a verdict has to be mended first."""
+"""Which finding of a verdict must be fixed first."""
 
 from tests.unit.engine.examples import HOST, IMAGE, INTEL_MPI, image_with, with_, without
 from toolkit.engine.hindrance import concerns_all, hindrance

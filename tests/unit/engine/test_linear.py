@@ -1,4 +1,4 @@
-"""No pattern that reads what others wrote takes more than linear time, whatever stands in it."""
+"""No pattern that reads others' text takes more than linear time, for any text."""
 
 import re
 import time
@@ -46,7 +46,7 @@ def patterns() -> dict[str, re.Pattern[str]]:
 
 
 def runs(sequence) -> list[str]:
-    """Return the texts that stand in a pattern, each branch of it on its own."""
+    """Return the texts in a pattern, each branch of it separately."""
     found, run = [], ""
     for name, value in ((str(operation), value) for operation, value in sequence):
         if name == "LITERAL":
@@ -83,7 +83,7 @@ def seconds(name: str, pattern: re.Pattern, lines: list) -> float:
         if name.startswith("toolkit."):
             for line in lines:
                 begin(line)
-        else:  # the catalogue is searched for in many lines at once
+        else:  # the catalogue is searched in many lines at once
             for _hit in pattern.finditer("\n".join(lines)):
                 pass
         spent.append(time.process_time() - begun)
@@ -97,7 +97,7 @@ FLOOR = 0.01
 
 
 def slow(name: str, pattern: re.Pattern) -> str:
-    """Return the repeat that a pattern takes more than linear time for; empty text where there is none."""
+    """Return the repeat for which a pattern takes more than linear time; empty if there is none."""
     for unit in repeated(pattern):
         line = (unit * (LONGEST // len(unit) + 1))[:LONGEST]
         texts = [line] * 4, [line[: LONGEST // 4]] * 16

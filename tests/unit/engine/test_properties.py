@@ -28,13 +28,13 @@ MPI_FACTS = {"mpi", "other_mpis", "pmix", "programs", "horovod", "horovod_built"
 
 
 def sound(finding: Finding) -> bool:
-    """Tell whether a finding says what it must."""
+    """Return whether a finding has everything that it must have."""
     told = (finding.title, finding.fix, finding.source)
     return finding.id in IDS and bool(finding.evidence) and all(finding.evidence) and all(told)
 
 
 def sound_prediction(prediction: Prediction) -> bool:
-    """Tell whether a prediction says why."""
+    """Return whether a prediction has a reason."""
     why = prediction.because or prediction.missing
     return prediction.outcome in OUTCOMES and bool(why) and set(prediction.findings) <= IDS
 

@@ -1,6 +1,6 @@
 """What users posted of their jobs in public: the first finding is the cause that was found there.
 
-Each case is cut to the lines that matter, names nobody, and has its issue above it.
+Each case is cut to the lines that matter, without names of people, and has its issue above it.
 """
 
 import pytest
@@ -118,7 +118,7 @@ Abort(1614735) on node 0 (rank 0 in comm 0): Fatal error in PMPI_Init: Unknown e
 """,
         ["fabric-not-opened"],
     ),
-    # pmodels/mpich 6924: the abort that every singleton writes tells nothing
+    # pmodels/mpich 6924: every singleton writes this abort, so it shows nothing
     ("[unset]: write_line error; fd=-1 buf=:cmd=abort exitcode=1614479", []),
     ("PMII_singinit: execv failed: No such file or directory", ["image-lacks-pmix"]),
     # reger-men/HPL_GPU 20

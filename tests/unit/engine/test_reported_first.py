@@ -1,4 +1,4 @@
-"""What users posted of their jobs, in reported.txt: the first finding is the cause that is told."""
+"""What users posted about their jobs, in reported.txt: the first finding is the reported cause."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_mpirun_and_daemons_of_two_releases_are_told_from_a_message_that_was_los
 
 
 def test_a_package_of_the_home_is_told_beside_what_it_does_not_find():
-    """As in aertslab/SCENICprotocol 2, where homes lie elsewhere than in /home."""
+    """As in aertslab/SCENICprotocol 2, where homes are not in /home."""
     text = """\
   File "/user/leuven/325/ada/.local/lib/python3.7/site-packages/scanpy/_utils.py", line 17, in <module>
     from packaging import version

@@ -1,6 +1,6 @@
 """What users posted of steps and containers that did not start: the cause that was found comes first.
 
-The cases are those of test_reported.py, of Slurm and Apptainer.
+The cases are from test_reported.py, about Slurm and Apptainer.
 """
 
 import pytest
@@ -136,7 +136,7 @@ RUNTIME = [
     ("ERROR  : There was an error binding the path /nfs: Permission denied", ["bind-denied"]),
     ("ERROR  : Failed to restore current working directory: Permission denied", ["bind-denied"]),
     ("WARNING: Could not find any NVIDIA binaries on this host!", ["gpu-without-driver"]),
-    # apptainer/apptainer 2189: what Apptainer notes of its tidying is no cause
+    # apptainer/apptainer 2189: what Apptainer logs about its cleanup is not a cause
     (
         """\
 INFO:    Cleanup error: while stopping driver for /rootfs: squashfuse_ll exited: fuse: failed to unmount

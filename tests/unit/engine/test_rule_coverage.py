@@ -26,7 +26,7 @@ FILES = sorted(file for file in FOLDER.glob("*.py") if file.name != "__init__.py
 
 
 def said(rule: Rule, of: Case) -> Finding | None:
-    """Ask one rule about one case; nothing where it does not speak of the mode."""
+    """Ask one rule about one case; ``None`` if it is not about the mode."""
     _, findings = judge(of, (rule,))
     return next(iter(findings), None)
 
@@ -157,7 +157,7 @@ def top(name: str) -> str:
 
 
 def _covered(fact: str, rule: Rule) -> bool:
-    """Tell whether a rule names a fact that it lacks, or the struct that it is in."""
+    """Return whether a rule names a fact that it lacks, or the struct that it is in."""
     return any(fact == told or fact.startswith(f"{told}.") for told in rule.facts)
 
 

@@ -238,7 +238,7 @@ def test_intel_mpi_2018_has_networks_of_its_own(nodes: int, name: str, value: st
     plan = predict(ETHERNET, image, request).of("srun-pmi2").plan
     assert plan is not None
     assert foresee(bare, image, request, plan).outcome == outcome
-    # On a fast network nobody measured what asks for one.
+    # On a fast network, settings that ask for one were not measured.
     fast = foresee(with_(bare, infiniband=("mlx5_0",)), image, request, plan).outcome
     assert fast == ("unknown" if outcome == "init-failure" and value != "shm" else outcome)
 
@@ -330,9 +330,7 @@ def test_what_a_person_sets_counts():
     assert given.plan is not None
     assert given.plan.env == {"OMPI_MCA_btl_tcp_if_include": "eth0", **NO_USER_SITE}
     asked = Request(env={"OMPI_MCA_btl": "openib"})
-    assert (
-        outcomes(predict(HOST, IMAGE, asked))["srun-pmix"] == "unknown"
-    )  # which components it has, nobody said
+    assert outcomes(predict(HOST, IMAGE, asked))["srun-pmix"] == "unknown"  # its components are unknown
     other = image_with(with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "vader")}))
     assert outcomes(predict(HOST, other, asked))["srun-pmix"] == "init-failure"
 

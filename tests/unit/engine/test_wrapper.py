@@ -1,4 +1,4 @@
-"""What stands before the ranks' command where no MPI tells them who they are."""
+"""The wrapper before the ranks' command if no MPI sets their numbers."""
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, image
 from tests.unit.tables import every_row

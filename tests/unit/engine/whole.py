@@ -311,7 +311,7 @@ def case(
 ) -> Case:
     """Return a launch with a plain plan, changed by ``plan``.
 
-    ``given`` are variables that a person sets, ``asked`` more fields of the request.
+    ``given`` are variables that the user sets, ``asked`` more fields of the request.
     """
     shape = Request(
         nodes=nodes,

@@ -98,7 +98,7 @@ def escape(target: str) -> list[Member]:
     """Return members that ``extractall(filter="data")`` follows out of its folder (CVE-2025-4517).
 
     Links that lead deeper than PATH_MAX are not resolved by its check, and by the kernel they are. ``target``
-    is a folder, relative to the one that is unpacked into.
+    is a folder, relative to the folder that is unpacked into.
     """
     steps, deep = "abcdefghijklmnop", "d" * 247
     found, folder = list[Member](), ""

@@ -52,8 +52,8 @@ def elf(
 ) -> bytes:
     """Return a small 64-bit shared object with a dynamic section, and ``text`` at its end.
 
-    ``versions`` are what it needs of libc.so.6, ``symbols`` texts that it defines by name, ``level`` that
-    of x86-64 which its property note asks for.
+    ``versions`` are what it needs of libc.so.6, ``symbols`` texts that it defines by name, ``level`` the
+    level of x86-64 in its property note.
     """
     strings = bytearray(b"\0")
 

@@ -1,4 +1,4 @@
-"""What is told of an image that was built, as an engine with containerd's image store answers."""
+"""The description of a built image, as an engine with containerd's image store answers."""
 
 from types import SimpleNamespace
 

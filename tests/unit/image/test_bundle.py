@@ -30,7 +30,7 @@ def no_engine():
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """A bundle of one recipe, and places of its own to unpack it to."""
+    """A bundle of one recipe, and separate places to unpack it to."""
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     files = {}

@@ -70,7 +70,7 @@ def test_an_engine_that_dies_leaves_nothing(step, tmp_path):
 
 
 class Ending:
-    """Stands for the builds that run: a step waits until it is ended, as one does in a container."""
+    """Replaces the running builds: a step waits until it is stopped, as in a container."""
 
     def __init__(self):
         self.ended = threading.Event()

@@ -1,4 +1,4 @@
-"""Every codec stops at the number of bytes that is asked for, whatever a block says of itself."""
+"""Every codec stops at the requested number of bytes, whatever a block claims."""
 
 import lzma
 import os

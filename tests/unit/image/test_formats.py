@@ -1,4 +1,4 @@
-"""One image in every form that it can be kept in: the same facts, and an error of ours for damage."""
+"""One image in every format: the same facts, and toolkit's error for damage."""
 
 import gzip
 import hashlib
@@ -30,7 +30,7 @@ GONE = {"opt/.wh.old": ""}
 
 
 def layers() -> list[bytes]:
-    """The files in three layers, the last of which takes away what nobody should find."""
+    """The files in three layers, the last of which removes files that must not be found."""
     names = list(FILES)
     lower = {n.lstrip("/"): FILES[n] for n in names if names.index(n) % 2}
     upper = {n.lstrip("/"): FILES[n] for n in names if names.index(n) % 2 == 0}
@@ -42,7 +42,7 @@ def plain(**more) -> dict[str, bytes | str]:
 
 
 def without_links(files: dict) -> dict[str, bytes]:
-    """A squashfs of these tests has no links: a copy stands where one leads."""
+    """A squashfs of these tests has no links: each is replaced by a copy."""
     copied = {}
     for name, content in files.items():
         if isinstance(content, str) and content.startswith("->"):
@@ -211,7 +211,7 @@ def test_of_several_platforms_this_machines_is_taken_or_the_one_that_is_asked_fo
     with pytest.raises(BadInput, match="no image for linux/riscv64 in it: linux/amd64, linux/arm64"):
         inspect(layout)
     assert inspect(layout, platform="linux/amd64").digest == manifests[0]["digest"]
-    # Its configuration says amd64, as that of all images of these tests does.
+    # Its configuration says amd64, like all images of these tests.
     with pytest.raises(BadInput, match=r"--platform linux/arm64: .* is for x86_64"):
         inspect(layout, platform="linux/arm64")
 

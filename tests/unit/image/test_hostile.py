@@ -23,7 +23,7 @@ SECONDS = 8.0
 
 
 def look(path) -> ImageFacts | None:
-    """Inspect; facts that can be written, or an error of ours, soon."""
+    """Inspect; return facts that can be written, or raise toolkit's error, soon."""
     begun = time.monotonic()
     try:
         facts = inspect(path)

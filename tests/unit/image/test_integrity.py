@@ -1,4 +1,4 @@
-"""What a signature signed is told by whoever signed, and a SIF by whoever wrote it: neither is believed."""
+"""The author of a signature chooses its text, and the author of a SIF its content: neither is trusted."""
 
 import io
 from pathlib import Path

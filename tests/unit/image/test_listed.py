@@ -1,4 +1,4 @@
-"""The bill of materials of an image that brings none."""
+"""The bill of materials of an image without its own."""
 
 import json
 from pathlib import Path

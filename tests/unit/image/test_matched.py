@@ -26,7 +26,7 @@ def test_what_the_image_is_used_for_is_kept():
     assert list(objections(recipe, stacks())) == []
     assert recipe.want["tensorflow"] == "2.15.0"
     assert recipe.want["horovod"] == "0.28.1"
-    # Not a row of ours, so that the newest one stands in.
+    # Not one of the rows, so the newest one is used instead.
     assert recipe.want["mpi4py"] == "4.1.1"
 
 

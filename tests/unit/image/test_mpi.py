@@ -1,4 +1,4 @@
-"""The MPIs of an image: which one programs load, and what each says of itself."""
+"""The MPIs of an image: which one programs load, and the description in each."""
 
 import struct
 
@@ -847,7 +847,7 @@ def test_folders_that_stand_in_a_variable_of_the_image_lead_the_loader(tmp_path)
     assert mpi.library == "/opt/ompi/lib/libmpi.so.40"
     assert facts.environment["LD_LIBRARY_PATH"] == "/opt/ompi/lib"
     assert facts.programs == {"/opt/probe": mpi.library}
-    # Where a launch sets the variable, the program gets what lies in the system's folders.
+    # If a launch sets the variable, the program gets the library in the system's folders.
     (other,) = facts.other_mpis
     assert facts.programs_otherwise == {"/opt/probe": other.library}
     assert other.pmix == "4.2.2"

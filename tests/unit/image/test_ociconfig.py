@@ -1,4 +1,4 @@
-"""What the engine says of an image, and the time that its files may have."""
+"""The engine's description of an image, and the time that its files may have."""
 
 from types import SimpleNamespace
 

@@ -24,7 +24,7 @@ sdist = {{ url = "https://index.example/a-1.tar.gz", hashes = {{ sha256 = "{"cd"
 
 @pytest.fixture
 def index(monkeypatch):
-    """A package index that notes what it is asked."""
+    """A package index that records the requests."""
     asked = []
 
     def offered(pins, *, python):

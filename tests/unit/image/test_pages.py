@@ -1,4 +1,4 @@
-"""Reading parts of files: the same bytes as reading them whole, and no more than are looked at."""
+"""Reading parts of files: the same bytes as reading them whole, and no more than needed."""
 
 import io
 

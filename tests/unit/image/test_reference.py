@@ -1,4 +1,4 @@
-"""What a person calls an image."""
+"""The names of an image."""
 
 from pathlib import Path
 

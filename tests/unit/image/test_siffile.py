@@ -1,4 +1,4 @@
-"""The table of a SIF is read by one rule, whoever asks: what starts an image, and what signs it."""
+"""One rule reads the table of a SIF, for starting and for signing an image."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""The head of a SIF, read back by the reader that reads everybody's."""
+"""The head of a SIF, read back by the reader for all SIF files."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Bundles that somebody made to do harm: one line, exit 2, and nothing is written anywhere."""
+"""Malicious bundles: one line, exit 2, and nothing is written anywhere."""
 
 import hashlib
 import tarfile

@@ -1,4 +1,4 @@
-"""Temporary files go when their work ends, and those of dead processes go next time."""
+"""Temporary files are removed when their work ends, and files of dead processes are removed the next time."""
 
 import os
 import subprocess

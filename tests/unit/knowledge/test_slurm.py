@@ -1,4 +1,4 @@
-"""What is known of Slurm's words holds together."""
+"""The table of Slurm's words is consistent."""
 
 import re
 

@@ -1,6 +1,6 @@
 """The scripts that are kept under tests/golden, and the stand-ins that run one without Slurm.
 
-python -m tests.unit.launch.scripts     writes them anew; read them by eye before they are committed
+python -m tests.unit.launch.scripts     writes them again; review them before they are committed
 """
 
 import subprocess

@@ -1,6 +1,6 @@
 """The script of a job for each site that comes with toolkit, kept under tests/golden/scripts.
 
-python -m tests.unit.launch.site_scripts     writes them anew; read them by eye before they are committed
+python -m tests.unit.launch.site_scripts     writes them again; review them before they are committed
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a job's modules bring that a probe does not see, and what the engine makes of it."""
+"""What a job's modules add that a probe does not see, and the engine's use of it."""
 
 import pytest
 

@@ -65,7 +65,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def peak_and_output(program: str, key: str) -> tuple[int, int, bytes]:
-    """Run a program in a process of its own; return its peak memory in bytes, and how much it printed."""
+    """Run a program in a separate process; return its peak memory in bytes, and how much it printed."""
     reading, writing = os.pipe()
     words = [sys.executable, "-c", _PROLOGUE + program, key, str(_SIZE), str(writing)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, pass_fds=(writing,)) as process:

@@ -1,4 +1,4 @@
-"""What a job's script does when it is asked to stop: real bash, real signals, stand-ins for Slurm."""
+"""What a job's script does on a request to stop: real bash, real signals, stand-ins for Slurm."""
 
 import os
 import signal
@@ -10,9 +10,9 @@ import pytest
 from tests.unit.launch.examples import CONTAINED, MPIRUN, SRUN, job_script, spec
 from toolkit.errors import BadInput
 
-# A trainer: looks for the file, writes a checkpoint, ends with 75 (or as srun tells of those that it killed).
-# Where there is a file "dies", its ranks die once with a node: "gone" until Slurm has "noticed" it.
-# The file "over" ends one that nobody waits for.
+# A trainer: looks for the file, writes a checkpoint, exits with 75 (or as srun reports killed ranks). If
+# there is a file "dies", its ranks die once with a node: "gone" until Slurm has "noticed" it. The file "over"
+# ends a trainer that is not waited for.
 SRUN_STAND_IN = """\
 #!/bin/bash
 case "$*" in *" true") [ ! -e gone ] && [ ! -e noticed ]; exit ;; esac
@@ -159,8 +159,8 @@ def test_a_job_of_an_array_submits_its_own_number_again(start, tmp_path):
     (tmp_path / "3").mkdir()
     start(changes={"chain": 1, "array": "0-7"}, **ARRAY)
     assert not (tmp_path / "exit-code").exists()
-    # The stand-in for the ranks runs in the folder of number 3, where nobody waits for it.
-    # From the folder of the whole, so that its output goes where that of the first one went.
+    # The stand-in for the ranks runs in the folder of number 3, where nothing waits for it; then in the
+    # folder of the whole, so that its output goes where the first one's went.
     words = f"--parsable --dependency=afterany:77_3 --array=3 --chdir={tmp_path} job.sh\n"
     assert (tmp_path / "3" / "submitted").read_text() == words
     assert (tmp_path / "3" / "job.sh").read_text() == (tmp_path / "job.sh").read_text()

@@ -1,4 +1,4 @@
-"""What ranks find around them follows from site, facts and specification, and a person's word wins."""
+"""The environment of ranks follows from site, facts and specification, and the user's choice has priority."""
 
 import re
 from pathlib import Path

@@ -22,7 +22,7 @@ LIVE = shipped("containers") / "live"
 
 
 class Bare:
-    """A place on which no program but those of its own is found."""
+    """A place on which only its own programs are found."""
 
     place = "cluster bare"
 

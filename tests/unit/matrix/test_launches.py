@@ -203,7 +203,7 @@ def test_ranks_of_an_mpich_of_the_centre_are_offered_pmi2():
 
 
 def fixes(*cells, chosen=None):
-    """Return what each cell is mended by, where the engine would choose these words in its place."""
+    """Return what fixes each cell, if the engine would choose these words in its place."""
     return [cell.fixed_by for cell in mended(list(cells), lambda _: chosen)]
 
 

@@ -1,4 +1,4 @@
-"""What became of a launch, told from its text: every class from an output that really came."""
+"""The outcome of a launch, from its text: every class from real output."""
 
 from tests.matrix.outcome import classify, ranks, telling
 from tests.unit.tables import every_row

@@ -53,7 +53,7 @@ def test_a_cell_that_nobody_looked_at_is_predicted_as_it_happened(flavour: str):
 
 
 def test_chance_is_named_where_it_was_seen_and_hides_no_silent_failure():
-    """It is no way out: few launches have one, and what is said to come by chance came in tries."""
+    """It is not an excuse: few launches have one, and outcomes by chance were seen in tries."""
     some = [said for cell in CELLS[::10] if (said := predicted(cell)).by_chance]
     assert 0 < len(some) < len(CELLS[::10]) / 20
     mixed = [cell for cell in TRUTH.cells if len(cell.seen) > 1]
@@ -139,7 +139,7 @@ def library(said: dict[str, Any]) -> str:
 
 
 def version(said: dict[str, Any]) -> str:
-    """Return the version that the program in the container was told by its MPI."""
+    """Return the version that MPI reported to the program in the container."""
     says = r"Open MPI v([\w.]+)|MPICH Version:\s*([\w.]+)|MPI Library(?: for Linux\* OS, Version)? ([\w.]+)"
     found = re.search(says, library(said))
     assert found, said["probe"]
@@ -187,7 +187,7 @@ def test_the_pmix_client_is_the_one_that_answers(name: str):
     if answer:
         assert re.match(rf"{re.escape(answer[1])}(?!\d)", facts.pmix or "")
     else:
-        # What is built into the MPI has no library that could be asked.
+        # What is built into the MPI has no library to ask.
         assert "libpmix" not in str(said["libraries"])
 
 

@@ -1,4 +1,4 @@
-"""A facts file is handed on: it holds no value that tells of a person."""
+"""A facts file is sent to others, so it must hold no value that identifies the user."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What a facts file keeps of variables: values that a rule reads, and none that tells of a person."""
+"""The variables in a facts file: values that a rule reads, and none that identifies the user."""
 
 import pytest
 

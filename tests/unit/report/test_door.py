@@ -1,4 +1,4 @@
-"""The door, and that nothing in the tree goes around it."""
+"""The output stream, and a check that nothing in the tree bypasses it."""
 
 import io
 import re
@@ -13,10 +13,10 @@ from toolkit.report.plain import styled
 ROOT = Path(__file__).parents[3] / "toolkit"
 OWN_STREAMS = {"report/door.py", "cli/frame/streams.py"}
 AROUND = (
-    # How to write past the door, and the modules that may.
+    # Ways to write past the stream, and the modules that may use them.
     (r"\bprint\(", {"report/progress.py"}),
     (r"click\.(?:echo|secho|style|echo_via_pager|get_(?:text|binary)_stream)\b", {"cli/frame/say.py"}),
-    (r"click\.(?:prompt|confirm)\b", {"cli/doctor_ask.py", "cli/init.py"}),  # readline writes what is asked
+    (r"click\.(?:prompt|confirm)\b", {"cli/doctor_ask.py", "cli/init.py"}),  # readline writes the prompt
     (r"unfiltered\(", {"report/door.py", "report/progress.py"}),
     (r"sys\.(?:stdout|stderr)\.(?:write|buffer)|sys\.__std(?:out|err)__", {"run/relay.py"}),
     (r"/dev/(?:tty|std(?:out|err)|fd)", {"cli/frame/files.py"}),

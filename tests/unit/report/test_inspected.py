@@ -1,4 +1,4 @@
-"""What a person reads of an image."""
+"""The text about an image for users."""
 
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.report.inspected import lines

@@ -1,4 +1,4 @@
-"""What a person sees: on a real terminal, played back, and in a log."""
+"""What users see: on a real terminal, played back, and in a log."""
 
 import os
 import pty

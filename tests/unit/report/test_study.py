@@ -163,7 +163,9 @@ def test_a_label_is_no_formula_in_a_spreadsheet(tmp_path, begin):
 
 
 def test_no_form_of_a_report_holds_a_hidden_character_or_a_line_of_a_label(tmp_path):
-    """Studies of one name go by their folders, and a failure by what was said: neither has a grammar."""
+    """Studies of one name are identified by their folders, and a failure by its message: neither has a
+    grammar.
+    """
     hostile = f"a\x1b[2J\u202e\x9b\u200b\n{FORGED}"
     failed = point(2, 1, number=2, state="failed", figures=None, why=hostile)
     sizes = study([(1, 1), (2, 1)], repeats=2)

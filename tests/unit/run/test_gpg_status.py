@@ -1,4 +1,4 @@
-"""What gpg says of a signature, read from its status lines; a user id is text of whoever made the key."""
+"""gpg's verdict on a signature, read from its status lines; the owner of a key chooses its user id."""
 
 import pytest
 from hypothesis import given

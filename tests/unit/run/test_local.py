@@ -148,7 +148,7 @@ def test_send_copies_what_is_not_there_and_tells_progress(tmp_path):
 
 
 def has_ended(pid):
-    """Tell whether a process has ended; one that was killed closes its pipes a moment before it has."""
+    """Return whether a process has exited; a killed one closes its pipes a moment before."""
     deadline = time.monotonic() + 5
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)

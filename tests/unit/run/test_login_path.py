@@ -13,7 +13,7 @@ PROGRAM = '#!/bin/sh\necho slurm-wlm 24.11.5 "$@"\n'
 
 
 class Far(LocalRunner):
-    """What sshd does with a command: the person's shell reads a line, and is no login shell."""
+    """What sshd does with a command: the user's shell reads a line, and is not a login shell."""
 
     def __init__(self, home, shell="/bin/bash"):
         self.asked = []

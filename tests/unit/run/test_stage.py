@@ -43,7 +43,7 @@ def test_a_copy_that_arrives_damaged_is_removed_and_told(tmp_path):
 
 
 def broken_off(tmp_path, rest):
-    """A parcel, and what an earlier try left of it there."""
+    """A file to copy, and what an earlier try left of it there."""
     source = tmp_path / "a"
     source.write_bytes(b"0123456789")
     parcel = Parcel.of(source, str(tmp_path / "b"))

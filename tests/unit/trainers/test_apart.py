@@ -1,4 +1,4 @@
-"""Two ranks on the same GPU are told of, against stand-ins: the machines of these tests have no GPU."""
+"""Detect two ranks on the same GPU, with simulated GPUs: the machines of these tests have none."""
 
 import sys
 from types import SimpleNamespace

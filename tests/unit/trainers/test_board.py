@@ -1,4 +1,4 @@
-"""What the answers of the store tell of its clock."""
+"""What the answers of the store show about its clock."""
 
 import time
 from email.utils import formatdate

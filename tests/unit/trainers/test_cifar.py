@@ -7,7 +7,7 @@ NAMES = [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bi
 
 
 def record(kind):
-    """A record whose red, green and blue values tell where they belong."""
+    """A record whose red, green and blue values show where they belong."""
     red, green, blue = (bytes((start + at // 32) % 256 for at in range(1024)) for start in (0, 100, 200))
     return bytes((kind,)) + red + green + blue
 

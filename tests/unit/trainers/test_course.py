@@ -43,7 +43,7 @@ class Instant:
 
 
 class Wishes:
-    """A watch that sees what it is told to."""
+    """A watch with given results."""
 
     def __init__(self, *seen):
         self._seen, self.saved_times = list(seen), 0

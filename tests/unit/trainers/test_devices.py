@@ -11,7 +11,7 @@ from toolkit.trainers.trouble import Trouble
 
 
 class Config:
-    """What of ``tf.config`` is used; it keeps what it is told."""
+    """The part of ``tf.config`` that is used; it records its settings."""
 
     def __init__(self, gpus):
         self.gpus = [f"GPU:{n}" for n in range(gpus)]

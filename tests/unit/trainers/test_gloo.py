@@ -27,7 +27,7 @@ SECRET = b"s" * 64
 
 
 JOB = str(os.getpid())
-"""Ranks of one number meet, those of another run of these tests on this machine as well."""
+"""Ranks of one number meet, even from another run of these tests on this machine."""
 
 
 def environment(rank=0, size=2, host="localhost", nodes="localhost,other", **more):
@@ -512,7 +512,7 @@ def test_what_a_person_sets_counts(monkeypatch, job):
 
 
 def started(variables, *command, **more):
-    """Start the program as a job script carries it, which is text of its own."""
+    """Start the program as a job script carries it, as a separate text."""
     words = [sys.executable, "-I", "-S", "-c", gloo_program(), "--", *command]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(words, env={"PATH": os.environ["PATH"], **variables}, **pipes, **more)

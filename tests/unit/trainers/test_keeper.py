@@ -1,4 +1,4 @@
-"""Where a training begins, and what it must share with the one that it goes on from."""
+"""Where a training begins, and what it must share with the training that it resumes."""
 
 import math
 
@@ -16,7 +16,7 @@ SETTINGS = {"trainer": "mnist", "seed": 1, "batch_size": 32, "samples": 640, "le
 
 
 class Second(Single):
-    """A rank that is told what rank 0 says."""
+    """A rank that receives rank 0's values."""
 
     rank, size = 1, 2
 
@@ -123,7 +123,7 @@ def test_checkpoints_that_cannot_be_reached_are_one_line_and_status_1(tmp_path, 
 
 
 class Sums(Single):
-    """A rank of two that is told the sums of both, and what they agree on."""
+    """A rank of two that receives the sums of both, and their agreements."""
 
     size = 2
 

@@ -1,4 +1,4 @@
-"""The speed between nodes: over real TCP, and over an MPI that answers as it is told."""
+"""The speed between nodes: over real TCP, and over an MPI with given answers."""
 
 import socket
 import sys

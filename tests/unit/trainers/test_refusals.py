@@ -27,7 +27,7 @@ VALUES = {
 
 
 def verdict(strategy, words):
-    """Return what is said of the options by all that looks at them; empty where they are taken."""
+    """Return the verdict of all checks on the options; empty if they are accepted."""
     trainer, options = parse(
         mnist.TRAINER, ["--data", "/d", "--output", "/o", "--strategy", strategy, *words]
     )

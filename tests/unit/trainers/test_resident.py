@@ -1,4 +1,4 @@
-"""Which part of a row each worker is told."""
+"""The part of a row that each worker receives."""
 
 import numpy as np
 import pytest

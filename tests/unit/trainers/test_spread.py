@@ -1,4 +1,4 @@
-"""What can be said of a strategy beyond its name."""
+"""The options of a strategy beyond its name."""
 
 import argparse
 

@@ -11,7 +11,7 @@ from toolkit.trainers.trouble import Trouble
 
 
 class Model:
-    """A model whose saving ends as it is told, after it has written a part."""
+    """A model whose saving fails as given, after it has written a part."""
 
     def __init__(self, fault=None):
         self._fault = fault
@@ -48,7 +48,7 @@ def test_data_that_is_gone_after_the_check_is_one_line_and_status_1(tmp_path):
 
 
 class Two(Single):
-    """The second of two ranks: it is told what rank 0 has."""
+    """The second of two ranks: it receives rank 0's values."""
 
     rank, size = 1, 2
 

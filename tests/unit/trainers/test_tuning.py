@@ -1,4 +1,4 @@
-"""What Horovod is told by its environment."""
+"""Horovod's settings from its environment."""
 
 from pathlib import Path
 

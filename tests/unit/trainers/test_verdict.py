@@ -1,4 +1,4 @@
-"""What becomes of what the ranks found: a sentence for each thing that is wrong, with node and rank."""
+"""The verdict on the ranks' findings: a sentence for each fault, with node and rank."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -17,7 +17,7 @@ from toolkit.trainers.trouble import Trouble
 
 @pytest.fixture
 def horovod(monkeypatch):
-    """A Horovod that reports the world it is told to: worlds that come apart cannot be made at will."""
+    """A Horovod that reports a given world: worlds that split cannot be made at will."""
     for name in [name for name in os.environ if name.startswith(("SLURM_", "PMI", "OMPI_", "HOROVOD_"))]:
         monkeypatch.delenv(name)
 
@@ -75,7 +75,7 @@ def test_worlds_that_are_smaller_than_what_was_started_are_refused(horovod, size
         {"SLURM_STEP_NUM_TASKS": "4"},
         # mpirun on two nodes: Slurm counts its daemons.
         {"OMPI_COMM_WORLD_SIZE": "4", "SLURM_STEP_NUM_TASKS": "2"},
-        # A launcher without variables of its own, from within a step of one task.
+        # A launcher without its own variables, from within a step of one task.
         {"SLURM_STEP_NUM_TASKS": "1"},
     ],
 )

@@ -180,7 +180,7 @@ def _required(sdists: Sequence[Dated], python: _Python) -> tuple[str, ...]:
 
 
 def required_by(sdist: Path) -> tuple[str, ...]:
-    """Return all requirements in a source distribution's metadata; those of extras have their marker.
+    """Return all requirements in a source distribution's metadata; requirements of extras have their marker.
 
     Old distributions have them in ``requires.txt`` beside it, in sections; the first has no name.
 

@@ -1,7 +1,7 @@
 """What a SIF has in addition to the image: ``/.singularity.d`` and mount points for a runtime.
 
-The scripts are equivalent to those of Apptainer 1.4 (apptainer: internal/pkg/build/sources): a program sees
-the same variables, start words and labels of the image from either.
+The scripts are equivalent to Apptainer 1.4's (apptainer: internal/pkg/build/sources): a program sees the same
+variables, start words and labels of the image from either.
 """
 
 import json

@@ -31,7 +31,7 @@ class Finder:
     loads: dict[str, str]
 
     def reachable(self, soname: str) -> str | None:
-        """Return the library that the MPI loads, or the one that any program would load."""
+        """Return the library that the MPI loads, or else the library that any program would load."""
         return self.loads.get(soname) or self.loader.find(soname)
 
     def anywhere(self, soname: str) -> str | None:

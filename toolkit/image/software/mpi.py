@@ -21,7 +21,7 @@ _SONAMES = (
     *("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80"),
     *("libmpi.so.1", "libmpi.so.0", "libmpich.so.10"),
 )
-"""Sonames to search for if no program names one; those of Open MPI 1 and MPICH 3.0 come last."""
+"""Sonames to search for if no program names one; Open MPI 1 and MPICH 3.0 come last."""
 _SEARCHED = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)(\.so\.\d+|-[0-9a-f]{8}\.so[.\d]*)\Z"
 )

@@ -14,7 +14,7 @@ _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
 GREY, PALE = "#5F5F5F", "#DDDDDD"
 PREDICTED = (0, (4, 3))
-"""How a line is dashed that nobody measured."""
+"""The dash pattern of a predicted line."""
 
 
 def without_matplotlib(left_out: str, option: str) -> Missing:

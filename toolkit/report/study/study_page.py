@@ -25,7 +25,7 @@ _HEAD = (
 )
 
 _OVER_SMALLEST = (4, 5)
-"""Columns that say nothing where there is one size."""
+"""Columns that are empty of meaning for a single size."""
 
 _NONE = "&ndash;"
 _MOST = 8

@@ -19,7 +19,7 @@ _PHASES = (
     ("compute", "computation", "#CCCCCC", ""),
 )
 _MOST = 6
-"""Sizes whose accuracy can be told apart in one plot."""
+"""Number of sizes whose accuracy is distinguishable in one plot."""
 
 
 def phases(axes: "Axes", report: Report) -> None:

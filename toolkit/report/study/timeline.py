@@ -30,8 +30,8 @@ def told(file: Path, width: int = 100) -> tuple[str, bytes]:
     """Read a timeline, and return what it tells as text and as JSON.
 
     Raises:
-        BadInput: if it is none.
-        CheckFailed: if it holds no steps to speak of.
+        BadInput: if it is not a timeline.
+        CheckFailed: if it holds too few steps.
     """
     tally = tallied(events(file))
     found = shares(tally)

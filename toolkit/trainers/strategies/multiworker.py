@@ -70,7 +70,7 @@ def own_value(variable: "tf.Variable") -> "numpy.ndarray":
 
 def reserve() -> socket.socket:
     """Return a socket that reserves a free port until TensorFlow's server opens it."""
-    # Both sockets allow reuse, and connections reach the one that listens.
+    # Both sockets allow reuse, and the listening socket gets the connections.
     os.environ["TF_GRPC_REUSE_PORT"] = "1"
     own = socket.socket(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET)
     own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

@@ -14,7 +14,7 @@ COMMAND = ("--", "hostname")
 
 
 def seconds() -> float:
-    """Launch once, as a person does, and ask once what became of it."""
+    """Launch once, as users do, and query the outcome once."""
     with subprocess.Popen(
         (*LAUNCH, *COMMAND), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as job:

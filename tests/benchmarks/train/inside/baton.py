@@ -1,7 +1,7 @@
 """Take turns with another program, an epoch each: whatever the machine does meanwhile, it does to both.
 
-BENCH_BATON is a folder that both see, BENCH_ME is 0 or 1; without them nobody waits. A first epoch, which
-compiles, is timed by nobody and waits for nobody.
+BENCH_BATON is a folder that both see, BENCH_ME is 0 or 1; without them no program waits. A first epoch, which
+compiles, is not timed and does not wait.
 """
 
 import atexit

@@ -1,4 +1,4 @@
-"""The seconds of each epoch, for the programs beside this one; they take turns where there is another."""
+"""The seconds of each epoch, for the programs beside this one; they take turns if there are two."""
 
 import time
 

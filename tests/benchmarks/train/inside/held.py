@@ -26,7 +26,7 @@ _STEP = re.compile(r"\d+/\d+  ([\d.]+) s  ([\d.,]+) images/s")
 
 
 class Held:
-    """A program, its steps, and its turns; times are those of the monotonic clock."""
+    """A program, its steps, and its turns; times are from the monotonic clock."""
 
     def __init__(self, words):
         self.program = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -65,7 +65,7 @@ class Held:
             send(signal.SIGSTOP)
 
     def rates(self):
-        """Return the images a second of the steps that lie within each turn."""
+        """Return the images a second of the steps within each turn."""
         found = []
         for begun, ended in self.turns:
             whole = [(b - a, images) for a, b, images in self.steps if begun <= a and b <= ended]
@@ -76,7 +76,7 @@ class Held:
 
 
 def whose(folder):
-    """Return whose turn it is; nobody's before the first one."""
+    """Return whose turn it is; empty before the first turn."""
     turn = folder / "turn"
     return turn.read_text() if turn.exists() else ""
 

@@ -15,7 +15,9 @@ baton, written = Baton(), Metrics.epoch
 
 
 def epoch(self, **values):
-    """Write what was timed, and let the other program go on: the clock of the next epoch does not run yet."""
+    """Write the measured times, and let the other program continue: the clock of the next epoch does not
+    run yet.
+    """
     written(self, **values)
     baton.hand_on()
 

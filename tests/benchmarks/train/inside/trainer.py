@@ -12,7 +12,7 @@ from pathlib import Path
 module, *options = sys.argv[1:]
 turns = Path(__file__).with_name("taking_turns.py")
 with tempfile.TemporaryDirectory() as folder:
-    # A process of its own: ranks end theirs at once, as soon as all have trained.
+    # A separate process: ranks exit theirs at once, as soon as all have trained.
     subprocess.run([sys.executable, turns, module, "--output", folder, *options], check=True)
     if (Path(folder) / "metrics.jsonl").exists():
         records = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]

@@ -1,1 +1,1 @@
-"""Programs that run inside the training image, and the papers' formulas that they are held against."""
+"""Programs that run inside the training image, and the formulas of the papers that they are compared with."""

@@ -70,7 +70,7 @@ class Four(Alone):
 
 
 def with_fewer():
-    """Return the rate of four ranks, and that of one that goes on with what they came to."""
+    """Return the rate of four ranks, and the rate of one rank that resumes their training."""
     learning = Learning(0.1, optimizer="sgd", warmup_epochs=1.0).of_batch(small.BATCH)
     four, one = (small.loop(world, learning) for world in (Four(), WORLD))
     for number in range(2):

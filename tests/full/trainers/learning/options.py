@@ -197,7 +197,7 @@ def measured():
 
 
 def two_ranks():
-    """Train on pictures of which the one that is cut short is another rank's or this one's."""
+    """Train on images of which the truncated one belongs to another rank or to this one."""
     where = folders(DATA / os.environ["OMPI_COMM_WORLD_RANK"], png)
     cut = where / "train/class-3/3.jpg"
     cut.write_bytes(cut.read_bytes()[:700])

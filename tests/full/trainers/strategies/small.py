@@ -27,7 +27,7 @@ def model():
     import tensorflow as tf
 
     layers = tf.keras.layers
-    # Of the biased moving averages of each device there is no mean that would be that of one device.
+    # The biased moving averages of the devices have no mean that one device would have.
     normal = [layers.BatchNormalization(momentum=0.8)] * bool(os.environ.get("NORMAL"))
     return tf.keras.Sequential(
         [

@@ -1,4 +1,4 @@
-"""A silent failure is noticed in what the ranks say of themselves, and only there."""
+"""A silent failure is noticed in the ranks' own output, and only there."""
 
 from tests.unit.tables import every_row
 from toolkit.engine.logs.explain import explain

@@ -53,7 +53,7 @@ MIXED = {
     "needs": (),
     "outside": ("libpmi.so.0", "libpmix.so.2"),
 }
-# PMIx lies beside the MPI for a component of it, and needs what is the system's.
+# PMIx is beside the MPI for a component of it, and needs the system's libraries.
 BESIDE = {**PLUGINS, "version": "4.1.4", "needs": (), "outside": ("libmunge.so.2",)}
 FULL = image(libraries=("libmunge.so.2", "libpmix.so.2"))
 EMPTY = image(mpi=msgspec.structs.replace(IMAGE.mpi, needs=()), libraries=("libz.so.1",))

@@ -245,7 +245,7 @@ def test_mpirun_of_intel_mpi_2019_4_fails_on_processors_of_amd_without_threads()
 
 
 def test_what_intel_mpi_before_2021_does_without_a_launcher():
-    """It starts an mpiexec, from 2019 on, and 2018 goes by what Slurm says of its step."""
+    """It starts an mpiexec, from 2019 on, and 2018 uses Slurm's variables of its step."""
     assert outcome_of(intel("2018.3"), "srun-none") == "hang"
     assert outcome_of(intel("2018.3"), "srun-none", container=("--cleanenv",)) == "singletons"
     assert outcome_of(intel("2019"), "srun-none") == "singletons"

@@ -59,7 +59,7 @@ INSIDE = {"mode": "mpirun-container", "nodes": 1, "launcher": ("mpirun",)}
 
 
 def beside(other=OTHER_5, pmix="3.2.5", **changes):
-    """Return an image whose program has a library of its own, and whose mpirun is of another release."""
+    """Return an image whose program has a separate library, and whose mpirun has another release."""
     own = msgspec.structs.replace(OWN_LIBRARY, **changes)
     return with_(image(mpi=own, other_mpis=(other,) if other else (), mpirun=own.launcher), pmix=pmix)
 

@@ -22,7 +22,7 @@ NEWER_UCX = with_(DEBIAN, ucx="1.18.0")
 SMALL = host(shm=65536)
 TWO = {"mode": "srun-pmi2", "ranks_per_node": 2}
 MINIMAL = runtime(setuid=True, settings={"mount dev": "minimal"})
-"""A host whose containers have a /dev of their own, and in it a /dev/shm."""
+"""A host whose containers have their own /dev, and in it a /dev/shm."""
 NO_DEV = runtime(setuid=True, settings={"mount dev": "no"})
 SOCK = image(mpi=msgspec.structs.replace(MPICH, version="4.0.2", device="ch3:sock"))
 INTEL = image(mpi=msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.16.1"))

@@ -123,7 +123,7 @@ COMPONENTS = {
 
 
 def foreseen(given: dict[str, str], network: dict[str, object], of: ImageMpi, **facts: object) -> str:
-    """Return what becomes of a launch over two nodes with these settings."""
+    """Return the predicted outcome of a launch over two nodes with these settings."""
     there = image(mpi=of, **{**BOTH, **facts})
     mode = "srun-pmix" if of.implementation == "openmpi" else "srun-pmi2"
     only = tuple(r for r in RULES if r.id == "setting-breaks-mpi")

@@ -1,4 +1,4 @@
-"""An image that is foreseen from its row is judged as the image itself that was measured."""
+"""An image that is predicted from its row is judged like the image itself that was measured."""
 
 from tests.matrix import measured
 from tests.unit.engine.examples import HOST, with_

@@ -44,7 +44,7 @@ def conflict(wanted, host=None) -> Conflict:
 
 
 def mode_of(solution: Solution, host, operations=("mpi", "gloo")):
-    """Ask the engine anew about the image of a solution."""
+    """Ask the engine again about the image of a solution."""
     table = stacks()
     taken = {
         c.component: next(
@@ -119,7 +119,7 @@ def test_without_a_plugin_for_pmix_another_open_mpi_is_taken_or_the_reason_told(
     assert solution.of("openmpi").why == (
         "srun-pmi2 works with it on this cluster; not 4.1.4 from debian, as srun-pmi2 would not work with it"
     )
-    # Of Debian's own the launcher inside is the one that works.
+    # Of Debian's own modes the launcher inside works.
     pinned = recipe('openmpi = "match-host"', tail='[mpi]\nprovider = "debian"')
     assert chosen(pinned, SERVING_PMI2).mode == "mpirun-container"
 

@@ -1,4 +1,4 @@
-"""The job script: golden files that a person reads, and hostile values that must not break out of it."""
+"""The job script: golden files for review, and hostile values that must not break out of it."""
 
 import shlex
 import shutil

@@ -1,4 +1,4 @@
-"""Single values of a job: what Slurm takes passes, and what is refused is told with the way to write it."""
+"""Single values of a job: valid values pass, and invalid ones are refused with the right form."""
 
 import pytest
 

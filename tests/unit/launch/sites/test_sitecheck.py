@@ -1,4 +1,4 @@
-"""A profile held against what its cluster says now."""
+"""Compare a profile with the present state of its cluster."""
 
 import msgspec
 

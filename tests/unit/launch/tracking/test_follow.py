@@ -207,7 +207,7 @@ def test_a_connection_that_stays_away_is_given_up(monkeypatch):
 
 @pytest.fixture
 def local(tmp_path):
-    """The record of a job of ``launch --local`` that runs, and what its script says of its process."""
+    """The record of a running job of ``launch --local``, and its script's record of the process."""
     folder = tmp_path / "run"
     folder.mkdir()
     spec = msgspec.structs.replace(RECORD.spec, directory=str(folder))
@@ -219,7 +219,7 @@ def local(tmp_path):
 
 
 class Growing(Recorded):
-    """A job that writes a line each time that its output is looked at, and ends after the third."""
+    """A job that writes a line each time that its output is read, and ends after the third."""
 
     def __init__(self, record, on_end):
         super().__init__()
@@ -245,7 +245,7 @@ def test_a_job_of_this_machine_is_followed_until_its_script_left_a_status(local,
     ended = follow(here, record, lines.append, lambda s: states.append((s.state, s.answer)))
     assert (lines, states) == (["0", "1", "2"], [("running", "told")])
     assert (ended.state, ended.exit_code) == (state, int(left))
-    assert here.ran == []  # Slurm knows nothing of it
+    assert here.ran == []  # Slurm does not know it
 
 
 def test_a_job_of_this_machine_whose_process_is_gone_has_failed(local):

@@ -398,7 +398,7 @@ def test_an_array_has_its_tasks_and_what_each_wrote():
         "running",
         ["completed", "running", "pending"],
     )
-    # The first has been forgotten by now, and the second left a status before Slurm told of its end.
+    # The first has been forgotten by now, and the second left a status before Slurm reported its end.
     files = {f"{FOLDER}/{i}/{name}": f"{name} {i}".encode() for i in range(3) for name in ("metrics.jsonl",)}
     files |= {f"{FOLDER}/output-{i}.log": f"said {i}\n".encode() for i in range(3)}
     files |= {f"{FOLDER}/1/exit-code": b"4\n"}
@@ -427,7 +427,7 @@ def test_an_array_whose_task_left_nothing_has_no_known_end():
     assert record.state == "unknown"
 
 
-# Tasks of an array that go on under numbers of their own
+# Tasks of an array that continue under separate numbers
 
 CHAINED = msgspec.structs.replace(RECORD, spec=msgspec.structs.replace(ARRAY, chain=2), numbers=("7",))
 

@@ -1,4 +1,4 @@
-"""The stream of a build: steps are told, failures name their step and its last lines."""
+"""The stream of a build: steps are reported, failures name their step and its last lines."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The parts of the door to the engine that need no engine."""
+"""The parts of the engine's interface that need no engine."""
 
 import gc
 import hashlib
@@ -107,7 +107,7 @@ def context(tmp_path, monkeypatch):
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
     monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
-    monkeypatch.setattr(engine, "_SOCKET", f"unix://{tmp_path}/usual.sock")  # nobody listens there
+    monkeypatch.setattr(engine, "_SOCKET", f"unix://{tmp_path}/usual.sock")  # no process listens there
 
     def choose(host, name="rootless"):
         (tmp_path / "config.json").write_text(json.dumps({"currentContext": name}))

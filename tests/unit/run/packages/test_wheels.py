@@ -1,4 +1,4 @@
-"""The package index is asked through uv, which needs a cache."""
+"""The package index is queried through uv, which needs a cache."""
 
 import pytest
 

@@ -58,7 +58,7 @@ def test_a_port_of_the_configuration_that_is_none_is_refused_with_its_file(tmp_p
 
 
 class Sftp:
-    """SFTP to a folder of this machine; ``vanishing`` is removed once the far file was looked at."""
+    """SFTP to a folder of this machine; ``vanishing`` is removed after the far file's size was read."""
 
     def __init__(self, vanishing=None):
         self.vanishing, self.opened = vanishing, []

@@ -18,7 +18,7 @@ from toolkit.run.remote.ssh_shared import SharedRunner
 
 
 class Login(paramiko.ServerInterface):
-    """Lets in whoever has a key; counts those who tried."""
+    """Accepts any key; counts the attempts."""
 
     def __init__(self, server):
         self.server = server
