@@ -50,3 +50,17 @@ def test_none_where_no_image_of_ours_would_work():
 
 def test_the_mode_that_was_asked_for_does_not_bind_another_image():
     assert matched(HOST, IMAGE, Request(mode="srun-pmi2"))
+
+
+def test_no_framework_of_the_image_is_dropped():
+    recipe = matched(HOST, with_(image_with(MPICH), pytorch="1.0.0", horovod=None), TWO)
+    assert recipe is None or "torch" in recipe.want
+    recipe = matched(HOST, with_(image_with(MPICH), tensorflow="2.9.1", mpi4py="1.0"), TWO)
+    assert recipe
+    assert "tensorflow" in recipe.want
+
+
+def test_another_image_helps_no_program_without_mpi():
+    torch = with_(IMAGE, pytorch="2.13.0")
+    for asked in (Request(joins=frozenset({"torch"})), Request(program="jax")):
+        assert matched(HOST, torch, asked) is None

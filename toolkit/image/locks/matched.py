@@ -8,6 +8,8 @@ from toolkit.knowledge.stacks import Stacks, stacks
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request
 from toolkit.model.recipe import MPIS, Recipe
+from toolkit.program import named
+from toolkit.program.choose import programs_of
 
 _PLACEHOLDER = "*"
 
@@ -18,8 +20,10 @@ def matched(
     """Return the first recipe whose image is predicted to work and has what ``image`` is used for.
 
     Its versions are pinned, so that it gives this image without the facts of the host too. ``None`` if no row
-    that can be built works on this host.
+    that can be built works on this host, or the program needs no MPI: another image would not help it.
     """
+    if not named(programs_of(image, request)[0]).BY_MPI:
+        return None
     rows = table or stacks()
     request = msgspec.structs.replace(request, mode=None)
     for mpi in MPIS:
@@ -32,15 +36,17 @@ def matched(
 
 
 def _uses(image: ImageFacts) -> list[dict[str, str]]:
-    """Return wishes for what an image is used for: as it is, then any version, then without the rest."""
-    versions = {"tensorflow": image.tensorflow, "horovod": image.horovod}
+    """Return wishes for what an image is used for: as it is, then any version, then the frameworks alone."""
+    frameworks = {"tensorflow": image.tensorflow, "torch": image.pytorch, "jax": image.jax}
+    versions = {**frameworks, "horovod": image.horovod}
     versions["mpi4py"] = image.mpi4py or ("" if image.horovod else None)
     there = {name: version for name, version in versions.items() if version is not None}
     exact = {name: version or _PLACEHOLDER for name, version in there.items()}
     tries = [exact]
     tries += [{**exact, name: _PLACEHOLDER} for name in there]
-    tries += [dict.fromkeys(there, _PLACEHOLDER), {name: "*" for name in there if name == "mpi4py"}, {}]
-    return tries
+    kept = [name for name in frameworks if name in there]
+    tries += [dict.fromkeys(names, _PLACEHOLDER) for names in (there, (*kept, "mpi4py"), kept)]
+    return [one for one in tries if set(one) <= set(there)]
 
 
 def _recipe(image: ImageFacts, want: dict[str, str], host: HostFacts) -> Recipe:
