@@ -20,6 +20,7 @@
 # make engine          start a Docker engine and leave it running (make engine-stop ends it)
 # make matrix          start the images of tests/matrix in every way on every kind of cluster, record what happens
 #                      (hours; what is recorded is not run again; MATRIX="--flavour bare" for a part)
+# make faults          make programs fail for real, here and in containers, and compare `toolkit explain` with the truth
 # make horovod-matrix  build Horovod with each framework of tests/horovod and compare two ranks with one process; what is
 #                      recorded is not run again (an hour; PAIRS="tensorflow-2.20 --again" for a part)
 # make bench-image     conversion, size and start of an image beside plain apptainer build (RECIPE=, ROUNDS=, STARTS=,
@@ -63,7 +64,7 @@ SHELL  := /bin/bash
 # Thousands of modules are imported again and again: without compiled ones a start takes three times as long.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test prepared test-all $(SHARDS) image fuzz garbage check lint words docs unit unit-pythons smoke matrix horovod-matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop fresh requirements release release-check clean help
+.PHONY: demo test prepared test-all $(SHARDS) image faults fuzz garbage check lint words docs unit unit-pythons smoke matrix horovod-matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop fresh requirements release release-check clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -139,6 +140,9 @@ $(SHARDS): test-%: $(VENV)/ready
 	$(ENGINE) $(BIN)/pytest tests/full/$* -q --durations=15 -n $(WORKERS) --no-loadscope-reorder
 
 # The clusters stay up for the next run; make clean removes them.
+faults: $(VENV)/ready
+	$(ENGINE) $(BIN)/python -m tests.faults $(FAULTS)
+
 matrix: $(VENV)/ready
 	XDG_STATE_HOME="$(CURDIR)/build/matrix/state" $(ENGINE) scripts/matrix.sh $(BIN) $(MATRIX)
 

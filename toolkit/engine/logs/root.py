@@ -17,7 +17,10 @@ _LAST_LINES = 8
 _TASK = re.compile(
     r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
     r"|process rank (?P<rank>\d+)|MPI_ABORT was invoked on rank (?P<abort>\d+)|\bon rank (?P<on>\d+)\b"
+    r"|Process name: \[[^\]]{0,80},(?P<process>\d+)\]"
 )
+_RANKS = ("task", "local", "rank", "abort", "on", "process")
+
 _NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)\b(?!/)")
 """A node that Slurm names in the root line."""
 
@@ -193,7 +196,7 @@ def _who(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
         found = _TASK.search(text)
         if found is None:
             continue
-        number = next((found[name] for name in ("task", "local", "rank", "abort", "on") if found[name]), "")
+        number = next((found[name] for name in _RANKS if found[name]), "")
         if rank in {"", number}:
             return number, found["node"] or ""
     named = _NODE.search(clue.line.text)

@@ -1,6 +1,7 @@
 """Faults that were injected for real, and logs of public reports: root line, class, rank and retry."""
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ def read(name: str) -> list[dict[str, Any]]:
 FAULTS = read("faults")
 REPORTS = read("reports")
 GPU = read("gpu")
+LOCAL = read("local")
 
 
 def squeezed(text: str) -> str:
@@ -75,13 +77,23 @@ def test_faults_of_a_gpu_have_root_line_class_and_rank():
     assert {name: ids for name, ids in misses(GPU).items() if ids} == {}
 
 
-@every_row("faults", [FAULTS, REPORTS, GPU], ids=lambda faults: faults[0]["id"])
+def test_faults_of_make_faults_have_root_line_class_and_rank():
+    assert {name: ids for name, ids in misses(LOCAL).items() if ids} == {}
+
+
+def test_the_record_of_make_faults_has_each_fault_of_its_table():
+    table = tomllib.loads((RECORD / "local.toml").read_text("utf-8"))["fault"]
+    truth = [{name: fault[name] for name in ("id", "root", "class", "retry")} for fault in table]
+    assert [{name: record[name] for name in truth[0]} for record in LOCAL] == truth
+
+
+@every_row("faults", [FAULTS, REPORTS, GPU, LOCAL], ids=lambda faults: faults[0]["id"])
 def test_a_fault_that_repeats_is_never_called_transient(faults):
     assert misses(faults)["retry"] == []
 
 
 def test_each_record_has_an_id_and_a_root_line_of_its_own_log():
-    every = [*FAULTS, *REPORTS, *GPU]
+    every = [*FAULTS, *REPORTS, *GPU, *LOCAL]
     assert len({fault["id"] for fault in every}) == len(every)
     lost = [f["id"] for f in every if not any(squeezed(r) in squeezed(f["log"]) for r in f["root"])]
     assert lost == []
