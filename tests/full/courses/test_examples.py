@@ -69,5 +69,5 @@ def test_the_examples_of_a_page_run_as_shown(page, room, training_sif):
         with Shell(desk.folder, desk.environment()) as shell:
             for example in wanted:
                 text = example.typed(CLASSROOM).replace("train-2026", time.strftime("train-%Y"))
-                status, lines = shell.run(desk.typed(text.replace(" NAME", f" {CLASSROOM}")), 400)
+                status, lines = shell.run(desk.typed(text.replace(" NAME", f" {CLASSROOM}")), 900)
                 assert status == 0, "\n".join([f"$ {text}", *lines])

@@ -1,7 +1,10 @@
 """The trainers' own options, and what they make of the trainer."""
 
+import importlib.util
 import os
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from toolkit.trainers import cifar10, command, imagenet, imagenet_synthetic, mnist_cnn
@@ -99,3 +102,17 @@ def test_large_models_have_messages_of_their_own_on_processors_only(gpus, cycle,
 def test_epochs_that_ranks_share_are_said():
     assert heading.shared(2, 2) == ""
     assert heading.shared(4, 2) == "; --epochs 4 is 2 of each rank, which sees all samples"
+
+
+def test_the_example_with_data_takes_data_and_checks_it(tmp_path):
+    path = Path(__file__).parents[3] / "docs" / "examples" / "arrays.py"
+    spec = importlib.util.spec_from_file_location("arrays", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    _, options = parse(module.TRAINER, ["--data", str(tmp_path), "--output", "o"])
+    assert options.data == tmp_path
+    with pytest.raises(Trouble, match="no file data"):
+        module.check(tmp_path)
+    np.savez(tmp_path / "data.npz", x=np.zeros((20, 28, 28)), y=np.arange(20) % 10)
+    train, test = module.load(tmp_path)
+    assert (len(train), len(test)) == (18, 2)
