@@ -186,6 +186,12 @@ ask glibc 2 'getconf GNU_LIBC_VERSION || ldd --version | head -n 1'
 if [ -z "${TOOLKIT_NODE-}" ]; then
     ask slurm 5 'sinfo --version || srun --version'
     ask mpi-list 5 'srun --mpi=list'
+    # shellcheck disable=SC2016 # the text is for another shell
+    ask schedulers 2 '
+        command -v bsub >/dev/null && printf "lsf\n"
+        command -v flux >/dev/null && printf "flux\n"
+        command -v qsub >/dev/null || exit 0
+        command -v pbsnodes >/dev/null && printf "pbs\n" || printf "grid-engine\n"'
     ask slurm-config 5 'scontrol show config | grep -E "^ *(MpiDefault|MpiParams|ProctrackType|TaskPlugin|SlurmdSpoolDir|TmpFS|\
 PluginDir|JobContainerType|NamespaceType|AuthType|SwitchType|LaunchParameters|PropagateResourceLimits|PropagateResourceLimitsExcept|\
 ClusterName|AccountingStorageEnforce|JobRequeue|PreemptMode|MaxArraySize|PMIx[A-Za-z]*) *="'
@@ -456,6 +462,7 @@ ask runtime 5 '
     for name in podman-hpc shifter sarus enroot ch-run udocker; do
         command -v "$name" >/dev/null && printf "other %s\n" "$name"
     done
+    [ -n "${TOOLKIT_NODE-}" ] || ! srun --help 2>/dev/null | grep -q -e "--environment=" || printf "other ce\n"
     command -v ch-run >/dev/null && printf "version ch-run %s\n" "$(ch-run --version 2>&1 | head -n 1)"
     if [ -z "$path" ]; then
         [ -n "${TOOLKIT_NODE-}" ] || ! srun --help 2>/dev/null | grep -q -e --container-image || printf "other pyxis\n"

@@ -12,7 +12,7 @@ def main(wanted: list[str]) -> None:
         case, said = one.case, one.said
         if case.aside or (case.id not in wanted if wanted else one.grade == "right"):
             continue
-        print(f"{case.id}: {one.grade} (0.3: {case.grade_03}); {case.mode} ended in {case.observed}")
+        print(f"{case.id}: {one.grade} (before: {case.before}); {case.mode} ended in {case.observed}")
         print(f"    said {said.shown} ({said.basis}): {said.why}")
         print(f"    findings: {', '.join(finding.id for finding in one.findings)}")
         if wanted:

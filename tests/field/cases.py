@@ -9,7 +9,7 @@ from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee, predict
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
-from toolkit.model.prediction import MODES, Basis, Mode, Outcome, Plan, Prediction, Request
+from toolkit.model.prediction import Basis, Mode, Outcome, Plan, Prediction, Request
 from toolkit.program.choose import modes_of
 
 FILE = Path(__file__).parent / "doctor.jsonl"
@@ -29,7 +29,7 @@ GRADES: tuple[Grade, ...] = (
 )
 _ALONE = {"singletons", "wrong-size"}
 _FAILS = {"init-failure", "crash", "hang", "comm-failure", "loader-failure"}
-_SLOW = ("fabric", "libfabric-lacks-provider", "verbs-driver-missing")
+_SLOW = ("fabric", "libfabric-lacks-provider", "verbs-driver-missing", "nccl-needs-plugin")
 
 
 class Words(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """One report: ``host`` and ``image`` with what it leaves out filled in, ``*_stated`` without.
 
     ``deciding`` are facts of which one decides, ``beyond`` names what toolkit has no words for. A case that
-    is ``aside`` was not looked at while rules were written.
+    is ``aside`` was not looked at while rules were written. ``first`` is the grade at first sight of a case
+    that came after version 0.3.
     """
 
     id: str
@@ -57,7 +58,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     words: Words
     observed: Outcome | Literal["gpu-fails"]
     slow: bool = False
-    grade_03: Grade
+    grade_03: Grade | None = None
+    first: Grade | None = None
     aside: bool = False
     deciding: tuple[str, ...] = ()
     beyond: str = ""
@@ -65,6 +67,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     image: ImageFacts
     host_stated: HostFacts
     image_stated: ImageFacts
+
+    @property
+    def before(self) -> Grade:
+        """The grade of version 0.3, or at first sight."""
+        grade = self.grade_03 or self.first
+        if grade is None:
+            raise ValueError(self.id)
+        return grade
 
 
 class Graded(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +124,7 @@ def grade(case: Case) -> Graded:
 
 
 def _grade(case: Case, said: Prediction, proposed: Prediction, findings: tuple[Finding, ...]) -> Grade:
-    if case.grade_03 == "not-gradable":
+    if case.before == "not-gradable":
         return "not-gradable"
     if case.beyond:
         return "no-words"
@@ -152,15 +162,15 @@ def _names(case: Case, said: Prediction) -> bool:
 
 
 def table(graded: tuple[Graded, ...]) -> str:
-    """Return how many cases have each grade, of version 0.3 and now, for those seen and those kept aside."""
-    lines = [f"{'':14}{'0.3':>6}{'now':>6}{'aside 0.3':>12}{'aside now':>12}"]
+    """Return how many cases have each grade, before and now, for those seen and those kept aside."""
+    lines = [f"{'':14}{'before':>8}{'now':>6}{'aside before':>14}{'aside now':>12}"]
     for name in GRADES:
         counts = [
-            sum(1 for g in graded if g.case.aside == aside and name == (g.grade if now else g.case.grade_03))
+            sum(1 for g in graded if g.case.aside == aside and name == (g.grade if now else g.case.before))
             for aside in (False, True)
             for now in (False, True)
         ]
-        lines.append(f"{name:14}{counts[0]:>6}{counts[1]:>6}{counts[2]:>12}{counts[3]:>12}")
+        lines.append(f"{name:14}{counts[0]:>8}{counts[1]:>6}{counts[2]:>14}{counts[3]:>12}")
     return "\n".join(lines)
 
 
@@ -177,4 +187,4 @@ def calibration(graded: tuple[Graded, ...]) -> str:
 def outcomes_of(case: Case) -> dict[Mode, Outcome]:
     """Return the outcome of each mode by toolkit's own plans."""
     verdict = predict(case.host, case.image, case.request)
-    return {mode: verdict.of(mode).outcome for mode in MODES}
+    return {one.mode: one.outcome for one in verdict.predictions}

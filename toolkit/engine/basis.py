@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from toolkit.engine.bound import provider_of
 from toolkit.engine.case import Case
-from toolkit.engine.traits import host_launcher
+from toolkit.engine.traits import host_launcher, runtime_of
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.measured import measured
 from toolkit.model.facts import HostMpi, ImageMpi
@@ -89,7 +89,9 @@ def _beyond(case: Case) -> Iterator[str]:
     runtime, mpi = host.runtime, case.image_facts.mpi
     if runtime and runtime.setuid and case.mode != "mpirun-container":
         yield "a runtime that is installed with setuid"
-    if found.runtime and found.runtime not in known.runtimes:
+    if runtime and not runtime_of(host).MEASURED:
+        yield f"{runtime.name}, whose words follow its documentation"
+    elif found.runtime and found.runtime not in known.runtimes:
         yield f"{runtime.name if runtime else ''} {found.runtime.partition(' ')[2]}".strip()
     if found.slurm and found.slurm not in known.slurm:
         yield f"Slurm {found.slurm}"

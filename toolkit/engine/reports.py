@@ -70,6 +70,12 @@ def _of_host(row: Reported, host: HostFacts) -> Iterator[Held]:
         yield not set(row.lifted_by_host) & set(host.environment)
     if row.card is False:
         yield not host.infiniband if host.infiniband is not None else "host.infiniband"
+    if row.fabric:
+        yield row.fabric in host.fabrics if host.fabrics is not None else "host.fabrics"
+    if row.gpus:
+        yield bool(host.amd_gpus) if host.amd_gpus is not None else "host.amd_gpus"
+    if row.scheduler:
+        yield row.scheduler in (host.schedulers or ())
 
 
 def _of_image(row: Reported, image: ImageFacts) -> Iterator[Held]:
@@ -86,6 +92,12 @@ def _of_image(row: Reported, image: ImageFacts) -> Iterator[Held]:
         there = image.libfabric_providers
         absent = "libfabric_providers" in image.absent
         yield row.provider in there if there is not None else (not absent and "image.libfabric_providers")
+    if row.rocm:
+        local = (image.pytorch or "").partition("+rocm")[2]
+        yield bool(local) and within(local, row.rocm)
+    if row.plugin:
+        absent = "nccl_ofi" in image.absent
+        yield image.nccl_ofi is not None or (not absent and "image.nccl_ofi")
     release = image.libfabric_version
     absent = "libfabric_version" in image.absent
     yield _bounded(release, row.libfabric, "image.libfabric_version", absent=absent)

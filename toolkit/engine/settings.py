@@ -21,7 +21,7 @@ from toolkit.model.prediction import Outcome
 from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
-_WHATEVER = {"harmless", "path"}
+_WHATEVER = {"harmless", "path", "any"}
 """Kinds of which the value does not decide; of some variables the probe tells the name alone."""
 
 
@@ -238,6 +238,7 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
     judges: dict[Kind, Callable[[], Effect | None]] = {
         "harmless": lambda: ok,
         "value": lambda: bad if value in row.value else None,
+        "any": lambda: bad,
         "path": lambda: _path(case, mpi, ok, bad),
         "interfaces": lambda: _interfaces(case, ok, bad),
         "transport": lambda: _transport(case, row, ok, bad),

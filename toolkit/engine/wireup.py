@@ -127,9 +127,14 @@ def served(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:
     return "pmix" if found.pmix and "pmix" in faces else ""
 
 
+def in_slurm(case: Case) -> bool:
+    """Return whether there is an allocation of Slurm around the launch, not of another scheduler."""
+    return case.request.allocation and "slurm" not in case.host_facts.absent
+
+
 def step_default(case: Case) -> str | None:
     """Return the MPI type of a step that names none, as Hydra's proxies are; ``none`` without Slurm."""
-    if not case.request.allocation:
+    if not in_slurm(case):
         return "none"
     chosen = case.host_facts.environment.get("SLURM_MPI_TYPE")
     if chosen and "SLURM_MPI_TYPE" not in case.plan.unset:
@@ -139,7 +144,7 @@ def step_default(case: Case) -> str | None:
 
 def in_step(case: Case) -> bool:
     """Tell whether a rank sees that it is part of a step of Slurm."""
-    if not case.request.allocation or set(case.plan.unset) & _STEP or case.mode == "mpirun-container":
+    if not in_slurm(case) or set(case.plan.unset) & _STEP or case.mode == "mpirun-container":
         return False
     if _STEP & set(case.plan.env):
         return True
@@ -154,7 +159,7 @@ def in_step(case: Case) -> bool:
 
 def allocation_seen(case: Case) -> bool:
     """Tell whether a launcher inside the container sees the allocation around it."""
-    return case.request.allocation and not cleaned(case) and not set(case.plan.unset) & _JOB
+    return in_slurm(case) and not cleaned(case) and not set(case.plan.unset) & _JOB
 
 
 def options(case: Case, wanted: AbstractSet[str]) -> dict[str, str]:

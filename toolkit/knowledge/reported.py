@@ -33,6 +33,13 @@ class Reported(Row, frozen=True, kw_only=True):
     provider: str = ""
     libfabric: str = ""
     card: bool | None = None
+    options: tuple[str, ...] = ()
+    scheduler: str = ""
+    fabric: str = ""
+    gpus: Literal["amd", ""] = ""
+    rocm: str = ""
+    plugin: bool | None = None
+    variables: tuple[str, ...] = ()
     lifted_by: tuple[str, ...] = ()
     lifted_by_host: tuple[str, ...] = ()
     lift: tuple[str, ...] = ()

@@ -21,6 +21,7 @@ Kind = Literal[
     "transport",
     "netmod",
     "value",
+    "any",
     "unknown",
     "harmless",
 ]
@@ -107,5 +108,5 @@ def reads_value(name: str) -> bool:
     return any(row.kind not in _VALUELESS for row in rows) or any(name in unless for unless in lifts)
 
 
-_VALUELESS: frozenset[Kind] = frozenset({"harmless", "unknown"})
+_VALUELESS: frozenset[Kind] = frozenset({"harmless", "unknown", "any"})
 """Kinds whose values never change the outcome."""

@@ -120,6 +120,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     glibc: str | None = None
     slurm: SlurmFacts | None = None
     """``None`` and ``absent`` if Slurm's commands do not exist."""
+    schedulers: tuple[str, ...] | None = None
+    """Job schedulers beside Slurm whose commands were found: ``pbs``, ``lsf``, ``flux``, ``grid-engine``."""
     pmix: str | None = None
     """Version of the libpmix that Slurm's plugin (or else any program) would load."""
     mpis: tuple[HostMpi, ...] | None = None
@@ -376,6 +378,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Version of the cuDNN library."""
     nccl: str | None = None
     """Version of the NCCL library."""
+    nccl_ofi_found: bool | None = None
+    """The image's loader finds that plugin by its name alone; ``None`` in facts of earlier releases."""
     nccl_ofi: str | None = None
     """Path of the plugin by which NCCL sends through libfabric (aws-ofi-nccl)."""
     cuda_compat: str | None = None

@@ -13,6 +13,7 @@ from toolkit.model.facts import HostFacts
 from toolkit.model.sitefacts import SiteFacts
 from toolkit.probe.answers import separate
 from toolkit.probe.asking import NodeChoice
+from toolkit.probe.earlier import with_described_runtime
 from toolkit.probe.evidence import VERSION, parse
 from toolkit.probe.facts import host_facts
 from toolkit.probe.group import Group, grouped
@@ -101,14 +102,15 @@ def load_bundle(path: Path) -> Bundle:
     try:
         schema = msgspec.json.decode(content, type=_Schema).schema
         if schema == "toolkit.host/1":
-            return Bundle(host=msgspec.json.decode(content, type=HostFacts), raw="")
+            return Bundle(host=with_described_runtime(msgspec.json.decode(content, type=HostFacts)), raw="")
         if schema not in {None, "toolkit.facts/1", "toolkit.facts/2"}:
             raise BadInput(
                 f"{path}: schema: {str(schema)[:40]!r} is not one of toolkit.facts/1, toolkit.facts/2,"
                 " toolkit.host/1",
                 fix=_FIX,
             )
-        return msgspec.json.decode(content, type=Bundle)
+        found = msgspec.json.decode(content, type=Bundle)
+        return msgspec.structs.replace(found, host=with_described_runtime(found.host))
     except msgspec.ValidationError as error:
         field, what, _ = shape(str(error), Bundle)
         raise BadInput(f"{path}: {f'{field}: ' if field else ''}{what}", fix=_FIX) from error

@@ -32,6 +32,7 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         distribution=_distribution(section("os-release"), book),
         glibc=_glibc(section("glibc"), book),
         slurm=found,
+        schedulers=_schedulers(section("schedulers"), book),
         pmix=_pmix(section("pmix"), found, book),
         mpis=launchers,
         folder_mpis=_folder_mpis(section, book),
@@ -69,6 +70,15 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
         absent=book.absent,
         unknown=book.unknown,
     )
+
+
+def _schedulers(section: Section, book: HostEvidence) -> tuple[str, ...] | None:
+    """Return job schedulers beside Slurm, which a node is not asked for."""
+    if not section.ok:
+        return None  # an earlier release of the script did not ask
+    found = tuple(line for line in section.lines if line in {"lsf", "flux", "pbs", "grid-engine"})
+    book.note("schedulers", f"bsub, flux, qsub, pbsnodes on PATH: {' '.join(found) or 'none'}")
+    return found
 
 
 def _line(name: str, section: Section, command: str, book: HostEvidence) -> str | None:

@@ -10,7 +10,18 @@ from toolkit.model.facts import HostFacts
 from toolkit.probe.hostlist import fold, natural
 
 _APART = frozenset(
-    {"schema", "place", "evidence", "absent", "unknown", "slurm", "compute_nodes", "differs", "shm"}
+    {
+        "schema",
+        "place",
+        "evidence",
+        "absent",
+        "unknown",
+        "slurm",
+        "schedulers",
+        "compute_nodes",
+        "differs",
+        "shm",
+    }
 )
 """Fields that are not properties of a node, or that are compared separately."""
 _NEAR = 1.05

@@ -22,6 +22,10 @@ host.
 """
 
 
+_OF_LOGIN = {"slurm", "schedulers"}
+"""Facts of the login host."""
+
+
 def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> HostFacts:
     """Return the facts that the rules use.
 
@@ -36,6 +40,7 @@ def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> Hos
         nodes,
         place=login.place,
         slurm=login.slurm,
+        schedulers=login.schedulers,
         environment=_environment(login, nodes),
         compute_nodes=groups[0].nodes,
         differs=told(groups),
@@ -63,7 +68,7 @@ def _unasked(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
 
 
 def _of(book: Mapping[str, str], *, slurm: bool) -> dict[str, str]:
-    return {n: line for n, line in book.items() if (n == "slurm" or n.startswith("slurm.")) == slurm}
+    return {n: line for n, line in book.items() if (n.partition(".")[0] in _OF_LOGIN) == slurm}
 
 
 def _told_by(where: str, book: Mapping[str, str]) -> dict[str, str]:

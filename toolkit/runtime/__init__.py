@@ -6,7 +6,7 @@ from typing import Protocol
 
 from toolkit.model.facts import ContainerRuntime, ImageFacts
 from toolkit.model.job import JobSpec
-from toolkit.runtime import apptainer, centres, charliecloud, enroot, podman
+from toolkit.runtime import apptainer, centres, charliecloud, edf, enroot, podman
 from toolkit.runtime.aspects import Answer, Aspect
 
 COMMAND = apptainer.COMMAND
@@ -56,6 +56,10 @@ class Runtime(Protocol):
         """Return the words that name the image of a job, up to the command."""
         ...
 
+    def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:
+        """Return the text of a file with the image and its mounts, empty if words are enough."""
+        ...
+
     def workdir(self, folder: str) -> tuple[str, ...]:
         """Return the options by which a command starts in a folder of the container."""
         ...
@@ -69,6 +73,7 @@ RUNTIMES: tuple[Runtime, ...] = (
     apptainer,
     podman,
     charliecloud.RUNTIME,
+    edf.CE,
     enroot.PYXIS,
     enroot.RUNTIME,
     centres.PODMAN_HPC,

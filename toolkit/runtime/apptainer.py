@@ -65,6 +65,11 @@ def image(spec: JobSpec) -> tuple[str, ...]:
     return (spec.image,)
 
 
+def definition(spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG001 - the signature of a runtime
+    """Return the text of a file that names the image: words are enough."""
+    return ""
+
+
 def workdir(folder: str) -> tuple[str, ...]:
     """Return the option for the folder that a command starts in."""
     return ("--pwd", folder)

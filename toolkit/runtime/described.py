@@ -54,6 +54,10 @@ class Described:
         """Return the words that name the image of a job."""
         return self.name(spec.image)
 
+    def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG002
+        """Return the text of a file that names the image: words are enough."""
+        return ""
+
     def workdir(self, folder: str) -> tuple[str, ...]:
         """Return the options by which a command starts in a folder of the container."""
         return self.folder(folder)

@@ -31,6 +31,7 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 DESCRIBED = {
     "ch-run": "sqfs",
     "enroot": "sqsh",
+    "ce": "sqsh",
     "pyxis": "sqsh",
     "podman-hpc": "tar",
     "shifter": "tar",

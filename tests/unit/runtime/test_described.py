@@ -1,5 +1,7 @@
 """Runtimes that are described from their documentation: their words, and that predictions are unknown."""
 
+import tomllib
+
 import msgspec
 import pytest
 
@@ -19,6 +21,7 @@ DESCRIBED = [one for one in RUNTIMES if not one.MEASURED]
 CONTAINER = {
     "ch-run": "env -u X ch-run --bind=/work:/work --bind=/data:/d:ro /work/images/My.tar -- ./a",
     "enroot": "env -u X enroot start --mount=/work:/work --mount=/data:/d:ro /work/images/My.tar ./a",
+    "ce": "--environment=/work/runs/a/toolkit-image.toml env -u X ./a",
     "pyxis": (
         "--container-mounts=/work:/work,/data:/d:ro --container-image=/work/images/My.tar env -u X ./a"
     ),
@@ -44,16 +47,29 @@ def test_every_described_runtime_is_tried_here_and_can_be_chosen():
 
 
 @pytest.mark.parametrize("kind", DESCRIBED, ids=lambda kind: kind.NAMES[0])
-def test_nothing_is_predicted_for_a_runtime_that_was_not_run(kind):
+def test_what_is_predicted_for_a_runtime_that_was_not_run_is_beyond_the_record(kind):
     found = kind.read(Section("runtime", (f"other {kind.NAMES[0]}",), 127))
     assert found is not None
     host = msgspec.structs.replace(runtime(), runtime=found)
     image = msgspec.structs.replace(IMAGE, format=min(kind.FORMATS))
-    said = predict(host, image, Request())
-    assert said.chosen is None
-    assert said.of("srun-pmix").outcome == "unknown"
-    assert "was not measured" in said.of("srun-pmix").because
+    verdict = predict(host, image, Request())
+    said = verdict.of("srun-pmix")
+    assert said.basis == "beyond"
+    assert said.shown == "ok?"
+    assert f"{kind.NAMES[0]}, whose words follow its documentation" in said.why
+    assert "runtime-not-measured" in [finding.id for finding in verdict.findings]
     assert kind.read(Section("runtime", ("other something",), 127)) is None
+
+
+def test_the_container_engine_of_cscs_takes_its_mounts_from_a_file():
+    text = named("ce").definition(msgspec.structs.replace(SPEC, workdir="/work"), ("/work", "/data:/d:ro"))
+    assert tomllib.loads(text) == {
+        "image": "/work/images/My.tar",
+        "workdir": "/work",
+        "entrypoint": False,
+        "mounts": ["/work:/work", "/data:/d:ro"],
+    }
+    assert not any(one.definition(SPEC, ()) for one in RUNTIMES if one.NAMES != ("ce",))
 
 
 def test_options_of_srun_start_no_mpirun_in_a_container():

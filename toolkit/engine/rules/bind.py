@@ -21,6 +21,8 @@ from toolkit.folders import is_below
 from toolkit.model.facts import HostMpi
 from toolkit.versions import older, same, upstream
 
+_CRAY = {"slingshot", "aries"}
+"""Networks of machines whose MPI is in /opt/cray, off PATH."""
 _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
 
 
@@ -31,7 +33,7 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
     fix="load an MPI module before the job",
     instead=MPI_MODES,
     source=_SOURCE,
-    facts=("host.mpis",),
+    facts=("host.mpis", "host.folder_mpis"),
     modes=("bind",),
 )
 def bind_nothing_to_mount(case: Case) -> Hit | None:
@@ -42,6 +44,8 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
     host = provider_asked(case)
     if host is None:
         looked = case.host_facts.folder_mpis is not None
+        if not looked and _CRAY & set(case.host_facts.fabrics or ()):
+            raise Undecided("host.folder_mpis")
         where = "nor in the usual folders" if looked else "and toolkit did not read other folders"
         title = f"No MPI of the host can be mounted: no mpirun is on PATH, {where}"
         return Hit(case.cite("host.mpis"), "unavailable", title=title)

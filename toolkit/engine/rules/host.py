@@ -23,9 +23,12 @@ OUTSIDE_SLURM: frozenset[Mode] = frozenset(
 def slurm_absent(case: Case) -> Hit | None:
     """A job starts from an allocation of Slurm; without its commands there is none.
 
-    Ranks on this machine alone (toolkit launch --local) need none, unless srun is to start them.
+    Ranks on this machine alone (toolkit launch --local) need none, unless srun is to start them. A job of
+    another scheduler (PBS, LSF) starts them by mpirun, or by a launcher that the user names.
     """
     if case.host.slurm is not None:
+        return None
+    if case.host_facts.schedulers and not case.plan.launcher[0].endswith("srun"):
         return None
     if not case.request.allocation and (case.mode in OUTSIDE_SLURM or case.request.alone):
         return None

@@ -1,8 +1,11 @@
 """Rules about what trains on a GPU: TensorFlow, cuDNN, NCCL. None changes how MPI starts."""
 
+import posixpath
+
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
 from toolkit.engine.rules.gpu import kinds
+from toolkit.folders import is_below
 from toolkit.knowledge import cuda
 from toolkit.knowledge.cuda import Gpu, Wheel
 from toolkit.versions import older, within
@@ -287,6 +290,24 @@ def nccl_needs_plugin(case: Case) -> Hit | None:
     if not spoken or case.request.nodes == 1:
         return None
     if case.image.nccl_ofi:
-        return None
+        return _plugin_out_of_reach(case, case.image.nccl_ofi, spoken)
     title = f"NCCL would use TCP: it speaks {' and '.join(spoken)} only through {row.library}"
     return Hit(case.cite("image.nccl", "host.fabrics", "image.nccl_ofi"), title=title)
+
+
+def _plugin_out_of_reach(case: Case, path: str, spoken: list[str]) -> Hit | None:
+    """NCCL opens the plugin by its name alone, and the loader looks in the folders that it knows."""
+    given = {**case.image_facts.environment, **case.plan.env}
+    folder, paths = posixpath.dirname(path), given.get("LD_LIBRARY_PATH", "").split(":")
+    found = case.image_facts.nccl_ofi_found
+    # An earlier release did not tell: below /opt the loader finds what LD_LIBRARY_PATH names.
+    if found is None:
+        found = not (is_below(folder, "/opt") and "LD_LIBRARY_PATH" in given)
+    if found or folder in paths or "NCCL_NET_PLUGIN" in given:
+        return None
+    title = f"NCCL would use TCP on {' and '.join(spoken)}: {folder} is not in LD_LIBRARY_PATH"
+    fix = f"set LD_LIBRARY_PATH={folder} in front of the others, or NCCL_NET_PLUGIN={path}"
+    return Hit(case.cite("image.nccl_ofi", "host.fabrics"), title=title, fix=fix, source=_OUT_OF_REACH)
+
+
+_OUT_OF_REACH = "NVIDIA-NeMo/RL issue 1973; NVIDIA NCCL user guide, NCCL_NET_PLUGIN"

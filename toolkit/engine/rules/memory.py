@@ -28,22 +28,30 @@ def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
         return False
     if row.device and mpi.device is not None and not mpi.device.startswith(row.device):
         return False
-    if row.own_shm is not None and mpi.own_shm is not None and row.own_shm != mpi.own_shm:
+    own = _own_shm(mpi)
+    if row.own_shm is not None and own is not None and row.own_shm != own:
         return False
     if row.ucx and case.image_facts.ucx is not None and not within(case.image_facts.ucx, row.ucx):
         return False
     unread = (
         (bool(row.device) and mpi.device is None)
-        or (row.own_shm is not None and mpi.own_shm is None)
+        or (row.own_shm is not None and own is None)
         or (bool(row.ucx) and case.image_facts.ucx is None)
     )
     return None if unread else True
 
 
+def _own_shm(mpi: ImageMpi) -> bool | None:
+    """Return whether MPICH has its own shared memory; built for UCX alone it leaves that to UCX by default
+    (pmodels/mpich:src/mpid/ch4/subconfigure.m4, ch4_shm).
+    """
+    return False if mpi.own_shm is None and mpi.device == "ch4:ucx" else mpi.own_shm
+
+
 def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
     names = {
         "image.mpi.device": mpi.device,
-        "image.mpi.own_shm": mpi.own_shm,
+        "image.mpi.own_shm": _own_shm(mpi),
         "image.ucx": case.image_facts.ucx,
     }
     return Undecided(*(name for name, value in names.items() if value is None))

@@ -4,7 +4,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.reports import met
 from toolkit.engine.rule import MPI_MODES, Hit, rule
 from toolkit.engine.settings import value_in_force
-from toolkit.engine.wireup import offer, served
+from toolkit.engine.wireup import offer, options, served
 
 _SOURCE = "recipes/knowledge/reported.toml"
 
@@ -20,8 +20,9 @@ _SOURCE = "recipes/knowledge/reported.toml"
         *("host.slurm.version", "host.pmix", "host.runtime", "host.mpis", "host.infiniband"),
         *("image.mpi", "image.mpi.version", "image.mpi.device", "image.pmix"),
         *("image.libfabric_version", "image.libfabric_providers"),
+        *("host.fabrics", "host.amd_gpus", "image.nccl_ofi"),
     ),
-    modes=MPI_MODES,
+    modes=(*MPI_MODES, "torch"),
 )
 def reported_fault(case: Case) -> Hit | None:
     """Some faults need hosts that the project cannot build: many ranks on a node, old releases of Slurm and
@@ -33,6 +34,10 @@ def reported_fault(case: Case) -> Hit | None:
     by = served(case, found) if found else ""
     for row, unknown in met(case.host_facts, case.image_facts, case.request, case.mode, by):
         if any(_is_set(case, name) for name in row.lifted_by):
+            continue
+        if not all(_is_set(case, name) for name in row.variables):
+            continue
+        if row.options and not options(case, set(row.options)):
             continue
         case.ask(*unknown, failed_only=True)
         if unknown:

@@ -14,7 +14,7 @@ from toolkit.knowledge import runtime
 def ask_release(case: Case) -> None:
     """Ask for the release of a runtime that was found: if it is unknown, its name is a guess as well."""
     found = case.host.runtime
-    if found is not None and found.seen and not found.version:
+    if found is not None and found.seen and not found.version and runtime_of(case.host_facts).MEASURED:
         raise Undecided("host.runtime.version")
 
 
@@ -45,9 +45,10 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     "runtime-not-measured",
     "No launch was recorded with this container runtime",
     severity="warning",
-    fix=f"read the job script (toolkit launch --dry-run), then launch with --force; {TRY_IT}",
+    fix="read the job script first: toolkit launch --dry-run",
     source="toolkit/runtime: the documentation that each module names",
     facts=("host.runtime",),
+    advice=True,
 )
 def runtime_not_measured(case: Case) -> Hit | None:
     """The words follow the documentation of the runtime. Which namespaces, variables and folders its ranks
@@ -56,8 +57,7 @@ def runtime_not_measured(case: Case) -> Hit | None:
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:
         return None
-    because = "what ranks do in containers of this runtime was not measured"
-    return Hit(case.cite("host.runtime"), "unknown", because)
+    return Hit(case.cite("host.runtime"))
 
 
 @rule(

@@ -21,6 +21,7 @@ from toolkit.engine.wireup import (
     PMI,
     allocation_seen,
     cleaned,
+    in_slurm,
     in_step,
     knows_orte_alone,
     needs_hint,
@@ -385,12 +386,12 @@ def rank_outside_step(case: Case) -> Hit | None:
         return None
     if not needs_hint(case) or in_step(case):
         return None
-    if case.request.allocation and case.state("host.slurm.version") == "unknown":
+    if in_slurm(case) and case.state("host.slurm.version") == "unknown":
         raise Undecided("host.slurm.version")
     variable = knowledge.mpi().outside_step.variable
     because = f"the ranks beside mpirun see no {variable}"
     taken = set(case.plan.unset) & {variable, "SLURM_STEPID"}
-    all_outside = case.request.nodes == 1 or taken or not case.request.allocation
+    all_outside = case.request.nodes == 1 or taken or not in_slurm(case)
     refused = _others_are_refused(case)
     outcome: Outcome = "singletons" if all_outside or (refused and insists(case.image)) else "hang"
     # A client that ends for want of a component ends at once; another that PRRTE does not serve waits for

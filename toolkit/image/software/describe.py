@@ -190,6 +190,7 @@ def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFact
             fabric.nccl_ofi(finder),
             "libnccl-net*.so that sends through libfabric: not in the image",
         ),
+        nccl_ofi_found=fabric.nccl_ofi_found(finder),
         **{name: book.list(name, parts.names, parts.line, told=parts.told) for name, parts in lists.items()},
     )
 

@@ -174,6 +174,13 @@ def nccl_ofi(finder: Finder) -> PackageVersion | None:
     return None
 
 
+def nccl_ofi_found(finder: Finder) -> bool | None:
+    """Return whether the loader finds that plugin by its name alone; ``None`` without a plugin."""
+    plugin = nccl_ofi(finder)
+    folders = {*finder.loader.given, *finder.loader.configured}
+    return posixpath.dirname(plugin.version) in folders if plugin else None
+
+
 def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | Untold | None:
     """Return the hwloc that programs load, or Open MPI's own (component ``hwloc201``)."""
     path = finder.reachable("libhwloc.so.15") or finder.reachable("libhwloc.so.5")

@@ -136,6 +136,7 @@ def local_script(
             "check": preflight.program_text(),
             **image_values(spec, runtime),
             "image_start": "",
+            "definition": "",
             "wrapper_file": plan.gloo_file(spec, made),
             "wrapper": gloo_program(),
             "runtime": runtime,

@@ -23,7 +23,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.model.site import Site
 from toolkit.render import quoted_around, render, with_variables
-from toolkit.runtime import named
+from toolkit.runtime import edf, named
 
 __all__ = ["PREFLIGHT", "as_name", "check_command", "check_names", "check_time", "job_script"]
 
@@ -91,6 +91,7 @@ def job_script(
             "check_file": check_file,
             "check": check,
             **image_values(spec, runtime, site),
+            **_definition(spec, runtime, (*plan.binds, *preflight.binds(spec, checked)), pieces),
             "wrapper_file": GLOO_FILE if gloo_file(spec, plan) else None,
             "wrapper": gloo_program(),
             **ranks.values(spec, plan, scheduler),
@@ -122,6 +123,14 @@ def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[
         "image_start": _once_a_node(spec, site),
         "image_words": (spec.image, name),
     }
+
+
+def _definition(
+    spec: JobSpec, runtime: str, binds: Sequence[str], pieces: Mapping[str, str]
+) -> dict[str, object]:
+    """Return the file from which a runtime takes the image and its mounts, empty if words are enough."""
+    text = named(runtime).definition(spec, binds)
+    return {"definition": quoted_around(text, pieces) if text else "", "definition_file": edf.FILE}
 
 
 def _once_a_node(spec: JobSpec, site: Site | None) -> str:

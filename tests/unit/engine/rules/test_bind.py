@@ -128,7 +128,7 @@ QUIET = {
         bound(absent(provider(), "runtime")),
         case(mode="bind", binds=("/tmp",)),
     ],
-    "bind-nothing-to-mount": [bound()],
+    "bind-nothing-to-mount": [bound(), bound(with_(provider(), folder_mpis=()))],
     "bind-has-no-effect": [bound(), case(mode="bind")],
     "bind-name-of-another": [
         bound(),
@@ -186,7 +186,10 @@ QUIET = {
     ],
 }
 UNDECIDED = {
-    "bind-nothing-to-mount": [bound(provider(library=None))],
+    "bind-nothing-to-mount": [
+        bound(provider(library=None)),
+        case(host(mpis=(), fabrics=("slingshot",)), mode="bind"),
+    ],
     "bind-has-no-effect": [
         bound(provider(soname=None)),
         bound(of=mpi(soname=None)),

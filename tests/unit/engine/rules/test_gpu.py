@@ -28,6 +28,8 @@ REAL = "/usr/local/cuda/compat/lib.real"
 NGC = {"LD_LIBRARY_PATH": "/usr/local/lib/python3.10/dist-packages/torch/lib:/usr/local/cuda/compat/lib"}
 APART = image(cuda="12.0.1", cuda_compat="525.85.12", cuda_compat_folders=(REAL,), environment=NGC)
 
+PLUGIN = "/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so"
+NAMED = {"NCCL_NET_PLUGIN": PLUGIN}
 FIRES = {
     "gpu-driver-too-old": [
         case(host(gpu_driver="470.82.01")),
@@ -81,7 +83,11 @@ FIRES = {
         case(of=image(nccl="2.28.3")),
         case(of=image(nccl="2.28.8")),
     ],
-    "nccl-needs-plugin": [case(host(fabrics=("slingshot",)))],
+    "nccl-needs-plugin": [
+        case(host(fabrics=("slingshot",))),
+        case(host(fabrics=("efa",)), image(nccl_ofi=PLUGIN, nccl_ofi_found=False)),
+        case(host(fabrics=("efa",)), image(nccl_ofi=PLUGIN, environment={"LD_LIBRARY_PATH": "/usr/lib"})),
+    ],
 }
 QUIET = {
     "gpu-driver-too-old": [
@@ -159,7 +165,9 @@ QUIET = {
     "nccl-needs-plugin": [
         case(),
         case(host(fabrics=("slingshot",)), nodes=1),
-        case(host(fabrics=("efa",)), image(nccl_ofi="/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so")),
+        case(host(fabrics=("efa",)), image(nccl_ofi=PLUGIN)),
+        case(host(fabrics=("efa",)), image(nccl_ofi=PLUGIN, nccl_ofi_found=True)),
+        case(host(fabrics=("efa",)), image(nccl_ofi=PLUGIN, nccl_ofi_found=False), env=NAMED),
     ],
 }
 UNDECIDED = {

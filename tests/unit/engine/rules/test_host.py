@@ -46,6 +46,7 @@ FIRES = {
     "slurm-absent": [
         case(absent(HOST, "slurm")),
         case(absent(HOST, "slurm"), nodes=1, ranks_per_node=2, allocation=False),
+        case(absent(host(schedulers=("pbs",)), "slurm")),
     ],
     "runtime-absent": [case(absent(HOST, "runtime"))],
     "user-namespaces-off": [case(NO_SPACES)],
@@ -63,6 +64,7 @@ QUIET = {
         case(),
         case(absent(HOST, "slurm"), mode="mpirun-container", nodes=1, allocation=False),
         case(absent(HOST, "slurm"), mode="srun-none", nodes=1, ranks_per_node=1, allocation=False),
+        case(absent(host(schedulers=("pbs",)), "slurm"), mode="mpirun-host"),
     ],
     "runtime-absent": [case()],
     "user-namespaces-off": [

@@ -37,6 +37,7 @@ FIRES = {
     "namespaces-split-a-node": [
         case(of=DEBIAN, **TWO),
         case(of=DEBIAN, nodes=1, **TWO),
+        case(of=unknown(own_shm=None), **TWO),
         case(of=MPICH_5, **TWO),
         case(of=mpi(version="2.1.6", components={"pml": ("ob1",)}), ranks_per_node=2),
         case(of=OLD_UCX, ranks_per_node=2),
@@ -124,7 +125,7 @@ UNDECIDED = {
     "large-messages-hang": [case(runtime(setuid=None), OPEN_MPI_4, ranks_per_node=2)],
     "namespaces-split-a-node": [
         case(of=unknown(device=None), **TWO),
-        case(of=unknown(own_shm=None), **TWO),
+        case(of=unknown(own_shm=None, device="ch4:ucx,ofi"), **TWO),
         case(of=with_(OLD_UCX, mpi=msgspec.structs.replace(OLD_UCX.mpi, components={})), ranks_per_node=2),
         case(unread(HOST, "infiniband"), OLD_UCX, ranks_per_node=2),
         case(runtime(setuid=None), DEBIAN, **TWO),

@@ -31,6 +31,30 @@ def crowd(mode="mpirun-host", ranks=28, **changes):
     return case(of=image(mpi=OLD, pmix="2.1.4"), mode=mode, ranks_per_node=ranks, **changes)
 
 
+AMD = host(amd_gpus=("gfx90a",) * 8, fabrics=("slingshot",))
+PBS = absent(host(schedulers=("pbs",)), "slurm")
+ROCM_7 = {"on": AMD, "of": absent(image(pytorch="2.10.0+rocm7.0"), "mpi"), "mode": "torch", "nodes": 2}
+GDR = {"NCCL_NET_GDR_LEVEL": "PHB"}
+
+
+def rccl(**changes):
+    """Return a launch of PyTorch over RCCL and its plugin on Slingshot."""
+    there = {
+        "pytorch": "2.7.1+rocm6.2.4",
+        "libfabric_version": "1.22.0",
+        "libfabric_providers": ("cxi", "tcp"),
+        "nccl_ofi": "/opt/x.so",
+        **changes,
+    }
+    return case(on=AMD, of=absent(image(**there), "mpi"), mode="torch", nodes=2)
+
+
+def rooted(*container):
+    """Return a launch by mpirun of Open MPI 4 on both sides, with these options of the container."""
+    launcher = msgspec.structs.replace(LAUNCHER, version="4.1.2", pmix="4.1.2")
+    return case(on=host(mpis=(launcher,)), mode="mpirun-host", container=container)
+
+
 FIRES = {
     "reported-fault": [
         case(on=host(pmix="2.2.2"), of=CLIENT_2_2, nodes=2, ranks_per_node=2),
@@ -39,11 +63,20 @@ FIRES = {
         case(on=host(slurm=SLURM_20_11, mpis=(HYDRA,)), of=image(mpi=MPICH), mode="mpirun-host"),
         case(on=runtime(name="singularity", version="2.5.1"), of=image(mpi=MPICH), mode="srun-pmi2"),
         case(on=NO_CARD, of=psm3(), mode="mpirun-container", nodes=1, ranks_per_node=2),
+        case(on=PBS, of=image(mpi=MPICH), mode="mpirun-container", nodes=1, ranks_per_node=2),
+        case(**ROCM_7, env=GDR),
+        rccl(),
+        rooted("--fakeroot"),
     ],
 }
 QUIET = {
     "reported-fault": [
         case(),
+        case(of=image(mpi=MPICH), mode="mpirun-container", nodes=1, ranks_per_node=2),
+        case(**ROCM_7),
+        rccl(pytorch="2.7.1+rocm6.4"),
+        rccl(libfabric_version="1.15.2"),
+        rooted(),
         case(nodes=1, ranks_per_node=1),
         case(on=host(pmix="2.2.2"), of=CLIENT_2_2, env={"PMIX_MCA_gds": "hash"}),
         case(on=host(pmix="2.2.3"), of=CLIENT_2_2),
@@ -68,6 +101,8 @@ UNDECIDED = {
         case(on=unread(host(), "pmix"), of=CLIENT_2_2, nodes=2, ranks_per_node=2),
         case(on=unread(host(), "infiniband"), of=psm3(), mode="mpirun-container"),
         case(on=NO_CARD, of=unread(psm3(), "libfabric_providers"), mode="srun-pmi2"),
+        case(**{**ROCM_7, "on": unread(AMD, "amd_gpus")}, env=GDR),
+        case(**{**ROCM_7, "on": unread(AMD, "fabrics")}, env=GDR),
     ],
 }
 OUTCOMES = {"reported-fault": "init-failure"}

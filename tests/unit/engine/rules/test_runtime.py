@@ -237,7 +237,6 @@ UNDECIDED = {
     "runtime-vulnerable": [case(unread(HOST, "runtime")), case(UNNUMBERED)],
 }
 OUTCOMES = {
-    "runtime-not-measured": "unknown",
     "runtime-cannot-read-image": "unavailable",
     "bind-source-missing": "unavailable",
     "oci-mode": "unknown",

@@ -177,7 +177,7 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
         "spec.nodes", "spec.ranks", "spec.cpus_per_rank", "spec.warning", "restarts",  # numbers
             "spec.ranks_per_node", "spec.least_nodes", "node_count",  # numbers, or a variable
         "preflight_seconds", "preflight_of",  # constants
-        "preflight", "launch", "folder",  # quoted word by word by render.quoted_around
+        "preflight", "launch", "folder", "definition",  # quoted word by word by render.quoted_around
         "runtime",  # a constant, or checked by the reader of site profiles; in comments
         "image_start",  # quoted word by word; no user sets it
         "image_words | sh_words",

@@ -1,0 +1,56 @@
+#!/bin/bash
+# Made by toolkit. Needs nothing but Slurm, ce and the image: sbatch job.sh
+#
+# NEVER RUN: no launch was recorded with ce; its words follow its documentation. Read them before you use them.
+#
+# Launch mode srun-pmix: PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm
+#
+#SBATCH --job-name=mnist
+#SBATCH --nodes=2
+#SBATCH --ntasks=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --time=01:00:00
+#SBATCH --output=output.log
+#SBATCH --open-mode=append
+
+set -u
+# Where a job is submitted with --export=NONE its steps get nothing of this shell, PATH neither (srun(1), --export).
+unset SLURM_EXPORT_ENV
+
+# Everything that the job writes goes here.
+job_dir=/work/ada/toolkit/runs/mnist-1
+mkdir -p -- "$job_dir" || exit 1
+cd -- "$job_dir" || exit 1
+
+# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
+# again, after the failure of a node, has not ended yet.
+rm -f exit-code stop-asked
+leave_status() {
+    local status=$?
+    # A signal ends this shell while a command runs in front (those behind have an & in the list), and leaves
+    # it the status of the one before. A trap for the signal would tell more, and would wait for the command.
+    case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
+    rm -f .secret
+    echo "$status" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+
+# The secret of ranks that speak TCP: a connection without it is refused.
+rm -f .secret
+(umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
+
+
+echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
+
+# Ranks get the image and its mounts from this file.
+printf '%s' 'image = "/work/ada/images/my.sqsh"
+workdir = "/work/ada/toolkit/runs/mnist-1"
+entrypoint = false
+mounts = ["/work/ada/toolkit/runs/mnist-1:/work/ada/toolkit/runs/mnist-1"]
+' > toolkit-image.toml || exit 1
+
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
+    --environment=/work/ada/toolkit/runs/mnist-1/toolkit-image.toml \
+    env -u OMPI_MCA_btl \
+    env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 'A=1 2' \
+    python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

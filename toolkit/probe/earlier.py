@@ -1,0 +1,24 @@
+"""Read the facts that earlier releases saved as today's; pure."""
+
+import re
+
+import msgspec
+
+from toolkit.model.facts import ContainerRuntime, HostFacts
+from toolkit.runtime import RUNTIMES
+
+_THERE_IS = re.compile(r"there is ([\w, -]{1,200})", re.ASCII)
+
+
+def with_described_runtime(host: HostFacts) -> HostFacts:
+    """Return facts with a runtime that an earlier release saw and named, but did not use."""
+    found = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
+    names = [word.strip() for word in found[1].split(",")] if found else []
+    kind = next((one for one in RUNTIMES if set(one.NAMES) & set(names)), None)
+    if kind is None:
+        return host
+    name = next(name for name in kind.NAMES if name in names)
+    absent = {key: why for key, why in host.absent.items() if key != "runtime"}
+    evidence = {**host.evidence, "runtime": host.absent["runtime"]}
+    runtime = ContainerRuntime(name=name, version="", path=name)
+    return msgspec.structs.replace(host, runtime=runtime, absent=absent, evidence=evidence)

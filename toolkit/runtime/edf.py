@@ -1,0 +1,47 @@
+"""The Container Engine of CSCS: ``srun --environment`` takes the image and mounts from a file; not run.
+
+eth-cscs/cscs-docs:docs/software/container-engine: run.md (``--environment`` takes a path that begins with
+``/`` or ``./``), edf.md (``image``, ``mounts``, ``workdir``, ``entrypoint``), resource-hook.md (hooks mount
+libfabric and NCCL's plugin for Slingshot).
+"""
+
+import json
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from toolkit.model.job import JobSpec
+from toolkit.runtime.described import Described
+
+FILE = "toolkit-image.toml"
+"""The environment definition file, which the job script writes in its folder."""
+
+
+@dataclass(slots=True)
+class ByFile(Described):
+    """A runtime that takes the image and its mounts from a file."""
+
+    def image(self, spec: JobSpec) -> tuple[str, ...]:
+        """Return the option that names the file."""
+        return (f"--environment={posixpath.join(spec.directory, FILE)}",)
+
+    def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:
+        """Return the text of the file."""
+        mounts = [bind if ":" in bind else f"{bind}:{bind}" for bind in dict.fromkeys(binds)]
+        values = {
+            "image": spec.image,
+            "workdir": spec.workdir or spec.directory,
+            "entrypoint": False,
+            "mounts": mounts,
+        }
+        return "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+
+
+CE = ByFile(
+    NAMES=("ce",),
+    FORMATS=frozenset({"squashfs"}),
+    IN_LAUNCHER=True,
+    bind=lambda binds: (),  # noqa: ARG005 - they are in the file
+    name=lambda image: (image,),
+    folder=lambda folder: (),  # noqa: ARG005 - it is in the file
+)
