@@ -24,10 +24,11 @@ _TOOLKIT_OWN = re.compile(
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
-def on_a_terminal(words: Sequence[str], **env: str) -> bytes:
+def on_a_terminal(words: Sequence[str], typed: str = "", **env: str) -> bytes:
     """Run ``toolkit`` with all three streams on a terminal, and return what it wrote there.
 
-    Colours are off unless ``env`` says ``NO_COLOR=""``; ``code`` in it replaces the program.
+    ``typed`` are the keys that a user presses, which the terminal shows too. Colours are off unless ``env``
+    says ``NO_COLOR=""``; ``code`` in it replaces the program.
     """
     program = ["-c", env.pop("code")] if "code" in env else ["-m", "toolkit", *words]
     usual = {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
@@ -39,6 +40,7 @@ def on_a_terminal(words: Sequence[str], **env: str) -> bytes:
         start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
+    os.write(ours, typed.encode())
     written = bytearray()
     try:
         while chunk := os.read(ours, 1 << 16):

@@ -1,6 +1,7 @@
 """``toolkit doctor --ask``: answer from the few facts of a ticket."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -8,8 +9,7 @@ import msgspec
 
 from toolkit.cli.frame.say import say, say_json
 from toolkit.errors import BadInput
-from toolkit.model.prediction import MODES
-from toolkit.model.ticket import Ticket
+from toolkit.model.ticket import Ticket, TicketCluster, TicketImage
 
 _QUESTIONS = (
     ("cluster.slurm", "Release of Slurm (sinfo --version)"),
@@ -30,19 +30,17 @@ def command(file: Path | None, *, as_json: bool) -> int:
         BadInput: if the file is wrong, or there is neither a file nor a terminal.
     """
     from toolkit.cli.frame.styles import width_of_stdout
-    from toolkit.engine.partial import conditional
-    from toolkit.engine.ticket import host_of, image_of, request_of
-    from toolkit.report import partial
+    from toolkit.engine.conditional import answers
+    from toolkit.engine.ticket_facts import host_of, image_of, request_of
+    from toolkit.report import conditional as shown
 
     ticket = _read(file) if file else _asked()
-    host, image, request = host_of(ticket.cluster), image_of(ticket.image), request_of(ticket)
-    modes = (ticket.job.mode,) if ticket.job.mode else tuple(mode for mode in MODES if mode != "gloo")
-    found = {mode: conditional(host, image, request, mode) for mode in modes}
+    found = answers(host_of(ticket.cluster), image_of(ticket.image), request_of(ticket))
     if as_json:
-        say_json(partial.as_json(found))
+        say_json(shown.as_json(found))
     else:
-        say(*partial.answer(found, width_of_stdout()))
-    return 0 if any(one.prediction.outcome == "ok" for one in found.values()) else 1
+        say(*shown.answer(found, width_of_stdout()))
+    return 0 if found.chosen else 1
 
 
 def _read(file: Path) -> Ticket:
@@ -64,10 +62,40 @@ def _asked() -> Ticket:
     say("Leave empty what you do not know.", err=True)
     given: dict[str, dict[str, object]] = {"cluster": {}, "image": {}, "job": {}}
     for key, text in _QUESTIONS:
-        said = click.prompt(text, default="", show_default=False, err=True).strip()
         section, _, name = key.partition(".")
-        if said:
-            given[section][name] = (
-                said.split() if name == "offers" else int(said) if section == "job" else said
-            )
+        said = click.prompt(
+            text,
+            default="",
+            show_default=False,
+            err=True,
+            value_proc=partial(_value, key),
+        )
+        if said != "":
+            given[section][name] = said
     return msgspec.convert(given, Ticket)
+
+
+def _value(key: str, word: str) -> str | int | tuple[str, ...]:
+    """Return an answer as the ticket has it; a wrong one is asked for again."""
+    section, _, name = key.partition(".")
+    word = word.strip()
+    if not word:
+        return ""
+    if section == "job":
+        return int(click.IntRange(min=1)(word))
+    value = tuple(word.split()) if name == "offers" else word
+    try:
+        _check(section, {name: value})
+    except BadInput as error:
+        raise click.UsageError(f"{error.message}{f'; {error.fix}' if error.fix else ''}") from error
+    return value
+
+
+def _check(section: str, given: dict[str, object]) -> None:
+    """Raise for a name or a release that no fact can have."""
+    from toolkit.engine.ticket_facts import host_of, image_of
+
+    if section == "cluster":
+        host_of(msgspec.convert(given, TicketCluster))
+    else:
+        image_of(msgspec.convert(given, TicketImage))

@@ -4,7 +4,9 @@ import json
 
 from click.testing import CliRunner
 
+from tests.unit.terminal import on_a_terminal
 from toolkit.cli.doctor import command as doctor
+from toolkit.engine.conditional import MOST
 from toolkit.errors import BadInput
 
 TICKET = """
@@ -32,8 +34,8 @@ def test_a_ticket_is_answered_with_conditions_and_commands(tmp_path):
     said = run(tmp_path, TICKET)
     assert said.exit_code == 0, said.output
     assert "srun-pmix         ok?" in said.output
-    assert "if Slurm serves PMIx" in said.output or "if the image has PMIx" in said.output
-    assert "srun --mpi=list" in said.output
+    assert said.output.startswith("Yes, if the image has PMIx 3.2.3: srun-pmix.")
+    assert "toolkit image inspect IMAGE" in said.output
 
 
 def test_the_same_for_programs(tmp_path):
@@ -57,6 +59,32 @@ def test_without_a_terminal_the_form_of_a_file_is_named():
     said = ask()
     assert isinstance(said.exception, BadInput)
     assert "TICKET.toml" in said.exception.fix
+
+
+def test_the_questions_on_a_terminal():
+    typed = ["24.11", "pmi2 pmix pmix_v5", "docker 27", "apptainer 1.4.5", "", "", "lam 7", "openmpi 5.0.7"]
+    said = on_a_terminal(["doctor", "--ask"], "".join(f"{word}\n" for word in [*typed, "many", "2", "4"]))
+    text = said.decode().replace("\r\n", "\n")
+    assert "'docker 27' is not a container runtime and its release" in text
+    assert "'lam 7' is not a name and a release" in text
+    assert "'many' is not a valid integer" in text
+    assert text.count("Number of nodes") == 2
+    assert "Yes, if " in text
+    assert "Traceback" not in text
+
+
+def test_the_facts_that_decide_are_at_most_three(tmp_path):
+    said = json.loads(run(tmp_path, '[image]\nmpi = "mpich 4.1.2"\n', "--json").stdout)
+    assert said["chosen"] == "srun-pmi2"
+    assert said["ask"] == ["host.slurm.mpi_types"]
+    text = run(tmp_path, '[image]\nmpi = "mpich 4.1.2"\n').output
+    assert text.startswith("Yes, if srun offers none pmi2 pmix pmix_v5")
+    assert text.count("\n  host.") + text.count("\n  image.") <= MOST
+
+
+def test_modes_of_other_programs_are_left_out(tmp_path):
+    assert "torch" not in run(tmp_path, TICKET).output
+    assert run(tmp_path, "[image]\nmpi = 'none'\n").exit_code == 1
 
 
 def test_an_image_is_refused(tmp_path):

@@ -1,5 +1,6 @@
 """Answer from few facts: what each launch mode does if the usual holds, and which facts decide; pure."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -8,10 +9,11 @@ import msgspec
 
 from toolkit import knowledge
 from toolkit.engine.plan import plan
-from toolkit.engine.predict import foresee
+from toolkit.engine.predict import foresee, working
 from toolkit.knowledge.usual import TicketQuestion, usual
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
 from toolkit.model.prediction import Mode, Outcome, Plan, Prediction, Request
+from toolkit.program.choose import modes_of
 
 MOST = 3
 """As many deciding facts are named."""
@@ -32,6 +34,15 @@ class Conditional:
     """What a launch mode does if the usual holds, and the facts that decide it."""
 
     prediction: Prediction
+    decides: tuple[Decides, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answer for each launch mode, the best one that works, and the facts to get first."""
+
+    modes: dict[Mode, Conditional]
+    chosen: Mode | None
     decides: tuple[Decides, ...]
 
 
@@ -58,6 +69,24 @@ def conditional(
         if changed or (not question.values and question.fact in said.missing):
             found.append(Decides(question, _assumed(filled, question), changed))
     return Conditional(said, tuple(found[:MOST]))
+
+
+def answers(host: HostFacts, image: ImageFacts, request: Request) -> Answers:
+    """Return what each launch mode does that applies to the image, and the facts that decide most.
+
+    The facts of the best mode come first, then those that decide the most other modes.
+    """
+    asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
+    tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")
+    found = {mode: conditional(host, image, request, mode) for mode in tried}
+    works = working(tuple(one.prediction for one in found.values()))
+    chosen = works[0] if works else None
+    facts = [fact for one in found.values() for fact in one.decides]
+    own = [fact.question.fact for fact in found[chosen].decides] if chosen else []
+    named = Counter(fact.question.fact for fact in facts)
+    order = sorted(named, key=lambda name: (name not in own, -named[name]))
+    by_name = {fact.question.fact: fact for fact in reversed(facts)}
+    return Answers(found, chosen, tuple(by_name[name] for name in order[:MOST]))
 
 
 def _assumed(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> str:

@@ -6,6 +6,7 @@ from toolkit.errors import BadInput
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
 from toolkit.model.prediction import Request
 from toolkit.model.ticket import Ticket, TicketCluster, TicketImage
+from toolkit.runtime import RUNTIMES
 from toolkit.versions import older, parse
 
 _NAMES = {
@@ -31,7 +32,7 @@ def host_of(ticket: TicketCluster) -> HostFacts:
             version=ticket.slurm, mpi_types=ticket.offers, mpi_default=ticket.default, nodes=100
         )
     if ticket.runtime:
-        name, _, version = ticket.runtime.partition(" ")
+        name, version = _runtime(ticket.runtime)
         found["runtime"] = ContainerRuntime(
             name=name, version=version, path=f"/usr/bin/{name}", setuid=ticket.setuid
         )
@@ -87,6 +88,17 @@ def image_of(ticket: TicketImage) -> ImageFacts:
         components={"pml": ("ob1",), "btl": ("self", "tcp", "vader")} if is_open else {},
     )
     return ImageFacts(path="image.sif", format="sif", mpi=mpi, mpirun="/usr/bin/mpirun", **found)
+
+
+def _runtime(text: str) -> tuple[str, str]:
+    name, _, version = text.strip().partition(" ")
+    known = tuple(name for kind in RUNTIMES for name in kind.NAMES)
+    if name not in known or (version and parse(version) is None):
+        raise BadInput(
+            f"cluster.runtime: {text!r} is not a container runtime and its release",
+            fix=f"write it as in: apptainer 1.3.4; names: {', '.join(known)}",
+        )
+    return name, version
 
 
 def _mpi(text: str, key: str) -> tuple[str, str]:

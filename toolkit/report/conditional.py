@@ -1,0 +1,72 @@
+"""The answer to a ticket: what each launch mode does if the usual holds, and what decides it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolkit.engine.conditional import Answers, Conditional
+from toolkit.report.lines import hung
+
+_MODE = 17
+_OUTCOME = 16
+
+
+def answer(found: Answers, width: int | None = None) -> Iterator[str]:
+    """Yield the answer, a line for each launch mode, then the facts that decide and how to get each."""
+    yield from hung("", _first(found), width)
+    yield ""
+    for mode, one in found.modes.items():
+        yield from hung(f"  {mode:{_MODE}} {one.prediction.shown:{_OUTCOME}} ", _why(one), width)
+    if found.decides:
+        yield ""
+        yield "These facts decide; get them with:"
+    for fact in found.decides:
+        others = [outcome for outcome in fact.otherwise if outcome != "unknown"]
+        other = f"; with another value {' or '.join(others)}" if others else ""
+        yield ""
+        yield from hung(f"  {fact.question.fact}: ", f"{fact.question.asks}{other}", width)
+        yield f"      {fact.question.command}"
+
+
+def _first(found: Answers) -> str:
+    """Return the answer to the question whether it runs."""
+    if found.chosen is None:
+        return "No: no launch mode works with what you stated and an otherwise usual cluster."
+    assumed = _assumed(found.modes[found.chosen])
+    return f"Yes, if {assumed}: {found.chosen}." if assumed else f"Yes: {found.chosen}."
+
+
+def _assumed(one: Conditional) -> str:
+    return " and ".join(fact.assumed for fact in one.decides)
+
+
+def _why(one: Conditional) -> str:
+    """Return the reason, and what it takes as usual."""
+    assumed = _assumed(one)
+    return f"{one.prediction.because}; if {assumed}" if assumed else one.prediction.because
+
+
+def as_json(found: Answers) -> dict[str, Any]:
+    """Return the same for programs."""
+    return {
+        "schema": "toolkit.ask/1",
+        "chosen": found.chosen,
+        "ask": [fact.question.fact for fact in found.decides],
+        "modes": [
+            {
+                "mode": mode,
+                "outcome": one.prediction.outcome,
+                "because": one.prediction.because,
+                "basis": one.prediction.basis,
+                "decides": [
+                    {
+                        "fact": fact.question.fact,
+                        "assumed": fact.assumed,
+                        "otherwise": fact.otherwise,
+                        "command": fact.question.command,
+                    }
+                    for fact in one.decides
+                ],
+            }
+            for mode, one in found.modes.items()
+        ],
+    }
