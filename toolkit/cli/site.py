@@ -1,4 +1,4 @@
-"""``toolkit site``: list the site profiles, show one, hold one against its cluster."""
+"""``toolkit site``: list the site profiles, show one, hold one against its cluster, share its facts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -128,6 +128,49 @@ def check(
         say(*checked(name, bundle.host.place, found))
     if any(point.state == "differs" for point in found):
         ctx.exit(1)
+
+
+@command.command("share")
+@click.argument("name", required=False)
+@place_options
+@click.option("--facts", type=click.Path(path_type=Path), metavar="FILE", help="What toolkit probe -o wrote")
+@click.option("--wait", type=click.IntRange(1, 600), default=15, show_default=True, metavar="SECONDS",
+              help="Time for a compute node to be free")  # fmt: skip
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+              help="Save a facts file")  # fmt: skip
+def share(
+    name: str | None,
+    host: str | None,
+    cluster: str | None,
+    ssh_config: Path | None,
+    facts: Path | None,
+    wait: int,
+    output: Path | None,
+) -> None:
+    """Print the facts of a cluster without accounts, names of machines and folders of users.
+
+    The file works with: toolkit doctor IMAGE --facts FILE. Read it before you pass it on.
+
+    Example: toolkit site share virtual --cluster demo -o virtual.json
+    """
+
+    from toolkit.cli.frame.files import write_whole
+    from toolkit.cli.frame.outputs import check_facts_output
+    from toolkit.knowledge import sites
+    from toolkit.probe.probe import encode
+    from toolkit.probe.share import without_users
+
+    if output:
+        check_facts_output(output)
+    name = name or _only()
+    site = sites.site(name)
+    plain = sites.find(name).name.removesuffix(sites.SUFFIX)
+    shared = encode(without_users(_asked(site, host, cluster, ssh_config, facts, wait), plain))
+    if not output:
+        say_exact(shared)
+        return
+    write_whole(output, shared)
+    say(f"{output}: the facts of {plain}, without accounts, names of machines and folders of users")
 
 
 def _asked(

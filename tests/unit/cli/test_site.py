@@ -138,3 +138,15 @@ def test_which_profile_has_to_be_told_where_there_are_several(own):
 def test_facts_and_a_place_exclude_each_other(own):
     with pytest.raises(BadInput, match="--facts"):
         run("check", "virtual", "--facts", str(EVIDENCE), "--host", "x")
+
+
+def test_shared_facts_are_facts(own, tmp_path):
+    (own / "mine.toml").write_text(MINE)
+    file = tmp_path / "shared.json"
+    done = run("share", "--facts", str(EVIDENCE), "-o", str(file))
+    assert (
+        done.stdout
+        == f"{file}: the facts of mine, without accounts, names of machines and folders of users\n"
+    )
+    assert run("share", "mine", "--facts", str(EVIDENCE)).stdout == file.read_text()
+    assert run("check", "mine", "--facts", str(file)).exit_code == 0

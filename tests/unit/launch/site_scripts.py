@@ -14,6 +14,7 @@ from toolkit.launch.request.complete import completed
 from toolkit.launch.request.layers import JobLayer
 from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.model.jobfile import JobFile
+from toolkit.model.site import Site
 
 FOLDER = Path(__file__).parents[2] / "golden" / "scripts"
 JOBS = {
@@ -33,6 +34,18 @@ JOBS = {
     "jupiter": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=72, account="train"),
     "roihu-cpu": JobFile(ranks_per_node=8, cpus_per_rank=48, account="train"),
     "roihu-gpu": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=72, account="train"),
+    "daint": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=72, account="train"),
+    "isambard-ai": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=72),
+    "vista": JobFile(partition="gh", account="train"),
+    "setonix": JobFile(ranks_per_node=8, cpus_per_rank=16, account="train"),
+    "leonardo": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=8, account="train"),
+    "snellius": JobFile(partition="gpu_h100", gpus_per_node=4, ranks_per_node=4, cpus_per_rank=16),
+    "karolina": JobFile(
+        partition="qgpu", gpus_per_node=8, ranks_per_node=8, cpus_per_rank=16, account="train"
+    ),
+    "levante": JobFile(ranks_per_node=8, cpus_per_rank=16, account="train"),
+    "perlmutter": JobFile(gpus_per_node=4, ranks_per_node=4, account="train_g"),
+    "marenostrum5": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=20, account="train"),
 }
 """What is asked for beyond two nodes of MNIST, so that each script shows what its site is about."""
 
@@ -49,12 +62,16 @@ def names() -> list[str]:
     return sorted(f.stem for f in (shipped("slurm") / "sites").rglob("*.toml") if f.stem != "example")
 
 
-def made(name: str) -> str:
-    folder = shipped("slurm") / "sites"
-    site = sites.site(str(next(folder.rglob(f"{name}.toml"))))
+def site_of(name: str) -> Site:
+    return sites.site(str(next((shipped("slurm") / "sites").rglob(f"{name}.toml"))))
+
+
+def made(name: str, asked: JobFile | None = None) -> str:
+    """Return the script of the job of a site, or of one that asks for something else."""
+    site = site_of(name)
     base = JobFile(trainer="mnist", nodes=2, site=name)
     below = [JobLayer("default", layers.DEFAULTS), layers.of_site(name, site)]
-    said = [JobLayer(layers.OPTION, one) for one in (base, JOBS.get(name, JobFile()))]
+    said = [JobLayer(layers.OPTION, one) for one in (base, asked or JOBS.get(name, JobFile()))]
     job = completed(layers.merge([*below, *said]), site).job
     return unseen.write(job, site, IMAGE, key="mnist-1").script.replace(f"toolkit {__version__}.", "toolkit.")
 

@@ -1,0 +1,94 @@
+"""Take what concerns its users out of the facts of a cluster; pure."""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from toolkit.model.facts import HostFacts
+from toolkit.model.sitefacts import SiteFacts
+from toolkit.probe.bundle import Bundle
+from toolkit.probe.group import Group
+
+WITHHELD = "-"
+"""Takes the place of a text that may name a user, an account or an address."""
+
+_PERSONAL = re.compile(
+    r"@|~|/(home|users?|u|people|staff)/|token|secret|passw|credential|://|\b\d+\.\d+\.\d+\.\d+\b",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def without_users(bundle: Bundle, name: str) -> Bundle:
+    """Return the facts of a cluster without accounts, names of machines and folders of users.
+
+    ``name`` is the name of the cluster. The raw answer and all lines of evidence go; what rules read stays.
+    """
+    private = {account.account for account in bundle.site.associations or ()}
+    nodes = _numbers(bundle)
+    return Bundle(
+        host=_machine(bundle.host, name, nodes, private),
+        login=_machine(bundle.login, name, nodes, private) if bundle.login else None,
+        groups=tuple(
+            Group(
+                nodes=tuple(nodes[node] for node in group.nodes),
+                facts=_machine(group.facts, nodes[group.nodes[0]], nodes, private),
+                differs=group.differs,
+            )
+            for group in bundle.groups
+        ),
+        site=_site(bundle.site, private),
+        raw="",
+    )
+
+
+def _numbers(bundle: Bundle) -> dict[str, str]:
+    """Return a number for each machine that has a name."""
+    named: dict[str, None] = {}
+    for machine in (bundle.host, *(group.facts for group in bundle.groups)):
+        named |= dict.fromkeys(machine.compute_nodes or ())
+    for group in bundle.groups:
+        named |= dict.fromkeys(group.nodes)
+    return {name: f"node{number}" for number, name in enumerate(named, 1)}
+
+
+def _machine(facts: HostFacts, name: str, nodes: dict[str, str], private: Iterable[str]) -> HostFacts:
+    kept = msgspec.structs.replace(
+        facts,
+        place=name,
+        compute_nodes=None if facts.compute_nodes is None else tuple(nodes[n] for n in facts.compute_nodes),
+        differs=dict.fromkeys(facts.differs, "differs between nodes"),
+        evidence={},
+        user_packages=None,
+        user_site={},
+    )
+    return msgspec.convert(_clean(msgspec.to_builtins(kept), private), HostFacts)
+
+
+def _site(site: SiteFacts, private: Iterable[str]) -> SiteFacts:
+    kept = msgspec.structs.replace(
+        site,
+        associations=None,
+        loaded=None
+        if site.loaded is None
+        else tuple("it did not load" if said else "" for said in site.loaded),
+        folders=None
+        if site.folders is None
+        else tuple(msgspec.structs.replace(one, path=one.mount) for one in site.folders),
+    )
+    return msgspec.convert(_clean(msgspec.to_builtins(kept), private), SiteFacts)
+
+
+def _clean(value: object, private: Iterable[str]) -> object:
+    if isinstance(value, dict):
+        return {key: _clean(one, private) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(one, private) for one in value]
+    if isinstance(value, str) and (_PERSONAL.search(value) or _names(value, private)):
+        return WITHHELD
+    return value
+
+
+def _names(text: str, private: Iterable[str]) -> bool:
+    """Return whether a text has an account as a whole word or as a folder."""
+    return any(word in private for word in re.split(r"[\s/:,;=]+", text))
