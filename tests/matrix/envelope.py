@@ -6,9 +6,11 @@ from pathlib import Path
 
 from tests.matrix.launches import inherited
 from tests.matrix.measured import HERE, cells, expressible
-from tests.matrix.record import load
+from tests.matrix.record import as_started, load
 from toolkit.engine.basis import Covered, covered_by
+from toolkit.engine.judge import weigh
 from toolkit.engine.predict import case_of
+from toolkit.engine.registry import RULES
 
 FILE = Path(__file__).parents[2] / "recipes" / "knowledge" / "measured.toml"
 _HEAD = """# What the recorded launches of tests/matrix cover; tests/matrix/envelope.py writes it.
@@ -17,28 +19,32 @@ _HEAD = """# What the recorded launches of tests/matrix cover; tests/matrix/enve
 """
 
 
-def recorded() -> Iterator[Covered]:
-    """Yield what each recorded launch covers."""
+def recorded() -> Iterator[tuple[Covered, str]]:
+    """Yield what each recorded launch covers, and the rule that decides it."""
     truth = load()
     for cell in truth.cells:
         host = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)
-        yield covered_by(case_of(host, truth.images[cell.image].facts, cell.request, cell.plan))
+        facts = truth.images[cell.image].facts
+        started = case_of(host, as_started(facts, host), cell.request, cell.plan)
+        yield covered_by(case_of(host, facts, cell.request, cell.plan)), weigh(started, RULES).decided_by
     for row in cells(HERE):
-        if (measured := expressible(row, HERE)) is not None:
-            yield covered_by(case_of(measured.host, measured.image, measured.request, measured.plan))
+        if (seen := expressible(row, HERE)) is not None:
+            case = case_of(seen.host, seen.image, seen.request, seen.plan)
+            yield covered_by(case), weigh(case, RULES).decided_by
 
 
 def text() -> str:
     """Return the file."""
     found: dict[str, set[str]] = defaultdict(set)
     ranks = 0
-    for one in recorded():
+    for one, rule in recorded():
         found["launches"].add(one.launch)
         found["slurm"].add(one.slurm)
         found["runtimes"].add(one.runtime)
         found["servers"].add(one.server)
         found["libraries"].add(one.library)
         found["mounted"].add(one.mounted)
+        found["rules"].add(rule)
         ranks = max(ranks, one.ranks_per_node)
     lines = [f"ranks_per_node = {ranks}"]
     for name, values in found.items():

@@ -26,12 +26,16 @@ class Covered:
     ranks_per_node: int
 
 
-def basis(case: Case) -> tuple[Basis, tuple[str, ...]]:
-    """Return what a prediction of this launch rests on, and where it is beyond the record."""
+def basis(case: Case, rule: str = "") -> tuple[Basis, tuple[str, ...]]:
+    """Return what a prediction of this launch rests on, and where it is beyond the record.
+
+    ``rule`` decides. The answer is measured only if the rule decided a recorded launch.
+    """
     outside = tuple(_beyond(case))
     if outside:
         return "beyond", outside
-    return ("measured" if covered_by(case).launch in measured().launches else "derived"), ()
+    seen = covered_by(case).launch in measured().launches and (not rule or rule in measured().rules)
+    return ("measured" if seen else "derived"), ()
 
 
 def covered_by(case: Case) -> Covered:

@@ -38,7 +38,7 @@ class Conditional:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class TicketAnswers:
     """The answer for each launch mode, the best one that works, and the facts to get first."""
 
     modes: dict[Mode, Conditional]
@@ -71,7 +71,7 @@ def conditional(
     return Conditional(said, tuple(found[:MOST]))
 
 
-def answers(host: HostFacts, image: ImageFacts, request: Request) -> Answers:
+def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
     """Return what each launch mode does that applies to the image, and the facts that decide most.
 
     The facts of the best mode come first, then those that decide the most other modes.
@@ -86,7 +86,7 @@ def answers(host: HostFacts, image: ImageFacts, request: Request) -> Answers:
     named = Counter(fact.question.fact for fact in facts)
     order = sorted(named, key=lambda name: (name not in own, -named[name]))
     by_name = {fact.question.fact: fact for fact in reversed(facts)}
-    return Answers(found, chosen, tuple(by_name[name] for name in order[:MOST]))
+    return TicketAnswers(found, chosen, tuple(by_name[name] for name in order[:MOST]))
 
 
 def _assumed(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> str:

@@ -1,7 +1,10 @@
 """Variables of the host that a job would inherit, and what they do to an MPI in a container."""
 
+from fnmatch import fnmatchcase
+
 from toolkit import knowledge
 from toolkit.model.facts import HostFacts
+from toolkit.model.prediction import Mode
 
 _RUNTIMES = ("APPTAINER", "SINGULARITY")
 
@@ -17,9 +20,23 @@ def obeyed(host: HostFacts) -> tuple[str, ...]:
     return _RUNTIMES[1:] if found is not None and found.name.startswith("singularity") else _RUNTIMES
 
 
-def harmful(host: HostFacts) -> tuple[str, ...]:
-    """Return the variables of the host that a job would inherit and that are meant for its own MPI."""
-    return tuple(name for name in sorted(host.environment) if _is_harmful(name))
+def harmful(host: HostFacts, mode: Mode) -> tuple[str, ...]:
+    """Return the variables of the host that a job would inherit and that are meant for its own MPI.
+
+    Parameters of a network driver are not among them.
+    """
+    needed = needed_inside(mode)
+    return tuple(name for name in sorted(host.environment) if _is_harmful(name) and not _is_one(name, needed))
+
+
+def needed_inside(mode: Mode) -> tuple[str, ...]:
+    """Return patterns of settings that the MPI in a container needs of the host."""
+    known = knowledge.mpi().variables
+    return (*known.fabric, *(known.mounted if mode == "bind" else ()))
+
+
+def _is_one(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name_inside(name) or name, pattern) for pattern in patterns)
 
 
 def set_by_slurm(host: HostFacts) -> dict[str, str]:

@@ -31,6 +31,12 @@ class Judged:
     answers: tuple[RuleAnswer, ...]
     prediction: Prediction
 
+    @property
+    def decided_by(self) -> str:
+        """Return the rule whose failure shows first, empty if none predicts one."""
+        first = _first(self.answers)
+        return first.rule.id if first else ""
+
     def findings(self, works: tuple[Mode, ...] = ()) -> tuple[Finding, ...]:
         """Return what was found; ``works`` are the ways of which a fix may name one, the best first."""
         return tuple(_finding(self.case, answer, works) for answer in self.answers)
@@ -45,9 +51,9 @@ def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Findin
 def weigh(case: Case, rules: tuple[Rule, ...]) -> Judged:
     """Ask the rules about one launch; its findings wait until it is known which other ways work."""
     answers = tuple(a for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
-    said = _outcome(case, answers)
-    rests, outside = basis(case)
-    return Judged(case, answers, msgspec.structs.replace(said, basis=rests, beyond=outside))
+    judged = Judged(case, answers, _outcome(case, answers))
+    rests, outside = basis(case, judged.decided_by)
+    return replace(judged, prediction=msgspec.structs.replace(judged.prediction, basis=rests, beyond=outside))
 
 
 def is_ok(case: Case, rules: tuple[Rule, ...]) -> bool:
@@ -66,11 +72,10 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
     A failure that is certain counts even where other facts are missing, unless the rule that
     lacks them stands before it: then something else may happen first, and nobody can say what.
     """
-    failures = [a for a in answers if a.hit and a.hit.outcome]
     undecided = [a for a in answers if a.missing and not a.rule.advice]
     ids = tuple(dict.fromkeys(a.rule.id for a in answers))
     missing = tuple(dict.fromkeys(m for a in undecided for m in a.missing))
-    if first := min(failures, key=_stage, default=None):
+    if first := _first(answers):
         before = answers[: answers.index(first)]
         doubts = [a for a in before if a.hit and a.hit.outcome == "unknown"]
         earlier = [a for a in undecided if a in before] + doubts
@@ -109,6 +114,11 @@ def _accelerator(case: Case, answers: tuple[RuleAnswer, ...]) -> tuple[Accelerat
 
 def _is_error(answer: RuleAnswer) -> bool:
     return answer.hit is not None and (answer.hit.severity or answer.rule.severity) == "error"
+
+
+def _first(answers: tuple[RuleAnswer, ...]) -> RuleAnswer | None:
+    """Return the failure that shows first."""
+    return min((a for a in answers if a.hit and a.hit.outcome), key=_stage, default=None)
 
 
 def _ask(case: Case, rule: Rule) -> RuleAnswer | None:

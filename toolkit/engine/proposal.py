@@ -85,7 +85,7 @@ def _without_mpi(
         inside=mode == "mpirun-container",
         container=(*_by_runtime(host, image), *_driver(host, image), *_left_out(host)),
         env=dict(request.env),
-        unset=harmful(host),
+        unset=harmful(host, mode),
         binds=_binds(host),
         wrapper=("sh", RANKS_FILE) if named(program).peers(starter) else (),
         program=program,
@@ -392,7 +392,7 @@ def _client_env(image: ImageFacts) -> dict[str, str]:
 
 
 def _unset(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
-    names = list(harmful(host))
+    names = list(harmful(host, mode))
     mpi = host_launcher(host)
     if mode in {"srun-pmix", "bind"}:
         # What is meant for PMIx is said to both of its ends; a rank without it would not fit the server.

@@ -17,6 +17,8 @@ class MeasuredLaunches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     servers: frozenset[str]
     libraries: frozenset[str]
     mounted: frozenset[str]
+    rules: frozenset[str]
+    """Rules that decided a recorded launch."""
 
 
 @cache

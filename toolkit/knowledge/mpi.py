@@ -196,6 +196,10 @@ class Variables(Row, frozen=True, kw_only=True):
     hide_pmix_plugins: tuple[str, ...]
     harmful_prefixes: tuple[str, ...]
     harmful: tuple[str, ...]
+    fabric: tuple[str, ...]
+    """Patterns of what a job inherits all the same: parameters of one network driver."""
+    mounted: tuple[str, ...]
+    """The same where the host's MPI replaces the MPI of the image."""
     container_options: tuple[str, ...]
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-from toolkit.engine.conditional import Answers, Conditional
+from toolkit.engine.conditional import Conditional, TicketAnswers
 from toolkit.report.lines import hung
 
 _MODE = 17
 _OUTCOME = 16
 
 
-def answer(found: Answers, width: int | None = None) -> Iterator[str]:
+def answer(found: TicketAnswers, width: int | None = None) -> Iterator[str]:
     """Yield the answer, a line for each launch mode, then the facts that decide and how to get each."""
     yield from hung("", _first(found), width)
     yield ""
@@ -27,7 +27,7 @@ def answer(found: Answers, width: int | None = None) -> Iterator[str]:
         yield f"      {fact.question.command}"
 
 
-def _first(found: Answers) -> str:
+def _first(found: TicketAnswers) -> str:
     """Return the answer to the question whether it runs."""
     if found.chosen is None:
         return "No: no launch mode works with what you stated and an otherwise usual cluster."
@@ -45,7 +45,7 @@ def _why(one: Conditional) -> str:
     return f"{one.prediction.because}; if {assumed}" if assumed else one.prediction.because
 
 
-def as_json(found: Answers) -> dict[str, Any]:
+def as_json(found: TicketAnswers) -> dict[str, Any]:
     """Return the same for programs."""
     return {
         "schema": "toolkit.ask/1",

@@ -19,39 +19,39 @@
 #SBATCH --open-mode=append
 
 set -u
-# Where a job is submitted with --export=NONE its steps get nothing of this shell, PATH neither (srun(1), --export).
+# After sbatch --export=NONE, srun would pass no variable of this shell to its steps, not even PATH (srun(1), --export).
 unset SLURM_EXPORT_ENV
 
-# Everything that the job writes goes here.
+# toolkit writes the files of this job to this folder.
 job_dir="${HOME:?}"/toolkit/runs/mnist-1
 mkdir -p -- "$job_dir" || exit 1
 cd -- "$job_dir" || exit 1
 
-# How the job ended is left in a file, for clusters that keep no accounting. A job that Slurm starts
-# again, after the failure of a node, has not ended yet.
+# Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
+# again after a node failure: remove what the first start wrote.
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
-    # A signal ends this shell while a command runs in front (those behind have an & in the list), and leaves
-    # it the status of the one before. A trap for the signal would tell more, and would wait for the command.
+    # A signal that ends this shell during a foreground command leaves the status of the command before. `jobs -r` lists
+    # such a command without an &. A trap for the signal would run only after the command.
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
     rm -f .secret
     echo "$status" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
 
-# The secret of ranks that speak TCP: a connection without it is refused.
+# Ranks that communicate over TCP share this secret: they refuse a connection without it.
 rm -f .secret
 (umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
 
-# srun of Slurm 22.05 to 23.02 does not read SLURM_CPUS_PER_TASK; this is right in every release.
+# srun of Slurm 22.05 to 23.02 ignores SLURM_CPUS_PER_TASK; every release reads this variable.
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-72}"
 
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmi2"
-# What the run before could not say itself, as it was ended from outside.
+# The run before was killed, so its last messages are printed here.
 if [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] && [ ! -e went-back ]; then
-    echo "job: Slurm ended the run before, as a node failed or others went first, and started it again here"
+    echo "job: Slurm ended the previous run (node failure or preemption) and restarted the job here"
 fi
 rm -f went-back
 
@@ -62,7 +62,7 @@ entrypoint = false
 mounts = ["'"$job_dir":"$job_dir"'", "'"${HOME:?}"/toolkit/data/mnist:"${HOME:?}"/toolkit'/data/mnist:ro", "'"${HOME:?}"/toolkit/images/tf2.15-cpu.sif:"${HOME:?}"/toolkit'/images/tf2.15-cpu.sif:ro"]
 ' > toolkit-image.toml || exit 1
 
-# Settings that modules or a login made for the MPI and the Python of the host mislead those in the image.
+# Unset what modules and login files set for MPI and Python of the host: the image has its own.
 foreign=()
 for name in \
     "${!OMPI_MCA_@}" \
@@ -77,11 +77,13 @@ for name in \
     "${!HYDRA_@}" \
     {APPTAINER,SINGULARITY}_{CLEANENV,CONTAIN,CONTAINALL,COMPAT,NO_MOUNT,NET,UNSHARE_NET,PID,UNSHARE_PID,IPC,UNSHARE_IPC,USERNS,UNSHARE_USERNS,FAKEROOT,OCI} \
     OPAL_PREFIX OPAL_LIBDIR PMIX_PREFIX PMIX_INSTALL_PREFIX PRTE_PREFIX PYTHONPATH PYTHONHOME; do
+    # The network driver in the container needs these, and the site profile keeps its own.
+    case "$name" in FI_CXI_* | FI_EFA_* | FI_OPX_* | FI_PSM2_* | FI_VERBS_* | UCX_DC_* | UCX_IB_* | UCX_RC_* | UCX_UD_*) continue ;; esac
     if [ -n "${!name+set}" ]; then foreign+=(-u "$name"); fi
 done
 
-# Is the world that MPI reports the one that was started? If not, end here and not after a night.
-# --foreground asks the launcher alone to end, once: an mpirun that is asked twice leaves its ranks behind.
+# Does MPI report as many ranks as were started? If not, stop before the training starts.
+# --foreground signals only the launcher, and once: an mpirun that gets two signals does not stop its ranks.
 timeout --foreground --kill-after=10 300 \
     srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --kill-on-bad-exit=1 --label --mpi=pmi2 \
             --cpu-bind=cores \
@@ -93,27 +95,27 @@ timeout --foreground --kill-after=10 300 \
             --image "${HOME:?}"/toolkit/images/tf2.15-cpu.sif --tasks "${SLURM_NTASKS:-8}"
 status=$?
 if [ "$status" -eq 124 ]; then
-    echo "job: preflight: MPI did not start within 300 s; the job is ended" >&2
+    echo "job: preflight: MPI did not start within 300 s; the job stops" >&2
 elif [ "$status" -ne 0 ]; then
-    echo "job: preflight failed with status $status; the job is ended before it trains" >&2
+    echo "job: preflight failed with status $status; the job stops before the training" >&2
 fi
 [ "$status" -eq 0 ] || exit "$status"
 
-# Slurm asks the job to stop: by USR1 120 s before the time limit, by SIGTERM where others go first. The ranks look
-# for the file stop-asked; when it is there they write a checkpoint and end with status 75.
+# Slurm asks the job to stop: by USR1 120 s before the time limit, by SIGTERM for preemption. The ranks look
+# for the file stop-asked. When it exists, they write a checkpoint and exit with status 75.
 asked=0
 # shellcheck disable=SC2317
 ask_to_stop() {
     asked=$((asked + 1))
-    echo "job: asked to stop; the ranks are told to write a checkpoint" >&2
+    echo "job: stop requested; the ranks write a checkpoint" >&2
     [ -e stop-asked ] || : > stop-asked
 }
 trap ask_to_stop USR1 TERM
 
 job_id=$SLURM_JOB_ID
 
-# Slurm's word for how the job is; other than RUNNING where it was cancelled or is past its limit.
-# A controller that is started anew is waited for.
+# The job state in Slurm: it differs from RUNNING after a cancellation or the time limit.
+# Retry while the Slurm controller restarts.
 job_state() {
     local _
     for _ in {1..30}; do
@@ -122,14 +124,14 @@ job_state() {
     done
 }
 
-# Where a node dies, ranks may fail long before Slurm misses it. Does each one still start something?
+# After a node dies, its ranks fail long before Slurm notices. Test whether every node still starts a command.
 nodes_answer() {
     SLURM_OVERLAP=1 timeout --kill-after=10 60 srun --mpi=none --nodes=2 \
         --ntasks=2 --ntasks-per-node=1 true > /dev/null 2>&1
 }
 
 lost=
-# In the background, as a shell hears of a signal only when no command stands in its way.
+# Run in the background: bash handles a signal only after a foreground command ends.
 srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --kill-on-bad-exit=1 --label --mpi=pmi2 \
         --cpu-bind=cores \
     --environment="$job_dir"/toolkit-image.toml \
@@ -144,21 +146,21 @@ until [ -n "$status" ]; do
     heard=$asked
     wait "$pid"
     status=$?
-    # A signal ends the waiting and not the ranks.
+    # A signal ends `wait`, but the ranks run on.
     [ "$heard" -eq "$asked" ] || status=
 done
-# The first rank to end lets srun end those that are a moment behind, and tell of that: the checkpoint counts.
+# When the first rank exits, srun kills ranks that exit a moment later and reports it. The checkpoint decides.
 if [ "$status" -gt 128 ] && [ -e stop-asked ] &&
     [ -n "$(find checkpoints -newer stop-asked -type f -print -quit 2> /dev/null)" ]; then
     status=75
 fi
 if [ "$status" -ne 0 ] && [ "$status" -ne 75 ] && [ "$(job_state)" = RUNNING ] && ! nodes_answer; then
-    lost="not every node of $SLURM_JOB_NODELIST answers any more"
+    lost="a node of $SLURM_JOB_NODELIST does not answer"
 fi
 rm -f stop-asked
 
 if [ "$status" -eq 75 ] || [ -n "$lost" ]; then
     why=${lost:-stopped with a checkpoint}
-    echo "job: $why; to go on, submit the script once more: sbatch $job_dir/job.sh" >&2
+    echo "job: $why; to resume, submit the script again: sbatch $job_dir/job.sh" >&2
 fi
 [ "$status" -eq 0 ] || exit "$status"

@@ -1,4 +1,4 @@
-"""Answers from few facts: of public reports with their stated facts alone, and of tickets."""
+"""TicketAnswers from few facts: of public reports with their stated facts alone, and of tickets."""
 
 import pytest
 

@@ -15,6 +15,7 @@ from tests.unit.engine.examples import (
     without,
 )
 from tests.unit.tables import every_row
+from toolkit.engine.inherited import harmful
 from toolkit.engine.predict import foresee, predict
 from toolkit.model.facts import HostFacts, ImageMpi
 from toolkit.model.prediction import Mode, Request, Verdict
@@ -414,3 +415,10 @@ def test_advice_that_lacks_facts_changes_no_outcome():
     verdict = predict(host, image, Request())
     assert verdict.chosen == "srun-pmix"
     assert {"mpi-default-none", "stack-disagrees"} <= {f.id for f in verdict.findings if f.undecided}
+
+
+def test_parameters_of_a_network_driver_are_no_settings_of_an_mpi():
+    there = {"FI_CXI_RX_MATCH_MODE": "software", "FI_PROVIDER": "cxi", "MPICH_GPU_SUPPORT_ENABLED": "1"}
+    on = with_(HOST, environment=there)
+    assert harmful(on, "srun-pmi2") == ("FI_PROVIDER", "MPICH_GPU_SUPPORT_ENABLED")
+    assert harmful(on, "bind") == ("FI_PROVIDER",)

@@ -1,6 +1,7 @@
 """The environment of ranks follows from site, facts and specification, and the user's choice has priority."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -351,6 +352,19 @@ def test_what_modules_set_for_the_mpi_of_the_host_stays_outside(tmp_path):
     assert words[words.index("env") : words.index("singularity")] == ["env", "-u", "OMPI_MCA_btl"]
     assert "foreign" not in job_script(spec(), SRUN, "")
     assert "foreign" in job_script(spec(modules=("openmpi",)), SRUN, "")
+
+
+NETWORK = {"FI_CXI_RX_MATCH_MODE": "software", "UCX_IB_GID_INDEX": "3"}
+CHOICE = {"FI_PROVIDER": "cxi", "UCX_NET_DEVICES": "mlx5_0:1"}
+
+
+@every_row(("mode", "kept"), [("srun-pmi2", {*NETWORK}), ("bind", {*NETWORK, "MPICH_GPU_SUPPORT_ENABLED"})])
+def test_what_the_network_driver_needs_reaches_the_ranks(tmp_path, mode, kept):
+    given = {**NETWORK, **CHOICE, "MPICH_GPU_SUPPORT_ENABLED": "1"}
+    asked, plan = spec(directory=str(tmp_path), preflight=False), msgspec.structs.replace(SRUN, mode=mode)
+    (words,) = run(job_script(asked, plan, "", "singularity", site()), tmp_path, **given).calls
+    dropped = {word for flag, word in pairwise(words) if flag == "-u"}
+    assert {name for name in given if name not in dropped} == kept
 
 
 GPU_IMAGE = ImageFacts(path="net.sif", format="sif", cuda="12.4")

@@ -18,6 +18,7 @@ from toolkit.sonames import plain
 _OWN_MPI = tuple(mode for mode in MPI_MODES if mode != "bind")
 """Modes in which the image's own MPI carries the messages."""
 
+_CARRIERS = ("image.ucx_transports", "image.libfabric_providers")
 _HOST = ("host.infiniband", "host.fabrics")
 _BY_VERBS = {"ib", "verbs", "efa"}
 """Modules of UCX and providers of libfabric that open their device through libibverbs."""
@@ -90,7 +91,7 @@ def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
     severity="warning",
     fix="use an image whose MPI was built for it",
     source="recipes/knowledge/fabric.toml, [[fabric]]; open-mpi/ompi:docs/tuning-apps/networking/ofi.rst",
-    facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device"),
+    facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", *_CARRIERS),
     modes=_OWN_MPI,
     advice=True,
 )
@@ -124,7 +125,7 @@ _OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)
     severity="warning",
     fix="put UCX's InfiniBand modules into the image",
     source="recipes/knowledge/fabric.toml, [[fabric]]; openucx/ucx:docs/source/faq.md",
-    facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", "image.ucx_transports"),
+    facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", *_CARRIERS),
     modes=_OWN_MPI,
     advice=True,
 )
@@ -151,7 +152,7 @@ def ucx_lacks_fabric(case: Case) -> Hit | None:
     severity="warning",
     fix="put a libfabric with that provider into the image",
     source="recipes/knowledge/fabric.toml, [[fabric]]; ofiwg/libfabric:man",
-    facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", "image.libfabric_providers"),
+    facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", *_CARRIERS),
     modes=_OWN_MPI,
     advice=True,
 )

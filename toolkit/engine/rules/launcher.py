@@ -30,7 +30,7 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     severity="error",
     fix="take the variables away between mpirun and the container: mpirun … env -u NAME singularity exec …",
     source="tests/matrix: hybrid-ompi against -unsetpath and -clean",
-    facts=("host.mpis", "image.mpi.plugins", "image.pmix_plugins"),
+    facts=("host.mpis", "image.mpi.plugins", "image.pmix", "image.pmix_plugins"),
     modes=("mpirun-host",),
 )
 def host_launcher_leaks(case: Case) -> Hit | None:
@@ -142,7 +142,7 @@ def _same_release(host: HostMpi, mpi: ImageMpi, client: str) -> bool:
     fix="add the MPI's own launcher to the image",
     instead=MPI_MODES,
     source="Apptainer user guide, MPI",
-    facts=("image.mpi", "image.mpi.launcher"),
+    facts=("image.mpi", "image.mpi.launcher", "image.mpirun"),
     modes=("mpirun-container",),
 )
 def container_launcher_absent(case: Case) -> Hit | None:

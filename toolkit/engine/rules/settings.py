@@ -62,7 +62,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
 def host_settings_leak(case: Case) -> Hit | None:
     """A module or a profile sets them for the MPI of the host; a job inherits them."""
     case.ask("host.environment")
-    names = harmful(case.host)
+    names = harmful(case.host, case.mode)
     if not names:
         return None
     values = case.host.environment

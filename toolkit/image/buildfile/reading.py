@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from toolkit.engine.ticket import image_of
+from toolkit.engine.ticket_facts import image_of
 from toolkit.files import read_given
 from toolkit.image.buildfile.faults import faults
 from toolkit.image.buildfile.installed import ListReader, PackageInstall, UnreadList, installed

@@ -7,7 +7,9 @@ is dropped by the plan; the script finds the rest.
 from dataclasses import dataclass
 
 from toolkit import knowledge
+from toolkit.engine.inherited import needed_inside
 from toolkit.model.job import JobSpec
+from toolkit.model.prediction import Mode
 from toolkit.model.site import Site
 
 WORD = "\0foreign"
@@ -32,12 +34,12 @@ class Foreign:
     kept: tuple[str, ...]
 
 
-def foreign(spec: JobSpec, site: Site | None) -> Foreign | None:
+def foreign(spec: JobSpec, site: Site | None, mode: Mode) -> Foreign | None:
     """Return what the script has to look for; nothing where it loads no modules and the site was asked."""
     if site is None and not spec.modules:
         return None
     known = knowledge.mpi().variables
     names = tuple(n for n in (*known.paths, *known.harmful) if not n.startswith(known.harmful_prefixes))
-    kept = site.keep if site else ()
+    kept = (*needed_inside(mode), *(site.keep if site else ()))
     options = f"{{{','.join(_RUNTIMES)}}}_{{{','.join(known.container_options)}}}"
     return Foreign(known.harmful_prefixes, names, options, kept)

@@ -61,7 +61,7 @@ def job_script(
     scheduler = schedulers.of(site)
     checked = preflight.words(spec, site, image, plan)
     check_file, check = preflight.file_of(spec, plan, image)
-    foreign = found.foreign(spec, site)
+    foreign = found.foreign(spec, site, plan.mode)
     dropped = (found.WORD,) if foreign else ()
     return render(
         "slurm",

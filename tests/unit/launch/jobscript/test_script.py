@@ -185,7 +185,7 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
         "prefix", "foreign.options",  # constants of our own
         "ranks_nodes", "ranks_job", "ranks_address", "ranks_lines", "ranks_file",  # constants of our own
         "ranks_per_node", "ranks_ports", "16 * ranks_ports", "ranks_ports - 1",  # numbers
-        'foreign.kept | join(" | ")',  # checked by the reader of site profiles
+        'foreign.kept | join(" | ")',  # constants, and what the reader of site profiles checks
     }  # fmt: skip
     files = [
         f for f in shipped("slurm").rglob("*.j2") if f.name.startswith("job.") or f.parent.name == "parts"
