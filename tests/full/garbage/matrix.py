@@ -100,4 +100,5 @@ def _place(folder: Path) -> None:
     (folder / "home" / "t").mkdir(parents=True)
     (folder / "good.sif").write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
     shutil.copy(_EVIDENCE / "virtual-cluster-nodes.txt", folder / "facts.txt")
+    (folder / "train.py").write_text("import torch\nloss = torch.ones(1).sum()\nloss.backward()\n")
     job_folder(folder / "run")

@@ -104,6 +104,7 @@ _READING = (
     _ssh_config("doctor", "good.sif"),
     # What is not recognised is a failed check; what cannot be read is a wrong file.
     Slot("explain", "file", (HERE,), codes=CHECKED),
+    Slot("adapt", "file", (HERE,), ".py"),
     Slot("launch", "trainer", (HERE, *NOWHERE, *IMAGE), ".yaml", NO_JOB, case="job file"),
     Slot("launch", "trainer", (HERE, *NOWHERE, *IMAGE), ".py", FILES, case="own"),
     Slot("launch", "--image", ("--image", HERE, *NOWHERE, "--", "true"), ".sif"),
@@ -162,6 +163,7 @@ _WRITING = (
     Slot("image adopt", "--output", ("good.sif", "-o", HERE), "", {"missing"} | FOLDERS),
     Slot("probe", "--output", ("-o", HERE), ".json", NEW | STREAMS | {"empty", "fifo", "/proc/self/mem"}),
     Slot("doctor", "--output", ("good.sif", "--facts", "facts.txt", "--fix", "-o", HERE), ".toml", NEW),
+    Slot("adapt", "--output", ("train.py", "-o", HERE), ".py", {"missing"}),
     Slot("scale", "--study", (*ONCE, *NOWHERE, "--study", HERE, *JOB), "", {"missing"} | FOLDERS),
     Slot("report", "--output", ("run", "-o", HERE), "", {"missing"} | FOLDERS),
     Slot("data get", "--output", ("mnist", "-o", HERE), "", {"missing"} | FOLDERS),
@@ -191,6 +193,7 @@ NO_FILES = frozenset(
             "--tag",
             "--time",
             "--unit",
+            "--wckey",
             "--user",
             "--weak",
             "--workdir",

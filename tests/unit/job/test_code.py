@@ -147,6 +147,15 @@ def test_several_ranks_of_a_program_that_joins_none_are_refused():
     with pytest.raises(CheckFailed, match=r"alone\.py never joins its ranks: 8 copies") as error:
         check_ranks(job, code_of(job, Flags()), Flags())
     assert "--copies" in error.value.fix
+    assert "`toolkit adapt alone.py` to join them" in error.value.fix
+
+
+def test_adapt_is_offered_for_scripts_that_it_can_read(folder):
+    (folder / "plain.py").write_text("print(1)\n")
+    job = job_of("python", "plain.py", nodes=2)
+    with pytest.raises(CheckFailed, match="never joins its ranks") as error:
+        check_ranks(job, code_of(job, Flags()), Flags())
+    assert "adapt" not in error.value.fix
 
 
 @pytest.mark.parametrize(

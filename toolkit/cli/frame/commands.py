@@ -7,6 +7,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "probe": ("toolkit.cli.probe", "Read the facts of this machine or a cluster"),
     "doctor": ("toolkit.cli.doctor", "Predict whether an image runs on a cluster, and how"),
     "explain": ("toolkit.cli.explain", "Find the cause of a failed job in its output"),
+    "adapt": ("toolkit.cli.script.adapt", "Change a training script for several ranks"),
     "launch": ("toolkit.cli.launch", "Run a trainer or any command as a Slurm job"),
     "jobs": ("toolkit.cli.jobs", "List, show, follow and cancel launched jobs"),
     "notebook": ("toolkit.cli.notebook", "Open Jupyter in an image on a compute node"),

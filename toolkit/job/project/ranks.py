@@ -9,6 +9,7 @@ from toolkit.job.project.code import Code
 from toolkit.job.request.flags import Flags
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
+from toolkit.render import quoted
 
 _NUMBER = "${SLURM_PROCID:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PALS_RANKID:-0}}}}"
 _COPY = f"""export TOOLKIT_COPY="{_NUMBER}" TOOLKIT_START_DIR="$PWD"
@@ -34,9 +35,22 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
             "nothing in it starts Horovod, mpi4py, torch.distributed, accelerate, DeepSpeed, Lightning,",
             "jax.distributed or a strategy of TensorFlow for several workers",
         ],
-        fix="one of three: --nodes 1 --ranks-per-node 1 for one rank; "
-        "docs/howto/own-script.md to join them; --copies if separate runs are meant",
+        fix=f"one of three: --nodes 1 --ranks-per-node 1 for one rank; {_how_to_join(code)} to join them; "
+        "--copies if separate runs are meant",
     )
+
+
+def _how_to_join(code: Code) -> str:
+    """Return what changes a script for several ranks: a command, if it can read the script."""
+    at = code.facts.script
+    trains = {"tensorflow", "keras", "tf_keras", "torch"}
+    if (
+        at is not None
+        and code.words[at].endswith(".py")
+        and any(f.packages & trains for f in code.facts.facts)
+    ):
+        return f"`toolkit adapt {quoted(code.words[at])}`"
+    return "docs/howto/own-script.md"
 
 
 def copied(spec: JobSpec, code: Code | None) -> JobSpec:

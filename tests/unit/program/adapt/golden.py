@@ -1,0 +1,20 @@
+"""Scripts that were not written for toolkit, and what adapt makes of them; running it writes the diffs."""
+
+from pathlib import Path
+
+from toolkit.job.adapt import adapt
+
+FOLDER = Path(__file__).parents[3] / "golden" / "adapt"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
+
+
+def made(name: str) -> str:
+    """Return the diff of a script, and below it what was left."""
+    result, _ = adapt(FOLDER / f"{name}.py")
+    left = "".join(f"# left, line {one.line}: {one.what}\n" for one in result.left)
+    return f"# by {result.program}\n{left}{result.diff}"
+
+
+if __name__ == "__main__":
+    for name in SCRIPTS:
+        (FOLDER / f"{name}.diff").write_text(made(name))

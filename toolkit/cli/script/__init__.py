@@ -1,0 +1,1 @@
+"""Commands about scripts of the user."""

@@ -1,0 +1,69 @@
+"""``toolkit adapt``: what a training script needs to run on several ranks."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from toolkit.cli.frame.files import write_whole
+from toolkit.cli.frame.say import say, say_exact, say_json, say_text
+from toolkit.errors import BadInput
+
+if TYPE_CHECKING:
+    from toolkit.program.adapt.result import Way
+
+
+@click.command("adapt")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the changed script")
+@click.option(
+    "--program",
+    type=click.Choice(["horovod", "tf-config", "torch"]),
+    help="How the ranks join: Horovod, TensorFlow's strategy for several workers, or PyTorch's DDP",
+)
+@click.option("--force", is_flag=True, help="Write over a file that is there")
+@click.option("--json", "as_json", is_flag=True, help="Print changes, what was left, and the diff as JSON")
+def command(file: Path, output: Path | None, program: str | None, *, force: bool, as_json: bool) -> None:
+    """Show as a diff what a training script needs to run on several ranks.
+
+    FILE is a script of Keras or PyTorch for one process. The changes join the ranks, share out
+    the data, average the gradients, multiply the learning rate by the number of ranks, and
+    write on rank 0 alone. What adapt does not understand stays as it is, and is named with its
+    line. The script is read and not run. The diff goes to standard output, the rest to standard
+    error.
+
+    Example: toolkit adapt train.py -o train_dist.py
+    """
+    import msgspec  # not for those who only ask for help
+
+    from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
+    from toolkit.files import is_there
+    from toolkit.job.adapt import adapt
+    from toolkit.report.adapted import already_text, diff_text, notes_text
+
+    if output is not None and not force and is_there(output, label="-o"):
+        raise BadInput(f"-o {output}: there already", fix="give another name, or --force to write over it")
+    result, content = adapt(file, cast("Way | None", program))
+    if output is not None and not result.joins:
+        write_whole(output, content)
+        result = msgspec.structs.replace(result, output=str(output))
+    if as_json:
+        say_json(result, indent=True)
+        return
+    if result.joins:
+        say(already_text(result))
+        return
+    if output is None:
+        style = style_of_stdout()
+        if style.__name__ == "unstyled":
+            say_exact(result.diff)
+        else:
+            say_text(diff_text(result, style))
+    else:
+        say(f"Written to {output}.")
+    made = file.with_name(f"{file.stem}_dist.py") if output is None else output
+    write = shlex.join(["toolkit", "adapt", str(file), "-o", str(made)])
+    launch = shlex.join(["toolkit", "launch", "--nodes", "2", str(made)])
+    notes = notes_text(result, width_of_stdout(), write if output is None else launch)
+    say(*notes.split("\n"), err=True)

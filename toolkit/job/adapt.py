@@ -1,0 +1,98 @@
+"""``toolkit adapt``: a training script for one process, changed for several ranks; nothing of it is run."""
+
+import ast
+import difflib
+import io
+import tokenize
+from pathlib import Path
+
+from toolkit.errors import BadInput
+from toolkit.files import read_given
+from toolkit.program.adapt.adapt import changed, way_of
+from toolkit.program.adapt.result import AdaptedScript, ScriptChange, Way
+from toolkit.program.adapt.source import ScriptSource, method
+from toolkit.program.script.facts import ScriptFacts
+from toolkit.program.script.read import read_script
+
+_LONGEST = 4 << 20
+_TRAINS = {"backward", "fit", "apply_gradients"}
+
+
+def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]:
+    """Return what a script needs to run on several ranks, and the changed script.
+
+    Args:
+        path: a script of Keras or PyTorch.
+        program: how its ranks shall join; by default what fits the script.
+
+    Raises:
+        BadInput: if the file is not Python, or trains nothing that is understood.
+    """
+    content = read_given(path, most=_LONGEST)
+    facts = read_script(path)
+    if facts.faults:
+        fault = facts.faults[0]
+        raise BadInput(f"{fault.file}:{fault.line}: {fault.message}", fix="adapt reads Python that parses")
+    text, encoding = _decoded(content, path)
+    if facts.joins or facts.trainer:
+        joins = tuple(sorted(facts.joins)) or ("trainer",)
+        return AdaptedScript(file=str(path), program=None, joins=joins), content
+    try:
+        source = ScriptSource.of(text)
+        way = program or way_of(source, path.name)
+        made, changes, left = changed(source, way)
+    except (RecursionError, ValueError, MemoryError) as error:
+        raise BadInput(f"{path}: it cannot be parsed: {error}") from error
+    except BadInput as error:
+        raise BadInput(
+            f"{path.name}: {error.message.removeprefix(f'{path.name}: ')}", fix=error.fix
+        ) from error
+    result = AdaptedScript(
+        file=str(path),
+        program=way,
+        changes=changes,
+        left=(*_unknown(facts), *left, *_elsewhere(facts, path)),
+        diff=_diff(text, made, path.name),
+    )
+    return result, made.encode(encoding)
+
+
+def _decoded(content: bytes, path: Path) -> tuple[str, str]:
+    try:
+        encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
+        return content.decode(encoding), encoding
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def _unknown(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
+    """Return why the script may join its ranks in a way that is not seen."""
+    return tuple(
+        ScriptChange(line=1, what=f"check whether the ranks join already: {why}") for why in facts.unknown
+    )
+
+
+def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
+    """Return what other files of the project do that would have to change."""
+    found = []
+    for file in facts.files:
+        if file.name == path.name and file.samefile(path):
+            continue
+        source = ScriptSource.of(_decoded(file.read_bytes(), file)[0])
+        for call in source.calls():
+            name = source.dotted(call.func)
+            if method(call) in _TRAINS or name.endswith((".DataLoader", "torch.save")):
+                what = f"`{ast.unparse(call.func)}` is in a file that adapt does not change"
+                found.append(ScriptChange(line=1, what=f"{file.name}, line {call.lineno}: {what}"))
+                break
+    return tuple(found)
+
+
+def _diff(before: str, after: str, name: str) -> str:
+    stem = name.removesuffix(".py")
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), name, f"{stem}_dist.py"
+    )
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )

@@ -1,0 +1,160 @@
+"""Change a training script so that its ranks join; nothing of it is run."""
+
+import ast
+
+from toolkit.errors import BadInput
+from toolkit.program.adapt.head import put_end, put_head
+from toolkit.program.adapt.keras_fit import fits, with_horovod, with_strategy
+from toolkit.program.adapt.keras_tape import adapt_tapes, gradients
+from toolkit.program.adapt.result import ScriptChange, Way
+from toolkit.program.adapt.source import ScriptSource
+from toolkit.program.adapt.table import is_one_of, table
+from toolkit.program.adapt.torch_ddp import backwards, with_ddp
+from toolkit.program.adapt.work import Work
+from toolkit.program.adapt.writes import on_rank_0, writes_elsewhere
+
+_OWN = (
+    "def {name}(path):",
+    '\t"""Return where this rank saves: all ranks take part in saving, and rank 0 keeps its files."""',
+    "\treturn path if {rank} == 0 else os.path.join(tempfile.mkdtemp(), os.path.basename(path))",
+    "",
+    "",
+)
+
+
+def way_of(source: ScriptSource, name: str) -> Way:
+    """Return how the ranks of a script can join.
+
+    Raises:
+        BadInput: if the script trains nothing, or with neither Keras nor PyTorch.
+    """
+    work = Work.of(source, "", "")
+    if backwards(work):
+        return "torch"
+    if gradients(work) or fits(work):
+        return "horovod"
+    packages = {meaning.partition(".")[0] for meaning in source.names.meanings.values()}
+    if packages & {"tensorflow", "keras", "tf_keras", "torch"}:
+        raise BadInput(
+            f"{name}: no training is found in it: neither fit, tape.gradient nor backward",
+            fix="give the file that holds the loop over the batches",
+        )
+    raise BadInput(
+        f"{name}: it trains with neither Keras nor PyTorch",
+        fix="`toolkit launch --copies` runs separate copies; docs/howto/own-script.md shows how ranks join",
+    )
+
+
+def changed(source: ScriptSource, way: Way) -> tuple[str, tuple[ScriptChange, ...], tuple[ScriptChange, ...]]:
+    """Return the text of a script for several ranks, what changed, and what was left.
+
+    Raises:
+        BadInput: if the script has no place for the lines, or trains in a way that ``way`` cannot serve.
+    """
+    work = {"horovod": _horovod, "tf-config": _strategy, "torch": _torch}[way](source)
+    text = work.edits.apply(work.first)
+    try:
+        ast.parse(text)
+    except SyntaxError as error:  # the changes do not fit together: better nothing than that
+        raise BadInput(
+            f"line {error.lineno} of the result would not be Python: {error.msg}",
+            fix="report this with the script; docs/howto/own-script.md shows how ranks join",
+        ) from error
+    order = {"key": lambda one: one.line}
+    return text, tuple(sorted(work.changes, **order)), tuple(sorted(work.left, **order))  # type: ignore[call-overload]
+
+
+def _keras_3(source: ScriptSource) -> ast.AST | None:
+    """Return a part of the script that only Keras 3 has."""
+    for node in ast.walk(source.tree):
+        backend = isinstance(node, ast.Constant) and node.value == "KERAS_BACKEND"
+        if backend or is_one_of(source.dotted(node), table().keras.three):
+            return node
+    return None
+
+
+def _horovod(source: ScriptSource) -> Work:
+    name = Work.of(source, "", "").free("hvd")
+    work = Work.of(source, f"{name}.size()", f"{name}.rank()")
+    trained, tapes = fits(work), gradients(work)
+    keep = with_horovod(work, trained, name) if trained else frozenset[ast.AST]()
+    module = "horovod.tensorflow.keras" if trained else "horovod.tensorflow"
+    imports = [f"import {module} as {name}"]
+    if tapes:
+        tensorflow = f"{name}_tf" if trained else name
+        if trained:
+            imports.append(f"import horovod.tensorflow as {tensorflow}")
+        keep |= adapt_tapes(work, tapes, tensorflow)
+    tf = work.name_of("tensorflow", "import tensorflow as tf")
+    if (node := _keras_3(source)) is not None:
+        work.leave(node, 'Keras 3: Horovod needs an image of toolkit with `keras = "3.*"` in its recipe')
+    on_rank_0(work, f'{name}.allreduce({tf}.zeros(1), name="barrier")', keep)
+    writes_elsewhere(work)
+    gpus = work.free("gpus")
+    start = [
+        f"{name}.init()",
+        f'{gpus} = {tf}.config.list_physical_devices("GPU")',
+        f"if {gpus}:  # a GPU for each rank of the node",
+        f'\t{tf}.config.set_visible_devices({gpus}[{name}.local_rank() % len({gpus})], "GPU")',
+    ]
+    _headed(work, imports, start, early=True)
+    return work
+
+
+def _strategy(source: ScriptSource) -> Work:
+    plain = Work.of(source, "", "")
+    if gradients(plain):
+        raise BadInput(
+            "a loop with GradientTape needs more than a strategy: adapt changes it for Horovod alone",
+            fix="--program horovod",
+        )
+    if _keras_3(source) is not None:
+        # Measured with TensorFlow 2.21: fit cannot take the values of several workers.
+        raise BadInput("Keras 3 fails with MultiWorkerMirroredStrategy", fix="--program horovod")
+    name, rank, own = plain.free("strategy"), plain.free("rank"), plain.free("own")
+    work = Work.of(source, f"{name}.num_replicas_in_sync", rank)
+    work.mirrored = own
+    keep = with_strategy(work, fits(work))
+    tf = work.name_of("tensorflow", "import tensorflow as tf")
+    on_rank_0(work, "", keep)
+    writes_elsewhere(work)
+    imports: list[str] = []
+    if any(f"{own}(" in edit for edit in work.edits.texts):
+        imports = [line for line in ("import os", "import tempfile") if line[7:] not in source.names.meanings]
+        work.helpers += [line.format(name=own, rank=rank) for line in _OWN]
+    start = [
+        f"{name} = {tf}.distribute.MultiWorkerMirroredStrategy()",
+        f"{tf}.distribute.experimental_set_strategy({name})",
+        f"{rank} = {name}.cluster_resolver.task_id",
+    ]
+    _headed(work, imports, start, early=True)
+    return work
+
+
+def _torch(source: ScriptSource) -> Work:
+    name = Work.of(source, "", "").free("dist")
+    known = next((n for n, m in source.names.meanings.items() if m == "torch.distributed"), name)
+    work = Work.of(source, f"{known}.get_world_size()", f"{known}.get_rank()")
+    imports = with_ddp(work)
+    on_rank_0(work, f"{known}.barrier()")
+    writes_elsewhere(work)
+    put_end(work, [f"{known}.destroy_process_group()"])
+    start = [
+        f'{known}.init_process_group("nccl" if torch.cuda.is_available() else "gloo")',
+        "if torch.cuda.is_available():  # a GPU for each rank of the node",
+        '\ttorch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())',
+    ]
+    distributed = [] if known != name else [f"import torch.distributed as {known}"]
+    if "torch" not in source.names.meanings:
+        distributed.append("import torch")
+    own = ["import os"] if source.names.meanings.get("os") != "os" else []
+    _headed(work, [*own, *distributed, *imports], start, early=False)
+    return work
+
+
+def _headed(work: Work, imports: list[str], start: list[str], *, early: bool) -> None:
+    if not put_head(work, imports, start, early=early):
+        raise BadInput(
+            "the script has no import with a line to itself before its first step",
+            fix="put the imports at the top, one a line",
+        )

@@ -1,0 +1,87 @@
+"""The lines at the top of an adapted script: imports, joining the ranks, helpers; and the last line."""
+
+import ast
+import re
+from collections.abc import Sequence
+
+from toolkit.program.adapt.edits import Unplaceable
+from toolkit.program.adapt.work import Work
+
+
+def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early: bool) -> bool:
+    """Insert imports, the lines that join the ranks, and helpers after the imports of a script.
+
+    With ``early`` the lines that join are at the top of the script, else where a program begins: in
+    ``if __name__ == "__main__"``, if there is one. Returns whether there was a place.
+    """
+    place = _last_import(work)
+    if place is None:
+        return False
+    helpers = list(work.helpers)
+    while helpers and not helpers[-1]:
+        helpers.pop()
+    main = None if early else main_guard(work)
+    lines = [*dict.fromkeys([*work.imports, *imports])]
+    if main is None:
+        lines += ["", *start]
+    if helpers:
+        lines += ["", "", *helpers]
+    rest = work.source.text[work.source.end(place) :].replace("\r\n", "\n").replace("\r", "\n")
+    blank = re.match(r"[^\r\n]*(\r\n|\r|\n)[ \t]*(\r\n|\r|\n)", rest)
+    if helpers and blank and not re.match(r"[^\r\n]*((\r\n|\r|\n)[ \t]*){3}", rest):
+        lines.append("")
+    if not blank and rest.strip():
+        lines.append("")
+    try:
+        work.edits.after(place, lines, rank=-20)
+        if main is not None:
+            work.edits.before(main.body[0], list(start), rank=-20)
+    except Unplaceable:
+        return False
+    work.did(place, "imports what the ranks need")
+    work.did(main.body[0] if main is not None else place, "joins the ranks")
+    return True
+
+
+def put_end(work: Work, lines: Sequence[str]) -> None:
+    """Insert the last lines of the program."""
+    main = main_guard(work)
+    last = (main.body if main is not None else work.source.tree.body)[-1]
+    if (
+        isinstance(last, ast.Expr)
+        and isinstance(last.value, ast.Call)
+        and work.source.dotted(last.value.func) in {"sys.exit", "exit"}
+    ):
+        work.leave(last, f"`{lines[-1]}` belongs before the exit")
+        return
+    work.after(last, lines, "leaves the group of ranks", rank=20)
+
+
+def main_guard(work: Work) -> ast.If | None:
+    """Return ``if __name__ == "__main__"``."""
+    for node in work.source.tree.body:
+        if (
+            isinstance(node, ast.If)
+            and isinstance(node.test, ast.Compare)
+            and work.source.dotted(node.test.left) == "__name__"
+        ):
+            return node
+    return None
+
+
+def _last_import(work: Work) -> ast.stmt | None:
+    """Return the last import before the first function, class or change."""
+    first = min((edit for edit in work.edits.places), default=len(work.source.text))
+    found: ast.stmt | None = None
+    for node in work.source.tree.body:
+        if (
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            or work.source.end(node) > first
+        ):
+            break
+        tries = isinstance(node, ast.Try | ast.If) and any(
+            isinstance(one, ast.Import | ast.ImportFrom) for one in node.body
+        )
+        if isinstance(node, ast.Import | ast.ImportFrom) or tries:
+            found = node
+    return found

@@ -1,0 +1,126 @@
+"""The callbacks of ``model.fit``: equal weights and averaged metrics first, files on rank 0 alone."""
+
+import ast
+
+from toolkit.program.adapt.source import argument, keyword, method
+from toolkit.program.adapt.table import table
+from toolkit.program.adapt.work import Work
+
+_ALL = ("callbacks.BroadcastGlobalVariablesCallback(0)", "callbacks.MetricAverageCallback()")
+
+
+def callbacks(work: Work, fit: ast.Call, module: str) -> bool:
+    """Change the callbacks of one ``fit``; ``module`` is Horovod's, empty if Keras itself joins the ranks.
+
+    Returns whether one of them writes files.
+    """
+    ours = ", ".join(f"{module}.{one}" for one in _ALL) if module else ""
+    given = keyword(fit, "callbacks")
+    if given is None or (isinstance(given.value, ast.Constant) and given.value.value is None):
+        if ours and given is None:
+            work.edits.add_argument(fit, f"callbacks=[{ours}]")
+        elif ours and given is not None:
+            work.edits.replace(work.source.start(given.value), work.source.end(given.value), f"[{ours}]")
+        if ours:
+            work.did(fit, "begins with the weights of rank 0, and averages the metrics")
+        return False
+    lists = work.flow.sources(given.value)
+    if not all(isinstance(one, ast.List) for one in lists):
+        if ours:
+            work.edits.wrap(given.value, f"[{ours}, *(", ")]")
+            work.did(given.value, "begins with the weights of rank 0, and averages the metrics")
+        work.leave(given.value, f"`{work.shown(given.value)}`: see that only rank 0 writes files")
+        return False
+    writes = False
+    for one in lists:
+        if isinstance(one, ast.List) and work.once(one):
+            writes |= _list(work, one, ours)
+    return writes | _appended(work, given.value)
+
+
+def _list(work: Work, node: ast.List, ours: str) -> bool:
+    if ours:
+        _begin(work, node, ours)
+        work.did(node, "begins with the weights of rank 0, and averages the metrics")
+    found = [_element(work, one) for one in node.elts]
+    return any(found)
+
+
+def _begin(work: Work, node: ast.List, ours: str) -> None:
+    """Put callbacks at the beginning of a list, in its layout."""
+    source = work.source
+    start = source.start(node) + 1
+    if not node.elts:
+        work.edits.insert(start, ours)
+        return
+    between = source.text[start : source.start(node.elts[0])]
+    begin = source.line_start(start)
+    if "\n" in between or "\r" in between:
+        each = "".join(f"{between}{one}," for one in ours.split(", "))
+        work.edits.insert(start, each, rank=-9)
+    elif "\t" in source.text[begin:start] or len(source.text[begin : source.end(node)]) < 40:
+        work.edits.insert(start, f"{ours}, ", rank=-9)
+    else:
+        work.edits.insert(start, f"{ours},{source.newline}{' ' * (start - begin)}", rank=-9)
+
+
+def _element(work: Work, node: ast.expr) -> bool:
+    """Give a callback that writes files to rank 0 alone."""
+    value = node.value if isinstance(node, ast.Starred) else node
+    names = [_kind(work, source) for source in work.flow.sources(value)]
+    known = table().keras.callbacks
+    for source, name in zip(work.flow.sources(value), names, strict=True):
+        if name in known.own_rate and work.once(source):
+            work.leave(source, f"{name} sets the learning rate itself: multiply its rates by {work.size}")
+        if name in known.restores and work.once(source):
+            work.leave(source, f"{name}: every rank needs its own folder, and the same epoch")
+    if not any(name in known.writers for name in names):
+        return False
+    if work.mirrored:
+        _own_files(work, value)
+    elif work.once(node):
+        work.edits.wrap(node, "*([", f"] if {work.first} else [])")
+        work.did(node, "writes on rank 0 alone")
+    return True
+
+
+def _own_files(work: Work, value: ast.expr) -> None:
+    """Let every rank write to its own place: all take part in saving."""
+    for source in work.flow.sources(value):
+        path = (
+            argument(source, 0, "filepath", "filename", "log_dir") if isinstance(source, ast.Call) else None
+        )
+        if path is not None and work.once(path):
+            work.edits.wrap(path, f"{work.mirrored}(", ")")
+            work.did(source, "only the files of rank 0 are kept")
+
+
+def _kind(work: Work, node: ast.expr) -> str:
+    return work.source.dotted(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+
+
+def _appended(work: Work, node: ast.expr) -> bool:
+    """Give rank 0 alone what is appended to the list of callbacks and writes files."""
+    if not isinstance(node, ast.Name):
+        return False
+    found = False
+    for call in work.source.calls():
+        if method(call) != "append" or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
+            continue
+        receiver = call.func.value
+        if not isinstance(receiver, ast.Name) or receiver.id != node.id:
+            continue
+        if any(
+            _kind(work, one) in table().keras.callbacks.writers for one in work.flow.sources(call.args[0])
+        ):
+            found = True
+            if work.mirrored:
+                _own_files(work, call.args[0])
+            elif work.source.stands_alone(statement := work.source.statement(call)):
+                work.edits.guard(statement)
+                work.did(statement, "writes on rank 0 alone")
+            else:
+                work.leave(call, f"`{work.shown(call)}`: see that only rank 0 writes files")
+        else:
+            _element(work, call.args[0])
+    return found

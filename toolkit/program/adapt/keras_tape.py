@@ -1,0 +1,179 @@
+"""Loops with ``GradientTape``: averaged gradients, equal weights, a part of the data."""
+
+import ast
+
+from toolkit.program.adapt.keras_data import array_helper, is_dataset, share_dataset
+from toolkit.program.adapt.keras_rate import is_optimizer, scale
+from toolkit.program.adapt.loops import (
+    arrays_of,
+    batch_loop,
+    is_count,
+    iterated,
+    leaves_early,
+    loops_around,
+    name_at,
+    share_arrays,
+)
+from toolkit.program.adapt.source import argument, method
+from toolkit.program.adapt.work import Work
+
+_BROADCAST = (
+    "def {name}(models, optimizers):",
+    '\t"""Give all ranks the weights of rank 0, once the first step has made them."""',
+    '\tif not hasattr({name}, "done"):',
+    "\t\tfor one in (*models, *optimizers):",
+    "\t\t\tvariables = one.variables() if callable(one.variables) else one.variables",
+    "\t\t\t{module}.broadcast_variables(variables, root_rank=0)",
+    "\t\t{name}.done = True",
+    "",
+    "",
+)
+
+
+def gradients(work: Work) -> list[ast.Call]:
+    """Return the calls of ``tape.gradient`` whose result changes weights, outside of ``train_step``."""
+    tapes = set()
+    for node in ast.walk(work.source.tree):
+        if isinstance(node, ast.With):
+            for item in node.items:
+                call = item.context_expr
+                made = (
+                    isinstance(call, ast.Call) and work.source.dotted(call.func) == "tensorflow.GradientTape"
+                )
+                if made and isinstance(item.optional_vars, ast.Name):
+                    tapes.add(item.optional_vars.id)
+    return [call for call in work.source.calls() if method(call) == "gradient" and _trains(work, call, tapes)]
+
+
+def _trains(work: Work, call: ast.Call, tapes: set[str]) -> bool:
+    tape = call.func.value if isinstance(call.func, ast.Attribute) else None
+    function = work.source.function(call)
+    if not isinstance(tape, ast.Name) or tape.id not in tapes:
+        return False
+    by_keras = function is not None and function.name == "train_step" and work.flow.is_method(function)
+    if by_keras and function is not None and not work.flow.calls_of(function):
+        return False  # fit calls it, and the optimizer averages
+    wanted = argument(call, 1, "sources")
+    return (wanted is not None and "variables" in work.source.of_node(wanted)) or _applied(work, call)
+
+
+def _applied(work: Work, call: ast.Call) -> bool:
+    statement = work.source.statement(call)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return False
+    name = statement.targets[0].id
+    return any(
+        method(other) == "apply_gradients"
+        and name in {n.id for n in ast.walk(other) if isinstance(n, ast.Name)}
+        for other in work.source.calls(work.source.function(call) or work.source.tree)
+    )
+
+
+def adapt_tapes(work: Work, found: list[ast.Call], module: str) -> frozenset[ast.AST]:
+    """Change loops with tapes for Horovod; return the statements' calls that all ranks have to make."""
+    for call in found:
+        tape = call.func.value  # type: ignore[attr-defined]
+        work.edits.wrap(tape, f"{module}.DistributedGradientTape(", ")")
+        work.did(call, "averages gradients over the ranks")
+    applied = [call for call in work.source.calls() if method(call) in {"apply_gradients", "minimize"}]
+    for call in applied:
+        _rate(work, call)
+        if method(call) == "minimize":
+            work.leave(call, f"`{work.shown(call)}`: adapt follows apply_gradients alone")
+    for call in found:
+        _data(work, call)
+    _equal_weights(work, found, applied, module)
+    return frozenset(found)
+
+
+def _rate(work: Work, call: ast.Call) -> None:
+    optimizer = call.func.value  # type: ignore[attr-defined]
+    for source in work.flow.sources(optimizer):
+        if is_optimizer(work, source):
+            scale(work, source)  # type: ignore[arg-type]
+        elif work.once(source):
+            work.leave(call, f"`{work.shown(optimizer)}`: multiply its learning rate by {work.size}")
+
+
+def _data(work: Work, call: ast.Call) -> None:
+    loops = loops_around(work, call)
+    leaves_early(work, loops)
+    loop = batch_loop(work, call)
+    if loop is None:
+        work.leave(call, "adapt does not find the loop over batches: every rank trains on all of the data")
+        return
+    if not work.once(loop):
+        return
+    items = iterated(loop)
+    if is_dataset(work, items):
+        share_dataset(work, items)
+    elif (
+        not is_count(loop)
+        or not (names := arrays_of(work, loop))
+        or not share_arrays(work, names, array_helper(work))
+    ):
+        work.leave(
+            loop, f"adapt does not know what `{work.shown(items)}` holds: every rank trains on all of it"
+        )
+
+
+def _equal_weights(work: Work, found: list[ast.Call], applied: list[ast.Call], module: str) -> None:
+    """Give all ranks the weights of rank 0 after the first step of a loop."""
+    place = _step_of_loop(work, found[-1])
+    models = _texts(work, [m for call in found for m in _models(call)], place)
+    optimizers = _texts(work, [call.func.value for call in applied], place)  # type: ignore[attr-defined]
+    if place is None or not models or models[-1] == "" or optimizers[-1:] == [""]:
+        what = "adapt cannot follow the model to the loop"
+        work.leave(found[-1], f"{what}: give all ranks the weights of rank 0 after the first step")
+        return
+    name = work.free("broadcast_once")
+    line = f"{name}([{', '.join(models)}], [{', '.join(optimizers)}])"
+    if work.after(place, [line], "begins with the weights of rank 0"):
+        work.helpers += [one.format(name=name, module=module) for one in _BROADCAST]
+
+
+def _models(call: ast.Call) -> list[ast.expr]:
+    wanted = argument(call, 1, "sources")
+    nodes = ast.walk(wanted) if wanted is not None else ()
+    return [
+        one.value
+        for one in nodes
+        if isinstance(one, ast.Attribute)
+        and one.attr in {"trainable_variables", "trainable_weights", "variables", "weights"}
+    ]
+
+
+def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
+    """Return the statement of a loop of Python, not of a graph, that runs a step."""
+    at: ast.AST | None = call
+    for _ in range(8):
+        if at is None:
+            return None
+        function = work.source.function(at)
+        graph = function is not None and any(
+            "function" in work.source.dotted(_callee(d)) for d in function.decorator_list
+        )
+        inner: ast.AST = at
+        for up in work.source.around(at):
+            if up is function:
+                break
+            if isinstance(up, ast.For | ast.While) and not graph and isinstance(inner, ast.stmt):
+                return inner
+            inner = (
+                up
+                if (isinstance(up, ast.stmt) and not isinstance(up, ast.For | ast.While))
+                or isinstance(up, ast.For | ast.While)
+                else inner
+            )
+        calls = work.flow.calls_of(function) if function is not None else []
+        at = calls[0] if calls else None
+    return None
+
+
+def _callee(node: ast.expr) -> ast.expr:
+    return node.func if isinstance(node, ast.Call) else node
+
+
+def _texts(work: Work, nodes: list[ast.expr], place: ast.stmt | None) -> list[str]:
+    """Return what expressions are called at a place; an empty text for one that has no name there."""
+    return list(dict.fromkeys(name_at(work, node, place) for node in nodes)) if place is not None else []

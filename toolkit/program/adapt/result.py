@@ -1,0 +1,32 @@
+"""What ``toolkit adapt`` made of a training script."""
+
+from typing import Literal
+
+import msgspec
+
+Way = Literal["horovod", "tf-config", "torch"]
+"""How the ranks of an adapted script join: a program of toolkit."""
+
+
+class ScriptChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A place of a script; ``what`` says what changed there, or why it was left."""
+
+    line: int
+    what: str
+
+
+class AdaptedScript(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``toolkit adapt --json`` prints.
+
+    ``program`` is how the ranks join; ``joins`` names how they did already, and then nothing is changed.
+    Lines are counted in the script as it was. ``diff`` is unified; ``output`` is the file that was written.
+    """
+
+    schema: str = "toolkit.adapt/1"
+    file: str
+    program: Way | None
+    joins: tuple[str, ...] = ()
+    changes: tuple[ScriptChange, ...] = ()
+    left: tuple[ScriptChange, ...] = ()
+    diff: str = ""
+    output: str | None = None

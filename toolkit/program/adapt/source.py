@@ -1,0 +1,181 @@
+"""The text of a Python file with its syntax tree: where each node stands, and what surrounds it."""
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from toolkit.program.script.names import Names, names_of
+
+_LINE = re.compile(r"\r\n|\r|\n")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
+
+
+@dataclass(slots=False)
+class ScriptSource:
+    """A parsed file. Offsets count characters of ``text``."""
+
+    text: str
+    tree: ast.Module
+    names: Names
+    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str) -> "ScriptSource":
+        """Parse a text.
+
+        Raises:
+            SyntaxError: if it is not Python.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            tree = ast.parse(text)
+        found = cls(text, tree, names_of(tree))
+        for node in ast.walk(tree):
+            found.parents.update((child, node) for child in ast.iter_child_nodes(node))
+        return found
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The offset of each line; a form feed does not begin one, as in Python."""
+        return [0, *(match.end() for match in _LINE.finditer(self.text))]
+
+    @cached_property
+    def newline(self) -> str:
+        """What ends the lines of the file."""
+        found = _LINE.search(self.text)
+        return found[0] if found else "\n"
+
+    @cached_property
+    def unit(self) -> str:
+        """What one level of indentation is in this file."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.If | ast.For | ast.With | ast.FunctionDef | ast.ClassDef):
+                outer, inner = self.indent(node), self.indent(node.body[0])
+                if inner != outer and inner.startswith(outer):
+                    return inner[len(outer) :]
+        return "    "
+
+    @cached_property
+    def inside_strings(self) -> frozenset[int]:
+        """Numbers of lines that begin within a string: their indentation is part of the value."""
+        lines: set[int] = set()
+        begun: list[int] = []
+        for token in tokenize.generate_tokens(io.StringIO(self.text, newline="").readline):
+            name = tokenize.tok_name[token.type]
+            if name == "STRING":
+                lines.update(range(token.start[0] + 1, token.end[0] + 1))
+            elif name.endswith("STRING_START"):
+                begun.append(token.start[0])
+            elif name.endswith("STRING_END"):
+                lines.update(range(begun.pop() + 1, token.end[0] + 1))
+        return frozenset(lines)
+
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset of a position of ``ast``, whose columns count bytes of UTF-8."""
+        start = self.starts[line - 1]
+        end = self.starts[line] if line < len(self.starts) else len(self.text)
+        return start + len(self.text[start:end].encode()[:column].decode())
+
+    def start(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
+        """Return where a node begins; a function begins with its decorators."""
+        first: ast.expr | ast.stmt | ast.keyword = node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.decorator_list:
+            first = node.decorator_list[0]
+            return self.text.rindex("@", 0, self.offset(first.lineno, first.col_offset))
+        return self.offset(first.lineno, first.col_offset)
+
+    def end(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
+        """Return where a node ends."""
+        return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+    def of_node(self, node: ast.expr | ast.stmt | ast.keyword) -> str:
+        """Return the text of a node."""
+        return self.text[self.start(node) : self.end(node)]
+
+    def line_start(self, offset: int) -> int:
+        """Return where the line of an offset begins."""
+        return self.starts[bisect_right(self.starts, offset) - 1]
+
+    def indent(self, node: ast.stmt) -> str:
+        """Return the white space at the start of the line of a statement."""
+        start = self.line_start(self.start(node))
+        return re.match(r"[ \t\f]*", self.text[start:])[0]  # type: ignore[index]
+
+    def stands_alone(self, node: ast.stmt) -> bool:
+        """Return whether nothing but a comment shares the lines of a statement, so lines fit around it."""
+        before = self.text[self.line_start(self.start(node)) : self.start(node)]
+        rest = _LINE.split(self.text[self.end(node) :], 1)[0]
+        return not before.strip() and (not rest.strip() or rest.lstrip().startswith("#"))
+
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Yield what a node is in, the nearest first."""
+        while (node := self.parents.get(node)) is not None:  # type: ignore[assignment]
+            yield node
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """Return the statement that a node is in, or that it is."""
+        if isinstance(node, ast.stmt):
+            return node
+        return next(one for one in self.around(node) if isinstance(one, ast.stmt))
+
+    def scope(self, node: ast.AST) -> Scope:
+        """Return the function, class or module that a node is in."""
+        return next((one for one in self.around(node) if isinstance(one, _SCOPES)), self.tree)
+
+    def function(self, node: ast.AST) -> Function | None:
+        """Return the function that a node is in."""
+        return next(
+            (o for o in self.around(node) if isinstance(o, ast.FunctionDef | ast.AsyncFunctionDef)), None
+        )
+
+    def klass(self, node: ast.AST) -> ast.ClassDef | None:
+        """Return the class that a node is in."""
+        return next((one for one in self.around(node) if isinstance(one, ast.ClassDef)), None)
+
+    def block(self, node: ast.stmt) -> list[ast.stmt]:
+        """Return the statements among which a statement is."""
+        for _, value in ast.iter_fields(self.parents[node]):
+            if isinstance(value, list) and node in value:
+                return value
+        return [node]
+
+    def dotted(self, node: ast.AST) -> str:
+        """Return the full dotted name of an expression; ``tf.keras`` and ``tf_keras`` are ``keras``."""
+        name = self.names.dotted(node)
+        for prefix in ("tensorflow.keras.", "tensorflow.python.keras.", "tf_keras.", "keras.api."):
+            if name.startswith(prefix):
+                return "keras." + name.removeprefix(prefix)
+        return name
+
+    def calls(self, within: ast.AST | None = None) -> Iterator[ast.Call]:
+        """Yield the calls of the file, or of a part of it, in the order of the text."""
+        found = [one for one in ast.walk(within or self.tree) if isinstance(one, ast.Call)]
+        yield from sorted(found, key=lambda one: (one.lineno, one.col_offset))
+
+
+def method(call: ast.Call) -> str:
+    """Return the name of the method that a call calls; empty for a plain function."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def keyword(call: ast.Call, name: str) -> ast.keyword | None:
+    """Return a keyword argument of a call."""
+    return next((one for one in call.keywords if one.arg == name), None)
+
+
+def argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
+    """Return an argument by its place or by one of its names."""
+    for name in names:
+        if (found := keyword(call, name)) is not None:
+            return found.value
+    if place < len(call.args) and not any(isinstance(one, ast.Starred) for one in call.args[: place + 1]):
+        return call.args[place]
+    return None

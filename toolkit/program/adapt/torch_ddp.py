@@ -1,0 +1,82 @@
+"""Training with PyTorch: ``DistributedDataParallel``, a sampler for each rank, the rate times the ranks."""
+
+import ast
+
+from toolkit.program.adapt.source import argument, method
+from toolkit.program.adapt.table import table
+from toolkit.program.adapt.torch_data import quiet_bars, share_loops, split_alike
+from toolkit.program.adapt.torch_model import wrap_models
+from toolkit.program.adapt.work import Work
+
+
+def backwards(work: Work) -> list[ast.Call]:
+    """Return the calls of ``backward`` of a script that imports PyTorch."""
+    packages = {meaning.partition(".")[0] for meaning in work.source.names.meanings.values()}
+    if "torch" not in packages:
+        return []
+    return [call for call in work.source.calls() if method(call) == "backward"]
+
+
+def with_ddp(work: Work) -> list[str]:
+    """Change training for ``DistributedDataParallel``; return lines of imports."""
+    backward = backwards(work)
+    optimizers = [call for call in work.source.calls() if _is_optimizer(work, call)]
+    for call in optimizers:
+        _rates(work, call)
+    for call in work.source.calls():
+        _schedule(work, call)
+        _device(work, call)
+    found = wrap_models(work, optimizers, frozenset(backward))
+    if not found:
+        work.leave(
+            backward[0], "adapt does not find the optimizer: put its model into DistributedDataParallel"
+        )
+    imports = share_loops(work, backward)
+    split_alike(work)
+    quiet_bars(work)
+    _single_device(work)
+    return ["from torch.nn.parallel import DistributedDataParallel", *imports] if found else imports
+
+
+def _is_optimizer(work: Work, call: ast.Call) -> bool:
+    name = work.source.dotted(call.func)
+    return name.startswith("torch.optim.") and name.rpartition(".")[2] in table().torch.optimizers
+
+
+def _rates(work: Work, call: ast.Call) -> None:
+    usual = table().torch.optimizers[work.source.dotted(call.func).rpartition(".")[2]]
+    work.rate(call, "lr", 1, usual)
+    for node in ast.walk(call):
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == "lr":
+                    work.multiply(value)
+
+
+def _schedule(work: Work, call: ast.Call) -> None:
+    name = work.source.dotted(call.func)
+    if not name.startswith("torch.optim.lr_scheduler."):
+        return
+    for place, word in enumerate(table().torch.schedules.get(name.rpartition(".")[2], ()), start=1):
+        if (value := argument(call, place, word)) is not None:
+            work.multiply(value)
+            work.did(call, f"multiplies the learning rate by {work.size}")
+    steps = argument(call, 99, "total_steps", "steps_per_epoch")
+    if isinstance(steps, ast.Constant) and steps.value is not None:
+        work.leave(call, f"`{work.shown(call)}`: each rank makes fewer steps; use the length of the loader")
+
+
+def _device(work: Work, call: ast.Call) -> None:
+    if work.source.dotted(call.func) in {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"}:
+        work.leave(call, "DataParallel: remove it; DistributedDataParallel takes its place")
+    if work.source.dotted(call.func) in {"wandb.init", "mlflow.start_run"}:
+        work.leave(call, f"`{work.shown(call)}` begins a run on every rank; do it on rank 0 alone")
+
+
+def _single_device(work: Work) -> None:
+    """Use the GPU of the rank in place of the first of the node."""
+    for node in ast.walk(work.source.tree):
+        if isinstance(node, ast.Constant) and node.value == "cuda:0" and work.once(node):
+            text = work.source.of_node(node)
+            work.edits.replace(work.source.start(node), work.source.end(node), text.replace("cuda:0", "cuda"))
+            work.did(node, "uses the GPU of the rank")

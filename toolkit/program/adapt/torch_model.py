@@ -1,0 +1,255 @@
+"""Models of PyTorch: where ``DistributedDataParallel`` goes around them, and what then needs ``.module``."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from toolkit.program.adapt.flow import is_self
+from toolkit.program.adapt.source import Scope, argument, method
+from toolkit.program.adapt.table import is_one_of, table
+from toolkit.program.adapt.work import Work
+
+_WHOLE = ("torch.save", "torch.jit.*", "torch.onnx.export", "copy.deepcopy", "copy.copy")
+_API = frozenset({"state_dict", "load_state_dict"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A name of a scope, or an attribute of ``self`` in a class."""
+
+    scope: Scope
+    name: str
+
+
+@dataclass(slots=True)
+class _Wrapped:
+    """Names that hold a wrapped model; ``since`` are the functions and lines where that begins."""
+
+    keys: dict[_Key, tuple[ast.AST | None, int]] = field(default_factory=dict)
+    mixed: set[_Key] = field(default_factory=set)
+    """Parameters that also get a model that is not wrapped."""
+
+
+def wrap_models(work: Work, optimizers: list[ast.Call], backward: frozenset[ast.AST]) -> bool:
+    """Put DDP around the models that optimizers change; return whether any was found."""
+    places: dict[_Key, tuple[ast.stmt, ast.expr]] = {}
+    for call in optimizers:
+        for model in _models(work, call):
+            for key, statement, node in _places(work, model, work.source.statement(call), backward):
+                kept = places.get(key)
+                if kept is None or kept[0].lineno < statement.lineno:
+                    places[key] = (statement, node)
+    wrapped = _Wrapped()
+    more = ", broadcast_buffers=False" if len(places) > 1 else ""
+    for key, (statement, node) in places.items():
+        text = work.source.of_node(node)
+        last = _moved(work, key, statement)
+        if work.after(
+            last,
+            [f"{text} = DistributedDataParallel({text}{more})"],
+            "averages gradients over the ranks",
+            rank=len(wrapped.keys),
+        ):
+            wrapped.keys[key] = (work.source.function(last), last.end_lineno or last.lineno)
+    _spread(work, wrapped)
+    _inner_uses(work, wrapped, backward)
+    return bool(places)
+
+
+def _models(work: Work, call: ast.Call) -> list[ast.expr]:
+    """Return the models whose parameters an optimizer gets."""
+    found: list[ast.expr] = []
+    values = [*call.args[:1], *(k.value for k in call.keywords if k.arg in {"params", None})]
+    for value in values:
+        for source in work.flow.sources(value):
+            calls = [one for one in ast.walk(source) if isinstance(one, ast.Call)]
+            given = [one.func for one in calls if method(one) in {"parameters", "named_parameters"}]
+            found += [_root(one.value) for one in given if isinstance(one, ast.Attribute)]
+    return found
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """Return ``model`` of ``model.fc``, and ``self.model`` of ``self.model.fc``."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call) and not is_self(node):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node
+
+
+def _key(work: Work, node: ast.expr) -> _Key | None:
+    if isinstance(node, ast.Name) and node.id != "self" and (scope := work.flow.bound_in(node)):
+        return _Key(scope, node.id)
+    if isinstance(node, ast.Attribute) and is_self(node) and (klass := work.source.klass(node)):
+        return _Key(klass, node.attr)
+    return None
+
+
+def _places(
+    work: Work, model: ast.expr, at: ast.stmt, backward: frozenset[ast.AST], depth: int = 0
+) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
+    """Yield the statements after which a model is to be wrapped, by the name that training uses."""
+    key = _key(work, model)
+    if key is None or depth > 5:
+        work.leave(
+            model, f"`{work.shown(model)}`: adapt does not find the model to put into DistributedDataParallel"
+        )
+        return
+    function = work.flow.is_parameter(model)
+    if function is None:
+        bound = work.flow.bindings(model)
+        same = isinstance(key.scope, ast.ClassDef) or key.scope is work.source.scope(at)
+        yield (
+            key,
+            (at if same or not bound else max((b.statement for b in bound), key=lambda s: s.lineno)),
+            model,
+        )
+        return
+    for klass_key, statement, target in _kept(work, function, key.name):
+        yield klass_key, max(statement, at, key=lambda s: s.lineno), target
+        return
+    if function.name != "__init__" and work.flow.reaches(function, backward):
+        yield key, at, model
+        return
+    for call in work.flow.calls_of(function):
+        value = work.flow.given(call, function, key.name)
+        if value is not None:
+            yield from _places(work, _root(value), work.source.statement(call), backward, depth + 1)
+
+
+def _kept(work: Work, function: ast.AST, name: str) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
+    """Yield the attribute of ``self`` that keeps a parameter."""
+    klass = work.source.parents[function]
+    for node in ast.walk(function) if isinstance(klass, ast.ClassDef) else ():
+        if isinstance(node, ast.Assign) and is_self(target := node.targets[0]):
+            value = _root(node.value)
+            if isinstance(value, ast.Name) and value.id == name:
+                yield _Key(klass, target.attr), node, target  # type: ignore[arg-type,attr-defined]
+
+
+def _moved(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
+    """Return the last statement that moves a model to its device; ``statement`` if none follows it."""
+    last = statement
+    block = work.source.block(statement)
+    for one in block[block.index(statement) :]:
+        value = one.value if isinstance(one, ast.Expr | ast.Assign) else None
+        moves = isinstance(value, ast.Call) and method(value) in table().torch.moves
+        if moves and _key(work, value.func.value) == key:  # type: ignore[union-attr]
+            last = one
+    return last
+
+
+def _spread(work: Work, wrapped: _Wrapped) -> None:
+    """Follow wrapped models into parameters, attributes and other names."""
+    calls = list(work.source.calls())
+    while True:
+        count = len(wrapped.keys) + len(wrapped.mixed)
+        for call in calls:
+            function = work.flow.called(call)
+            if function is not None:
+                _into_parameters(work, wrapped, call, function)
+        for node in ast.walk(work.source.tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and _holds(work, wrapped, node.value):
+                target = _key(work, node.targets[0])
+                if target is not None and target not in wrapped.keys:
+                    wrapped.keys[target] = (work.source.function(node), node.end_lineno or node.lineno)
+        if count == len(wrapped.keys) + len(wrapped.mixed):
+            return
+
+
+def _into_parameters(
+    work: Work, wrapped: _Wrapped, call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef
+) -> None:
+    for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
+        key = _Key(function, parameter.arg)
+        value = work.flow.given(call, function, parameter.arg)
+        if value is None or (
+            key in wrapped.keys
+            and key not in wrapped.mixed
+            and wrapped.keys[key][0] is function
+            and wrapped.keys[key][1] > 0
+        ):
+            continue
+        if _is_wrapped(work, wrapped, value):
+            wrapped.keys.setdefault(key, (None, 0))
+            others = [work.flow.given(one, function, parameter.arg) for one in work.flow.calls_of(function)]
+            if any(one is not None and not _is_wrapped(work, wrapped, one) for one in others):
+                wrapped.mixed.add(key)
+            else:
+                wrapped.mixed.discard(key)
+
+
+def _is_wrapped(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
+    return (key := _wrapped_key(work, wrapped, node)) is not None and key in wrapped.keys
+
+
+def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
+    """Return whether a value is a wrapped model: a name of it, or what a function returns."""
+    function = work.flow.called(node) if isinstance(node, ast.Call) else None
+    if function is None or function.name == "__init__":
+        return _is_wrapped(work, wrapped, node)
+    returns = [one.value for one in ast.walk(function) if isinstance(one, ast.Return) and one.value]
+    return any(_is_wrapped(work, wrapped, one) for one in returns)
+
+
+def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
+    """Return the key of an expression that holds a wrapped model where it stands."""
+    key = _key(work, node)
+    if key is None and isinstance(node, ast.Attribute):
+        key = _of_instance(work, wrapped, node)
+    if key is None or key not in wrapped.keys:
+        return None
+    function, line = wrapped.keys[key]
+    before = work.source.function(node) is function and node.lineno <= line
+    return None if before else key
+
+
+def _of_instance(work: Work, wrapped: _Wrapped, node: ast.Attribute) -> _Key | None:
+    """Return the key of ``trainer.model``."""
+    names = {key.name for key in wrapped.keys if isinstance(key.scope, ast.ClassDef)}
+    if node.attr not in names:
+        return None
+    for source in work.flow.sources(node.value):
+        if isinstance(source, ast.Call) and isinstance(source.func, ast.Name):
+            klass = work.flow.classes.get(source.func.id)
+            if klass is not None and (key := _Key(klass, node.attr)) in wrapped.keys:
+                return key
+    return None
+
+
+def _inner_uses(work: Work, wrapped: _Wrapped, backward: frozenset[ast.AST]) -> None:
+    """Reach the model inside where DDP has no such attribute."""
+    for node in ast.walk(work.source.tree):
+        inner = isinstance(node, ast.Attribute) and node.attr not in table().torch.same
+        if isinstance(node, ast.Attribute | ast.Subscript) and (inner or isinstance(node, ast.Subscript)):
+            if (key := _wrapped_key(work, wrapped, node.value)) is not None:
+                _reach(work, node.value, mixed=key in wrapped.mixed)
+                if isinstance(node, ast.Attribute):
+                    _check_forward(work, node, backward)
+        elif isinstance(node, ast.Call) and is_one_of(work.source.dotted(node.func), _WHOLE):
+            value = argument(node, 0, "obj", "model")
+            if value is not None and (key := _wrapped_key(work, wrapped, value)) is not None:
+                _reach(work, value, mixed=key in wrapped.mixed)
+
+
+def _reach(work: Work, node: ast.expr, *, mixed: bool) -> None:
+    if not work.once(node):
+        return
+    text = work.source.of_node(node)
+    if mixed:
+        work.edits.replace(
+            work.source.start(node), work.source.end(node), f'getattr({text}, "module", {text})'
+        )
+    else:
+        work.edits.insert(work.source.end(node), ".module")
+    work.did(node, f"`{text}.module` is the model inside")
+
+
+def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]) -> None:
+    """Note a method of the model in a training step: DDP averages only what its forward has seen."""
+    called = isinstance(parent := work.source.parents[node], ast.Call) and parent.func is node
+    if not called or node.attr in _API or node.attr not in work.flow.functions:
+        return
+    loops = [one for one in work.source.around(node) if isinstance(one, ast.For | ast.While)]
+    step = work.source.function(node) or (loops[-1] if loops else node)
+    if any(one in backward for one in ast.walk(step)):
+        what = "passes by DDP's forward: gradients of this call are not averaged"
+        work.leave(node, f"`{work.shown(node)}` {what}")

@@ -1,0 +1,44 @@
+"""What ``toolkit adapt`` changed and left, as text."""
+
+import textwrap
+
+from toolkit.program.adapt.result import AdaptedScript
+from toolkit.report.lines import Style
+from toolkit.report.plain import joined, one_line
+
+_STYLES = {"+": "good", "-": "bad", "@": "dim"}
+_TITLES = {
+    "horovod": "Horovod",
+    "tf-config": "MultiWorkerMirroredStrategy",
+    "torch": "DistributedDataParallel",
+    "mpi": "MPI",
+    "jax": "jax.distributed",
+    "trainer": "a trainer of toolkit",
+}
+
+
+def diff_text(result: AdaptedScript, style: Style) -> str:
+    """Return the diff; without colours ``patch`` reads it."""
+    lines = result.diff.removesuffix("\n").split("\n")
+    return joined(style(line, _STYLES.get(line[:1], "")) for line in lines)
+
+
+def already_text(result: AdaptedScript) -> str:
+    """Return the sentence for a script whose ranks join."""
+    names = " and ".join(_TITLES.get(one, one) for one in result.joins)
+    return one_line(f"{result.file} joins its ranks already ({names}); nothing is changed")
+
+
+def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
+    """Return what was left as it is, and what to do next."""
+    title = _TITLES[result.program or "mpi"]
+    lines = [f"{len(result.changes)} changes for {title}."]
+    if result.left:
+        lines.append("Not understood, or for you to decide; left as it is:")
+        for one in result.left:
+            head = f"  line {one.line}: "
+            lines += textwrap.wrap(
+                one_line(head + one.what), width, subsequent_indent=" " * 6, break_on_hyphens=False
+            )
+    lines += ["Next", f"  {one_line(launch)}"]
+    return joined(lines)
