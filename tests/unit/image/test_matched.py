@@ -1,10 +1,12 @@
 """A recipe for an image that fits: from rows that can be built, and only where it would work."""
 
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
+from tests.unit.tables import every_row
 from toolkit.engine.solver.solve import solve
 from toolkit.image.locks.matched import matched
 from toolkit.image.locks.recipe import objections
 from toolkit.knowledge.stacks import stacks
+from toolkit.model.facts import ImageProgram
 from toolkit.model.prediction import Request
 from toolkit.model.solution import Solution
 
@@ -35,6 +37,20 @@ def test_a_tensorflow_that_cannot_be_built_is_replaced_by_one_that_can():
     assert recipe
     assert list(objections(recipe, stacks())) == []
     assert "horovod" in recipe.want
+
+
+@every_row(
+    "framework", [{"pytorch": "2.9.1"}, {"jax": "0.7.0"}, {"pytorch": "1.4.0", "tensorflow": "2.15.0"}]
+)
+def test_a_recipe_keeps_every_framework_of_the_image(framework):
+    recipe = matched(HOST, with_(IMAGE, **framework), TWO)
+    wanted = {name.replace("pytorch", "torch") for name in framework}
+    assert recipe and wanted <= set(recipe.want)
+
+
+def test_a_host_without_slurm_has_no_recipe_for_a_program_without_mpi():
+    image = with_(IMAGE, pytorch="2.11.0", program=ImageProgram(command=("python3", "ddp.py")))
+    assert matched(without(HOST, "slurm"), image, Request(nodes=1, program="torch")) is None
 
 
 def test_one_with_its_own_launcher_where_srun_serves_nothing():

@@ -16,7 +16,8 @@ OUTSIDE_SLURM: frozenset[Mode] = frozenset(
     "slurm-absent",
     "Slurm is not on this machine",
     severity="error",
-    fix="ask about the cluster: --host LOGIN, --cluster NAME, or --facts FILE that was saved there",
+    fix="name the cluster: --host LOGIN, --cluster NAME or --facts FILE;"
+    " or run on this machine without Slurm: toolkit launch --local",
     source="sbatch(1), srun(1): every launch is a job of Slurm",
     facts=("host.slurm",),
 )

@@ -36,7 +36,11 @@ def ways(
         return dict.fromkeys(RANKING, short)
     verdict = predict(host, image, request)
     ranking: tuple[Mode, ...] = (*RANKING, "gloo") if "gloo" in operations else RANKING
-    return {mode: _trouble(verdict.of(mode)) for mode in ranking}
+    # A program without MPI has other launch modes.
+    judged = {prediction.mode: prediction for prediction in verdict.predictions}
+    return {mode: _trouble(judged[mode]) for mode in ranking if mode in judged} or {
+        mode: _trouble(prediction) for mode, prediction in judged.items()
+    }
 
 
 def foreseen(

@@ -95,7 +95,9 @@ def _left_out(verdict: Verdict, found: tuple[Finding, ...], shown: tuple[Finding
     also = f"Also predicted to work: {', '.join(works)}. " if works and verdict.chosen else ""
     more = len(found) - len(shown)
     further = f", {more} further finding{'s' if more > 1 else ''}" if more else ""
-    return f"{also}--all shows all {len(verdict.predictions)} launch modes{further}, and the facts."
+    count = len(verdict.predictions)
+    modes = f"all {count} launch modes" if count > 1 else "the launch mode"
+    return f"{also}--all shows {modes}{further}, and the facts."
 
 
 def _chosen(verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int) -> Iterator[str]:
