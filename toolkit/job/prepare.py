@@ -42,7 +42,7 @@ from toolkit.job.request.locations import directory, find_image, image_there, lo
 from toolkit.job.request.traineroptions import trainer_faults
 from toolkit.job.sight import shown_by, view_of
 from toolkit.launch import loaded
-from toolkit.launch.jobscript import choose, script
+from toolkit.launch.jobscript import broadcast, choose, script
 from toolkit.launch.jobscript.choose import ModeChoice
 from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
@@ -258,10 +258,29 @@ def prepared(
     """Return the job with its script; ``because`` and ``notes`` are comments in it."""
     site = asked.site
     runtime = loaded.command_of(target.host, site, spec.runtime)
-    lines = (target.cleared.note, *target.assumed, *notes)
-    text = script.job_script(spec, choice.plan, because, runtime, site, target.image.facts, lines)
+    spread, why = broadcast.decided(spec, site, runtime)
+    left = spec.broadcast if spec.broadcast == "on" else ""
+    spec = msgspec.structs.replace(spec, broadcast="on" if spread else left)
+    lines = (
+        target.cleared.note,
+        *target.assumed,
+        *notes,
+        *([f"copied to each node: {why}"] if spread else []),
+    )
+    copies = copies_of(target) if spread else {}
+    text = script.job_script(spec, choice.plan, because, runtime, site, target.image.facts, lines, copies)
     record = to_record(target.runner.place, spec, choice, target.cleared, target.env.digest)
     return Prepared(record, text, target.copied, runtime, hidden(asked.job.env or {}))
+
+
+def copies_of(target: Target) -> dict[str, tuple[str, int]]:
+    """Return digest and size of image and environment, by path; empty if the image is only there."""
+    if target.image.here is None:
+        return {}
+    found = {target.there: (target.cleared.digest, target.image.here.stat().st_size)}
+    if target.env.here is not None:
+        found[target.env.there] = (target.env.digest, target.env.here.stat().st_size)
+    return found
 
 
 def to_be_copied(image: StartableImage, base: str) -> tuple[str, tuple[Parcel, ...]]:

@@ -84,8 +84,15 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     made = msgspec.structs.replace(made, fix=record.fix, env_digest=record.env_digest)
     because = f"as in {record.key}; {choice.because if image else choice.prediction.why}"
     runtime = loaded.command_of(host, site, spec.runtime)
-    text = script.job_script(spec, choice.plan, because, runtime, site, image, (cleared.note,))
+    copies = _copies(runner, record) if spec.broadcast == "on" else {}
+    text = script.job_script(spec, choice.plan, because, runtime, site, image, (cleared.note,), copies)
     return Prepared(made, text, (), runtime, secrets)
+
+
+def _copies(runner: Runner, record: JobRecord) -> dict[str, tuple[str, int]]:
+    """Return digest and size of the files that the job copies to its nodes, by path."""
+    digests = {record.spec.image: record.image_digest, record.spec.env_image: record.env_digest}
+    return {path: (digest, runner.size(path)) for path, digest in digests.items() if path}
 
 
 def _program(record: JobRecord) -> ProgramName | None:

@@ -77,6 +77,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The free space that the preflight requires in the job's folder, as in ``20G``; empty for its
     default.
     """
+    broadcast: str = ""
+    """``on`` if the job copies its image to a disk of each node first."""
     env_image: str = ""
     """The file with the user's packages that is mounted over the image; empty for none."""
     runtime: str = ""

@@ -16,6 +16,9 @@ from toolkit.model.runtime import NAMES
 Strategy = Literal["single", "horovod", "mirrored", "multiworker", "mpi-aggregate", "hybrid", "ps"]
 """How a trainer uses its ranks."""
 
+Broadcast = Literal["auto", "on", "off"]
+"""Whether a job copies its image to its nodes before ranks start."""
+
 _MOST_OF_NODE = 65_533
 """Slurm counts a node's resources in 16 bits, of which the last values have meanings (NO_VAL16,
 INFINITE16).
@@ -120,6 +123,8 @@ FIELDS: tuple[JobField, ...] = (
     JobField("mode", "Launch mode, instead of the predicted best one", choices=MODES),
     JobField("program", "How ranks find each other", choices=PROGRAMS),
     JobField("strategy", "How a trainer uses its ranks", choices=get_args(Strategy)),
+    JobField("broadcast", "Copy the image to a disk of each node first  [default: auto, on more than 4]",
+             choices=get_args(Broadcast), queue=True, pbs=False),
     JobField("data", "Folder of the data set on this machine, or cluster:NAME", metavar="DIR"),
     JobField("directory", "Cluster folder for images, data and runs", metavar="DIR"),
     JobField("name", "Job name; the trainer's by default", form="name"),
@@ -157,6 +162,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     mode: Mode | None = None
     program: ProgramName | None = None
     strategy: Strategy | None = None
+    broadcast: Broadcast | None = None
     data: str | None = None
     directory: str | None = None
     name: str | None = None
@@ -219,6 +225,7 @@ class JobFields(TypedDict, total=False):
     mode: Mode
     program: ProgramName
     strategy: Strategy
+    broadcast: Broadcast
     data: str | os.PathLike[str]
     directory: str
     name: str

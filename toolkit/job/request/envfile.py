@@ -40,6 +40,7 @@ class MountedEnv:
     paths: Mapping[str, str]
     binds: tuple[str, ...] = ()
     copied: tuple[Parcel, ...] = ()
+    here: Path | None = None
 
 
 NO_ENV = MountedEnv("", "", {})
@@ -124,7 +125,7 @@ def clear_env(
     if base:
         there = posixpath.join(base, "envs", f"{env.stem}-{digest[:12]}{env.suffix}")
         copied = (Parcel(env, there, digest),)
-    return _mounted(lock, facts, there, digest, copied, tell)
+    return replace(_mounted(lock, facts, there, digest, copied, tell), here=env)
 
 
 def _mounted(

@@ -9,8 +9,8 @@ from toolkit import scheduler as schedulers
 from toolkit.data import shipped
 from toolkit.engine.proposal import GLOO_FILE
 from toolkit.errors import BadInput
+from toolkit.launch.jobscript import broadcast, preflight, ranks
 from toolkit.launch.jobscript import foreign as found
-from toolkit.launch.jobscript import preflight, ranks
 from toolkit.launch.jobscript.plan import MPIRUN_FILE, by_agent, gloo_file, launch_words
 from toolkit.launch.jobscript.preflight import PREFLIGHT
 from toolkit.launch.jobscript.wrapper import gloo_program
@@ -45,11 +45,13 @@ def job_script(
     site: Site | None = None,
     image: ImageFacts | None = None,
     notes: Sequence[str] = (),
+    copies: Mapping[str, tuple[str, int]] | None = None,
 ) -> str:
     """Render the script of one job from the template of the site's scheduler.
 
     ``plan`` is what was judged: nothing is added to it here. ``because`` says why the mode was taken,
-    ``image`` which preflight the image has, ``notes`` are more lines of comment at the top.
+    ``image`` which preflight the image has, ``notes`` are more lines of comment at the top, ``copies``
+    digest and size of the files that the job copies to its nodes first, by path.
 
     Raises:
         BadInput: for values that Slurm could not take or that no script can hold.
@@ -57,7 +59,8 @@ def job_script(
     check_spec(spec)
     spec = preflight.kept(spec, plan, image)
     _check_elastic(spec, plan)
-    pieces = _pieces(spec, site)
+    copied = copies or {}
+    pieces = {**_pieces(spec, site), **broadcast.pieces_of(broadcast.files_of(spec, copied))}
     scheduler = schedulers.of(site)
     checked = preflight.words(spec, site, image, plan)
     check_file, check = preflight.file_of(spec, plan, image)
@@ -90,6 +93,7 @@ def job_script(
             **variable_values(spec),
             "check_file": check_file,
             "check": check,
+            **broadcast.values(spec, site, copied, _once_a_node(spec, site)),
             **image_values(spec, runtime, site),
             **_definition(spec, runtime, (*plan.binds, *preflight.binds(spec, checked)), pieces),
             "wrapper_file": GLOO_FILE if gloo_file(spec, plan) else None,

@@ -181,6 +181,8 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
         "runtime",  # a constant, or checked by the reader of site profiles; in comments
         "image_start",  # quoted word by word; no user sets it
         "image_words | sh_words",
+        "broadcast_start", "broadcast_folder",  # quoted word by word; a folder of the site's
+        "broadcast_most", "name", "sha", "size",  # numbers and names of our own
         "words | sh_words", "foreign.names | sh_words",
         "prefix", "foreign.options",  # constants of our own
         "ranks_nodes", "ranks_job", "ranks_address", "ranks_lines", "ranks_file",  # constants of our own

@@ -1,0 +1,68 @@
+"""Whether a job copies its image to a disk of each node first, and what its script needs for that."""
+
+from collections.abc import Mapping, Sequence
+
+from toolkit import scheduler as schedulers
+from toolkit.data import shipped
+from toolkit.model.job import JobSpec
+from toolkit.model.site import Site
+from toolkit.render import quoted, with_variables
+from toolkit.runtime import named
+from toolkit.scheduler import slurm
+
+FEW = 4
+"""Nodes that read one file at a time; more of them wait for the shared file system."""
+MOST_MIB = 40_960
+"""Space for copies that the jobs of a user keep on a node."""
+_FILE = "broadcast.sh"
+_TMP = "/tmp"  # noqa: S108 - the disk of a node, unless the site names another one
+
+
+def decided(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bool, str]:
+    """Return whether the job copies its image, and why.
+
+    Args:
+        spec: the job; ``broadcast`` is what the user says.
+        site: its site profile.
+        runtime: the container runtime.
+    """
+    if spec.broadcast == "off":
+        return False, "--broadcast off"
+    if schedulers.of(site) is not slurm or spec.elastic or not named(runtime).MOUNTS_IMAGES:
+        return False, "only a job of Slurm with Apptainer and a fixed number of nodes copies its image"
+    if spec.broadcast == "on":
+        return True, "--broadcast on"
+    if spec.nodes > FEW:
+        return True, f"{spec.nodes} nodes would read it from the shared file system at a time"
+    return False, f"{spec.nodes} nodes read it from the shared file system"
+
+
+def pieces_of(files: Sequence[tuple[str, str, str, int]]) -> dict[str, str]:
+    """Return the paths of copied files, and the variables that stand for them in the script."""
+    return {path: f'"${name}"' for name, path, _, _ in files}
+
+
+def files_of(spec: JobSpec, copies: Mapping[str, tuple[str, int]]) -> list[tuple[str, str, str, int]]:
+    """Return variable, path, SHA-256 and size of each file that is copied.
+
+    Args:
+        spec: the job.
+        copies: the digest (``sha256:…``) and the size of its files, by path; empty if nothing is copied.
+    """
+    named_files = (("image_file", spec.image), ("env_file", spec.env_image))
+    known = [(name, path, *copies[path]) for name, path in named_files if path in copies]
+    return [(name, path, digest.removeprefix("sha256:"), size) for name, path, digest, size in known]
+
+
+def values(
+    spec: JobSpec, site: Site | None, copies: Mapping[str, tuple[str, int]], start: str
+) -> dict[str, object]:
+    """Return what ``parts/broadcast.sh.j2`` needs; ``start`` starts a command on each node once."""
+    base = with_variables(site.scratch) if site and site.scratch else quoted(_TMP)
+    return {
+        "broadcast": files_of(spec, copies),
+        "broadcast_script": (shipped("slurm") / _FILE).read_text(encoding="utf-8") if copies else "",
+        "broadcast_start": start,
+        "broadcast_folder": f'{base}/toolkit-"$(id -u)"',
+        "broadcast_most": MOST_MIB,
+    }
