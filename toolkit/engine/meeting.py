@@ -9,7 +9,7 @@ from toolkit.engine.proposal import RANKS_FILE
 from toolkit.launcher import srun
 from toolkit.program.script.says import MADE
 
-_LOCAL = {"", "localhost", "localhost.localdomain", "0.0.0.0", "::1"}  # noqa: S104 - nothing is bound
+_LOCAL = {"localhost", "localhost.localdomain", "0.0.0.0", "::1"}  # noqa: S104 - nothing is bound
 JAX_BY_SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
 """What JAX reads of a step of Slurm (jax-ml/jax:jax/_src/clusters/slurm_cluster.py, is_env_present)."""
 
@@ -82,7 +82,7 @@ def address(case: Case) -> Given | None:
 
 def _host(found: Given | None) -> Given | None:
     """Return ``HOST:PORT`` without its port."""
-    if found is None:
+    if found is None or not found.value:  # JAX takes an empty address for none
         return None
     host, separator, _ = found.value.rpartition(":")
     return Given(found.name, (host if separator else found.value).strip("[]"), found.evidence)

@@ -2,8 +2,8 @@
 
 Standard input holds one job a line: {"id", "script", "nodes", "ranks_per_node", "seconds"}. Standard output
 gets one line a job as it ends: {"id", "exit", "timed_out", "text"}. As many jobs run at a time as the first
-argument says. A job has so many seconds from the moment at which all of its ranks have started, as it takes
-long on a busy machine until they have.
+argument says. A job ends if none of its ranks comes any further for so many seconds after all have started:
+on a busy machine they take long.
 """
 
 import concurrent.futures
@@ -17,7 +17,7 @@ import time
 FOLDER = pathlib.Path("/work/ada/peers/jobs")
 MOST_TEXT = 20000
 LOCK = threading.Lock()
-LONGEST = 240
+LONGEST = 420
 """Seconds after which a job ends whose ranks do not start."""
 
 
@@ -43,14 +43,18 @@ def run(job):
 
 
 def wait(out, status, ranks, seconds):
-    """Return the exit status of a job; None if its time is over."""
-    deadline, begun = time.monotonic() + LONGEST, False
+    """Return the exit status of a job; None if its ranks hang."""
+    deadline, before = time.monotonic() + LONGEST, 0
     while time.monotonic() < deadline:
         if status.exists() and status.read_text().endswith("\n"):
             return int(status.read_text())
-        if not begun and out.exists() and out.read_text(errors="replace").count('"started"') >= ranks:
-            deadline, begun = time.monotonic() + seconds, True
-        time.sleep(0.1)
+        text = out.read_text(errors="replace") if out.exists() else ""
+        lines = text.count('"comm"')
+        if lines > before and text.count('"started"') >= ranks:
+            # What is left after the last word of a rank is to end.
+            done = text.count('"ok"') >= ranks
+            deadline, before = time.monotonic() + (LONGEST if done else seconds), lines
+        time.sleep(0.2)
     return None
 
 

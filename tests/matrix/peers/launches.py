@@ -105,6 +105,7 @@ class ProgramLaunch:
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "ddp": ("python", "ddp.py"),
+    "ddp-step": ("python", "ddp_step.py"),
     "ddp-localhost": ("python", "ddp_localhost.py"),
     "ddp-spawn": ("python", "ddp_spawn.py"),
     "loader": ("python", "loader.py"),
@@ -117,8 +118,26 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "hvd": ("python", "hvd.py"),
 }
 OF_IMAGE: dict[str, tuple[str, ...]] = {
-    "torch": ("ddp", "ddp-localhost", "ddp-spawn", "loader", "torchrun", "run.sh", "run-options.sh"),
-    "torch-openmpi": ("ddp", "ddp-localhost", "ddp-spawn", "loader", "torchrun", "run.sh", "run-options.sh"),
+    "torch": (
+        "ddp",
+        "ddp-step",
+        "ddp-localhost",
+        "ddp-spawn",
+        "loader",
+        "torchrun",
+        "run.sh",
+        "run-options.sh",
+    ),
+    "torch-openmpi": (
+        "ddp",
+        "ddp-step",
+        "ddp-localhost",
+        "ddp-spawn",
+        "loader",
+        "torchrun",
+        "run.sh",
+        "run-options.sh",
+    ),
     "jax-cpu": ("jax-auto", "jax-explicit"),
     "tf2.15-cpu": ("mwms", "hvd"),
 }

@@ -119,9 +119,13 @@ def address_is_local(case: Case) -> Hit | None:
     wait until they give up, minutes later.
     """
     found = address(case)
-    if found is None or case.request.nodes == 1 or not is_local(found.value):
+    if found is None or case.request.alone:
         return None
-    return Hit((found.evidence,), "hang", f"{found.name} is {found.value or 'empty'} on every node")
+    if not found.value:
+        return Hit((found.evidence,), "init-failure", f"{found.name} is empty")
+    if case.request.nodes == 1 or not is_local(found.value):
+        return None
+    return Hit((found.evidence,), "hang", f"{found.name} is {found.value} on every node")
 
 
 @rule(
@@ -138,7 +142,7 @@ def address_given(case: Case) -> Hit | None:
     another job, or one that does not resolve leaves the ranks waiting.
     """
     found = address(case)
-    if found is None or case.request.alone or is_local(found.value):
+    if found is None or case.request.alone or not found.value or is_local(found.value):
         return None
     because = f"whether {found.value} is the first node of the job is not known before it starts"
     return Hit((found.evidence,), "unknown", because)

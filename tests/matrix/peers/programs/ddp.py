@@ -5,7 +5,6 @@ import os
 
 import torch
 import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
 
 
 def tell(comm, size=0):
@@ -15,9 +14,6 @@ def tell(comm, size=0):
 tell("started")
 dist.init_process_group("gloo")
 tell("begun", dist.get_world_size())
-torch.manual_seed(dist.get_rank())
-model = DistributedDataParallel(torch.nn.Linear(4, 1))
-model(torch.ones(2, 4)).sum().backward()
 total = torch.ones(1)
 dist.all_reduce(total)
 tell("ok" if total.item() == dist.get_world_size() else "wrong", dist.get_world_size())
