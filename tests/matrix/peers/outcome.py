@@ -23,9 +23,9 @@ def classify(text: str, status: int | None, timed_out: bool, want: int) -> Seen:
     sizes = tuple(sorted(line["size"] for line in lines if line["comm"] == "begun"))
     good = sum(line["comm"] == "ok" for line in lines)
     wrong = any(line["comm"] == "wrong" for line in lines)
-    if timed_out:
+    if timed_out and (not sizes or want in sizes):
         outcome = "hang"
-    elif status == 0:
+    elif status == 0 and not timed_out:
         outcome = _ended(sizes, want, good == len(sizes) and not wrong)
     elif sizes:
         outcome = _begun(text, sizes, want)

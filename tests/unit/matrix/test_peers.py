@@ -105,6 +105,8 @@ OK = '{"rank": 0, "size": 2, "comm": "%s"}'
         ("x: error while loading shared libraries: libc.so", 127, False, "loader-failure"),
         ("", 0, False, "init-failure"),
         (OK % "started", 124, True, "hang"),
+        (OK % "begun", None, True, "hang"),
+        (OK.replace("2", "1") % "begun", None, True, "singletons"),
     ],
 )
 def test_an_outcome_is_told_by_what_the_ranks_print(text: str, status: int, late: bool, outcome: str):

@@ -190,7 +190,8 @@ def world_given(case: Case) -> Hit | None:
         return Hit(evidence, _with_one_number(case, size), f"each rank is number {number.value} of {size}")
     if size > ranks:
         return Hit(evidence, "hang", f"{ranks} ranks wait for {size}")
-    return Hit(evidence, "init-failure", f"{ranks} ranks start, and the count is {size}")
+    why = f"{ranks} ranks start, and the count is {size}: the first ranks train without the others"
+    return Hit(evidence, "singletons" if size == 1 else "wrong-size", why, by_chance=("init-failure",))
 
 
 def _world(case: Case) -> tuple[Given | None, Given | None]:
