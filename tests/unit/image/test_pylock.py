@@ -86,3 +86,16 @@ hashes = { sha256 = "ab" }
     ((other, _),) = wheels_of(text, **known)
     assert own.origin == "https://wheels.example/torch-2.13.0%2Bcpu-cp311-cp311-linux_x86_64.whl"
     assert other.origin == "index:3.11"
+
+
+def test_a_wheel_in_a_folder_of_this_machine_has_the_size_of_its_file(tmp_path):
+    wheel = tmp_path / "a-1.0-py3-none-any.whl"
+    wheel.write_bytes(b"x" * 42)
+    text = pylock(package("a", wheel.name)).replace(
+        b"https://index.example/", f"{tmp_path.as_uri()}/".encode()
+    )
+    ((file, _),) = wheels_of(text, python="3.11.2", glibc="2.36", architecture="x86_64")
+    assert file.size == 42
+    wheel.unlink()
+    ((file, _),) = wheels_of(text, python="3.11.2", glibc="2.36", architecture="x86_64")
+    assert file.size == 0

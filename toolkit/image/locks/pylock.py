@@ -1,8 +1,11 @@
-"""Read a ``pylock.toml``, and choose the wheel for an image's Python; pure."""
+"""Read a ``pylock.toml``, and choose the wheel for an image's Python; pure but for sizes of local files."""
 
 import datetime as dt
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from packaging.markers import Environment
 from packaging.pylock import Package, PackageSdist, PackageWheel, Pylock
@@ -103,6 +106,16 @@ def _sdist(package: Package, origin: str) -> Dated:
     return _dated(package, package.sdist, origin)
 
 
+def _local_size(url: str) -> int:
+    """Return the size of a file of this machine, which an index in a folder leaves out; else 0."""
+    if not url.startswith("file:"):
+        return 0
+    try:
+        return Path(url2pathname(urlsplit(url).path)).stat().st_size
+    except OSError:
+        return 0
+
+
 def _dated(package: Package, file: PackageWheel | PackageSdist, origin: str) -> Dated:
     locked = LockedFile(
         name=package.name,
@@ -110,6 +123,6 @@ def _dated(package: Package, file: PackageWheel | PackageSdist, origin: str) -> 
         file=file.filename,
         origin=origin,
         sha256=file.hashes["sha256"],
-        size=file.size or 0,
+        size=file.size or _local_size(file.url or ""),
     )
     return locked, int(file.upload_time.astimezone(dt.UTC).timestamp()) if file.upload_time else 0

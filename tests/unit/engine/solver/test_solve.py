@@ -238,8 +238,7 @@ def test_every_row_can_be_had_with_some_stack(component):
         if not set(FACES) & set(want):
             needs = set(row.requires) & set(FACES)
             want[needs.pop() if needs else "openmpi"] = "*"
-        if "cuda" in row.requires:
-            want["cuda"] = "*"
+        want |= {name: "*" for name in ("cuda", "rocm") if name in row.requires}
         lines = "\n".join(f'{name} = "{wish}"' for name, wish in want.items())
         head = (f'base = "{base}"\n' if base else "") + (
             f'architecture = "{row.architectures[0]}"' if row.architectures else ""
