@@ -130,6 +130,8 @@ def _candidates(
 
 def _spared(problem: SearchProblem, component: Component, taken: Taken) -> bool:
     """Return whether a component may be there though the recipe does not name it; note who needs it."""
+    if component == "base":
+        return False  # there is always one, and others wait for nothing
     needing = {frozenset({component, c}): (c, row) for c, row in taken.items() if component in row.requires}
     for pair, (other, row) in needing.items():
         if pair not in problem.spared:

@@ -244,3 +244,26 @@ def test_every_row_can_be_had_with_some_stack(component):
             f'architecture = "{row.architectures[0]}"' if row.architectures else ""
         )
         chosen(recipe(lines, head=head, tail=f'[mpi]\nprovider = "{provider}"'))
+
+
+def test_a_component_that_a_version_needs_and_the_recipe_leaves_out_is_the_reason():
+    said = conflict(recipe('torch = "2.15.*"\nopenmpi = "*"'))
+    assert said.because == ("torch 2.15.0 needs cuda, which the recipe does not name",)
+    assert chosen(recipe('torch = "2.15.*"\ncuda = "*"\nopenmpi = "*"')).versions["cuda"] == "13.2"
+    chosen_torch = chosen(recipe('torch = "*"\nopenmpi = "*"')).of("torch")
+    assert chosen_torch.version == "2.13.0"
+    assert "needs cuda, which the recipe does not name" in chosen_torch.why
+
+
+def test_a_base_that_waits_to_be_asked_for_is_not_told_as_missing():
+    said = conflict(recipe('torch = "2.13.*"\ntensorflow = "*"\nhorovod = "*"\nopenmpi = "*"'))
+    assert said.because
+    assert not any("needs base" in fact for fact in said.because)
+
+
+def test_a_refusal_for_another_processor_says_what_the_index_has():
+    wanted = recipe('tensorflow = "2.21.*"\ncuda = "*"\nopenmpi = "*"', head='architecture = "aarch64"')
+    assert any(
+        "PyPI's wheels of TensorFlow for aarch64 are for processors only" in f
+        for f in conflict(wanted).because
+    )
