@@ -1,0 +1,91 @@
+"""The answer to each question of a reader is at most two clicks from the home page of the site."""
+
+import re
+from pathlib import PurePosixPath
+from posixpath import normpath
+
+import yaml
+
+from docs.generate.outside import ROOT
+from tests.unit.tables import every_row
+
+DOCS = ROOT / "docs"
+_LINK = re.compile(r"\]\(([^()\s#]+\.md)?(?:#[\w-]+)?\)")
+QUESTIONS = [
+    ("install without root", "install.md", "pipx install"),
+    ("remove it again", "install.md", "uninstall"),
+    ("first job on a cluster", "howto/real-cluster.md", "toolkit launch"),
+    ("try it without a cluster", "tutorial.md", "toolkit cluster up"),
+    ("run my own script", "howto/own-script.md", "toolkit launch --image my.sif train.py"),
+    ("several modules in a project folder", "howto/own-script.md", "folder"),
+    ("PyTorch DDP", "howto/pytorch.md", "DDP"),
+    ("torchrun", "howto/pytorch.md", "torchrun"),
+    ("JAX", "howto/pytorch.md", "jax.distributed"),
+    ("an image from a colleague", "howto/own-image.md", "toolkit doctor"),
+    ("my own Python packages", "howto/own-packages.md", "toolkit env create"),
+    ("an image with my packages", "howto/own-image.md", "packages ="),
+    ("podman", "runtimes.md", "podman"),
+    ("one rank for each GPU", "howto/gpu-cluster.md", "--gpus-per-node"),
+    ("NCCL over the fast network", "howto/gpu-cluster.md", "NCCL"),
+    ("nodes without a network", "howto/no-network.md", "toolkit image bundle"),
+    ("MPI hangs", "howto/mpi-trouble.md", "hang"),
+    ("results back", "howto/own-script.md", "toolkit jobs fetch"),
+    ("cancel a job", "jobs.md", "toolkit jobs cancel"),
+    ("a sweep", "jobs.md", "--array"),
+    ("resume after the time limit", "howto/own-script.md", "--requeue"),
+    ("notebook", "notebook.md", "toolkit notebook"),
+    ("a token", "secrets.md", "--env-file"),
+    ("how it scales", "scaling.md", "toolkit scale"),
+    ("a site profile", "howto/own-site.md", "toolkit init"),
+    ("a ticket", "howto/ticket.md", "toolkit doctor --ask"),
+    ("a class", "classroom.md", "--users"),
+    ("sign an image", "supply-chain.md", "toolkit image sign"),
+    ("from Python", "api.md", "from toolkit import app"),
+]
+"""The question, the page with its answer, and a text of the answer."""
+
+
+def links(page):
+    """Return the pages that a page of ``docs`` links to."""
+    folder = PurePosixPath(page).parent
+    found = (match[1] for match in _LINK.finditer((DOCS / page).read_text()) if match[1])
+    return {normpath(folder / target) for target in found if "://" not in target}
+
+
+def tabs():
+    """Return the first page of each tab of the navigation."""
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    return {first(section) for section in nav} - {"courses/"}
+
+
+def first(entry):
+    """Return the first page of an entry of the navigation."""
+    while not isinstance(entry, str):
+        entry = next(iter(entry.values())) if isinstance(entry, dict) else entry[0]
+    return entry
+
+
+def reached(clicks):
+    """Return the pages that are at most ``clicks`` clicks from the home page: its tabs, and links."""
+    pages = {"index.md"}
+    for _ in range(clicks):
+        pages |= tabs() | {target for page in pages if (DOCS / page).is_file() for target in links(page)}
+    return pages
+
+
+@every_row(("question", "page", "text"), QUESTIONS)
+def test_an_answer_is_at_most_two_clicks_from_home(question, page, text):
+    assert page in reached(2), question
+    assert text in (DOCS / page).read_text(), question
+
+
+def test_a_page_that_nothing_links_to_is_not_reached():
+    assert "writing.md" not in reached(2)
+    assert len(QUESTIONS) >= 25
+
+
+def test_every_question_of_the_guide_has_one_answer():
+    table = (DOCS / "howto" / "index.md").read_text().partition("## Find an answer")[2]
+    rows = [line for line in table.splitlines() if line.startswith("| ") and "?" in line]
+    assert len(rows) >= 25
+    assert all(len(re.findall(r"\]\([^)]+\.md", row)) == 1 for row in rows)
