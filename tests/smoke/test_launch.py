@@ -158,7 +158,10 @@ def test_hostile_words_pass_through_sbatch_srun_and_singularity_unharmed(on):
 
 def test_what_sbatch_refuses_is_told_and_leaves_no_record(on, cluster):
     before = toolkit("jobs", "list").stdout
-    done = launched(on, "--partition", "nowhere", "--", "true", ok=False)
+    known = launched(on, "--partition", "nowhere", "--", "true", ok=False)
+    assert known.returncode == 1
+    assert "--partition nowhere: there is no such partition" in known.stderr
+    done = launched(on, "--force", "--partition", "nowhere", "--", "true", ok=False)
     assert done.returncode == 1
     assert f"sbatch on cluster {cluster.name} refused the job: " in done.stderr
     assert "nvalid partition" in done.stderr
