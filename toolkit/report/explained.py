@@ -9,6 +9,9 @@ from toolkit.report.lines import Style, unstyled, wrapped
 _LONGEST = 1000
 """Characters of a line of output that are shown."""
 
+_EVIDENCE = 300
+"""Characters of a second line that shows the same cause."""
+
 _MOST_POSSIBLE = 2
 
 
@@ -75,7 +78,7 @@ def steps(fix: str) -> list[str]:
     for letter in fix:
         if quote:
             quote = "" if letter == quote else quote
-        elif letter in "\x27\x22\x60":
+        elif letter in "\x27\x22\x60" and not (letter == "\x27" and parts[-1][-1:].isalnum()):
             quote = letter
         depth += (letter in "([{") - (letter in ")]}")
         if letter == ";" and not depth and not quote:
@@ -92,9 +95,10 @@ def short(text: str) -> str:
 
 def _known(known: KnownFault, root: RootLine, style: Style, width: int) -> Iterator[str]:
     yield from wrapped(f"{style('Cause', 'bad')}: {known.title} ({known.id})", 0, width)
-    for line in known.evidence:
-        if not line.startswith(f"line {root.number}: "):
-            yield from (style(part, "dim") for part in wrapped(short(line), 4, width, first="· ", hang=2))
+    others = [line for line in known.evidence if not line.startswith(f"line {root.number}: ")]
+    for line in others[:1]:
+        text = line if len(line) <= _EVIDENCE else f"{line[:_EVIDENCE]}…"
+        yield from (style(part, "dim") for part in wrapped(text, 4, width, first="· ", hang=2))
     yield from _steps(steps(known.fix), width)
     yield ""
 

@@ -96,7 +96,13 @@ def _known(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault
     """Yield what the signatures say, the cause of this failure first."""
     lines = {match.finding(): match for match in recognised.matches}
     told = [(_role(lines.get(finding), finding, root), finding) for finding in recognised.findings()]
-    for role, finding in sorted(told, key=lambda pair: _ROLES.index(pair[0])):
+
+    def order(pair: tuple[KnownRole, Finding]) -> tuple[int, int]:
+        match = lines.get(pair[1])
+        far = abs(match.lines[0].number - root.clue.line.number) if match and root else 0
+        return _ROLES.index(pair[0]), far
+
+    for role, finding in sorted(told, key=order):
         yield KnownFault(
             id=finding.id,
             severity=finding.severity,

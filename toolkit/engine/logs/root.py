@@ -37,7 +37,8 @@ _INTRODUCES = re.compile(
 
 _TIMED_OUT = re.compile(
     r"(?i)timed? ?out waiting|wait timeout|barrier timed out|store based barrier|collective operation timeout"
-    r"|watchdog got stuck|timed out names?|GetKeyValue\(\) timed out|has been waiting for|clients joined"
+    r"|watchdog got stuck|DEADLINE_EXCEEDED|timed out names?|GetKeyValue\(\) timed out|has been waiting for"
+    r"|clients joined"
 )
 
 _PROGRESS = re.compile(
