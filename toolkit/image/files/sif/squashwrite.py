@@ -20,7 +20,9 @@ from toolkit.errors import BadInput
 if TYPE_CHECKING:
     from zstandard import ZstdCompressor
 
-BLOCK = 1 << 17
+BLOCK = 1 << 18
+"""Bytes of a block: fewer reads than with half of it, and half the processor time of blocks four times as
+large (docs/startup.md)."""
 _METADATA = 8192
 _LEVEL = 3
 """A file is packed again for each package that changes."""
