@@ -23,6 +23,7 @@ class _NotebookCommand(RenamedOptions):
 
 @click.command("notebook", cls=_NotebookCommand)
 @click.option("--image", help="SIF file, or name of a recipe; tf2.15-cpu by default")
+@click.option("--env-image", metavar="FILE", help="File of toolkit env with packages over the image")
 @click.option("--packages", default="", metavar="DIR", help="Folder there with Jupyter, for an image without")
 @click.option("--folder", default="", metavar="DIR", help="What it shows; WORK or HOME there by default")
 @click.option("--directory", metavar="DIR", help="Folder on the cluster for images and runs")

@@ -87,7 +87,8 @@ _READING = (
     Slot("image adopt", "--ca", ("oras://nowhere.invalid/a/b:1", "--ca", HERE)),
     Slot("env create", "--file", ("-f", HERE, "--over", "good.sif", "-o", "new.env"), ".txt", FILES),
     Slot("env create", "--over", ("-f", "facts.txt", "--over", HERE, "-o", "new.env"), ".sif"),
-    Slot("env create", "--find-links", ("-f", "facts.txt", *OVER, "-o", "new.env", "--find-links", HERE)),
+    Slot("env create", "--find-links", ("-f", "facts.txt", *OVER, "-o", "new.env", "--find-links", HERE),
+         valid=FOLDERS),
     Slot("env add", "env", (HERE, *OVER)),
     Slot("env remove", "env", (HERE, "rich", *OVER)),
     Slot("env list", "env", (HERE,)),
@@ -153,7 +154,8 @@ _READING = (
 )  # fmt: skip
 
 _WRITING = (
-    Slot("env create", "--output", ("-f", "facts.txt", *OVER, "-o", HERE), ".env", NEW),
+    Slot("env create", "--output", ("-f", "facts.txt", *OVER, "-o", HERE), ".env",
+         NEW | {"empty", "/proc/self/mem"}),
     Slot("init", "--output", ("--yes", "-o", HERE), ".toml", NEW),
     Slot("image solve", "--output", (RECIPE, "-o", HERE), "", frozenset({"missing"})),
     Slot("image render", "--output", (RECIPE, "-o", HERE), "", NEW | {"folder"}),
