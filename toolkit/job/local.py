@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.job.prepare import Prepared, check, to_record
+from toolkit.job.prepare import Prepared, check, check_program, to_record
 from toolkit.job.project.code import placed
 from toolkit.job.project.ranks import copied
 from toolkit.job.request.envfile import asked_over, check_runtime, clear_env, over
@@ -59,10 +59,12 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     job, left_out = without_queue(asked.job, asked.origins, _job_file(call))
     if left_out:
         tell.step(f"Left out, as there is no queue with --local: {', '.join(left_out)}")
-    sources = check(dataclasses.replace(asked, job=job), call.flags)
+    asked = dataclasses.replace(asked, job=job)
+    sources = check(asked, call.flags)
     runner = opener(None, None, None)
     image = startable(look(runner, sources.image, None, tell, remote=False, view=view_of(job, None)))
     facts = image.facts
+    sources, job = check_program(sources, asked, call.flags, image, tell)
     demand = demand_of(asked, call.verify_key, call.no_verify)
     cleared = clear(image, demand, tell)
     env_image = clear_env(sources.env, image, demand, tell, force=call.force)

@@ -467,7 +467,7 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_script_for_this_machine_knows_nothing_of_slurm(here, tmp_path):
-    text = script("--local", "--image", here, "--directory", str(tmp_path), "--", "echo", "a b")
+    text = script("--local", "--image", here, "--directory", str(tmp_path), "--", "/bin/echo", "a b")
     assert "bash job.sh" in text
     assert "#SBATCH" not in text
     assert "srun --" not in text
@@ -487,7 +487,7 @@ def test_a_script_for_this_machine_knows_nothing_of_slurm(here, tmp_path):
     ],
 )
 def test_what_needs_a_cluster_is_refused_here(here, words, said):
-    error = refused("--local", "--image", here, *words, "--dry-run", "--", "true")
+    error = refused("--local", "--image", here, *words, "--dry-run", "--", "/bin/true")
     assert error.code == 2
     assert said in error.message
 
@@ -503,11 +503,17 @@ def test_what_settings_say_of_the_queue_is_left_out_here(here, tmp_path):
     (tmp_path / "toolkit.toml").write_text(
         '[launch]\naccount = "train"\ncpus_per_rank = 3\nsite = "juwels"\n'
     )
-    done = run("--local", "--image", here, "--workdir", "/w", "--dry-run", "--", "true")
+    done = run("--local", "--image", here, "--workdir", "/w", "--dry-run", "--", "/bin/true")
     assert done.exception is None, done.exception
     assert "OMP_NUM_THREADS=3" in done.stdout
     assert "--pwd /w" in done.stdout
     assert "Left out, as there is no queue with --local: account (toolkit.toml:2)" in done.stderr
+
+
+def test_a_script_is_checked_here_as_for_a_cluster(here, tmp_path):
+    (tmp_path / "t.py").write_text("import math\nprint(math.pi)\n")
+    error = refused("--local", "--image", here, str(tmp_path / "t.py"))
+    assert error.message == "tiny.sif has no command `python`"
 
 
 def test_a_job_file_in_another_encoding_is_told_with_its_line_and_not_as_toml(tmp_path):
