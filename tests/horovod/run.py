@@ -40,6 +40,8 @@ _SECONDS = 300
 _MEMORY = 4 << 30
 _MARK = "LEARNED "
 _ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "2", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+_LOOPBACK = {"HOROVOD_GLOO_IFACE": "lo"}
+"""The container of a check has no other network."""
 _ONE = ("python", _PROGRAM)
 _STARTS = {
     "mpirun": ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", *_ONE),
@@ -73,11 +75,13 @@ def attempt(client: "DockerClient", pair: Pair, tell: Tell) -> Tried:
         seconds = round(time.monotonic() - began)
         tried = msgspec.structs.replace(tried, built=True, seconds=seconds)
         one = learned(client, named.tag, _ONE)
-        ways = tuple(_compared(way, one, learned(client, named.tag, words)) for way, words in _STARTS.items())
-        return msgspec.structs.replace(tried, learned=ways)
+        for way, words in _STARTS.items():
+            compared = _compared(way, one, learned(client, named.tag, words))
+            tried = msgspec.structs.replace(tried, learned=(*tried.learned, compared))
     except ToolkitError as error:
         detail = [line for line in getattr(error, "detail", ()) if line.strip()]
         return msgspec.structs.replace(tried, failure="\n".join((str(error), *detail[-12:])))
+    return tried
 
 
 def learned(client: "DockerClient", image: str, words: tuple[str, ...]) -> list[list[float]]:
@@ -86,7 +90,7 @@ def learned(client: "DockerClient", image: str, words: tuple[str, ...]) -> list[
     Raises:
         CheckFailed: if it fails, or prints no result.
     """
-    box = Box(image, env=_ENVIRONMENT, memory=_MEMORY, timeout=_SECONDS, given=_program())
+    box = Box(image, env=_ENVIRONMENT | _LOOPBACK, memory=_MEMORY, timeout=_SECONDS, given=_program())
     ran = run_once(client, box, words)
     said = next((line.partition(_MARK)[2] for line in ran.lines if _MARK in line), "")
     if not ran.ok or not said:
