@@ -5,7 +5,7 @@ import ast
 from toolkit.errors import BadInput
 from toolkit.program.adapt.head import put_end, put_head
 from toolkit.program.adapt.keras_fit import fits, with_horovod, with_strategy
-from toolkit.program.adapt.keras_tape import adapt_tapes, gradients
+from toolkit.program.adapt.keras_tape import adapt_tapes, average_steps, gradients
 from toolkit.program.adapt.result import ScriptChange, Way
 from toolkit.program.adapt.source import ScriptSource
 from toolkit.program.adapt.table import is_one_of, table
@@ -85,6 +85,8 @@ def _horovod(source: ScriptSource) -> Work:
         if trained:
             imports.append(f"import horovod.tensorflow as {tensorflow}")
         keep |= adapt_tapes(work, tapes, tensorflow)
+    elif trained and average_steps(work, f"{name}_tf"):
+        imports.append(f"import horovod.tensorflow as {name}_tf")
     tf = work.name_of("tensorflow", "import tensorflow as tf")
     if (node := _keras_3(source)) is not None:
         work.leave(node, 'Keras 3: Horovod needs an image of toolkit with `keras = "3.*"` in its recipe')

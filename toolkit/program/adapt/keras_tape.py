@@ -52,7 +52,7 @@ def _trains(work: Work, call: ast.Call, tapes: set[str]) -> bool:
         return False
     by_keras = function is not None and function.name == "train_step" and work.flow.is_method(function)
     if by_keras and function is not None and not work.flow.calls_of(function):
-        return False  # fit calls it, and the optimizer averages
+        return False  # fit calls it: average_steps
     wanted = argument(call, 1, "sources")
     return (wanted is not None and "variables" in work.source.of_node(wanted)) or _applied(work, call)
 
@@ -69,12 +69,28 @@ def _applied(work: Work, call: ast.Call) -> bool:
     )
 
 
+def average_steps(work: Work, module: str) -> bool:
+    """Average the gradients of methods ``train_step``, as ``apply_gradients`` does not; return if any."""
+    found = False
+    for call in work.source.calls():
+        function = work.source.function(call)
+        by_fit = function is not None and function.name == "train_step" and work.flow.is_method(function)
+        if by_fit and method(call) == "gradient" and function and not work.flow.calls_of(function):
+            _average(work, call, module)
+            found = True
+    return found
+
+
+def _average(work: Work, call: ast.Call, module: str) -> None:
+    tape = call.func.value  # type: ignore[attr-defined]
+    work.edits.wrap(tape, f"{module}.DistributedGradientTape(", ")")
+    work.did(call, "averages gradients over the ranks")
+
+
 def adapt_tapes(work: Work, found: list[ast.Call], module: str) -> frozenset[ast.AST]:
     """Change loops with tapes for Horovod; return the statements' calls that all ranks have to make."""
     for call in found:
-        tape = call.func.value  # type: ignore[attr-defined]
-        work.edits.wrap(tape, f"{module}.DistributedGradientTape(", ")")
-        work.did(call, "averages gradients over the ranks")
+        _average(work, call, module)
     applied = [call for call in work.source.calls() if method(call) in {"apply_gradients", "minimize"}]
     for call in applied:
         _rate(work, call)
