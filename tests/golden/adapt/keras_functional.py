@@ -8,7 +8,7 @@ from tensorflow.keras.callbacks import CSVLogger, EarlyStopping, ModelCheckpoint
 from tensorflow.keras.optimizers import SGD
 
 BATCH = 32
-LR = 0.05
+LR = 0.02
 OUT = "out"
 
 
