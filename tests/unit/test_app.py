@@ -122,7 +122,7 @@ def test_a_launch_takes_every_field_of_a_job_file():
         LaunchOptions.__annotations__
     )
     for name, kind in typing.get_type_hints(JobFile).items():
-        if name not in own | {"image", "data", "env", "env_file", "modules", "sbatch", "binds"}:
+        if name not in own | {"image", "env_image", "data", "env", "env_file", "modules", "sbatch", "binds"}:
             assert kind == fields[name] | None, name
 
 

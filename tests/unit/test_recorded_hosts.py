@@ -12,16 +12,32 @@ PUBLIC = frozenset(
         "bugs.debian.org",
         "docs.docker.com",
         "docs.nvidia.com",
+        "docs.pytorch.org",
+        "download.pytorch.org",
+        "gist.github.com",
         "github.com",
+        "huggingface.co",
         "jade-hpc-gpu.github.io",
+        "pytorch.org",
         "vsoch.github.io",
         "www.debian.org",
+        "www.nvidia.com",
         "www.open-mpi.org",
     }
 )
-"""Hosts of documentation that programs print in their messages."""
-PRINTED = frozenset({"127.0.0.1", "java.io", "n3.internal", "nvcr.io", "type.googleapis.com"})
-"""What logs print in the form of a host: this machine, a Java package, a node, a type, a public registry."""
+"""Public hosts: of documentation that programs print in their messages, and the index of PyTorch's wheels."""
+PRINTED = frozenset(
+    {
+        "127.0.0.1",
+        "java.io",
+        "n3.internal",
+        "nvcr.io",
+        "nvidia.com",
+        "runtime.nvidia.com",
+        "type.googleapis.com",
+    }
+)
+"""What logs print in the form of a host: this machine, a Java package, nodes, types, a registry, devices."""
 RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")
 """Names that RFC 2606 and RFC 6761 keep for examples."""
 
@@ -48,7 +64,7 @@ def bare_hosts(text: str) -> set[str]:
 def recorded() -> list[Path]:
     """Return every file below tests/ that holds data: logs, scripts, facts and outcomes."""
     found = [path for path in TESTS.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    return [path for path in found if path.suffix != ".py" and not path.name.startswith(".")]
+    return [path for path in found if path.suffix not in {".py", ".diff"} and not path.name.startswith(".")]
 
 
 def wrong_hosts(text: str) -> list[str]:

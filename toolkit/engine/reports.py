@@ -94,7 +94,8 @@ def _of_image(row: Reported, image: ImageFacts) -> Iterator[Held]:
         yield row.provider in there if there is not None else (not absent and "image.libfabric_providers")
     if row.rocm:
         local = (image.pytorch or "").partition("+rocm")[2]
-        yield bool(local) and within(local, row.rocm)
+        unknown = image.pytorch is None and "pytorch" not in image.absent
+        yield "image.pytorch" if unknown else bool(local) and within(local, row.rocm)
     if row.plugin:
         absent = "nccl_ofi" in image.absent
         yield image.nccl_ofi is not None or (not absent and "image.nccl_ofi")

@@ -221,7 +221,7 @@ def test_a_wrong_call_ends_in_2_without_traceback(capsys, words):
         (["xyzzy"], "no such command 'xyzzy'\n"),
         (
             ["doctor", "--explain", "image-lacks-pmi"],
-            "there is no such rule, did you mean image-lacks-pmix?\nhint: list the rules: toolkit doctor --rules",
+            "there is no such rule, did you mean image-lacks-pmix?\nhint: list the rules",
         ),
     ],
 )

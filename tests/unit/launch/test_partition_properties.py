@@ -35,11 +35,15 @@ REST = (
     {"gpu": "a100"},
 )
 
-MINUTES = {"00:20:00": 20, "00:30:00": 30, "01:00:00": 60}
-MINUTES |= {f"{days}-00:00:00": days * 1440 for days in (1, 2, 3, 7, 30)}
-MINUTES |= {"00:15:00": 15, "03:00:00": 180, "1-12:00:00": 2160}
 MEBIBYTES = {"80G": 81920, "86000": 86000, "90000M": 90000, "200G": 204800, "1T": 1048576}
 ENDLESS = "UNLIMITED"
+
+
+def minutes(time: str) -> int:
+    """Return the minutes of ``D-HH:MM:SS`` or ``HH:MM:SS``."""
+    days, _, clock = time.rpartition("-")
+    hours, minutes, _ = (int(part) for part in clock.split(":"))
+    return (int(days or 0) * 24 + hours) * 60 + minutes
 
 
 def requests(profile: dict) -> Iterator[dict]:
@@ -66,7 +70,7 @@ def fits(part: dict, asked: dict, profile: dict) -> bool:
     elsewhere = max((other.get("gpus", 0) for other in profile["partitions"]), default=0)
     if has is None and elsewhere:
         has = elsewhere
-    time = MINUTES[asked.get("time") or profile.get("defaults", {}).get("time", "01:00:00")]
+    time = minutes(asked.get("time") or profile.get("defaults", {}).get("time", "01:00:00"))
     limit = part.get("max_time", ENDLESS)
     ranks, cores = asked.get("ranks_per_node", 1), asked.get("cpus_per_rank", 1)
     memory = MEBIBYTES[asked["memory"]] if "memory" in asked else 0
@@ -75,7 +79,7 @@ def fits(part: dict, asked: dict, profile: dict) -> bool:
     return (
         (has is None or gpus <= has)
         and part.get("gpu", "a100") in {"a100", asked.get("gpu", part.get("gpu", "a100"))}
-        and (limit == ENDLESS or time <= MINUTES[limit])
+        and (limit == ENDLESS or time <= minutes(limit))
         and asked.get("nodes", 1) <= min(part.get("max_nodes", 99999), part.get("nodes", 99999))
         and ranks * cores <= part.get("cores", 99999)
         and memory <= part.get("memory_mb", 99999999)

@@ -43,11 +43,12 @@ def image_tmpdir_not_writable(case: Case) -> Hit | None:
     fix="take oob_tcp_if_include out of the image's openmpi-mca-params.conf or environment",
     instead=("srun-pmix", "mpirun-host"),
     source="measured on five clusters with Open MPI 4.1.4: oob_tcp_if_include = ib0 in a file of the image",
-    facts=("image.mpi", "host.interfaces"),
+    facts=("image.mpi", "image.environment", "host.interfaces"),
     modes=("mpirun-container",),
 )
 def image_launcher_interface(case: Case) -> Hit | None:
     """The launcher of an Open MPI before 5 reaches its daemons over the interfaces that it names."""
+    case.ask("image.environment", failed_only=True)
     mpi, image = case.image.mpi, case.image_facts
     said = image.environment.get(_INTERFACES) or image.settings.get(_INTERFACES)
     if mpi is None or not brings_orte(mpi) or not said or "/" in said:

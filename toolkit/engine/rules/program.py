@@ -55,6 +55,7 @@ def loader_refuses_program(case: Case) -> Hit | None:
     """Before a program starts, the loader looks for each version that a library must define, and for each
     symbol that is bound at the start. A library of the right name with other symbols ends the program.
     """
+    case.ask("image.refused", failed_only=True)
     image = case.original_facts
     if not image.refused or set(image.programs) - set(image.refused):
         return None
