@@ -209,9 +209,11 @@ if [ -n "${TOOLKIT_SITE-}${TOOLKIT_ACCOUNTS-}" ] && [ -z "${TOOLKIT_NODE-}" ]; t
         printf "%s\n" "$said" | sed -n "/./s/^/may /p"'
 fi
 if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
+    # shellcheck disable=SC2016
     ask features 5 'said=$(sinfo -h -o "%R|%f") || exit; printf "%s\n" "$said" | sort -u'
     # A login shell knows modules; they are loaded one after the other, as a job would. What its profile prints
     # stands before "asked now".
+    # shellcheck disable=SC2016
     ask modules 10 '
         command -v bash >/dev/null || exit 127
         text=$(

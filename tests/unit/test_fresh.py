@@ -2,11 +2,10 @@
 
 import datetime as dt
 
-import pytest
-
 from tests.fresh.index import index, named
 from tests.fresh.rows import Package, Table, looked, of_package, of_table, released
 from tests.fresh.run import table
+from tests.unit.tables import every_row
 from toolkit import data
 from toolkit.knowledge.components import components
 from toolkit.knowledge.stacks import stacks
@@ -39,7 +38,7 @@ def test_a_package_has_rows_or_names_its_newest_release():
     assert all(entry.known() for entry in looked().package)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("known", "newest", "changes", "state"),
     [
         ("1.2.0", "1.2.0", {}, "current"),
@@ -59,7 +58,7 @@ def test_a_row_is_old_if_the_index_had_a_newer_release_for_longer_than_its_limit
     assert of_package(package(newest=known, **changes), newest, TODAY).state == state
 
 
-@pytest.mark.parametrize(("age", "state"), [(0, "current"), (60, "current"), (61, "old")])
+@every_row(("age", "state"), [(0, "current"), (60, "current"), (61, "old")])
 def test_a_table_is_old_after_its_limit(age, state):
     entry = Table(file="cuda.toml", looked=TODAY - dt.timedelta(age), days=60, sources=("a page",))
     assert of_table(entry, TODAY).state == state

@@ -1,7 +1,6 @@
 """The pairs of Horovod and a framework: each has a stack, and the page has the results."""
 
 import msgspec
-import pytest
 
 from tests.horovod.pairs import Learned, Pair, Tried, load, pairs
 from tests.horovod.table import page
@@ -47,7 +46,7 @@ def test_a_pair_that_learned_the_same_says_how_far_apart():
     assert TRIED.equal
 
 
-@pytest.mark.parametrize(
+@every_row(
     "learned",
     [
         Learned(way="gloo", ranks=2, between=0.0, from_one=0.01),

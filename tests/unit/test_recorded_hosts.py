@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from tests.unit.tables import every_row
 
 TESTS = Path(__file__).parents[1]
 PUBLIC = frozenset(
@@ -86,7 +86,7 @@ def test_no_recorded_file_names_a_package_index_or_an_internal_host():
     assert found == {}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "bad"),
     [
         ("Custom Information: https://packages.made-up.org/p/x/1.2/", ["packages.made-up.org"]),

@@ -362,7 +362,7 @@ def test_a_site_and_a_job_file_are_judged_as_they_are_launched(sif, tmp_path):
     assert "--nodes 1 " in pasted(one)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["--site", "juwels"], "--site and --job need an IMAGE"),

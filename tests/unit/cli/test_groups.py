@@ -6,6 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.unit.tables import every_row
 from toolkit.cli.main import cli
 from toolkit.cli.options.groups import group_of, named
 from toolkit.cli.options.whole import WholeNumber
@@ -36,7 +37,7 @@ def test_what_no_group_names_is_advanced():
     assert group_of("image") == "Common"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("value", "bounds", "said"),
     [
         ("two", (1,), "'two': write a whole number of at least 1"),

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from tests.unit.cli.test_doctor import CLUSTER
 from tests.unit.image.archives import docker_archive, oci_layout, tar, written
 from tests.unit.image.test_formats import PROCESS, layers
+from tests.unit.tables import every_row
 from toolkit.cli.doctor import command as doctor
 from toolkit.cli.image import command as image
 from toolkit.cli.image import sif
@@ -67,7 +68,7 @@ def test_launch_refuses_an_archive_before_it_asks_the_cluster(archive, tmp_path,
     assert ended.value.code == 2
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("given", "name", "tag"),
     [
         ("tf2.15-cpu", "tf2.15-cpu", "toolkit/tf2.15-cpu:latest"),
@@ -79,7 +80,7 @@ def test_a_sif_is_made_of_a_recipe_or_of_an_image_in_the_engine(given, name, tag
     assert sif.named(given) == (name, tag)
 
 
-@pytest.mark.parametrize("given", ["docker://some/image:1.2", "some/where.tar:x y", "no/such.toml"])
+@every_row("given", ["docker://some/image:1.2", "some/where.tar:x y", "no/such.toml"])
 def test_a_sif_of_anything_else_is_refused(given):
     with pytest.raises(BadInput):
         sif.named(given)

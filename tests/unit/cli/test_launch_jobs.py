@@ -485,7 +485,7 @@ def test_progress_is_told_in_a_log_once_an_epoch(monkeypatch):
     assert told == ["Job 7: epoch 2 of 2, 1,200 images/s, about 5 s left"]
 
 
-@pytest.mark.parametrize(("trainer", "content"), [("mnist", METRICS), ("mnist", METRICS[:30]), ("", METRICS)])
+@every_row(("trainer", "content"), [("mnist", METRICS), ("mnist", METRICS[:30]), ("", METRICS)])
 def test_who_left_a_checkpoint_is_told_how_to_go_on_from_it(trainer, content):
     record = save(spec=msgspec.structs.replace(RECORD.spec, trainer=trainer), state="failed", exit_code=137)
     records.keep(record, records.METRICS, content)

@@ -143,10 +143,8 @@ def test_debug_shows_the_traceback(failing):
         program.main(["--debug", "probe"])
 
 
-@pytest.mark.parametrize("flag", ["-q", "--quiet", "-v", "--verbose", "--debug"])
-@pytest.mark.parametrize(
-    "words", [("{}", "probe"), ("probe", "{}"), ("image", "{}", "list"), ("image", "list", "{}")]
-)
+@every_row("flag", ["-q", "--quiet", "-v", "--verbose", "--debug"])
+@every_row("words", [("{}", "probe"), ("probe", "{}"), ("image", "{}", "list"), ("image", "list", "{}")])
 def test_what_is_told_may_be_said_anywhere(capsys, installed, words, flag):
     heard = {}
     installed(click.pass_context(lambda ctx: heard.update(ctx.obj)))

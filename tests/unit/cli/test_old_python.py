@@ -10,6 +10,7 @@ import pytest
 
 from tests.built import ROOT
 from tests.old_pythons import old_pythons
+from tests.unit.tables import every_row
 from toolkit.versions import OLDEST_PYTHON
 
 ENTRY = ROOT / "toolkit" / "__main__.py"
@@ -31,7 +32,7 @@ def told(words):
     return line
 
 
-@pytest.mark.parametrize(
+@every_row(
     "version",
     [(2, 7, 18, "final", 0), (3, 6, 8, "final", 0), (3, 9, 18, "final", 0), (3, 10, 99, "final", 0)],
 )

@@ -23,7 +23,7 @@ def test_a_short_plain_name_is_taken(name):
     assert checked_name(name) == name
 
 
-@pytest.mark.parametrize("nodes", [0, -1, 17])
+@every_row("nodes", [0, -1, 17])
 def test_a_number_of_nodes_that_makes_no_sense_is_refused(nodes):
     with pytest.raises(BadInput, match=f"1 to 16 compute nodes, not {nodes}"):
         checked_nodes(nodes)
@@ -76,7 +76,7 @@ def test_a_number_of_users_that_has_no_names_is_refused(users):
         checked_users(users)
 
 
-@pytest.mark.parametrize("users", [0, 1, 99])
+@every_row("users", [0, 1, 99])
 def test_a_class_is_taken(users):
     assert checked_users(users) == users
 

@@ -90,7 +90,7 @@ def test_only_a_file_of_exactly_that_name_counts(member):
         read(packed(member, ("data/set/other", b"x")))
 
 
-@pytest.mark.parametrize("content", [b"", b"<html>log in first</html>", b"\x1f\x8b\x08\x00" + b"\xff" * 40])
+@every_row("content", [b"", b"<html>log in first</html>", b"\x1f\x8b\x08\x00" + b"\xff" * 40])
 def test_what_is_no_archive_is_told(content):
     with pytest.raises(Missing, match="here: is not an archive"):
         read(content)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.unit.dataset.server import cut, packed, serving, stalling, whole
 from tests.unit.heard import Heard
+from tests.unit.tables import every_row
 from toolkit.dataset import fetch
 from toolkit.dataset.catalogue import DataFile, Dataset, HttpSource, NpmSource
 from toolkit.dataset.fetch import get
@@ -50,7 +51,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.parametrize("place", ["/proc/x", "{tmp}/file", "{tmp}/file/below"])
+@every_row("place", ["/proc/x", "{tmp}/file", "{tmp}/file/below"])
 def test_a_folder_that_takes_no_files_is_refused_before_anything_is_fetched(tmp_path, place):
     (tmp_path / "file").write_text("")
     heard = Heard()

@@ -65,7 +65,7 @@ def expected(pixels):
     return b"".join(bytes([number]) + row.tobytes() for number, row in enumerate(planes))
 
 
-@pytest.mark.parametrize("options", [{}, {"optimize": True}, {"compress_level": 0}])
+@every_row("options", [{}, {"optimize": True}, {"compress_level": 0}])
 def test_an_image_of_another_encoder_becomes_records(options):
     assert records(written(smooth(), **options)) == expected(smooth())
 

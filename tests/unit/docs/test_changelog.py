@@ -3,6 +3,7 @@
 import pytest
 
 from docs.generate.changelog import newest_date, problems
+from tests.unit.tables import every_row
 
 GOOD = """# Changelog
 
@@ -33,7 +34,7 @@ def test_a_complete_section_lacks_nothing(version):
     assert problems(GOOD, version) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("old", "new", "said"),
     [
         ("## 1.2.0 - 2026-12-01", "## 1.2.1 - 2026-12-01", "there is no section `## 1.2.0`"),

@@ -5,10 +5,10 @@ import itertools
 import re
 from collections.abc import Iterator
 
-import pytest
 from packaging.version import Version
 
 from docs.generate.outside import ROOT
+from tests.unit.tables import every_row
 from toolkit import __version__
 
 TEXT = (ROOT / "CHANGELOG.md").read_text()
@@ -108,7 +108,7 @@ def test_a_good_changelog_has_no_faults() -> None:
     assert faults(GOOD) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("good", "wrong", "said"),
     [
         ("## Unreleased", "## Next", "not Unreleased"),

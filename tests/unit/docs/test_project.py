@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from docs.generate.outside import ROOT
+from tests.unit.tables import every_row
 from toolkit import __version__
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
@@ -50,7 +51,7 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+@every_row("page", PAGES, ids=lambda path: path.stem)
 def test_links_lead_to_files_and_headings(page: Path) -> None:
     wrong = []
     for found in _LINK.finditer(page.read_text()):
@@ -80,7 +81,7 @@ def test_the_guide_for_contributors_names_only_files_and_targets_that_exist() ->
     assert asked - MAKEFILE == set()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@every_row("path", FILES, ids=lambda path: path.name)
 def test_a_file_is_yaml_and_not_empty(path: Path) -> None:
     assert isinstance(loaded(path), dict)
 
@@ -162,7 +163,7 @@ def test_the_citation_names_the_release_and_its_date() -> None:
     assert {"cff-version", "message", "title", "authors"} <= set(citation)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "asked"),
     [
         ("make test CHANGED=1", {"test"}),

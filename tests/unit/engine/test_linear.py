@@ -4,8 +4,7 @@ import re
 import time
 from importlib import import_module
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit import knowledge
 from toolkit.engine.logs.joblines import LONGEST
 from toolkit.knowledge.signatures import fault_lines
@@ -117,7 +116,7 @@ def test_no_pattern_takes_more_than_linear_time_on_its_own_texts_again_and_again
     assert offenders == {}
 
 
-@pytest.mark.parametrize(
+@every_row(
     "pattern",
     [
         r"(opal_hwloc|hwloc_)\w+.{0,40}(SIGSEGV|Segmentation)",

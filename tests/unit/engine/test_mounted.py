@@ -1,9 +1,9 @@
 """The MPI of the host that is really loaded: found by folder, mounted by the launch or by a site's module."""
 
 import msgspec
-import pytest
 
 from tests.unit.engine.whole import LAUNCHER, MPICH, RUNTIME, SLURM, absent, host, image
+from tests.unit.tables import every_row
 from toolkit.engine.entering import entering
 from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee
@@ -55,7 +55,7 @@ def of(name: str) -> ImageFacts:
     return absent(image(mpi=msgspec.structs.replace(ABI, implementation=name, version=release)), "pmix")
 
 
-@pytest.mark.parametrize("name", ["mpich", "intelmpi", "mvapich2", "none"])
+@every_row("name", ["mpich", "intelmpi", "mvapich2", "none"])
 def test_cray_mpich_is_mounted_over_any_mpi_of_its_abi_and_into_an_image_without_one(name):
     made = plan(cray(), of(name), REQUEST, "bind")
     assert made.launcher[:2] == ("srun", "--mpi=cray_shasta")
@@ -125,7 +125,7 @@ def test_an_mpi_that_no_fact_describes_leaves_the_outcome_unknown():
     assert "host.folder_mpis" in said.because
 
 
-@pytest.mark.parametrize("environment", [
+@every_row("environment", [
     {},
     {"APPTAINER_BIND": "/opt/cray"},
     {"APPTAINERENV_LD_LIBRARY_PATH": f"{FOLDER}/lib-abi-mpich"},

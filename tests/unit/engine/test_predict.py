@@ -1,7 +1,6 @@
 """What the engine concludes as a whole: the choice, the plans, and what it does not know."""
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -177,7 +176,7 @@ def test_an_old_pmix_5_client_gets_the_store_that_every_server_has():
     assert plan.env == {"PMIX_MCA_gds": "hash", "PYTHONNOUSERSITE": "1"}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("ways", "munge", "env"),
     [
         (("native", "none"), True, {"PMIX_SECURITY_MODE": "native"}),
@@ -285,7 +284,7 @@ def test_the_engine_never_raises_and_never_leaves_a_finding_without_evidence(
     assert all(p.because for p in verdict.predictions)
 
 
-@pytest.mark.parametrize("name", ["architecture", "mpi", "pmix"])
+@every_row("name", ["architecture", "mpi", "pmix"])
 def test_an_image_that_could_not_be_read_is_never_called_ok(name: str):
     assert outcomes(predict(HOST, unread(IMAGE, name), Request()))["srun-pmix"] == "unknown"
 

@@ -3,8 +3,6 @@
 Each case is cut to the lines that matter, without names of people, and has its issue above it.
 """
 
-import pytest
-
 from tests.unit.tables import every_row
 from toolkit.engine.logs.explain import explain
 
@@ -25,7 +23,7 @@ GPU_MEMORY = [
 ]
 
 
-@pytest.mark.parametrize("line", GPU_MEMORY)
+@every_row("line", GPU_MEMORY)
 def test_a_full_gpu_is_not_taken_for_a_full_node(line):
     assert told(line) == ["gpu-memory-full"]
 
@@ -53,7 +51,7 @@ def test_memory_that_may_not_be_locked_is_not_missing():
     assert told(line) == ["locked-memory-limited"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("what", "library", "id_"),
     [
         ("ImportError", "libcudart.so.10.2", "gpu-library-needed"),

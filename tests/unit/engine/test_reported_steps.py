@@ -3,8 +3,6 @@
 The cases are from test_reported.py, about Slurm and Apptainer.
 """
 
-import pytest
-
 from tests.unit.engine.test_reported import told
 from tests.unit.tables import every_row
 from toolkit.engine.logs.explain import explain
@@ -87,7 +85,7 @@ def test_what_ends_the_ranks_is_left_out_where_the_cause_is_known():
     assert told("\n".join([*ends, oom])) == ["out-of-memory"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "line",
     [
         "mpirun noticed that process rank 1 with PID 0 on node node1 exited on signal 6 (Aborted).",

@@ -32,9 +32,7 @@ def leaking(*names: str) -> HostFacts:
     return host
 
 
-@pytest.mark.parametrize(
-    "name", ["APPTAINER_CLEANENV", "SINGULARITY_CONTAINALL", "APPTAINER_COMPAT", "SINGULARITY_COMPAT"]
-)
+@every_row("name", ["APPTAINER_CLEANENV", "SINGULARITY_CONTAINALL", "APPTAINER_COMPAT", "SINGULARITY_COMPAT"])
 def test_a_variable_that_cleans_the_environment_is_taken_away_or_foretells_singletons(name: str):
     ours = predict(leaking(name), IMAGE, Request()).of("srun-pmix")
     assert ours.plan is not None
@@ -57,7 +55,7 @@ def test_a_variable_that_leaves_the_home_folder_out_leaves_its_settings_out():
     assert (found.outcome, found.plan.unset) == ("ok", ())
 
 
-@pytest.mark.parametrize("name", ["APPTAINER_USERNS", "SINGULARITY_UNSHARE_USERNS", "APPTAINER_FAKEROOT"])
+@every_row("name", ["APPTAINER_USERNS", "SINGULARITY_UNSHARE_USERNS", "APPTAINER_FAKEROOT"])
 def test_a_variable_that_puts_ranks_into_namespaces_of_their_own_is_taken_away_or_judged(name: str):
     host, image = with_(leaking(name), runtime=SETUID, ptrace_scope=0), image_with(UCX)
     ours = predict(host, with_(image, ucx="1.13.1"), Request(ranks_per_node=2)).of("srun-pmi2")
@@ -70,7 +68,7 @@ def test_a_variable_that_puts_ranks_into_namespaces_of_their_own_is_taken_away_o
     assert alone.outcome == "ok"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("runtime", "outcome"), [("apptainer", "singletons"), ("singularity-ce", "ok"), ("singularity", "ok")]
 )
 def test_a_variable_of_apptainer_is_nothing_to_singularity(runtime: str, outcome: str):
@@ -123,7 +121,7 @@ def test_what_slurm_sets_in_each_rank_is_taken_away_or_judged():
         assert foresee(ethernet, image, Request(), plan).because.count("OMPI_MCA_btl") == 0
 
 
-@pytest.mark.parametrize("said", ["(null)", "", ";", "no sign"])
+@every_row("said", ["(null)", "", ";", "no sign"])
 def test_a_slurm_that_sets_nothing_changes_nothing(said: str):
     plan = predict(with_pmix_env(said), IMAGE, Request()).of("srun-pmix").plan
     assert plan is not None
@@ -153,7 +151,7 @@ def test_settings_of_the_host_without_a_value_are_taken_away_or_leave_the_outcom
     assert foresee(leaking(name), image, Request(), with_(ours.plan, unset=())).outcome == "unknown"
 
 
-@pytest.mark.parametrize("name", ["UCX_TLS", "FI_PROVIDER", "MPIR_CVAR_CH4_NETMOD", "I_MPI_PMI"])
+@every_row("name", ["UCX_TLS", "FI_PROVIDER", "MPIR_CVAR_CH4_NETMOD", "I_MPI_PMI"])
 def test_settings_that_the_mpi_in_the_image_does_not_read_do_no_harm(name: str):
     plan = predict(HOST, IMAGE, Request()).of("srun-pmix").plan
     assert plan is not None
@@ -165,7 +163,7 @@ INTEL = with_(image_with(INTEL_MPI), environment={"FI_PROVIDER": "tcp"})
 ETHERNET = with_(HOST, infiniband=(), fabrics=(), interfaces=("eth0",))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "outcome"),
     [
         ("FI_PROVIDER", "ok"),

@@ -1,7 +1,6 @@
 """What the text of a Dockerfile and of a definition file says about the image that it makes."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.image.buildfile.reading import of_text, read_buildfile
 from toolkit.image.buildfile.steps import is_buildfile, steps
 
@@ -37,7 +36,7 @@ def test_a_sound_file_has_no_fault_and_its_facts():
     assert "Dockerfile:3: Open MPI 4.1.4, package openmpi-bin of apt" in build.told
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("lines", "expected"),
     [
         ("FROM ubuntu:22.04\nRUN apt install -y mpich", "mpich 4.0"),
@@ -75,7 +74,7 @@ def test_a_definition_file():
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("lines", "expected"),
     [
         ("FROM ubuntu:22.04\nRUN pip install tensorflow\nRUN pip install horovod\nRUN apt install mpich",
@@ -98,7 +97,7 @@ def test_faults_of_a_file(lines, expected):
     assert ids(lines) == expected
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("lines", "said"),
     [
         ("FROM my/base:1\nRUN true", "toolkit does not know the base image my/base:1"),
@@ -140,7 +139,7 @@ def test_lists_of_packages_beside_the_file_are_read(tmp_path):
     assert any("secret-not-here" in line for line in build.unknown)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("name", "expected"),
     [
         ("Dockerfile", True), ("a/Dockerfile.gpu", True), ("gpu.dockerfile", True), ("Containerfile", True),
@@ -151,7 +150,7 @@ def test_build_files_are_known_by_their_names(name, expected):
     assert is_buildfile(name) is expected
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text", ["", "RUN true", "FROM", "FROM \\\n", "\x00\xff", "FROM a\nRUN 'x && \\", "ARG A=$A\nFROM $A"]
 )
 def test_odd_text_is_read_without_a_fault_of_toolkit(text):

@@ -65,7 +65,7 @@ def test_a_description_is_read_back():
     assert read_stack(msgspec.json.encode(STACK).decode(), "x") == STACK
 
 
-@pytest.mark.parametrize("text", ["", "{}", json.dumps({"recipe": 1})])
+@every_row("text", ["", "{}", json.dumps({"recipe": 1})])
 def test_a_description_that_is_none_is_refused(text):
     with pytest.raises(
         CheckFailed, match=r"x: /opt/toolkit/stack.json in the image is not what toolkit writes"

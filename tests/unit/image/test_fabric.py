@@ -64,7 +64,7 @@ def test_verbs_without_drivers_are_none_and_not_absent(tmp_path):
 OFI = "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "files",
     [
         {f"{OFI}/libnccl-net-ofi.so": elf(needed=("libfabric.so.1", "libc.so.6"))},
@@ -196,7 +196,7 @@ def test_what_the_c_library_needs_of_itself_does_not_count(tmp_path):
     assert "glibc_needed" in inspect(sandbox(tmp_path, {**BASE, **files})).absent
 
 
-@pytest.mark.parametrize(("level", "told"), [(0, None), (1, "x86-64-v1"), (3, "x86-64-v3")])
+@every_row(("level", "told"), [(0, None), (1, "x86-64-v1"), (3, "x86-64-v3")])
 def test_the_level_of_the_processor_is_what_any_library_asks_for(tmp_path, level, told):
     facts = inspect(sandbox(tmp_path, {**BASE, "/usr/local/lib/libmpi.so.40": elf(level=level)}))
     assert facts.cpu_level == told

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from tests.unit.heard import Heard
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
 from toolkit.image.locks.fetch import _before_next, cost, fetched, is_right, path_of
 from toolkit.model.lock import LockedFile
@@ -80,7 +81,7 @@ def locked(server, path, content=CONTENT, size=1 << 20):
     return LockedFile(name="a", version="1", file="a.whl", origin=place, sha256=digest, size=size)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("sizes", "said"),
     [
         ((5_000_000,), "1 file (5 MB)"),

@@ -74,7 +74,7 @@ def test_a_hostile_field_is_refused(path: tuple[str | int, ...], value: object, 
     assert caught.value.message.isprintable()
 
 
-@pytest.mark.parametrize("field", ["title", "packages", "steps", "environment", "licences"])
+@every_row("field", ["title", "packages", "steps", "environment", "licences"])
 def test_a_lock_without_a_field_is_refused(field: str) -> None:
     content = json.dumps({name: value for name, value in LOCK.items() if name != field}).encode()
     with pytest.raises(BadInput, match=f"missing required field `{field}`"):

@@ -98,7 +98,7 @@ def test_a_window_larger_than_memory_should_hold_is_refused():
         opened(data).read_at(0, 10)
 
 
-@pytest.mark.parametrize("head", [b"BZh9", b"\xfd7zXZ\0", b"\x04\x22\x4d\x18"])
+@every_row("head", [b"BZh9", b"\xfd7zXZ\0", b"\x04\x22\x4d\x18"])
 def test_other_compressions_are_named(head):
     with pytest.raises(BadInput, match=r"compressed with (bzip2|xz|lz4)"):
         inflated(Memory(head + b"rest"), "x", Budget("x"))

@@ -91,9 +91,7 @@ def test_a_pmix_inside_a_plugin_tells_its_release_by_the_plugins_beside(tmp_path
     assert (facts.pmix, facts.pmix_components) == ("3.2.4", {"psec": ("native",)})
 
 
-@pytest.mark.parametrize(
-    ("version", "pmix"), [("4.1.7a1", "3.2.5"), ("4.1.5rc2", "3.2.4"), ("4.9.9a1", None)]
-)
+@every_row(("version", "pmix"), [("4.1.7a1", "3.2.5"), ("4.1.5rc2", "3.2.4"), ("4.9.9a1", None)])
 def test_a_pre_release_of_open_mpi_carries_the_pmix_of_its_release(tmp_path, version, pmix):
     facts, mpi = mpi_of(tmp_path, own_pmix(version))
     assert (mpi.version, facts.pmix) == (version, pmix)
@@ -111,7 +109,7 @@ def test_a_suffix_that_only_the_repository_has_is_left_out(tmp_path):
     assert mpi.version == "5.0.11"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("needed", "interfaces", "how"),
     [
         ({"s2": "libpmi2.so.0"}, ("pmi2",), {"pmi2": "component s2"}),
@@ -188,7 +186,7 @@ def test_mpich_tells_version_device_and_text_by_its_symbols(tmp_path):
     assert "mpi.components" not in facts.evidence
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("device", "functions", "line"),
     [
         ("ch4:ofi", b"MPIR_Threadcomm_dup_impl\0", "MPICH features:     threadcomm\n"),
@@ -208,7 +206,7 @@ TOGETHER = b"\0--with-device=ch4:ucx\x0016:1:4\0\0Wed Apr 17 15:30:02 CDT 2024\x
 LINES = b"\0MPICH Version: %s\nMPICH CC: %s\nMPICH FC: %s\n\0MPICH Custom Information:\t%s\n\0"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("before", "text"),
     [
         (

@@ -24,7 +24,7 @@ def test_there_is_one_for_power_and_one_on_a_published_image() -> None:
     assert set(UNBUILDABLE) >= {"tf2.15-ppc64le", "ngc21.10"}
 
 
-@pytest.mark.parametrize("name", UNBUILDABLE)
+@every_row("name", UNBUILDABLE)
 def test_has_the_published_base_and_no_files_to_install(name: str) -> None:
     lock = outlined(load(name))
     assert lock.base.published == stacks().base_of(lock.base.name).image
@@ -48,7 +48,7 @@ def making(name: str) -> Making:
     return Making(lock=lock, base=lock.base.published, unbuildable=named.recipe.unbuildable)
 
 
-@pytest.mark.parametrize("name", UNBUILDABLE)
+@every_row("name", UNBUILDABLE)
 def test_every_stage_and_file_of_the_dockerfile_is_there(name: str) -> None:
     made = making(name)
     text = dockerfile(made)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.image.locks.pylock import sdists_of, tags, wheels_of
 
@@ -35,7 +36,7 @@ WHEELS = (
 )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("glibc", "architecture", "number"),
     [("2.36", "x86_64", 1), ("2.31", "x86_64", 0), ("2.36", "aarch64", 2)],
 )

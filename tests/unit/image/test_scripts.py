@@ -142,9 +142,7 @@ def test_activating_an_environment_puts_it_before_the_rest(tmp_path, script, pat
     assert found.untold == {}
 
 
-@pytest.mark.parametrize(
-    "script", ["conda activate hpc", f"{HOOK}conda activate other", f"{HOOK}conda activate $NAME"]
-)
+@every_row("script", ["conda activate hpc", f"{HOOK}conda activate other", f"{HOOK}conda activate $NAME"])
 def test_an_environment_that_is_not_told_leaves_the_folders_unknown(tmp_path, script):
     assert "conda activate" in read(tmp_path, script, **CONDA).untold["PATH"]
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.image.sifs import sif as packed
 from tests.unit.image.sifs import squashfs
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.image.files.digest import check_digest, digest_file, sha256
 from toolkit.image.sifs import sif, singularityd, trial
@@ -96,7 +97,7 @@ def test_a_machine_without_user_namespaces_is_said_to_be_so(monkeypatch, tmp_pat
     assert trial.prevented().endswith("no user namespaces: unshare failed: Operation not permitted")
 
 
-@pytest.mark.parametrize("missing", [*START, STACK_PATH])
+@every_row("missing", [*START, STACK_PATH])
 def test_a_sif_without_what_every_start_needs_is_refused(tmp_path, missing):
     file = tmp_path / "a.sif"
     inside = {**START, STACK_PATH: b"{}"}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.tables import every_row
 from tests.unit.thorough import count
 from toolkit.image.files.config import started
 from toolkit.image.files.folder import FolderTree
@@ -97,7 +98,7 @@ def sourced(tmp_path, variables, using, **env):
     return dict(entry.split("=", 1) for entry in done.stdout.decode().split("\0") if entry)
 
 
-@pytest.mark.parametrize("using", SHELLS)
+@every_row("using", SHELLS)
 def test_variables_are_set_as_they_are_and_the_callers_win_but_for_path(tmp_path, using):
     odd = {"A": "x y", "B": "a}b", "C": "$HOME `id` \\ \"q\" 'r'", "D": "l\nm", "E_1": "=="}
     variables = [

@@ -47,7 +47,7 @@ def test_members_are_those_that_python_lists(files, form):
     assert [(n.rstrip("/"), s, o) for n, s, o in found] == [(n.rstrip("/"), s, o) for n, s, o in expected]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every_row("form", FORMS)
 def test_links_folders_and_long_names_in_every_form(form):
     long = "d" * 90 + "/" + "f" * 60
     data = tar({"d/": b"", long: b"x", "link": "->d/e", "name": f"=>{'t' * 90}"}, form)

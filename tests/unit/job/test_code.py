@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.job.project.code import brought, code_of, placed, start_here
 from toolkit.job.project.ranks import check_ranks, copied
@@ -77,7 +78,7 @@ def test_workdir_of_the_user_wins(folder):
     assert specify(job, places).workdir == "/there"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "travels"),
     [
         (("python", "alone.py"), True),
@@ -158,7 +159,7 @@ def test_adapt_is_offered_for_scripts_that_it_can_read(folder):
     assert "adapt" not in error.value.fix
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said", "flags"),
     [
         (("python", "alone.py"), {}, Flags()),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.image.software.contents import Contents
 from toolkit.job.project.checks import findings, refuse, with_python
@@ -57,12 +58,12 @@ def found(text, *words, offered=IMAGE, python="3.11.2", **said):
     return [one.message for one in findings(code, job, "x.sif", offered, python)]
 
 
-@pytest.mark.parametrize("text", FAULTS)
+@every_row("text", FAULTS)
 def test_a_fault_is_named_with_its_line(text):
     assert found(text)[:1] == [FAULTS[text]]
 
 
-@pytest.mark.parametrize("text", SOUND)
+@every_row("text", SOUND)
 def test_a_sound_program_has_no_fault(text):
     assert found(text) == []
 

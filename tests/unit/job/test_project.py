@@ -5,6 +5,7 @@ import tarfile
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.job.project.collect import collect
 from toolkit.job.project.ignore import decision, patterns
@@ -43,12 +44,12 @@ def ignored(text, path):
     return bool(decision(patterns(text), path.rstrip("/"), folder=path.endswith("/")))
 
 
-@pytest.mark.parametrize("text", IGNORED)
+@every_row("text", IGNORED)
 def test_a_pattern_leaves_out(text):
     assert {path for path in IGNORED[text].split() if not ignored(text, path)} == set()
 
 
-@pytest.mark.parametrize("text", KEPT)
+@every_row("text", KEPT)
 def test_a_pattern_does_not_leave_out(text):
     assert {path for path in KEPT[text].split() if ignored(text, path)} == set()
 

@@ -3,9 +3,9 @@
 import sys
 
 import msgspec
-import pytest
 
 from tests.unit.launch.examples import SPEC
+from tests.unit.tables import every_row
 from toolkit import __version__
 from toolkit.job.request.traineroptions import trainer_faults
 from toolkit.launch.request import trainers
@@ -33,7 +33,7 @@ def faults(*words, image=IMAGE, here=None, **more):
     return [one.message for one in trainer_faults(spec(*words, **more), image, here or LocalRunner())]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "more", "message"),
     [
         (("--epoch", "2"), {}, "mnist has no option --epoch, did you mean --epochs?"),
@@ -61,7 +61,7 @@ def test_right_options_have_no_fault():
     assert faults(strategy="mirrored", nodes=1) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("image", "more"),
     [
         (msgspec.structs.replace(IMAGE, stack={"toolkit": "0.0.1"}), {}),

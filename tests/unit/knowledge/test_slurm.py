@@ -2,8 +2,7 @@
 
 import re
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.knowledge.slurm import slurm, state_of
 
 
@@ -17,7 +16,7 @@ def test_a_word_for_a_state_has_one_meaning():
     )
 
 
-@pytest.mark.parametrize("line", [slurm().forgotten, slurm().failed, slurm().unanswered])
+@every_row("line", [slurm().forgotten, slurm().failed, slurm().unanswered])
 def test_a_line_finds_its_sample(line):
     assert re.search(line.pattern, line.sample)
 

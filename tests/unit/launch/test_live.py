@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from tests.unit.engine.examples import HOST, IMAGE, INTEL_MPI, MPICH, image_with, with_
 from tests.unit.tables import every_row
@@ -40,7 +39,7 @@ def test_a_real_trial_is_read():
     assert outcome(seen, GOOD, 4, "completed") == "ok"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("file", "name"),
     [("open-mpi-two-per-node.txt", "tcp"), ("mpich-ucx.txt", "tcp/eth0"), ("mpich-libfabric.txt", "sockets")],
 )
@@ -52,7 +51,7 @@ def test_the_transport_between_nodes_is_what_the_library_says(file, name):
     assert found.evidence in text
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "name"),
     [
         ("[n1:1] UCX  INFO  ucp_context_0 inter-node cfg#2 tag(rc_mlx5/mlx5_0:1)", "rc_mlx5/mlx5_0:1"),

@@ -1,7 +1,5 @@
 """What a job's modules add that a probe does not see, and the engine's use of it."""
 
-import pytest
-
 from tests.unit.engine.examples import HOST, IMAGE, unread, with_, without
 from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
@@ -35,7 +33,7 @@ def test_what_brings_a_runtime_puts_it_into_the_facts(mine, modules, path):
     assert assumed(host)[0].startswith(f"{path} is taken to be there, of unknown release: ")
 
 
-@pytest.mark.parametrize("host", [HOST, BARE, unread(HOST, "runtime")])
+@every_row("host", [HOST, BARE, unread(HOST, "runtime")])
 def test_facts_stay_where_nothing_brings_one_and_where_one_was_found_or_nobody_could_look(host):
     assert with_runtime(host, site(), ("GCC",)) == host
     if host is not BARE:

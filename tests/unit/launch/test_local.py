@@ -207,7 +207,7 @@ def test_gpus_are_shown_to_the_ranks():
     assert choice(without, IMAGE, 2, force=True).plan.container == ()
 
 
-@pytest.mark.parametrize("made", [CONTAINED, GLOO, DIRECT], ids=lambda plan: plan.mode)
+@every_row("made", [CONTAINED, GLOO, DIRECT], ids=lambda plan: plan.mode)
 def test_threads_and_working_directory_are_those_of_a_job_script(made):
     text = local_script(spec(nodes=1, cpus_per_rank=3, workdir="/work/ada"), made, "why")
     assert "--pwd /work/ada" in text

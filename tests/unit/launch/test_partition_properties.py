@@ -8,8 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 
-import pytest
-
+from tests.unit.tables import every_row
 from tests.unit.thorough import share
 from toolkit.data import shipped
 from toolkit.errors import BadInput
@@ -128,7 +127,7 @@ def check_refusal(error: BadInput, asked: dict, profile: dict) -> None:
         assert {*offered[1].split(" or "), *filter(None, unknown)} == fitting
 
 
-@pytest.mark.parametrize("name", FILES)
+@every_row("name", FILES)
 def test_a_job_fits_its_partition_or_is_refused_with_those_that_fit(name):
     profile = tomllib.loads(FILES[name].read_text())
     site = sites.site(str(FILES[name]))

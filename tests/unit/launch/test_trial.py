@@ -102,7 +102,7 @@ def test_the_compiled_program_needs_no_newer_glibc_than_2_17(tmp_path):
     assert max(asked) <= (2, 17)
 
 
-@pytest.mark.parametrize("kind", ["c", "python", "sh"])
+@every_row("kind", ["c", "python", "sh"])
 def test_a_library_that_is_not_there_is_told(tmp_path, kind):
     start = {
         "c": [str(compiled(tmp_path))],

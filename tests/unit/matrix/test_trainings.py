@@ -3,7 +3,6 @@
 import re
 
 import msgspec
-import pytest
 
 from tests.matrix.trainings import RECORD, Trained, Trainings, Wanted, load, save, wanted
 from tests.unit.tables import every_row
@@ -41,7 +40,7 @@ def test_one_that_worked_trained_all_its_ranks_together(one: Trained):
     assert one.accuracy >= 0.96
 
 
-@pytest.mark.parametrize("one", [r for r in ROWS if r.outcome != "ok"], ids=lambda one: one.wanted.name)
+@every_row("one", [r for r in ROWS if r.outcome != "ok"], ids=lambda one: one.wanted.name)
 def test_one_that_failed_said_so_before_the_training(one: Trained):
     assert one.exit != 0
     assert (one.world_size, one.accuracy) == (None, None)

@@ -4,8 +4,6 @@ import json
 import re
 from typing import Any
 
-import pytest
-
 from tests.matrix.images import UBUNTU, specs
 from tests.matrix.launches import inherited
 from tests.matrix.mending import by_engine, words
@@ -42,12 +40,12 @@ def of(flavour: str, cells: list[Cell]) -> list[Cell]:
     return [cell for cell in cells if cell.flavour == flavour]
 
 
-@pytest.mark.parametrize("flavour", flavours(CELLS))
+@every_row("flavour", flavours(CELLS))
 def test_a_cell_is_predicted_as_it_happened(flavour: str):
     check_all(foretold, of(flavour, CELLS), name)
 
 
-@pytest.mark.parametrize("flavour", flavours(HELD_OUT))
+@every_row("flavour", flavours(HELD_OUT))
 def test_a_cell_that_nobody_looked_at_is_predicted_as_it_happened(flavour: str):
     check_all(foretold, of(flavour, HELD_OUT), name)
 

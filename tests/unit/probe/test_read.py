@@ -101,7 +101,7 @@ def test_releases_of_intel_mpi(said_there: str, version: str):
     assert (found.implementation, found.version) == ("intelmpi", version)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "family", "version"),
     [(OPEN_MPI, "openmpi", "4.1.4"), (HYDRA, "mpich", "4.0.2"), (INTEL, "intelmpi", "2021.9")],
 )

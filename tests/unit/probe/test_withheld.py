@@ -1,7 +1,5 @@
 """The variables in a facts file: values that a rule reads, and none that identifies the user."""
 
-import pytest
-
 from tests.unit.tables import every_row
 from toolkit.knowledge.settings import reads_value, settings
 from toolkit.probe.read.withheld import public
@@ -13,9 +11,7 @@ def test_every_value_that_a_row_of_the_settings_judges_is_read():
     assert all(reads_value(name.replace("*", "x")) for name in names)
 
 
-@pytest.mark.parametrize(
-    "name", ["OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_no_such_thing", "OMPI_MCA_pml_ob1_x"]
-)
+@every_row("name", ["OMPI_MCA_orte_tmpdir_base", "OMPI_MCA_no_such_thing", "OMPI_MCA_pml_ob1_x"])
 def test_a_value_that_no_rule_reads_is_left_out(name):
     assert public({name: "1"}) == {name: ""}
 

@@ -1,9 +1,9 @@
 """What program a launch runs, and the launch modes that apply to it."""
 
 import msgspec
-import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, image
+from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.model.facts import ImageFacts
 from toolkit.model.prediction import MODES, MPI_MODES, Request
@@ -22,7 +22,7 @@ def test_every_program_of_the_model_has_a_module_and_every_mode_a_program():
     assert {mode for program in ALL for mode in program.MODES} == set(MODES)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("facts", "request_", "first"),
     [
         (IMAGE, Request(), "mpi"),
@@ -74,15 +74,15 @@ def test_a_program_that_is_named_has_its_own_modes_alone():
     assert predict(HOST, image(), Request(program="serial")).chosen == "srun-none"
 
 
-@pytest.mark.parametrize("facts", [TORCH, THREE, BESIDE_MPI, IMAGE, BARE])
-@pytest.mark.parametrize("mode", MODES)
+@every_row("facts", [TORCH, THREE, BESIDE_MPI, IMAGE, BARE])
+@every_row("mode", MODES)
 def test_whatever_mode_is_asked_for_there_is_a_prediction_of_it(facts: ImageFacts, mode):
     verdict = predict(HOST, facts, Request(mode=mode))
     assert verdict.of(mode).mode == mode
     assert verdict.chosen in {None, mode}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("command", "starter"),
     [
         (("torchrun", "--nnodes=2", "a.py"), "torchrun"),

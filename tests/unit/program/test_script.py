@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.program.script import read_module, read_script, read_text
 
 JOINS = {
@@ -50,7 +51,7 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("text", JOINS)
+@every_row("text", JOINS)
 def test_a_program_that_joins_its_ranks(text):
     facts = read_text(text)
     assert " ".join(sorted(facts.joins)) == JOINS[text]
@@ -59,13 +60,13 @@ def test_a_program_that_joins_its_ranks(text):
     assert facts.trainer is ("toolkit.trainers" in text)
 
 
-@pytest.mark.parametrize("text", SERIAL)
+@every_row("text", SERIAL)
 def test_a_program_that_joins_nothing(text):
     facts = read_text(text)
     assert (facts.joins, facts.serial, facts.unknown) == (frozenset(), True, ())
 
 
-@pytest.mark.parametrize("text", UNKNOWN)
+@every_row("text", UNKNOWN)
 def test_a_program_whose_text_does_not_tell(text):
     facts = read_text(text)
     assert facts.serial is None
@@ -96,7 +97,7 @@ def test_files_that_do_not_travel_are_missing(project):
     assert [one.module for one in facts.imports] == ["net"]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "try:\n    import apex\nexcept ImportError:\n    apex = None",
@@ -109,7 +110,7 @@ def test_an_import_that_a_program_can_do_without(text):
     assert all(one.optional for one in read_text(text).imports if one.module == "apex")
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "import apex",

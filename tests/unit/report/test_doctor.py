@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from tests.matrix.record import load
 from tests.unit.engine.examples import HOST, IMAGE, with_
 from tests.unit.tables import every_row
@@ -135,7 +133,7 @@ def test_ids_of_rules_and_modes_are_never_broken():
     assert narrow >= {f.id for f in found} | {mode for f in found for mode in f.modes}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("facts", "told"),
     [
         ({"amd_gpus": ("gfx90a",) * 8}, "8 \N{MULTIPLICATION SIGN} AMD gfx90a"),

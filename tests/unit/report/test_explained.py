@@ -1,7 +1,5 @@
 """The explanation of job output as text: root line first, then cause or class, steps, and advice."""
 
-import pytest
-
 from tests.unit.tables import every_row
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
@@ -41,7 +39,7 @@ def test_a_known_cause_comes_before_the_class():
     assert lines[cause + 1].startswith(("  1. ", "(")) or "(disk-full)" in lines[cause + 1]
 
 
-@pytest.mark.parametrize("width", [40, 80, 100])
+@every_row("width", [40, 80, 100])
 def test_lines_fit_the_terminal(width):
     assert all(len(line) <= width for line in text(UNKNOWN + "x" * 30, width))
 

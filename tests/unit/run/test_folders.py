@@ -16,7 +16,7 @@ def test_a_folder_is_made_and_left_empty(tmp_path):
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("below", ["", "folder", "several/folders"])
+@every_row("below", ["", "folder", "several/folders"])
 def test_a_place_that_takes_no_files_is_named_with_its_option(below):
     folder = Path("/proc") / below
     with pytest.raises(BadInput, match=f"^-o: {folder} cannot be written to: ") as caught:

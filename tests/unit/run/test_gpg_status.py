@@ -1,6 +1,5 @@
 """gpg's verdict on a signature, read from its status lines; the owner of a key chooses its user id."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,9 +18,7 @@ def test_a_good_signature_is_told_with_key_person_and_time():
     assert (found.made, found.text) == ("2026-11-21T14:41:03+00:00", b"text")
 
 
-@pytest.mark.parametrize(
-    ("word", "state"), [("EXPKEYSIG", "expired-key"), ("EXPSIG", "expired"), ("REVKEYSIG", "revoked")]
-)
+@every_row(("word", "state"), [("EXPKEYSIG", "expired-key"), ("EXPSIG", "expired"), ("REVKEYSIG", "revoked")])
 def test_what_was_good_once_is_told_apart(word, state):
     assert signature(f"{GOOD.replace('GOODSIG', word)}\n{VALID}", b"").state == state
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run import local
 from toolkit.run.command import Command
@@ -163,7 +164,7 @@ def alive(pid):
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
-@pytest.mark.parametrize(("mode", "shut"), [(0o600, True), (0o700, True), (0o644, False)])
+@every_row(("mode", "shut"), [(0o600, True), (0o700, True), (0o644, False)])
 def test_a_private_file_makes_its_own_folder_private_and_no_other(tmp_path, mode, shut):
     HERE.write(str(tmp_path / "runs" / "mine" / "job.sh"), b"", mode)
     own, above = ((tmp_path / name).stat().st_mode & 0o077 for name in ("runs/mine", "runs"))

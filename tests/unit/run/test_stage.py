@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.heard import Heard
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.progress import Silent
 from toolkit.run.command import Completed
@@ -109,7 +110,7 @@ def test_one_path_longer_than_a_piece_is_asked_for_alone():
     assert asked == [(path,) for path in paths]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "said", [b"/bin/bash: Argument list too long\n", b"bash: fork: retry: Resource unavailable\n", b""]
 )
 def test_a_shell_that_cannot_be_started_says_nothing_about_files(said):

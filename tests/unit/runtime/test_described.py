@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.unit.engine.whole import IMAGE, runtime
+from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.launch.jobscript.plan import launch_words
@@ -36,7 +37,7 @@ CONTAINER = {
 }
 
 
-@pytest.mark.parametrize("name", CONTAINER)
+@every_row("name", CONTAINER)
 def test_the_words_are_those_of_the_documentation(name: str):
     words = [word for group in launch_words(SPEC, PLAN, SPEC.command, name) for word in group]
     assert " ".join(words[words.index("--mpi=pmix") + 1 :]) == CONTAINER[name]
@@ -46,7 +47,7 @@ def test_every_described_runtime_is_tried_here_and_can_be_chosen():
     assert {one.NAMES[0] for one in DESCRIBED} == set(CONTAINER) <= set(NAMES)
 
 
-@pytest.mark.parametrize("kind", DESCRIBED, ids=lambda kind: kind.NAMES[0])
+@every_row("kind", DESCRIBED, ids=lambda kind: kind.NAMES[0])
 def test_what_is_predicted_for_a_runtime_that_was_not_run_is_beyond_the_record(kind):
     found = kind.read(Section("runtime", (f"other {kind.NAMES[0]}",), 127))
     assert found is not None

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tests.unit.engine.whole import IMAGE, MPICH, absent, runtime
+from tests.unit.tables import every_row
 from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee, predict
 from toolkit.engine.wireup import hides
@@ -42,7 +43,7 @@ def test_the_socket_for_pmi_is_kept_by_a_shell_that_knows_its_number():
     assert podman.DESCRIPTOR not in words
 
 
-@pytest.mark.parametrize(("version", "known"), [("5.4.2", True), ("4.3.1", False), ("", False)])
+@every_row(("version", "known"), [("5.4.2", True), ("4.3.1", False), ("", False)])
 def test_a_release_that_cannot_keep_a_socket_is_not_asked_to(version: str, known: bool):
     found = msgspec.structs.replace(PODMAN, version=version)
     assert (podman.DESCRIPTOR in podman.standard(IMAGE, found)) is known

@@ -1,8 +1,7 @@
 """Whether what a timeline suggests held, in words."""
 
-import pytest
-
 from tests.unit.study.studies import TIMELINE, kept, point, study
+from tests.unit.tables import every_row
 from toolkit.report.study.study_page import page
 from toolkit.report.study.study_plots import plots
 from toolkit.report.study.study_text import text_of
@@ -46,7 +45,7 @@ def test_an_advice_becomes_the_series_that_prove_it():
     assert found["autotune"] == {"HOROVOD_AUTOTUNE": "1"}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("seconds", "first", "second"),
     [
         (

@@ -25,7 +25,7 @@ def test_without_nodes_the_ranks_fill_as_few_as_may_be():
     assert sweep.sizes([1, 3], (), None) == (Size(1, 1), Size(3, 3))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("ranks", "nodes", "each", "said"),
     [
         ([3], [2], None, "does not spread evenly"),
@@ -148,7 +148,7 @@ def test_no_series_is_made_of_what_a_study_sets_itself_or_of_lists(compare, said
     assert fix in refused.value.fix
 
 
-@pytest.mark.parametrize("values", [("+1", "-1"), ("a-b", "a_b"), ("images/x.sif", "images_x.sif")])
+@every_row("values", [("+1", "-1"), ("a-b", "a_b"), ("images/x.sif", "images_x.sif")])
 def test_series_whose_files_would_have_one_name_are_refused(values):
     with pytest.raises(BadInput, match="would have the same names"):
         sweep.check(study([(2, 1)], compare="A", values=values))

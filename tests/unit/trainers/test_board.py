@@ -5,6 +5,7 @@ from email.utils import formatdate
 
 import pytest
 
+from tests.unit.tables import every_row
 from tests.unit.trainers.test_gloo import served, task
 from toolkit.trainers.checks.board import Board
 
@@ -27,7 +28,7 @@ def test_a_clock_that_differs_is_told_within_a_second(ahead):
     assert board.ahead * ahead > 0
 
 
-@pytest.mark.parametrize("date", [None, "", "yesterday"])
+@every_row("date", [None, "", "yesterday"])
 def test_an_answer_without_a_date_tells_nothing(date):
     board = Board("127.0.0.1", 1, 0)
     board._compare(time.time(), date)

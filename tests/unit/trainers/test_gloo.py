@@ -245,7 +245,7 @@ def test_no_more_than_a_few_that_are_absent_are_listed():
         assert store.greet(task(size=1000), "127.0.0.1")["absent"] == "1, 2, 3, 4, 5, 6, 7, 8, …"
 
 
-@pytest.mark.parametrize("other", [task(step="c/2.0/"), task(2, 2), task(7, 9, step="c/1.0/1")])
+@every_row("other", [task(step="c/2.0/"), task(2, 2), task(7, 9, step="c/1.0/1")])
 def test_a_rank_of_another_step_is_told_nothing(other):
     store = Store(task(), 0, SECRET)
     with contextlib.closing(store.socket):
@@ -296,7 +296,7 @@ def test_whoever_says_something_else_than_hello_gets_nothing(body):
         assert store.tasks == {}
 
 
-@pytest.mark.parametrize("headers", [{}, {gloo._PROOF: "", gloo._NONCE: ""}, {gloo._PROOF: "0" * 64}])
+@every_row("headers", [{}, {gloo._PROOF: "", gloo._NONCE: ""}, {gloo._PROOF: "0" * 64}])
 def test_a_process_that_knows_only_the_job_gets_no_place_and_reads_and_writes_nothing(headers):
     other = json.dumps(task(1, host="other")._asdict()).encode()
     with served(task()) as store:
@@ -632,7 +632,7 @@ def test_several_nodes_without_a_folder_of_the_job_are_refused():
         rendezvous.secret_of({}, "run", first=True, alone=False)
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o660, 0o604])
+@every_row("mode", [0o644, 0o660, 0o604])
 def test_a_secret_that_others_may_read_is_refused(tmp_path, mode):
     (tmp_path / ".secret").write_bytes(SECRET)
     (tmp_path / ".secret").chmod(mode)

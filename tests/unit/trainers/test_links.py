@@ -8,6 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from tests.unit.tables import every_row
 from tests.unit.trainers.test_gloo import served, task
 from toolkit.trainers.checks import links
 from toolkit.trainers.checks.board import Board, Silence
@@ -79,7 +80,7 @@ class Pair:
         return took
 
 
-@pytest.mark.parametrize(("gbit", "largest"), [(0.01, 1 << 20), (1.0, 1 << 24), (1000.0, 1 << 26)])
+@every_row(("gbit", "largest"), [(0.01, 1 << 20), (1.0, 1 << 24), (1000.0, 1 << 26)])
 def test_messages_grow_until_they_tell_the_speed(monkeypatch, gbit, largest):
     clock = [0.0]
     monkeypatch.setattr(links.time, "monotonic", lambda: clock[0])

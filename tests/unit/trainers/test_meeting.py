@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.ranks import meeting
 from toolkit.trainers.ranks.meeting import Meeting
 from toolkit.trainers.ranks.peers import RankPlace
@@ -36,7 +37,7 @@ def everywhere(meetings, what):
         return list(pool.map(what, meetings))
 
 
-@pytest.mark.parametrize("size", [1, 2, 5])
+@every_row("size", [1, 2, 5])
 def test_all_ranks_get_the_values_of_all_in_their_order(size):
     meetings = met(f"gather/{size}", size, order=reversed(range(size)))
     for values in everywhere(meetings, lambda one: one.gather(b"x" * one.rank)):

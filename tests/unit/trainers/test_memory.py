@@ -1,7 +1,6 @@
 """Memory of this process, and what it may still take."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.trainers.training import memory
 
 
@@ -30,7 +29,7 @@ def limited(folder, limit, *, first=False):
     (folder / "memory.stat").write_text("inactive_file 0\ntotal_inactive_file 10\n")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("lines", "top"),
     [
         ("0::/slurm/job_7/step_0\n", ""),

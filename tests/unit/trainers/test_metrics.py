@@ -41,7 +41,7 @@ def test_other_ranks_write_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+@every_row("value", ["nan", "inf", "-inf"])
 def test_what_json_has_no_word_for_is_not_known(tmp_path, value):
     with Metrics(tmp_path) as metrics:
         metrics.header(trainer="mnist")

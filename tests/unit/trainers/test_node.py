@@ -4,8 +4,6 @@ import json
 import os
 from dataclasses import asdict
 
-import pytest
-
 from tests.unit.tables import every_row
 from toolkit.trainers.checks import node
 from toolkit.trainers.checks.node import Facts
@@ -42,7 +40,7 @@ def test_a_copy_of_an_image_has_its_fingerprint(tmp_path, size):
     assert node.fingerprint(tmp_path / "a") == node.fingerprint(tmp_path / "b")
 
 
-@pytest.mark.parametrize("at", [0, 1 << 15, (3 << 20) - 1])
+@every_row("at", [0, 1 << 15, (3 << 20) - 1])
 def test_an_image_with_another_beginning_or_end_has_another(tmp_path, at):
     content = bytearray(3 << 20)
     (tmp_path / "a").write_bytes(content)

@@ -1,5 +1,4 @@
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.trainers import preflight
 from toolkit.trainers.checks.node import Facts
 from toolkit.trainers.checks.verdict import PreflightVerdict
@@ -7,7 +6,7 @@ from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.preflight import library_name
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("told", "name"),
     [
         ("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4\0", "Open MPI 4.1.4"),

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.learning.rates import Rates, scaled
 
 
@@ -12,7 +13,7 @@ def rate(rates, done):
     return float(rates.rate(np.float64(done), np))
 
 
-@pytest.mark.parametrize(("scaling", "expected"), [("linear", 1.6), ("sqrt", 0.4), ("none", 0.1)])
+@every_row(("scaling", "expected"), [("linear", 1.6), ("sqrt", 0.4), ("none", 0.1)])
 def test_the_rate_is_scaled_to_the_batches_of_an_update(scaling, expected):
     assert scaled(0.1, 16, scaling) == pytest.approx(expected)
 

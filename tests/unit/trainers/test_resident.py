@@ -1,12 +1,12 @@
 """The part of a row that each worker receives."""
 
 import numpy as np
-import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.strategies.resident import Numbers
 
 
-@pytest.mark.parametrize(("columns", "workers"), [(6, 2), (7, 3), (2, 3)])
+@every_row(("columns", "workers"), [(6, 2), (7, 3), (2, 3)])
 def test_workers_share_out_all_columns_of_their_steps(columns, workers):
     table = np.arange(4 * columns).reshape(4, columns)
     numbers = Numbers(("inputs",), table).take(1, 4)

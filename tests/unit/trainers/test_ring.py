@@ -4,8 +4,6 @@ import socket
 import threading
 import time
 
-import pytest
-
 from tests.unit.tables import every_row
 from tests.unit.trainers.test_gloo import served, task
 from toolkit.trainers import preflight
@@ -49,7 +47,7 @@ def together(store, size, hosts=None, seconds=20.0, ranks=None):
     return found
 
 
-@pytest.mark.parametrize(("hosts", "nodes"), [(["a"], 1), (["a", "b"], 2), (["a", "a", "b", "b"], 2)])
+@every_row(("hosts", "nodes"), [(["a"], 1), (["a", "b"], 2), (["a", "a", "b", "b"], 2)])
 def test_a_ring_that_is_whole_passes(hosts, nodes):
     with served(task()) as store:
         found = together(store, len(hosts), hosts)

@@ -1,7 +1,6 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 
 from tests.unit.tables import every_row
 from toolkit.trainers.data.shares import deal, share
@@ -51,7 +50,7 @@ def test_all_ranks_make_the_same_steps(size):
     assert Counter(np.concatenate(parts).tolist()) == dict.fromkeys(range(61), size)
 
 
-@pytest.mark.parametrize("size", [2, 3, 4])
+@every_row("size", [2, 3, 4])
 def test_ranks_together_take_the_batches_of_one_process_with_the_global_batch(size):
     alone = np.concatenate([shares(60, 12, 1, epoch=epoch)[0] for epoch in range(size)])
     together = steps(shares(60, 12 // size, size), 12 // size)
@@ -89,7 +88,7 @@ def test_fewer_samples_than_ranks_are_each_trained_on_by_several():
     )
 
 
-@pytest.mark.parametrize(("size", "devices"), [(1, 2), (2, 2), (1, 4)])
+@every_row(("size", "devices"), [(1, 2), (2, 2), (1, 4)])
 def test_devices_of_a_rank_are_dealt_what_as_many_ranks_are(size, devices):
     same = {"count": 61, "batch": 4, "epoch": 1, "seed": 1}
     ranks = [share(rank=rank, size=size * devices, **same) for rank in range(size * devices)]

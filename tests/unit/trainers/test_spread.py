@@ -42,7 +42,7 @@ def test_a_strategy_takes_its_own():
     assert spread("--ksteps", "4") == RankSpread(ksteps=4)
 
 
-@pytest.mark.parametrize("words", [("--ksteps", "-1"), ("--devices", "0"), ("--servers", "x")])
+@every_row("words", [("--ksteps", "-1"), ("--devices", "0"), ("--servers", "x")])
 def test_numbers_are_checked(words):
     with pytest.raises(argparse.ArgumentError):
         spread(*words)

@@ -5,8 +5,7 @@ import io
 import tokenize
 from pathlib import Path
 
-import pytest
-
+from tests.unit.tables import every_row
 from tests.words.literals import python, toml
 from tests.words.passages import is_message, passages
 
@@ -117,7 +116,7 @@ def test_strings_of_other_code_are_not_read():
     assert lines == [1, 3, 7, 13]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "read"),
     [
         ("no such file", True),
@@ -132,7 +131,7 @@ def test_a_message_has_three_words(text: str, read: bool):
     assert is_message(text) is read
 
 
-@pytest.mark.parametrize(
+@every_row(
     "name", ["tests/words/literals.py", "tests/matrix/said.py", "toolkit/errors.py", "toolkit/report/door.py"]
 )
 def test_docstrings_and_comments_are_those_that_python_sees(name: str):
@@ -188,7 +187,7 @@ def test_every_shown_value_of_the_signatures_is_read():
     ]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "name", ["scripts/a.sh", "Makefile", "containers/Dockerfile", "slurm/job.sh.j2", "mkdocs.yml", ".ci/run"]
 )
 def test_lines_that_are_comments_are_read_of_shell_and_its_like(name: str):

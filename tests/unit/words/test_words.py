@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row, rows_of
 from tests.words.__main__ import ROOT, main, tracked
 from tests.words.baseline import BASELINE, counted, followed, read, shrunk, write
 from tests.words.find import find, load
@@ -18,7 +19,7 @@ def lines(text: str, path: str = "docs/a.md") -> list[tuple[int, str]]:
     return [(one.line, one.word) for one in find(path, text, WORDS)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "word"),
     [
         ("Nobody told it.", "nobody"),
@@ -63,11 +64,11 @@ def test_each_word_is_found(text: str, word: str):
 
 
 def test_every_row_of_the_data_has_an_example_above():
-    (mark,) = [m for m in test_each_word_is_found.pytestmark if m.name == "parametrize"]
-    assert {word for _, word in mark.args[1]} == {word.word for word in WORDS.word}
+    shown = {row.values["word"] for row in rows_of(test_each_word_is_found)}
+    assert shown == {word.word for word in WORDS.word}
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         "There is no file, and it is no longer needed.",

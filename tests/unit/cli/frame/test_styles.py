@@ -2,8 +2,7 @@
 
 import sys
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.cli.frame.styles import width_of_stdout, width_of_terminal
 
 
@@ -17,7 +16,7 @@ class Stdout:
         return self.terminal
 
 
-@pytest.mark.parametrize(("columns", "width"), [("40", 40), ("132", 132), ("3", 30)])
+@every_row(("columns", "width"), [("40", 40), ("132", 132), ("3", 30)])
 def test_a_narrow_terminal_is_believed(monkeypatch, columns, width):
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setattr(sys, "stdout", Stdout(terminal=True))

@@ -118,7 +118,7 @@ def test_cells_that_failed_in_one_way_are_not_told_to_have_failed_in_another():
     assert set(confusion["shared-memory-full"]) == {"crash"}
 
 
-@pytest.mark.parametrize("library", ["libcudart.so.11.0", "libcuda.so.1", "libnvinfer.so.7", "libcudnn.so.8"])
+@every_row("library", ["libcudart.so.11.0", "libcuda.so.1", "libnvinfer.so.7", "libcudnn.so.8"])
 def test_a_library_of_cuda_that_is_not_there_is_no_error(library):
     line = f"dlerror: {library}: cannot open shared object file: No such file or directory"
     (finding,) = explain(line)
@@ -141,7 +141,7 @@ def test_whoever_requires_a_newer_c_library_tells_whether_it_was_bound_or_built_
 GONE = "failed to retrieve path for /home/u/my.sif: lstat /home/u/my.sif: no such file or directory"
 
 
-@pytest.mark.parametrize(
+@every_row(
     "line",
     [
         f"FATAL:   could not open image /home/u/my.sif: {GONE}",
@@ -272,7 +272,7 @@ def test_a_bus_error_of_ranks_that_slurm_ends_is_no_full_shared_memory():
     assert "shared-memory-full" not in {f.id for f in explain(f"{ended}\n{bus}\n")}
 
 
-@pytest.mark.parametrize("name", ["hwloc_", "mca_btl_tcp_endpoint", "ibv_", "/dev/shm"])
+@every_row("name", ["hwloc_", "mca_btl_tcp_endpoint", "ibv_", "/dev/shm"])
 def test_lines_in_which_one_name_stands_again_and_again_are_read_in_time(name):
     lines = ["".join("abcdefghij"[int(digit)] for digit in str(n)) + name * 400 for n in range(100)]
     begun = time.process_time()
@@ -311,7 +311,7 @@ def test_the_gap_between_beginning_and_end_is_said():
     assert recognise(Output("a\nb", "b\nc", skipped=7)).unread == (2, 9)
 
 
-@pytest.mark.parametrize("kind", ["distinct", "random", "one line"])
+@every_row("kind", ["distinct", "random", "one line"])
 def test_a_large_output_takes_less_than_ten_seconds_and_300_mb(tmp_path, kind):
     file, chance = tmp_path / "job.out", random.Random(3)
     pieces = []

@@ -1,7 +1,5 @@
 """The driver of the host against the CUDA of the image, and what trains on a GPU."""
 
-import pytest
-
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
 from tests.unit.tables import every_row
 from toolkit.engine.case import Case
@@ -286,7 +284,7 @@ def test_a_gpu_is_known_by_the_name_that_nvidia_smi_prints(name: str, family: st
     assert (kind.family, kind.compute) == (family, compute)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "name",
     [
         "AMD Instinct MI250X",
@@ -361,7 +359,7 @@ ROCM = absent(
 )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("on", "of", "container"),
     [
         (HOST, IMAGE, ("--nv",)),

@@ -16,6 +16,7 @@ from tests.unit.engine.whole import (
     unread,
     with_,
 )
+from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.predict import foresee, predict
 from toolkit.engine.proposal import propose
@@ -141,7 +142,7 @@ OUTCOMES = {
 }
 
 
-@pytest.mark.parametrize("mode", ["srun-pmix", "mpirun-host", "mpirun-container"])
+@every_row("mode", ["srun-pmix", "mpirun-host", "mpirun-container"])
 def test_an_open_mpi_that_was_moved_is_told_by_the_plan_where_it_lies(mode):
     request = Request(nodes=1, ranks_per_node=2)
     made = propose(HOST, MOVED, request, mode)

@@ -1,7 +1,6 @@
 """mpirun: the host's outside the container, and the image's inside."""
 
 import msgspec
-import pytest
 
 from tests.unit.engine.examples import INTEL_MPI
 from tests.unit.engine.whole import (
@@ -263,9 +262,7 @@ def test_ranks_whose_components_are_hidden_end_before_they_wait_for_a_step():
     assert judge(seen, RULES)[0].outcome == "hang"
 
 
-@pytest.mark.parametrize(
-    ("version", "client"), [("4.0.3", "3.1.5"), ("3.1.6rc3", "2.2.3"), ("3.1.3rc3", "2.1.4")]
-)
+@every_row(("version", "client"), [("4.0.3", "3.1.5"), ("3.1.6rc3", "2.2.3"), ("3.1.3rc3", "2.1.4")])
 def test_a_pmix_client_before_3_2_meets_ranks_of_its_own_node_alone_under_prrte(version, client):
     of = with_(mpi(version=version), pmix=client)
     found = [judge(case(of=of, mode="mpirun-host", nodes=n, **UNSET), RULES)[0].outcome for n in (1, 2)]
@@ -313,7 +310,7 @@ def test_an_mpirun_that_asks_for_ssh_in_vain_is_told_to_do_without_on_one_node(v
         )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("version", "variable", "outcome"),
     [
         ("3.1.6", "OMPI_MCA_plm_rsh_agent", "crash"),

@@ -90,7 +90,7 @@ def test_open_mpi_1_ends_in_mpi_init_where_openib_finds_no_device():
     assert found == {"1.10.2": "init-failure", "4.1.4": "crash"}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("version", "value", "outcome"),
     [
         ("3.1.6", "ib0", "init-failure"),

@@ -1,7 +1,5 @@
 """Kernel, processor and C library: whether a program of the image starts at all."""
 
-import pytest
-
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
 from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
@@ -78,7 +76,7 @@ def test_a_program_that_cannot_start_is_foretold(name: str):
     assert [judge(c, rules)[0].outcome for c in FIRES[name]] == STARTS[name]
 
 
-@pytest.mark.parametrize("name", UNDECIDED)
+@every_row("name", UNDECIDED)
 def test_what_could_not_be_read_leaves_the_start_unknown(name: str):
     rules = tuple(r for r in RULES if r.id == name)
     assert {judge(c, rules)[0].outcome for c in UNDECIDED[name]} == {"unknown"}

@@ -11,6 +11,7 @@ import pytest
 
 from tests.unit.image.envs.made import write_image, write_wheel
 from tests.unit.image.sifs import sif, squashfs
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.envs.check import changes, check_env, differs
 from toolkit.image.envs.create import create
@@ -221,7 +222,7 @@ def test_an_image_without_python_is_refused(tmp_path, made):
         made("pure", image=bare)
 
 
-@pytest.mark.parametrize("content", [b"", b"hsqs", b"NAME=1\n", b"hsqs" + bytes(200)])
+@every_row("content", [b"", b"hsqs", b"NAME=1\n", b"hsqs" + bytes(200)])
 def test_what_is_not_an_environment_is_refused(tmp_path, content):
     file = tmp_path / "x.env"
     file.write_bytes(content)

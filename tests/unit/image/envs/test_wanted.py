@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.image.envs.conda import of_conda
 from toolkit.image.envs.wanted import read_wanted
@@ -30,7 +31,7 @@ def test_a_requirements_file(tmp_path):
     assert found.outside == (str(tmp_path / "proj" / "src"),)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "told"),
     [
         ("rich\n--trusted-host x\n", r":2: `--trusted-host` is not an option"),
@@ -97,7 +98,7 @@ dependencies:
     assert "the image has to provide it" in found.left["openmpi"]
 
 
-@pytest.mark.parametrize("text", ["[", "a: 1", "dependencies: {a: 1}", "dependencies: [[1]]"])
+@every_row("text", ["[", "a: 1", "dependencies: {a: 1}", "dependencies: [[1]]"])
 def test_what_is_not_a_conda_environment_is_refused(text):
     with pytest.raises(BadInput, match=r"-f environment\.yml"):
         of_conda(text, "environment.yml")

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests.unit.launch.examples import SPEC, SRUN
+from tests.unit.tables import every_row
 from toolkit.data import shipped
 from toolkit.launch.jobscript.broadcast import decided
 from toolkit.launch.jobscript.script import job_script
@@ -21,7 +22,7 @@ def of(**changes):
     return msgspec.structs.replace(SPEC, **changes)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("changes", "runtime", "copies"),
     [
         ({"nodes": 4}, "apptainer", False),

@@ -94,7 +94,7 @@ def test_bind_of_a_path_that_singularity_would_split_is_refused():
             bind(path)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("path", "name"),
     [("/usr/bin/apptainer", "apptainer"), ("/opt/sw/bin/singularity", "singularity"), ("", "singularity")],
 )

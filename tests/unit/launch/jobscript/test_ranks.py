@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tests.unit.launch.examples import SPEC, job_script
+from tests.unit.tables import every_row
 from toolkit.launch.jobscript.plan import launch_words
 from toolkit.model.prediction import Plan, ProgramName, Starter
 
@@ -81,7 +82,7 @@ def test_torchrun_is_told_what_its_command_leaves_out(tmp_path, node, host):
     assert (found["PET_RDZV_BACKEND"], found["PET_RDZV_CONF"]) == ("c10d", host)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("starter", "command", "begins"),
     [
         (

@@ -1,9 +1,9 @@
 """A fix is a change that the engine says works; what works as it is needs none."""
 
 import msgspec
-import pytest
 
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
+from tests.unit.tables import every_row
 from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee, predict
 from toolkit.launch.request import fix as fixes
@@ -28,9 +28,7 @@ def test_the_plain_launch_has_none_of_the_options_of_the_engine():
     assert plain_plan(LEAKY, IMAGE, with_(TWO, mode="srun-pmi2")).launcher == ("srun", "--mpi=pmi2")
 
 
-@pytest.mark.parametrize(
-    ("default", "mode"), [("pmix_v5", "srun-pmix"), ("pmi2", "srun-pmi2"), ("none", "srun-none")]
-)
+@every_row(("default", "mode"), [("pmix_v5", "srun-pmix"), ("pmi2", "srun-pmi2"), ("none", "srun-none")])
 def test_srun_without_options_is_in_the_mode_of_mpi_default(default, mode):
     host = with_(HOST, slurm=with_(HOST.slurm, mpi_default=default))
     assert plain_plan(host, IMAGE, TWO).mode == mode

@@ -1,9 +1,9 @@
 """Jobs that Slurm would refuse, by the partitions and accounts of the cluster."""
 
 import msgspec
-import pytest
 
 from tests.unit.launch.examples import SPEC
+from tests.unit.tables import every_row
 from toolkit.launch.sites.queue import queue_faults
 from toolkit.model.sitefacts import Association, PartitionFacts, SiteFacts
 
@@ -19,7 +19,7 @@ def faults(facts=None, **job):
     return [(one.message, one.fix) for one in queue_faults(spec, known)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("job", "message", "fix"),
     [
         (
@@ -52,7 +52,7 @@ def test_what_slurm_would_refuse(job, message, fix):
     assert (message, fix) in faults(**job)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "job",
     [
         {},

@@ -128,7 +128,7 @@ def test_a_site_without_accounting_need_not_have_sacct():
     assert (status.state, status.answer) == ("unknown", "forgotten")
 
 
-@pytest.mark.parametrize("answer", [AWAY, None, (127, "", "scontrol: not found")])
+@every_row("answer", [AWAY, None, (127, "", "scontrol: not found")])
 def test_no_answer_is_not_the_answer_that_there_is_no_such_job(answer):
     assert jobs.query(Recorded(scontrol=[answer]), "7").answer == "silent"
 
@@ -202,7 +202,7 @@ FOLDER = RECORD.spec.directory
 STOPPED = FAILED.replace("ExitCode=3:0", "ExitCode=75:0")
 
 
-@pytest.mark.parametrize("answer", [None, Missing("login: the SSH connection was lost"), (255, "", "")])
+@every_row("answer", [None, Missing("login: the SSH connection was lost"), (255, "", "")])
 def test_a_submission_whose_answer_was_lost_is_found_by_its_folder_and_not_made_twice(answer):
     slurm = Recorded(sbatch=[answer], squeue=[f"40|/elsewhere\n41|{FOLDER}\n"])
     record = submission.submit(slurm, NEW, "x")
@@ -219,7 +219,7 @@ def test_a_job_in_doubt_gets_its_number_when_it_is_asked_for():
 SILENT = [AWAY, None, Missing("login: the SSH connection was lost")]
 
 
-@pytest.mark.parametrize("answer", SILENT)
+@every_row("answer", SILENT)
 def test_a_job_in_doubt_is_not_called_forgotten_while_slurm_does_not_answer(answer):
     lost = msgspec.structs.replace(NEW, state="unknown")
     assert jobs.refresh(Recorded(squeue=[answer]), lost) == (lost, False)
@@ -295,7 +295,7 @@ def test_a_job_that_stopped_in_time_goes_on_under_the_number_of_its_successor():
     assert (record.state, record.id, record.numbers, record.restarts) == ("pending", "8", ("7", "8"), 1)
 
 
-@pytest.mark.parametrize("answer", SILENT)
+@every_row("answer", SILENT)
 def test_a_job_that_stopped_in_time_has_not_ended_while_slurm_does_not_say_what_follows(answer):
     running = msgspec.structs.replace(RECORD, state="running")
     records.save(running)
@@ -310,7 +310,7 @@ def test_a_job_that_is_complete_has_ended_whatever_slurm_says_of_others():
     assert jobs.refresh(Recorded(scontrol=[DONE], squeue=[AWAY]), chained)[0].state == "completed"
 
 
-@pytest.mark.parametrize("answer", SILENT)
+@every_row("answer", SILENT)
 def test_nothing_is_submitted_again_while_slurm_does_not_say_what_goes_on(answer):
     ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"], squeue=[answer])

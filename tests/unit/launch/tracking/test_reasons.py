@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,7 +28,7 @@ def test_reasons_are_said_in_words(reason, said):
     assert said in in_words(reason).why
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("reason", "turn"),
     [("Resources", True), ("ReqNodeNotAvail,_May_be_reserved_for_other_job", True), ("JobHeldUser", False)],
 )

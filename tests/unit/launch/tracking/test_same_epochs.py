@@ -1,7 +1,6 @@
 """Whether every rank of a job reports the same epoch, as ranks of separate worlds do."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.launch.tracking.worlds import same_epochs
 
 ROWS = {
@@ -15,7 +14,7 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("text", ROWS)
+@every_row("text", ROWS)
 def test_an_epoch_that_every_rank_reports(text):
     assert same_epochs(text, 2) == ROWS[text]
     assert same_epochs(text, 3) == ""

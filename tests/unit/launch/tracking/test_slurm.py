@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,7 +6,7 @@ from toolkit.launch.tracking import slurm
 from toolkit.launch.tracking.slurm import JobStatus
 
 
-@pytest.mark.parametrize("text", ["123\n", "123;cluster\n", "sbatch: a remark of a plugin\n123\n"])
+@every_row("text", ["123\n", "123;cluster\n", "sbatch: a remark of a plugin\n123\n"])
 def test_job_number_is_read(text):
     assert slurm.parse_sbatch(text) == "123"
 
@@ -50,7 +49,7 @@ def test_a_state_of_a_later_slurm_is_unknown_and_no_error():
     assert status.state == "unknown"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "state"),
     [("COMPLETED|0:0", "completed"), ("CANCELLED by 1000|0:15", "cancelled"), ("TIMEOUT|0:0", "timeout")],
 )

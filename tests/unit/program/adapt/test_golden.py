@@ -2,13 +2,12 @@
 
 import ast
 
-import pytest
-
 from tests.unit.program.adapt.golden import FOLDER, SCRIPTS, made
+from tests.unit.tables import every_row
 from toolkit.job.adapt import adapt
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@every_row("name", SCRIPTS)
 def test_a_script_is_changed_as_recorded(name):
     assert made(name) == (FOLDER / f"{name}.diff").read_text()
 
@@ -18,7 +17,7 @@ def test_the_record_is_of_these_scripts():
     assert len(SCRIPTS) >= 12
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@every_row("name", SCRIPTS)
 def test_what_was_adapted_joins_its_ranks(name, tmp_path):
     _, content = adapt(FOLDER / f"{name}.py")
     (tmp_path / "again.py").write_bytes(content)
@@ -27,7 +26,7 @@ def test_what_was_adapted_joins_its_ranks(name, tmp_path):
     assert (again.changes, again.diff, same) == ((), "", content)
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@every_row("name", SCRIPTS)
 def test_comments_and_line_ends_stay(name, tmp_path):
     text = (FOLDER / f"{name}.py").read_text()
     (tmp_path / "dos.py").write_bytes(text.replace("\n", "\r\n").encode())

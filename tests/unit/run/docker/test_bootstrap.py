@@ -198,7 +198,7 @@ def archived(entry, content=b""):
     )
 
 
-@pytest.mark.parametrize(("kind", "size"), [("link", 0), ("device", 0), ("large", 11)])
+@every_row(("kind", "size"), [("link", 0), ("device", 0), ("large", 11)])
 def test_only_a_regular_file_of_a_limited_size_is_copied_out(tmp_path, kind, size):
     entry = tarfile.TarInfo("base.tar")
     entry.size = size

@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.image.archives import config, docker_archive, named, oci_layout, tar
 from tests.unit.image.test_formats import PROCESS, layers
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.inspect import inspect
 from toolkit.run.docker import engine
@@ -187,7 +188,7 @@ def test_an_image_that_is_there_is_not_loaded_again(archive):
     assert (store.names["base:1"], store.loads) == (CONFIG_ID, 0)
 
 
-@pytest.mark.parametrize("content", [SAVED, b"junk", tar({"manifest.json": "[3]", "index.json": "[]"})])
+@every_row("content", [SAVED, b"junk", tar({"manifest.json": "[3]", "index.json": "[]"})])
 def test_an_archive_of_another_image_is_not_loaded(tmp_path, content):
     (tmp_path / "a.tar").write_bytes(content)
     store = Store(CONFIG_ID, says(f" ID: {CONFIG_ID}"))

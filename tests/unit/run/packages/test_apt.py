@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.heard import Heard
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.docker.containers import Ran
 from toolkit.run.packages import apt
@@ -64,7 +65,7 @@ def test_the_password_of_a_mirror_is_not_told_when_it_fails(monkeypatch):
     )
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("architecture", "asked"), [("aarch64", "arm64"), ("ppc64le", "ppc64el"), ("x86_64", "amd64"), ("", "")]
 )
 def test_packages_of_another_processor_are_asked_for_by_debians_name(monkeypatch, architecture, asked):
