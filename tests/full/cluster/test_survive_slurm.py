@@ -276,7 +276,7 @@ def test_a_node_that_is_paused_sends_the_job_back_until_there_are_nodes(cluster,
     status, said = run.end()
     assert status == 0, said
     goes_on_from(run, before)
-    assert "job: Slurm ended the run before, as a node failed" in run.file("output.log")
+    assert "job: Slurm ended the previous run (node failure or preemption)" in run.file("output.log")
     whole(run)
 
 
