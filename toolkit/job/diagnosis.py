@@ -169,5 +169,21 @@ def diagnose(
         if wanted.env:
             wanted = with_env(wanted, image, str(given), tell)
     if not isinstance(place, HostFacts):
+        here = place is None and not where.remote
         place = facts_of(place, where, partition)
+        if here and wanted.site:
+            _check_here(place, wanted.site)
     return wanted.judge(place, image)
+
+
+def _check_here(host: HostFacts, site: Site) -> None:
+    """Refuse to judge a launch at a site by the facts of a machine that is not part of the site.
+
+    Raises:
+        BadInput: if this machine lacks the scheduler of the site.
+    """
+    if site.scheduler == "slurm" and "slurm" in host.absent:
+        raise BadInput(
+            f"--site: this machine has no Slurm, so it is not part of {site.title}",
+            fix="name a login node: --host LOGIN; or a file that toolkit probe wrote there: --facts FILE",
+        )
