@@ -23,6 +23,14 @@ def no_engine(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_images_of_the_checkout():
+    """Keep the images that this checkout built out of unit tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolkit.job.request.locations.checkout", lambda: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def no_certificates_of_the_system():
     """Spare each client the file of 140 certificates, which takes OpenSSL 40 ms to read."""
     with pytest.MonkeyPatch.context() as patch:

@@ -219,7 +219,7 @@ def test_a_dry_run_for_a_site_loads_nothing_heavy(tmp_path):
 import sys
 from toolkit.cli.main import main
 try:
-    main(["launch", "mnist", "--site", "mine", "--dry-run"])
+    main(["launch", "mnist", "--image", "none.sif", "--site", "mine", "--dry-run"])
 except SystemExit as end:
     print("ended", end.code)
 print(sorted({heavy} & set(sys.modules)))
