@@ -89,7 +89,7 @@ def test_a_recipe_without_image_ends_in_3_and_in_the_commands_that_make_it():
 def test_a_mistyped_recipe_is_told_with_the_one_that_is_close():
     error = run("--image", "mpi-onl", "--", "true").exception
     assert isinstance(error, Missing)
-    assert error.message.endswith("build/images, did you mean mpi-only?")
+    assert error.message.endswith(", did you mean mpi-only?")
     assert error.fix == "give a SIF file, or a name that toolkit image list has"
 
 
