@@ -1,6 +1,5 @@
 """Ask the package index of this machine's pip which files a project has (PEP 503)."""
 
-import os
 import re
 from html import unescape
 from urllib.parse import unquote, urlsplit
@@ -17,7 +16,7 @@ _MOST = 64 << 20
 
 def index() -> str:
     """Return the address of the index that pip of this user asks."""
-    return (os.environ.get("PIP_INDEX_URL") or pip_places().index or _PYPI).rstrip("/")
+    return (pip_places().index or _PYPI).rstrip("/")
 
 
 def files(project: str) -> tuple[str, ...]:

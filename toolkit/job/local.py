@@ -71,7 +71,8 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     host = loaded.with_runtime(probe(runner, Question(nodes="0")), None, (), job.runtime or "")
     base = directory(runner, job.directory, remote=False)
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
-    check_runtime(job.env_image, plan.runtime_of(host))
+    runtime = plan.runtime_of(host)
+    check_runtime(job.env_image, runtime)
     places = JobPaths(folder, image.there, str(sources.data or ""), str(sources.program or ""))
     spec = specify(job, over(placed(places, sources.code, job, None, remote=False), env_image))
     spec = msgspec.structs.replace(
@@ -86,7 +87,6 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
         asked_over(request, spec, env_image),
         force=call.force,
     )
-    runtime = plan.runtime_of(host)
     text = local_script(spec, choice.plan, choice.because, runtime, facts)
     record = to_record(runner.place, spec, choice, cleared, env_image.digest)
     return runner, Prepared(record, text, (), runtime, hidden(env))

@@ -329,7 +329,7 @@ def tf_config_given(case: Case) -> Hit | None:
     found = told(case, "TF_CONFIG")
     if found is None or case.request.alone:
         return None
-    workers = found.value.count(":") and len(_WORKER.findall(found.value))
+    workers = len(_WORKER.findall(found.value))
     if workers > 1:
         return Hit((found.evidence,), "hang", "every rank is the same worker, and the others never come")
     if workers == 1 and case.request.ranks_per_node > 1:
