@@ -25,9 +25,21 @@ from toolkit.errors import BadInput
     metavar="FILE",
     help="Say what a timeline of Horovod tells",
 )
+@click.option(
+    "--for",
+    "form",
+    metavar="FORM",
+    help="Write the evidence of scaling that a centre asks for; its forms: --for list",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON")
 def command(
-    jobs: tuple[str, ...], output: Path | None, plot: bool, text: bool, timeline: Path | None, as_json: bool
+    jobs: tuple[str, ...],
+    output: Path | None,
+    plot: bool,
+    text: bool,
+    timeline: Path | None,
+    form: str | None,
+    as_json: bool,
 ) -> None:
     """Show what a training or a scaling study came to.
 
@@ -40,10 +52,16 @@ def command(
     Examples:
       toolkit report mnist-20250131 -o build/demo
       toolkit report studies/resnet50 studies/resnet152 -o build/resnets
+      toolkit report studies/resnet50 --for csc-roihu-gpularge
       toolkit report --timeline timeline.json
     """
     if timeline is not None:
         _timeline(timeline, jobs, as_json=as_json)
+        return
+    if form is not None:
+        from toolkit.cli.report_form import report_form
+
+        report_form(form, jobs, output, as_json=as_json)
         return
     if output is not None:
         from toolkit.run.folders import check_folder

@@ -16,6 +16,7 @@ from toolkit.job.running.output import texts
 from toolkit.job.running.reach import reached_in_time
 from toolkit.job.submit import Opener, place_of, submitted
 from toolkit.launch.tracking import records
+from toolkit.model import gpuuse
 from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import JobRecord
 from toolkit.model.metrics import are_whole
@@ -127,7 +128,7 @@ def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tel
     try:
         if record.state != "completed":
             raise failure(record)
-        figures = _figures(study, record, tell)
+        figures = _with_gpu_use(_figures(study, record, tell), record, tell)
         shares = _shares(where, point, record, tell) if point.profile else None
         changes = {"state": "measured", "figures": figures, "shares": shares, "why": ""}
     except (CheckFailed, BadInput) as error:
@@ -145,6 +146,14 @@ def _figures(study: Study, record: JobRecord, tell: Tell) -> Figures:
     there = posixpath.join(record.spec.directory, records.METRICS)
     metrics = _metrics(record, there, tell)
     return collect.of_metrics(metrics, study.warm_up, record.spec.ranks)
+
+
+def _with_gpu_use(figures: Figures, record: JobRecord, tell: Tell) -> Figures:
+    if not record.spec.gpus_per_node:
+        return figures
+    with reached_in_time(record, tell) as runner:
+        content = runner.read(posixpath.join(record.spec.directory, gpuuse.FILE), most=records.METRICS_MOST)
+    return msgspec.structs.replace(figures, gpu=gpuuse.median_use(content))
 
 
 def _metrics(record: JobRecord, there: str, tell: Tell) -> bytes:

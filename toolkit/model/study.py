@@ -96,7 +96,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
     ``seconds`` are the times of one pass over the data, or of 1,000 units if only a rate is known; ``rates``
     are units per second of all ranks. ``resolution`` is the precision of the seconds. ``waiting`` is the part
-    of 1 of an epoch in which a rank waits for its samples, if a trainer reports it.
+    of 1 of an epoch in which a rank waits for its samples, if a trainer reports it. ``gpu`` is the median use
+    of the first node's GPUs, a part of 1, if the job recorded it.
     """
 
     seconds: tuple[float, ...]
@@ -110,6 +111,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str] = {}
     resolution: float = 0.0
     waiting: float | None = None
+    gpu: float | None = None
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):

@@ -131,6 +131,12 @@ elif [ "$status" -ne 0 ]; then
 fi
 [ "$status" -eq 0 ] || exit "$status"
 
+# How busy the GPUs of this node are, every 30 s, for toolkit report. The job's end ends nvidia-smi too.
+if command -v nvidia-smi > /dev/null 2>&1; then
+    nvidia-smi --query-gpu=timestamp,index,utilization.gpu,memory.used --format=csv,noheader,nounits \
+        --loop=30 ${CUDA_VISIBLE_DEVICES:+"--id=$CUDA_VISIBLE_DEVICES"} > gpu-use.csv 2> /dev/null &
+fi
+
 # Slurm asks the job to stop: by USR1 120 s before the time limit, by SIGTERM for preemption. The ranks look
 # for the file stop-asked. When it exists, they write a checkpoint and exit with status 75.
 asked=0

@@ -18,6 +18,7 @@ from toolkit.launch.request import variables
 from toolkit.launch.request.checks import as_name, check_command, check_names, check_spec, check_time
 from toolkit.launcher import at, srun
 from toolkit.launcher.srun import IN_SHELL, NODES
+from toolkit.model import gpuuse
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
@@ -104,6 +105,8 @@ def job_script(
             "runtime": runtime,
             "measured": named(runtime).MEASURED,
             "is_program": not named(runtime).IN_LAUNCHER,
+            "gpu_file": gpuuse.FILE if spec.gpus_per_node else "",
+            "gpu_seconds": gpuuse.SECONDS,
             "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain or spec.elastic),
             "goes_on": spec.goes_on,
             "restarts": spec.chain or RESTARTS,

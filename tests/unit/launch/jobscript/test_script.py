@@ -176,7 +176,7 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
         "line",  # values of the header, which checks.check_spec lets through; and constants
         "spec.nodes", "spec.ranks", "spec.cpus_per_rank", "spec.warning", "restarts",  # numbers
             "spec.ranks_per_node", "spec.least_nodes", "node_count",  # numbers, or a variable
-        "preflight_seconds", "preflight_of",  # constants
+        "preflight_seconds", "preflight_of", "gpu_seconds",  # constants
         "preflight", "launch", "folder", "definition",  # quoted word by word by render.quoted_around
         "runtime",  # a constant, or checked by the reader of site profiles; in comments
         "image_start",  # quoted word by word; no user sets it

@@ -1,0 +1,128 @@
+"""The evidence of scaling that a centre asks for, as text, as JSON, and as one HTML page; pure."""
+
+import textwrap
+from collections.abc import Sequence
+from html import escape
+
+import msgspec
+
+from toolkit.knowledge.forms import Form
+from toolkit.number import number
+from toolkit.report.plain import one_line, shown
+from toolkit.report.study.page_style import STYLE
+from toolkit.report.table import table
+from toolkit.study.evidence import Demand, NodeRow, Series
+from toolkit.study.limits import duration
+from toolkit.study.report import Report
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{style}pre {{ overflow-x: auto; font-size: 0.8rem; background: #8881; padding: 0.7rem; }}
+.met::before {{ content: "\\2713\\00a0"; }}
+.unmet::before {{ content: "\\2717\\00a0"; }}
+.unmet {{ font-weight: 600; }}
+ul.demands {{ list-style: none; padding-left: 0; }}
+</style></head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+_NONE = "-"
+
+
+def text_of(form: Form, report: Report, found: Sequence[Series], width: int = 100) -> str:
+    """Return the evidence for a terminal."""
+    parts = [f"{form.title}\n{textwrap.fill(one_line(form.source), width, break_long_words=False)}"]
+    for series in found:
+        title = f"{one_line(series.label)}\n" if series.label else ""
+        parts.append(title + table(_titles(report), [_cells(row) for row in series.rows]))
+        parts.append("\n".join(line for demand in series.demands for line in _marked(demand, width)))
+    if form.text:
+        lines = [
+            textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    ") for text in form.text
+        ]
+        parts.append("\n".join(["Write yourself:", *lines]))
+    return "\n\n".join(parts)
+
+
+def json_of(form: Form, found: Sequence[Series]) -> bytes:
+    """Return the evidence as ``toolkit.evidence/1``."""
+    return msgspec.json.encode({"schema": "toolkit.evidence/1", "form": form.name, "series": found})
+
+
+def page(form: Form, report: Report, found: Sequence[Series], script: str) -> str:
+    """Return one page that needs no network: figures, demands, what to write, environment, job script."""
+    title = escape(form.title)
+    source = escape(form.source)
+    body = [f"<header><h1>{title}</h1><p>Source of the form: {source}</p></header>"]
+    body += [_section(report, series) for series in found]
+    if form.text:
+        items = "".join(f"<li>{escape(text)}</li>" for text in form.text)
+        body.append(f"<section><h2>To be written by the applicant</h2><ul>{items}</ul></section>")
+    for _, values in report.environment:
+        cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in values)
+        body.append(
+            f'<section><h2>Environment</h2><div class="wide"><table class="environment">{cells}</table>'
+            "</div></section>"
+        )
+    if script:
+        body.append(f"<section><h2>Job script of the largest size</h2><pre>{escape(script)}</pre></section>")
+    return shown(_PAGE.format(title=title, style=STYLE, body="\n".join(body)))
+
+
+def _section(report: Report, series: Series) -> str:
+    heading = escape(series.label) or "Scaling"
+    head = "".join(f"<th>{escape(text)}</th>" for text in _titles(report))
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row)) + "</tr>" for row in series.rows
+    )
+    demands = "".join(
+        f'<li class="{"met" if demand.met else "unmet"}">{escape(_sentence(demand))}</li>'
+        for demand in series.demands
+    )
+    return (
+        f'<section><h2>{heading}</h2><div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div><p>Medians of all runs. Speed-up and efficiency compare with "
+        f'the smallest size.</p><h3>What the form asks for</h3><ul class="demands">{demands}</ul></section>'
+    )
+
+
+def _titles(report: Report) -> list[str]:
+    return [
+        "nodes",
+        "ranks",
+        "runs",
+        f"s/{report.work}",
+        "wall time",
+        "speed-up",
+        "efficiency",
+        "use of GPUs",
+    ]
+
+
+def _cells(row: NodeRow) -> list[str]:
+    return [
+        str(row.nodes),
+        str(row.ranks),
+        str(row.runs),
+        number(row.seconds.value, 4),
+        _NONE if row.wall is None else duration(row.wall),
+        f"{row.speedup:.2f}",
+        f"{100 * row.efficiency:.0f} %",
+        _NONE if row.gpu is None else f"{100 * row.gpu:.0f} %",
+    ]
+
+
+def _sentence(demand: Demand) -> str:
+    return f"{demand.text}. {demand.fix[0].upper()}{demand.fix[1:]}." if demand.fix else demand.text
+
+
+def _marked(demand: Demand, width: int) -> list[str]:
+    mark = "✔ " if demand.met else "✗ "
+    return textwrap.wrap(_sentence(demand), width, initial_indent=mark, subsequent_indent="  ")

@@ -1,0 +1,158 @@
+"""Evidence of scaling in the form that a centre asks for: the figures by nodes, and what is missing; pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from toolkit.knowledge.forms import Form
+from toolkit.model.study import Point, Study
+from toolkit.study.statistics import MedianSpread, curves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRow:
+    """The figures of one number of nodes, with the most ranks that were measured on it.
+
+    ``seconds`` are those of an epoch, or of 1,000 units; ``wall`` those of the whole job, if its record is
+    known. ``speedup`` is the ratio of the times to the smallest size, ``efficiency`` its part of the ideal
+    (ranks of this size over ranks of the smallest). ``gpu`` is the median use of the GPUs, a part of 1.
+    """
+
+    nodes: int
+    ranks: int
+    runs: int
+    seconds: MedianSpread
+    wall: float | None
+    speedup: float
+    efficiency: float
+    gpu: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One thing that a form asks for: ``met`` says whether the study has it, ``fix`` how to get it."""
+
+    text: str
+    met: bool
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """The rows of one series, the fewest nodes first, and what the form asks of them."""
+
+    label: str
+    rows: tuple[NodeRow, ...]
+    demands: tuple[Demand, ...]
+
+
+def evidence(
+    form: Form, study: Study, points: Sequence[Point], walls: Mapping[str, float], *, script: bool
+) -> list[Series]:
+    """Return the evidence of each series of a study.
+
+    ``walls`` are the seconds of whole jobs by their keys, ``script`` says whether a job script is at hand.
+    """
+    found = []
+    for label in study.values or ("",):
+        mine = [point for point in points if point.series == label]
+        rows = _rows(study, label, mine, walls)
+        if rows:
+            demands = tuple(_demands(form, rows, mine, script=script))
+            found.append(Series(label=label, rows=rows, demands=demands))
+    return found
+
+
+def _rows(
+    study: Study, label: str, points: Sequence[Point], walls: Mapping[str, float]
+) -> tuple[NodeRow, ...]:
+    found = [size for curve in curves(study, points) if curve.series == label for size in curve.points]
+    largest = {size.nodes: size for size in sorted(found, key=lambda size: size.ranks)}
+    sizes = [largest[nodes] for nodes in sorted(largest)]
+    rows = []
+    for size in sizes:
+        speedup = sizes[0].seconds.value / size.seconds.value
+        runs = [point for point in points if (point.ranks, point.nodes) == (size.ranks, size.nodes)]
+        kept = [walls[p.origin.job] for p in runs if p.origin and not p.profile and p.origin.job in walls]
+        gpus = [point.figures.gpu for point in runs if point.figures and point.figures.gpu is not None]
+        rows.append(
+            NodeRow(
+                nodes=size.nodes,
+                ranks=size.ranks,
+                runs=len(size.runs),
+                seconds=size.seconds,
+                wall=median(kept) if kept else None,
+                speedup=speedup,
+                efficiency=speedup * sizes[0].ranks / size.ranks,
+                gpu=median(gpus) if gpus else None,
+            )
+        )
+    return tuple(rows)
+
+
+def _demands(
+    form: Form, rows: Sequence[NodeRow], points: Sequence[Point], *, script: bool
+) -> Iterator[Demand]:
+    measured = ", ".join(str(row.nodes) for row in rows)
+    several = len(rows) >= form.sizes
+    yield Demand(
+        f"at least {form.sizes} different numbers of nodes; measured: {measured}",
+        several,
+        "" if several else f"run the toolkit scale command again with sizes for {_further(form, rows)} nodes",
+    )
+    if form.nodes:
+        low, high = form.nodes
+        outside = [str(row.nodes) for row in rows if not low <= row.nodes <= high]
+        text = f"{low} to {high} nodes" + (f"; outside: {', '.join(outside)}" if outside else "")
+        yield Demand(text, not outside, "leave these sizes out, in a study of its own" if outside else "")
+    samples = {point.figures.samples for point in points if point.figures}
+    same = len(samples) <= 1
+    yield Demand("the same data for all sizes", same, "" if same else "measure every size on the same data")
+    yield from _scaling(form, rows)
+    if form.gpu:
+        bare = [str(row.nodes) for row in rows if row.gpu is None]
+        yield Demand(
+            "the use of the GPUs"
+            + (f"; not recorded for the size of {', '.join(bare)} nodes" if bare else ""),
+            not bare,
+            "run the study with --gpus-per-node; the job records what nvidia-smi reports" if bare else "",
+        )
+    if form.script:
+        fix = "" if script else "make the report on the machine that ran toolkit scale"
+        yield Demand("a job script", script, fix)
+
+
+def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[Demand]:
+    largest = rows[-1]
+    compared = len(rows) > 1
+    if form.efficiency:
+        reached = f"; {100 * largest.efficiency:.0f} % on {largest.nodes}" if compared else ""
+        met = compared and largest.efficiency >= form.efficiency
+        good = [row.nodes for row in rows[1:] if row.efficiency >= form.efficiency]
+        fix = f"ask for at most {good[-1]} nodes" if good else "give each rank more work" if compared else ""
+        yield Demand(
+            f"parallel efficiency of {100 * form.efficiency:.0f} % or more{reached}", met, "" if met else fix
+        )
+    if form.doubling:
+        pairs = [(small, large) for small in rows for large in rows if large.nodes == 2 * small.nodes]
+        poor = [
+            f"{small.nodes} to {large.nodes} nodes: {large.speedup / small.speedup:.2f}"
+            for small, large in pairs
+            if large.speedup / small.speedup < form.doubling
+        ]
+        text = f"{form.doubling:g} times as fast on twice the nodes"
+        fix = "" if pairs and not poor else "measure twice the nodes" if not pairs else "use fewer nodes"
+        yield Demand("; ".join([text, *poor]), bool(pairs) and not poor, fix)
+
+
+def _further(form: Form, rows: Sequence[NodeRow]) -> str:
+    """Return numbers of nodes that would complete the form, as words."""
+    known = {row.nodes for row in rows}
+    low, high = form.nodes or (1, 1 << 20)
+    sizes: list[int] = []
+    nodes = low
+    while len(known | set(sizes)) < form.sizes and nodes <= high:
+        if nodes not in known:
+            sizes.append(nodes)
+        nodes *= 2
+    return " and ".join(str(size) for size in sizes) or "other"
