@@ -59,7 +59,7 @@ def command(
         _timeline(timeline, jobs, as_json=as_json)
         return
     if form is not None:
-        from toolkit.cli.report_form import report_form
+        from toolkit.cli.study.report_form import report_form
 
         report_form(form, jobs, output, as_json=as_json)
         return
@@ -69,7 +69,7 @@ def command(
         check_folder(output, "--output")
     if _studies(jobs):
         from toolkit.cli.frame.styles import width_of_stdout
-        from toolkit.cli.report_study import report_studies
+        from toolkit.cli.study.report_study import report_studies
 
         folders = [Path(job) for job in jobs]
         width = width_of_stdout()

@@ -98,8 +98,8 @@ def command(
       toolkit scale mnist --ranks 2 --prove studies/mnist/timelines/r2-n2.json
       toolkit scale --ranks 1,2 --pattern 'Total img/sec.*: ([0-9.]+)' -- python bench.py
     """
-    from toolkit.cli.scale_run import Sweep, run
-    from toolkit.cli.scale_study import StudyOptions, print_runs, secrets_of, study_of
+    from toolkit.cli.study.scale_run import Sweep, run
+    from toolkit.cli.study.scale_study import StudyOptions, print_runs, secrets_of, study_of
     from toolkit.job.request.flags import Flags
     from toolkit.run.folders import check_folder
 

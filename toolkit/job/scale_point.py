@@ -15,8 +15,8 @@ from toolkit.job.running.follow import failure
 from toolkit.job.running.output import texts
 from toolkit.job.running.reach import reached_in_time
 from toolkit.job.submit import Opener, place_of, submitted
+from toolkit.launch.jobscript.script import GPU_FILE
 from toolkit.launch.tracking import records
-from toolkit.model import gpuuse
 from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import JobRecord
 from toolkit.model.metrics import are_whole
@@ -26,6 +26,7 @@ from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 from toolkit.run.patience import AWAY_SECONDS, patiently, telling
 from toolkit.study import collect, folder, sweep, timeline
+from toolkit.study.gpuuse import median_use
 from toolkit.study.timeline_file import events
 
 _MOST = 64_000_000
@@ -152,8 +153,8 @@ def _with_gpu_use(figures: Figures, record: JobRecord, tell: Tell) -> Figures:
     if not record.spec.gpus_per_node:
         return figures
     with reached_in_time(record, tell) as runner:
-        content = runner.read(posixpath.join(record.spec.directory, gpuuse.FILE), most=records.METRICS_MOST)
-    return msgspec.structs.replace(figures, gpu=gpuuse.median_use(content))
+        content = runner.read(posixpath.join(record.spec.directory, GPU_FILE), most=records.METRICS_MOST)
+    return msgspec.structs.replace(figures, gpu=median_use(content))
 
 
 def _metrics(record: JobRecord, there: str, tell: Tell) -> bytes:

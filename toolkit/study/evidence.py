@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from toolkit.knowledge.forms import Form
 from toolkit.model.study import Point, Study
+from toolkit.study.forms import Form
 from toolkit.study.statistics import MedianSpread, curves
 
 
@@ -13,9 +13,10 @@ from toolkit.study.statistics import MedianSpread, curves
 class NodeRow:
     """The figures of one number of nodes, with the most ranks that were measured on it.
 
-    ``seconds`` are those of an epoch, or of 1,000 units; ``wall`` those of the whole job, if its record is
-    known. ``speedup`` is the ratio of the times to the smallest size, ``efficiency`` its part of the ideal
-    (ranks of this size over ranks of the smallest). ``gpu`` is the median use of the GPUs, a part of 1.
+    ``seconds`` is the time of an epoch, or of 1,000 units. ``wall`` is the time of the whole job in seconds,
+    if its record is known. ``speedup`` is the ratio of the times to the smallest size, ``efficiency`` its
+    part of the ideal (ranks of this size over ranks of the smallest). ``gpu`` is the median use of the GPUs,
+    a part of 1.
     """
 
     nodes: int
@@ -29,7 +30,7 @@ class NodeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class FormDemand:
     """One thing that a form asks for: ``met`` says whether the study has it, ``fix`` how to get it."""
 
     text: str
@@ -43,7 +44,7 @@ class Series:
 
     label: str
     rows: tuple[NodeRow, ...]
-    demands: tuple[Demand, ...]
+    demands: tuple[FormDemand, ...]
 
 
 def evidence(
@@ -92,10 +93,10 @@ def _rows(
 
 def _demands(
     form: Form, rows: Sequence[NodeRow], points: Sequence[Point], *, script: bool
-) -> Iterator[Demand]:
+) -> Iterator[FormDemand]:
     measured = ", ".join(str(row.nodes) for row in rows)
     several = len(rows) >= form.sizes
-    yield Demand(
+    yield FormDemand(
         f"at least {form.sizes} different numbers of nodes; measured: {measured}",
         several,
         "" if several else f"run the toolkit scale command again with sizes for {_further(form, rows)} nodes",
@@ -104,14 +105,16 @@ def _demands(
         low, high = form.nodes
         outside = [str(row.nodes) for row in rows if not low <= row.nodes <= high]
         text = f"{low} to {high} nodes" + (f"; outside: {', '.join(outside)}" if outside else "")
-        yield Demand(text, not outside, "leave these sizes out, in a study of its own" if outside else "")
+        yield FormDemand(text, not outside, "leave these sizes out, in a separate study" if outside else "")
     samples = {point.figures.samples for point in points if point.figures}
     same = len(samples) <= 1
-    yield Demand("the same data for all sizes", same, "" if same else "measure every size on the same data")
+    yield FormDemand(
+        "the same data for all sizes", same, "" if same else "measure every size on the same data"
+    )
     yield from _scaling(form, rows)
     if form.gpu:
         bare = [str(row.nodes) for row in rows if row.gpu is None]
-        yield Demand(
+        yield FormDemand(
             "the use of the GPUs"
             + (f"; not recorded for the size of {', '.join(bare)} nodes" if bare else ""),
             not bare,
@@ -119,10 +122,10 @@ def _demands(
         )
     if form.script:
         fix = "" if script else "make the report on the machine that ran toolkit scale"
-        yield Demand("a job script", script, fix)
+        yield FormDemand("a job script", script, fix)
 
 
-def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[Demand]:
+def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
     largest = rows[-1]
     compared = len(rows) > 1
     if form.efficiency:
@@ -130,7 +133,7 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[Demand]:
         met = compared and largest.efficiency >= form.efficiency
         good = [row.nodes for row in rows[1:] if row.efficiency >= form.efficiency]
         fix = f"ask for at most {good[-1]} nodes" if good else "give each rank more work" if compared else ""
-        yield Demand(
+        yield FormDemand(
             f"parallel efficiency of {100 * form.efficiency:.0f} % or more{reached}", met, "" if met else fix
         )
     if form.doubling:
@@ -142,7 +145,7 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[Demand]:
         ]
         text = f"{form.doubling:g} times as fast on twice the nodes"
         fix = "" if pairs and not poor else "measure twice the nodes" if not pairs else "use fewer nodes"
-        yield Demand("; ".join([text, *poor]), bool(pairs) and not poor, fix)
+        yield FormDemand("; ".join([text, *poor]), bool(pairs) and not poor, fix)
 
 
 def _further(form: Form, rows: Sequence[NodeRow]) -> str:

@@ -5,8 +5,8 @@ import pytest
 
 from tests.unit.study.studies import point, study
 from toolkit.errors import BadInput
-from toolkit.knowledge.forms import Form, form_of, forms
 from toolkit.study.evidence import evidence
+from toolkit.study.forms import Form, form_of, forms
 
 PLAIN = Form(name="plain", title="Plain", source="here", sizes=3)
 SIZES = [(1, 1), (2, 2), (4, 4)]

@@ -86,56 +86,26 @@ def describe(
     first = mpis[0] if mpis else None
     finder = Finder(loader, walked, packages, first.loads if first else {})
     hvd = horovod.read(loader, walked.sites)
-    mpirun = _real(base, "mpirun")
     entry = entry_script(base, entrypoint or ())
     facts = ImageFacts(
         path=str(path),
         format=form,
         digest=_digest(digest, form, book),
         architecture=_architecture(loader, architecture, config, first, book),
-        distribution=book.take("distribution", _distribution(tree), "/etc/os-release: not in the image"),
-        glibc=book.take(
-            "glibc",
-            glibc(tree, _libc(loader, first)),
-            "libc.so.6: not in the image (musl, or no system at all)",
-        ),
-        mpi=wireup.first(first, book),
-        other_mpis=wireup.others(mpis, book),
-        programs=wireup.programs(programs, book),
         program=runs.program,
         hidden=runs.hidden,
-        refused=refusals(loader, programs),
-        programs_otherwise=otherwise(loader, programs),
-        pmix=wireup.pmix(first, book),
-        pmix_components=wireup.pmix_components(first, book),
-        pmix_plugins=wireup.pmix_plugins(first),
-        mpirun=_path("mpirun", mpirun, "mpirun on the image's PATH", book),
-        libraries=book.list("libraries", loader.offered, f"{len(loader.offered)} on the loader's path"),
-        ssh=_path("ssh", *remote_agent(loader, mpirun), book),
-        python=book.take("python", python(loader, packages), "python3 on the image's PATH: not in the image"),
-        mpi4py=_package(tree, walked.sites, "mpi4py", book),
         labels={**(config.labels if config else {}), **labels(tree)},
-        settings=mca_files(loader, first.mpi if first else None),
         entrypoint=entrypoint,
         entry_script=entry.path if entry else "",
         entry_sets=_of_interest(entry.sets) if entry else {},
         environment=_environment(given, said.untold, book),
         stack=_stack(tree, book),
     )
+    facts = _system(facts, finder, first, book)
+    facts = _mpis(facts, loader, _real(base, "mpirun"), mpis, programs, book)
     facts = _fabric(facts, finder, book)
     facts = _learning(facts, finder, hvd, book)
-    looked_at = loader.looked_at()
-    facts = msgspec.structs.replace(
-        facts,
-        glibc_needed=book.take(
-            "glibc_needed",
-            needs.glibc_needed(looked_at),
-            "no program that was read needs a GLIBC_ version",
-        ),
-        cpu_level=book.take(
-            "cpu_level", needs.cpu_level(looked_at), "no program that was read asks for a level of x86-64"
-        ),
-    )
+    facts = _demands(facts, loader, book)
     if why := undecided(loader, mpis, programs, said.untold):
         facts = withhold(facts, mpis, why, book)
     elif not any(programs.values()) and (inside := static(loader, walked, entrypoint or (), programs)):
@@ -149,6 +119,51 @@ def describe(
         evidence=book.evidence,
         absent=book.absent,
         unknown=book.unknown,
+    )
+
+
+def _system(facts: ImageFacts, finder: Finder, first: MpiFound | None, book: ImageEvidence) -> ImageFacts:
+    """Add the distribution, its C library, and Python."""
+    loader, tree = finder.loader, finder.loader.tree
+    return msgspec.structs.replace(
+        facts,
+        distribution=book.take("distribution", _distribution(tree), "/etc/os-release: not in the image"),
+        glibc=book.take(
+            "glibc",
+            glibc(tree, _libc(loader, first)),
+            "libc.so.6: not in the image (musl, or no system at all)",
+        ),
+        libraries=book.list("libraries", loader.offered, f"{len(loader.offered)} on the loader's path"),
+        python=book.take(
+            "python", python(loader, finder.packages), "python3 on the image's PATH: not in the image"
+        ),
+        mpi4py=_package(tree, finder.places.sites, "mpi4py", book),
+    )
+
+
+def _mpis(
+    facts: ImageFacts,
+    loader: Loader,
+    mpirun: str | None,
+    mpis: tuple[MpiFound, ...],
+    programs: dict[str, str],
+    book: ImageEvidence,
+) -> ImageFacts:
+    """Add the MPIs, the programs that load them, and how their ranks start."""
+    first = mpis[0] if mpis else None
+    return msgspec.structs.replace(
+        facts,
+        mpi=wireup.first(first, book),
+        other_mpis=wireup.others(mpis, book),
+        programs=wireup.programs(programs, book),
+        refused=refusals(loader, programs),
+        programs_otherwise=otherwise(loader, programs),
+        pmix=wireup.pmix(first, book),
+        pmix_components=wireup.pmix_components(first, book),
+        pmix_plugins=wireup.pmix_plugins(first),
+        mpirun=_path("mpirun", mpirun, "mpirun on the image's PATH", book),
+        ssh=_path("ssh", *remote_agent(loader, mpirun), book),
+        settings=mca_files(loader, first.mpi if first else None),
     )
 
 
@@ -235,6 +250,20 @@ def _learning(
             name: book.take(name, cuda.library(finder, soname), f"{soname}.so: not in the image")
             for name, soname in libraries.items()
         },
+    )
+
+
+def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFacts:
+    """Add what the programs and libraries that were read so far need: the last facts that are taken."""
+    looked_at = loader.looked_at()
+    return msgspec.structs.replace(
+        facts,
+        glibc_needed=book.take(
+            "glibc_needed", needs.glibc_needed(looked_at), "no program that was read needs a GLIBC_ version"
+        ),
+        cpu_level=book.take(
+            "cpu_level", needs.cpu_level(looked_at), "no program that was read asks for a level of x86-64"
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from toolkit import knowledge
 from toolkit.image.files import tree as files
@@ -115,6 +115,16 @@ def _chosen(loader: Loader, path: str) -> bool:
     return bool(first and own and files.resolve(loader.tree, first) == own[0])
 
 
+@dataclass(frozen=True, slots=True)
+class _LibraryReading:
+    """What a library says: ``how`` ranks start (``None``: unknown), and how that was ``seen``."""
+
+    told: mpich.Told
+    how: dict[str, str] | None
+    seen: str
+    own: openmpi.OpenMpi | None = None
+
+
 def _describe(
     loader: Loader,
     path: str,
@@ -128,73 +138,82 @@ def _describe(
     needed, whole = loader.closure(path, user) if user else loader.closure(path)
     inner = [loader.texts(p) for s, p in needed.items() if p and plain(s).startswith("libopen_mpi.so")]
     implementation = _implementation(content, *inner)
-    found = MpiFound(ImageMpi(implementation=implementation, version=None, library=real, interfaces=None))
-    told = mpich.Told()
-    how: dict[str, str] | None = None
-    seen = "by its text and what it needs"
-    components: dict[str, tuple[str, ...]] = {}
-    own: openmpi.OpenMpi | None = None
-    if not content:
-        seen = "it cannot be read"
-    elif implementation == "spectrum":
-        seen = "where IBM's MPI looks for its launcher was not measured"
-    elif implementation == "openmpi":
-        own = openmpi.read(loader, path, real, needed)
-        how, seen = openmpi.interfaces(loader, own, needed)
-        told, components = mpich.Told(version=own.release, text=own.text), own.components
-        if own.broken:
-            found.unknown["mpi.components"] = f"cannot be loaded: {_words(own.broken)}"
-    else:
-        told, how = (
-            mpich.told(content, loader.pages(path), implementation),
-            mpich.interfaces(content, needed),
-        )
-    if not whole and "pmix" not in (how or {}) and content:
-        how, seen = None, f"it needs more than {len(needed)} libraries, and not all were followed"
+    reading = _read(loader, path, real, implementation, needed)
+    if not whole and content and "pmix" not in (reading.how or {}):
+        seen = f"it needs more than {len(needed)} libraries, and not all were followed"
+        reading = replace(reading, how=None, seen=seen)
+    told, how, own = reading.told, reading.how, reading.own
     version, by = _version(loader, real, content, implementation, told, packages, places)
-    prefix = _prefix(real)
-    started = launcher(loader, prefix, implementation)
-    lacks = tuple(sorted(s for s, p in needed.items() if p is None))
+    started = launcher(loader, _prefix(real), implementation)
     elf = loader.elf(path)
     moved = openmpi.moved(loader, own, needed) if own else None
-    if moved:
-        found.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
-    found.mpi = ImageMpi(
-        implementation=implementation,
-        version=version,
-        library=real,
-        interfaces=None if how is None else tuple(how),
-        launcher=started[0] if started else None,
-        plugins=openmpi.plugin_files(loader, path, real) if implementation == "openmpi" else False,
-        markers=tuple(m for m in _MARKERS if m.encode() in content),
-        soname=elf.soname if elf else None,
-        library_string=told.text,
-        device=told.device,
-        own_shm=told.own_shm,
-        components=components,
-        how=how or {},
-        prefix=prefix,
-        built_for=moved.built_for if moved else None,
-        led_by=moved.led_by if moved else {},
-        needs=tuple(sorted(needed)),
-        lacks=lacks,
-        fabric_asked=_fabric_asked(loader, path, needed),
+    found = MpiFound(
+        ImageMpi(
+            implementation=implementation,
+            version=version,
+            library=real,
+            interfaces=None if how is None else tuple(how),
+            launcher=started[0] if started else None,
+            plugins=openmpi.plugin_files(loader, path, real) if implementation == "openmpi" else False,
+            markers=tuple(m for m in _MARKERS if m.encode() in content),
+            soname=elf.soname if elf else None,
+            library_string=told.text,
+            device=told.device,
+            own_shm=told.own_shm,
+            components=own.components if own else {},
+            how=how or {},
+            prefix=_prefix(real),
+            built_for=moved.built_for if moved else None,
+            led_by=moved.led_by if moved else {},
+            needs=tuple(sorted(needed)),
+            lacks=tuple(sorted(s for s, p in needed.items() if p is None)),
+            fabric_asked=_fabric_asked(loader, path, needed),
+        ),
+        pmix=_pmix(loader, path, version, how or {}, own, packages, needed) if content else None,
+        loads=_loads(loader, needed, own),
     )
-    plugins = own.files.values() if own else ()
-    closures = (needed, *(loader.closure(p)[0] for p in plugins))
-    loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
-    found.loads = {plain(s): p for s, p in loaded} | dict(loaded)
     found.evidence["mpi"] = f"{path}: {implementation} {version or '?'} ({by}), {why}"
     if version is None:
         found.unknown["mpi.version"] = f"{real}: {by}"
-    if how is None:
-        found.unknown["mpi.interfaces"] = f"{path}: {seen}"
-    else:
-        found.evidence["mpi.interfaces"] = f"{path}: {' '.join(how) or 'none'} ({seen})"
-    if content:
-        found.pmix = _pmix(loader, path, version, how or {}, own, packages, needed)
+    if moved:
+        found.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
+    _note_start(found, path, reading)
     _note(found, started[1] if started else None, real)
     return found
+
+
+def _read(
+    loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None]
+) -> _LibraryReading:
+    content = loader.texts(path)
+    if not content:
+        return _LibraryReading(mpich.Told(), None, "it cannot be read")
+    if implementation == "spectrum":
+        return _LibraryReading(mpich.Told(), None, "where IBM's MPI looks for its launcher was not measured")
+    if implementation == "openmpi":
+        own = openmpi.read(loader, path, real, needed)
+        how, seen = openmpi.interfaces(loader, own, needed)
+        return _LibraryReading(mpich.Told(version=own.release, text=own.text), how, seen, own)
+    told = mpich.told(content, loader.pages(path), implementation)
+    return _LibraryReading(told, mpich.interfaces(content, needed), "by its text and what it needs")
+
+
+def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
+    """Return the libraries that an MPI and its plugins load, by soname with and without a wheel's hash."""
+    plugins = own.files.values() if own else ()
+    closures = (needed, *(loader.closure(p)[0] for p in plugins))
+    loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
+    return {plain(s): p for s, p in loaded} | dict(loaded)
+
+
+def _note_start(found: MpiFound, path: str, reading: _LibraryReading) -> None:
+    """Record how ranks of this MPI start, or why that is unknown."""
+    if reading.own and reading.own.broken:
+        found.unknown["mpi.components"] = f"cannot be loaded: {_words(reading.own.broken)}"
+    if reading.how is None:
+        found.unknown["mpi.interfaces"] = f"{path}: {reading.seen}"
+    else:
+        found.evidence["mpi.interfaces"] = f"{path}: {' '.join(reading.how) or 'none'} ({reading.seen})"
 
 
 def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> str | None:

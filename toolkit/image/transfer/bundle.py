@@ -5,7 +5,8 @@ import platform
 import re
 import tarfile
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -74,61 +75,105 @@ def bundle(
     writable(target.parent, "-o")
     pythons = pythons or (".".join(platform.python_version_tuple()[:2]),)
     sifs = tuple(dict.fromkeys(sifs))
-    known = {place: load(place) for place in recipes}
     _require_names("--sif", tuple(sif.name for sif in sifs))
-    _require_names("RECIPES", tuple(named.name for named in known.values()))
-    locks = {place: (named, fitting_lock(named, place, accepted)) for place, named in known.items()}
-    for place, (_, lock) in locks.items():
-        if lock.base.published:
-            raise BadInput(
-                f"{place}: its lock starts from {lock.base.published}, which a bundle cannot contain by "
-                "that name",
-                fix="pull that image on the target machine, from a registry there, and build from the lock",
-            )
+    locks = _locks(recipes, accepted)
     kept = in_cache()
     with (
-        tempfile.TemporaryDirectory(prefix="bundle.", dir=kept) as work,
+        tempfile.TemporaryDirectory(prefix="bundle.", dir=kept) as folder,
         full_disks(kept),
         workspace.beside(target) as part,
     ):
-        files: dict[str, Path] = {INSTALL: shipped("containers") / INSTALL}
-        images: list[BundledImage] = []
-        for place, (named, lock) in locks.items():
-            files |= _of_lock(named.name, place, lock, tell)
-            base = ensure_locked_base(client, lock, fetched(files_of(lock), tell, recipe=named.name), tell)
-            images.append(_saved(client, base, Path(work), tell))
-        if builder and locks:
-            images.append(_saved(client, ensure_builder(client, tell), Path(work), tell))
-        images = list({image.name: image for image in images}.values())
-        files |= {image.path: Path(work) / image.path for image in images}
+        work = Path(folder)
+        files = {INSTALL: shipped("containers") / INSTALL, **_sources(locks, tell)}
+        images = _images(client, locks, work, tell, builder=builder)
+        files |= {image.path: work / image.path for image in images}
         files |= {f"sif/{sif.name}": _checked(sif) for sif in sifs}
         files |= {f"sif/{n.name}": n for n in map(digest_file, sifs) if n.is_file()}
-        wheels = Path(work) / "wheels"
-        wheels.mkdir()
-        machine = platform.machine()
-        files |= {f"wheels/{wheel.name}": wheel for wheel in gather(wheels, pythons, machine, tell)}
+        files |= _wheels(work / "wheels", pythons, tell)
         index = Index(
             toolkit=__version__,
             pythons=pythons,
-            machine=machine,
-            recipes=tuple(sorted(named.name for named, _ in locks.values())),
+            machine=platform.machine(),
+            recipes=tuple(sorted(locked.name for locked in locks)),
             images=tuple(sorted(images, key=lambda image: image.name)),
             sifs=tuple(sorted(f"sif/{sif.name}" for sif in sifs)),
         )
-        said = Path(work) / INDEX
-        said.write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n")
-        files[INDEX] = said
+        files[INDEX] = work / INDEX
+        files[INDEX].write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n")
         tell.step(f"Writing {target.name} ({sum(f.stat().st_size for f in files.values()) / 1e6:.0f} MB)")
-        with full_disks(target.parent):
-            write(part, files, tell)
-            digest = sha256(part)
-            digest_file(target).unlink(missing_ok=True)
-            signature_file(target).unlink(missing_ok=True)
-            part.replace(target)
-            digest_file(target).write_text(f"{digest}  {target.name}\n", "utf-8")
+        digest = _put(target, part, files, tell)
     return Bundled(
         path=str(target), sha256=digest, bytes=target.stat().st_size, files=len(files) + 1, index=index
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _LockedRecipe:
+    """A recipe, the ``place`` that the user named it by, and its lock."""
+
+    name: str
+    place: str
+    lock: Lock
+
+
+def _locks(recipes: tuple[str, ...], accepted: Collection[str]) -> list[_LockedRecipe]:
+    """Return the locks of all recipes.
+
+    Raises:
+        BadInput: if a name cannot be bundled, a lock does not fit, or it starts from a published image.
+    """
+    known = {place: load(place) for place in recipes}
+    _require_names("RECIPES", tuple(recipe.name for recipe in known.values()))
+    locks = [
+        _LockedRecipe(recipe.name, place, fitting_lock(recipe, place, accepted))
+        for place, recipe in known.items()
+    ]
+    for locked in locks:
+        if locked.lock.base.published:
+            raise BadInput(
+                f"{locked.place}: its lock starts from {locked.lock.base.published}, which a bundle cannot "
+                "contain by that name",
+                fix="pull that image on the target machine, from a registry there, and build from the lock",
+            )
+    return locks
+
+
+def _sources(locks: Sequence[_LockedRecipe], tell: Tell) -> dict[str, Path]:
+    return {
+        name: path
+        for locked in locks
+        for name, path in _of_lock(locked.name, locked.place, locked.lock, tell).items()
+    }
+
+
+def _images(
+    client: "DockerClient", locks: Sequence[_LockedRecipe], work: Path, tell: Tell, *, builder: bool
+) -> list[BundledImage]:
+    """Save the base image of each lock, and the image that builds all of them, each once."""
+    images: list[BundledImage] = []
+    for locked in locks:
+        sources = fetched(files_of(locked.lock), tell, recipe=locked.name)
+        images.append(_saved(client, ensure_locked_base(client, locked.lock, sources, tell), work, tell))
+    if builder and locks:
+        images.append(_saved(client, ensure_builder(client, tell), work, tell))
+    return list({image.name: image for image in images}.values())
+
+
+def _wheels(folder: Path, pythons: tuple[str, ...], tell: Tell) -> dict[str, Path]:
+    folder.mkdir()
+    return {f"wheels/{wheel.name}": wheel for wheel in gather(folder, pythons, platform.machine(), tell)}
+
+
+def _put(target: Path, part: Path, files: Mapping[str, Path], tell: Tell) -> str:
+    """Write the archive as ``part``, move it to ``target`` with its checksum, and return the checksum."""
+    with full_disks(target.parent):
+        write(part, files, tell)
+        digest = sha256(part)
+        digest_file(target).unlink(missing_ok=True)
+        signature_file(target).unlink(missing_ok=True)
+        part.replace(target)
+        digest_file(target).write_text(f"{digest}  {target.name}\n", "utf-8")
+    return digest
 
 
 def write(target: Path, files: Mapping[str, Path], tell: Tell) -> None:

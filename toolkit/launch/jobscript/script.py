@@ -18,7 +18,6 @@ from toolkit.launch.request import variables
 from toolkit.launch.request.checks import as_name, check_command, check_names, check_spec, check_time
 from toolkit.launcher import at, srun
 from toolkit.launcher.srun import IN_SHELL, NODES
-from toolkit.model import gpuuse
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
@@ -30,6 +29,9 @@ __all__ = ["PREFLIGHT", "as_name", "check_command", "check_names", "check_time",
 
 PREFLIGHT_SECONDS = 300
 """After this long a start-up that hangs is ended; wiring up thousands of ranks takes a minute or two."""
+
+GPU_FILE, GPU_SECONDS = "gpu-use.csv", 30
+"""The file in the job's folder with the use of its first node's GPUs, and the seconds between two samples."""
 
 RESTARTS = 100
 """How often a job goes on by itself where nobody says how often: one that never gets anywhere has an end."""
@@ -105,8 +107,8 @@ def job_script(
             "runtime": runtime,
             "measured": named(runtime).MEASURED,
             "is_program": not named(runtime).IN_LAUNCHER,
-            "gpu_file": gpuuse.FILE if spec.gpus_per_node else "",
-            "gpu_seconds": gpuuse.SECONDS,
+            "gpu_file": GPU_FILE if spec.gpus_per_node else "",
+            "gpu_seconds": GPU_SECONDS,
             "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain or spec.elastic),
             "goes_on": spec.goes_on,
             "restarts": spec.chain or RESTARTS,

@@ -6,12 +6,12 @@ from html import escape
 
 import msgspec
 
-from toolkit.knowledge.forms import Form
 from toolkit.number import number
 from toolkit.report.plain import one_line, shown
 from toolkit.report.study.page_style import STYLE
 from toolkit.report.table import table
-from toolkit.study.evidence import Demand, NodeRow, Series
+from toolkit.study.evidence import FormDemand, NodeRow, Series
+from toolkit.study.forms import Form
 from toolkit.study.limits import duration
 from toolkit.study.report import Report
 
@@ -119,10 +119,10 @@ def _cells(row: NodeRow) -> list[str]:
     ]
 
 
-def _sentence(demand: Demand) -> str:
+def _sentence(demand: FormDemand) -> str:
     return f"{demand.text}. {demand.fix[0].upper()}{demand.fix[1:]}." if demand.fix else demand.text
 
 
-def _marked(demand: Demand, width: int) -> list[str]:
+def _marked(demand: FormDemand, width: int) -> list[str]:
     mark = "✔ " if demand.met else "✗ "
     return textwrap.wrap(_sentence(demand), width, initial_indent=mark, subsequent_indent="  ")

@@ -1,8 +1,9 @@
 import os
 import subprocess
 
-from toolkit.model import gpuuse
+from toolkit.launch.jobscript.script import GPU_FILE, GPU_SECONDS
 from toolkit.render import render
+from toolkit.study.gpuuse import median_use
 
 _FAKE = """#!/bin/bash
 echo "2026/11/26 05:00:00.000, 0, 90, 1024"
@@ -14,7 +15,7 @@ printf '2026/11/26 05:00:30.000, 0, 7'
 
 
 def ran(folder, **env):
-    text = render("slurm", "parts/gpus.sh.j2", {"gpu_file": gpuuse.FILE, "gpu_seconds": gpuuse.SECONDS})
+    text = render("slurm", "parts/gpus.sh.j2", {"gpu_file": GPU_FILE, "gpu_seconds": GPU_SECONDS})
     paths = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     subprocess.run(["bash", "-uc", f"{text}\nwait"], cwd=folder, env={**paths, **env}, check=True)
 
@@ -25,7 +26,7 @@ def test_the_job_records_the_use_of_its_own_gpus(tmp_path):
     fake.write_text(_FAKE)
     fake.chmod(0o755)
     ran(tmp_path, CUDA_VISIBLE_DEVICES="2,3")
-    assert gpuuse.median_use((tmp_path / gpuuse.FILE).read_bytes()) == 0.9
+    assert median_use((tmp_path / GPU_FILE).read_bytes()) == 0.9
     assert "--id=2,3" in (tmp_path / "words").read_text().splitlines()
     ran(tmp_path)
     assert "--id" not in (tmp_path / "words").read_text()
@@ -33,11 +34,11 @@ def test_the_job_records_the_use_of_its_own_gpus(tmp_path):
 
 def test_a_node_without_nvidia_smi_records_nothing(tmp_path):
     (tmp_path / "bin").mkdir()
-    text = render("slurm", "parts/gpus.sh.j2", {"gpu_file": gpuuse.FILE, "gpu_seconds": gpuuse.SECONDS})
+    text = render("slurm", "parts/gpus.sh.j2", {"gpu_file": GPU_FILE, "gpu_seconds": GPU_SECONDS})
     subprocess.run(["/bin/bash", "-uc", text], cwd=tmp_path, env={"PATH": str(tmp_path / "bin")}, check=True)
-    assert not (tmp_path / gpuuse.FILE).exists()
+    assert not (tmp_path / GPU_FILE).exists()
 
 
 def test_without_a_figure_the_use_is_unknown():
-    assert gpuuse.median_use(b"") is None
-    assert gpuuse.median_use(b"\xff, 0, [N/A], 0\n") is None
+    assert median_use(b"") is None
+    assert median_use(b"\xff, 0, [N/A], 0\n") is None

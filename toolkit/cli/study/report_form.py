@@ -8,13 +8,13 @@ from toolkit.cli.frame.files import write_whole
 from toolkit.cli.frame.say import say, say_json, say_text
 from toolkit.cli.frame.styles import width_of_stdout
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.knowledge.forms import form_of, forms
 from toolkit.launch.tracking import records
 from toolkit.model.study import Point
 from toolkit.report.study.evidence_page import json_of, page, text_of
 from toolkit.run.local import LocalRunner
 from toolkit.study import folder
 from toolkit.study.evidence import evidence
+from toolkit.study.forms import form_of, forms
 from toolkit.study.report import read
 
 _SCRIPT_MOST = 1 << 20

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from toolkit.cli.frame.say import say
-from toolkit.cli.scale_study import joined
+from toolkit.cli.study.scale_study import joined
 from toolkit.errors import CheckFailed, Interrupted
 from toolkit.job import scale_point
 from toolkit.job.request.flags import Flags

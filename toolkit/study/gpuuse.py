@@ -2,17 +2,12 @@
 
 from statistics import median
 
-FILE = "gpu-use.csv"
-"""In the job's folder: ``time, index, use in percent, MiB in use``, a line for each GPU and sample."""
-
-SECONDS = 30
-"""Between two samples."""
-
 
 def median_use(content: bytes) -> float | None:
     """Return the median use of all GPUs and samples as a part of 1; ``None`` if the file has no figure.
 
-    A GPU that cannot tell its use reports ``[N/A]``; the last line may be cut short.
+    A line holds ``time, index, use in percent, MiB in use``. A GPU without this figure reports ``[N/A]``. The
+    last line may be cut short.
 
     >>> median_use(b"2026/11/26 05:00:00.000, 0, 90, 1024\\n2026/11/26 05:00:30.000, 0, 70, 1024\\n")
     0.8

@@ -1,0 +1,1 @@
+"""The commands ``toolkit report`` and ``toolkit scale`` with a study: one module a task."""
