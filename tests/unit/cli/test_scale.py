@@ -8,7 +8,8 @@ from tests.unit.launch.examples import RECORD
 from tests.unit.report.trainings import COMPLETE
 from tests.unit.study.studies import TIMELINE, point, study
 from tests.unit.tables import every_row
-from toolkit.cli import scale, scale_run
+from toolkit.cli import scale
+from toolkit.cli.study import scale_run
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
 from toolkit.job import scale_point
 from toolkit.launch.tracking import records
