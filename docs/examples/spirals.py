@@ -1,4 +1,4 @@
-"""A trainer of one's own: toolkit launch docs/examples/spirals.py --nodes 2 -- --noise 0.2"""
+"""Your own trainer: toolkit launch docs/examples/spirals.py --nodes 2 -- --noise 0.2"""
 
 from dataclasses import replace
 from functools import partial

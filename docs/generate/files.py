@@ -41,8 +41,8 @@ _JOB = """\
 What to run, as YAML: `toolkit launch job.yaml`. Every field but `trainer`, `arguments` and `command` has an
 option of the same name, and those that hold one value may also stand in a table `[launch]` of
 `~/.config/toolkit/config.toml` and `toolkit.toml`.
-[Which of them wins](../../launch.md#where-a-value-is-from) is told with
-[a file that has them all](../../launch.md#the-job-specification)."""
+[Which of them wins](../../job-file.md#where-a-value-is-from) is told with
+[a file that has them all](../../job-file.md)."""
 
 _FIX = """\
 # Fix

@@ -37,17 +37,17 @@ def page(found: Found) -> str:
 
 
 def _groups(found: Found) -> list[tuple[str, ...]]:
-    rows = [("Training", "Wanted", "Median", "Each"), ("---",) * 4]
+    rows = [("Training", "Median", "Each"), ("---",) * 3]
     for group, wanted in {one.group: one.wanted for one in cases()}.items():
         accuracies = [one.accuracy for one in found.of(group)]
         if wanted is not None and accuracies:
             each = ", ".join(f"{one:.4f}" for one in accuracies)
-            rows.append((group, f"{wanted:.3f}", f"{statistics.median(accuracies):.4f}", each))
+            rows.append((group, f"{statistics.median(accuracies):.4f}", each))
     return rows
 
 
 def _strategies(found: Found) -> list[tuple[str, ...]]:
-    rows = [("Strategy", "Ranks", "Samples seen", "Accuracy", "Beside `single`"), ("---",) * 5]
+    rows = [("Strategy", "Ranks", "Samples seen", "Accuracy", "Against `single`"), ("---",) * 5]
     named = {one.group.removeprefix("mnist, "): one.group for one in cases() if one.options}
     single = found.of(named["single"])
     for name, group in named.items():

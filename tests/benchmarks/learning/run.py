@@ -1,7 +1,7 @@
 """What large batches do, and steps in turns: ``python -m tests.benchmarks.learning.run [--only PART]``.
 
 It trains MNIST's dense network by the recipes below in the training image, some minutes in all, writes
-build/bench/learning.json and docs/images/learning.svg, and prints the tables of docs/learning.md.
+build/bench/learning.json and docs/images/learning.svg, and prints the tables of docs/learning-benchmarks.md.
 """
 
 import argparse

@@ -307,11 +307,11 @@ def test_a_size_that_the_preflight_would_not_read_is_refused(value):
 
 
 def test_the_page_shows_every_field_of_a_job_file_and_no_other():
-    page = (Path(__file__).parents[3] / "docs" / "launch.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "job-file.md").read_text()
     text = page.split("```yaml\n")[1].split("```")[0]
-    found = read(text.replace("# memory_per_cpu", "memory_per_cpu"), "docs/launch.md")
+    found = read(text.replace("# memory_per_cpu", "memory_per_cpu"), "docs/job-file.md")
     found.values["env"]["WANDB_API_KEY"] = "of the caller"
-    said = checked(found.values, "docs/launch.md", found.lines, strict=False).said
+    said = checked(found.values, "docs/job-file.md", found.lines, strict=False).said
     assert set(said.said()) == set(JobFile.__struct_fields__) - {"command"}
     assert "\n# command: [" in text
 

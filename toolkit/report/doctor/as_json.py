@@ -1,4 +1,4 @@
-"""The doctor's answer for programs; the schema is described in docs/json.md."""
+"""The doctor's answer for programs; the schema is described in docs/json-doctor.md."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -162,6 +162,6 @@ def _not_let_in(hop: Any, where: str, why: str, line: str) -> Missing:  # noqa: 
         f"{where}: the login of {hop.user} was refused: {why}",
         fix=_CHECK + line,
         detail=[
-            "if it asks for a password or a second factor: share a connection of ssh, as docs/jobs.md shows",
+            "if it asks for a password or a second factor: share a connection of ssh, as docs/ssh.md shows",
         ],
     )

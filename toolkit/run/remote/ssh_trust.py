@@ -78,7 +78,7 @@ class Trust:
                 return Missing(
                     f"{self.place}: unknown host key {key}; {where} trusts a certificate authority for this"
                     " host, and toolkit's own SSH client does not read host certificates",
-                    fix="let ssh open a connection that toolkit shares (ControlMaster, docs/jobs.md);"
+                    fix="let ssh open a connection that toolkit shares (ControlMaster, docs/ssh.md);"
                     f" or {compare}, then: {self.add}",
                 )
             case "other-kind":

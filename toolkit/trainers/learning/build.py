@@ -54,6 +54,6 @@ def by_xla(learning: Learning) -> bool:
     """Return whether XLA compiles the forward and backward pass.
 
     ``auto`` is on where XLA was measured to be faster: so far nowhere. On a CPU it slows dense networks to
-    0.9 and convolutions to 0.56 of their speed (docs/learning.md); GPUs were not measured.
+    0.9 and convolutions to 0.56 of their speed (docs/learning-benchmarks.md); GPUs were not measured.
     """
     return learning.xla == "on"

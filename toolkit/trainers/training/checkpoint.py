@@ -2,7 +2,7 @@
 
 A checkpoint is a folder with the numbers (``state.npy``, arrays one after another as ``numpy.save`` writes
 them) and ``manifest.json``, which records the progress of the training and the digest of both. It is written
-under another name, synchronised to the disk, and renamed. ``docs/trainers.md`` describes it.
+under another name, synchronised to the disk, and renamed. ``docs/checkpoints.md`` describes it.
 """
 
 import contextlib
