@@ -40,6 +40,7 @@ def test_the_readme_is_short():
 
 
 def test_words_in_blocks_do_not_count():
-    text = "One two.\n\n    toolkit launch\n\n```sh\nlong command\n```\n\n- three\n- four\n  five\n\n| six | seven |\n"
+    blocks = "One two.\n\n    toolkit launch\n\n```sh\nlong command\n```\n\n"
+    text = blocks + "- three\n- four\n  five\n\n| six | seven |\n"
     assert words(text) == 2 + 2 + 3 + 5
     assert paragraphs(text) == ["One two.", "- three", "- four\n  five"]
