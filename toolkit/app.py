@@ -288,9 +288,9 @@ def cancel(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
         CheckFailed: if Slurm refuses.
         Missing: if the place of the job is unreachable.
     """
-    from toolkit.job.running.cancel import end
+    from toolkit.job.running.cancel import cancel as cancel_job
 
-    return end(job(key, tell=tell)).record
+    return cancel_job(job(key, tell=tell)).record
 
 
 def resume(

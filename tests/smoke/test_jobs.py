@@ -33,7 +33,7 @@ def test_one_that_stopped_and_is_not_started_again_says_how_to_go_on_and_does(bo
     record = in_background(box, STOPS_ONCE)
     done = toolkit("jobs", "wait", record["key"], ok=False)
     assert done.returncode == 1
-    assert "stopped before its time was up" in done.stderr
+    assert "stopped before its time limit" in done.stderr
     command = re.search(r"toolkit (jobs resume \S+)", done.stderr)[1].split()
     toolkit(*command)
     assert toolkit("jobs", "wait", record["key"]).returncode == 0
@@ -52,7 +52,7 @@ def test_several_are_waited_for_listed_and_cancelled(box):
     assert bad["key"] in [job["key"] for job in json.loads(listed)["jobs"]]
     said = toolkit("jobs", "cancel", slow["key"], quick["key"]).stdout
     assert "is cancelled" in said
-    assert "has ended already: completed" in said
+    assert "has already ended: completed" in said
     now = record_of(bad["key"])
     assert re.fullmatch(r"node\d", now["nodes"])
     assert now["started"] <= now["ended"]

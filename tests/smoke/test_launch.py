@@ -108,7 +108,7 @@ def test_forced_on_it_fails_as_predicted_and_the_cause_is_named(on, mnist):
     assert done.returncode == 1
     assert re.search(r"^ *cause: .* \(image-lacks-pmi2\)$", done.stderr, re.MULTILINE)
     assert "hint: srun --mpi=pmix, mode srun-pmix" in done.stderr
-    assert "this was forced; the prediction for srun-pmi2 was 'init-failure'" in done.stderr
+    assert "you forced mode srun-pmi2; toolkit predicted 'init-failure'" in done.stderr
     record = last_record()
     assert record["forced"]
     assert record["state"] == "failed"

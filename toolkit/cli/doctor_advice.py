@@ -1,4 +1,4 @@
-"""What the doctor says to do: a command to type where a launch works, else what would mend it."""
+"""The doctor's advice: the command to launch if a launch works, else the fix."""
 
 import shlex
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from toolkit.engine.traits import computes_on_gpus
 from toolkit.image.files.reference import sif_command
 from toolkit.image.locks.matched import matched
 from toolkit.image.startable import STARTABLE
-from toolkit.launch.request.fix import mend
+from toolkit.launch.request.fix import find_fix
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request, Verdict
 from toolkit.model.site import Site
@@ -20,10 +20,10 @@ from toolkit.report.doctor.ways import shape
 
 @dataclass(frozen=True, slots=True)
 class DoctorRequest:
-    """What the doctor was asked about, and the words that lead to the place again.
+    """The request of ``toolkit doctor``, and the options that reach the host again.
 
-    ``place`` are options for a command that goes there, ``looked`` those that the doctor was given: facts of
-    a file are of a place that only the person knows how to reach.
+    ``place`` are options for a command that connects to the host. ``looked`` are the doctor's own options;
+    they may be ``--facts FILE``, and then only the user knows how to reach the host.
     """
 
     host: HostFacts
@@ -38,14 +38,14 @@ class DoctorRequest:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A sentence for a person, empty where nothing has to be mended; and the command to type next, if any."""
+    """A sentence about the fix, empty if nothing needs one, and the next command, if any."""
 
     text: str = ""
     command: str = ""
 
 
 def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Say what to do: never what the same verdict says fails."""
+    """Return the next step; it never names a launch that the same verdict predicts to fail."""
     mode = asked.request.mode
     if verdict.chosen is not None:
         return NextStep(command=_launch(asked, asked.request, mode))
@@ -54,22 +54,22 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
     if works:
         return NextStep(_other_mode(works[0], mode, missing), _launch(asked, asked.request, _named(works[0])))
     if missing:
-        text = f"These facts decide, and are not known: {', '.join(missing)}. Probe the cluster's login node."
+        text = f"Unknown facts decide: {', '.join(missing)}. Probe the cluster's login node."
         return NextStep(text, shlex.join(["toolkit", "probe", *asked.place, "-o", "facts.json"]))
-    return _mending(asked, verdict)
+    return _fix_step(asked, verdict)
 
 
-def _mending(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Say what would mend it where no way works: what fails them all, options, one node, another image."""
+def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
+    """Return the fix if no launch works: of the common fault, by options, on one node or by another image."""
     request = asked.request
     found = hindrance(verdict, request.mode)
     of_all = found is not None and concerns_all(found, verdict)
-    if mend(asked.host, asked.image, request, asked.site) is not None:
-        text = "Options that --fix writes are predicted to make it work."
+    if find_fix(asked.host, asked.image, request, asked.site) is not None:
+        text = "With the options that --fix writes, the launch is predicted to work."
         return NextStep(f"{_sentence(found.fix)} {text}" if found and of_all else text, _fix_command(asked))
     if not of_all and (one := _on_one_node(asked)) is not None:
         ranks = "both" if one.ranks_per_node == 2 else f"all {one.ranks_per_node}"
-        text = f"With {ranks} ranks on one node it is predicted to work."
+        text = f"With {ranks} ranks on one node, the launch is predicted to work."
         return NextStep(_or_another_image(asked, text), _launch(asked, one, one.mode))
     text = _sentence(found.fix) if found else ""
     with_image = _or_another_image(asked, text)
@@ -83,7 +83,7 @@ def _or_another_image(asked: DoctorRequest, text: str) -> str:
 
 
 def _on_one_node(asked: DoctorRequest) -> Request | None:
-    """Return the same ranks on one node, if they work there, in the mode that was asked for or in another."""
+    """Return the request on one node if it works there, in the requested mode or in another mode."""
     request = asked.request
     if request.nodes == 1:
         return None
@@ -96,14 +96,14 @@ def _on_one_node(asked: DoctorRequest) -> Request | None:
 
 
 def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> str:
-    instead = f" in place of {asked}" if asked else ""
-    whom = ", which serves Horovod and no other MPI program" if works == "gloo" else ""
-    unknown = f" Facts that decide about {asked} are not known: {', '.join(missing)}." if missing else ""
+    instead = f" instead of {asked}" if asked else ""
+    whom = ", which works only for Horovod" if works == "gloo" else ""
+    unknown = f" Facts that decide about {asked} are unknown: {', '.join(missing)}." if missing else ""
     return f"Use mode {works}{instead}{whom}: it is predicted to work.{unknown}"
 
 
 def _named(mode: Mode) -> Mode | None:
-    """Return a mode where it has to be named: a launch takes Gloo only where it is told to."""
+    """Return the mode if the command needs ``--mode``: a launch uses Gloo only on request."""
     return mode if mode == "gloo" else None
 
 
@@ -111,7 +111,7 @@ def _launch(asked: DoctorRequest, request: Request, mode: Mode | None) -> str:
     image = asked.image
     if image.format not in STARTABLE:
         return sif_command(image)
-    # A job file names what is run.
+    # The job file contains the command.
     what = ["mnist"] if image.stack and image.horovod and "--job" not in asked.job else []
     words = ["toolkit", "launch", *what, "--image", image.path, *shape(request)]
     words += (

@@ -31,35 +31,35 @@ def command(
     """Find the smallest change that works, write it and show it as a diff.
 
     Raises:
-        CheckFailed: if neither options nor an image that can be built would mend it.
+        CheckFailed: if neither options nor an image that can be built would find_fix it.
         BadInput: if the file is there and somebody else's.
     """
     from toolkit.launch.jobscript.plan import runtime_of
-    from toolkit.launch.request.fix import fix_of, mend
+    from toolkit.launch.request.fix import find_fix, fix_of
     from toolkit.report.fix import difference, fix_text, launch_lines
 
-    mended = mend(host, image, request, site)
-    if mended is None:
+    found = find_fix(host, image, request, site)
+    if found is None:
         _recipe(host, image, request, verdict, output, as_json=as_json)
         return
-    if mended.nothing:
+    if found.nothing:
         _tell(as_json, {"kind": None, "file": None, "diff": ""}, "Nothing to fix: it works as it is.")
         return
-    fix = fix_of(mended, host, image, verdict)
+    fix = fix_of(found, host, image, verdict)
     nodes = ["--nodes", str(request.nodes)]
     ranks = ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
     words = ["toolkit", "launch", "--fix", str(output), "--image", image.path, *nodes, *ranks, *place]
     use = f"{shlex.join(words)} -- COMMAND"
     runtime = runtime_of(host)
-    before = launch_lines(mended.plan, request, runtime)
-    after = launch_lines(mended.after, request, runtime)
+    before = launch_lines(found.plan, request, runtime)
+    after = launch_lines(found.after, request, runtime)
     changed = fixfile.write(output, fix_text(fix, f"Use: toolkit launch --fix {output.name} …"))
     value = {
         "kind": "launch",
         "file": str(output),
         "diff": difference(before, after, output.name),
         "fix": msgspec.to_builtins(fix),
-        "before": {"mode": mended.before.mode, "outcome": mended.before.outcome},
+        "before": {"mode": found.before.mode, "outcome": found.before.outcome},
     }
     shown = difference(before, after, output.name, style_of_stdout())
     _tell(as_json, value, f"{shown}\n\n{_written(output, changed=changed)}\nNext\n  {one_line(use)}")

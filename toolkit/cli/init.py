@@ -1,4 +1,4 @@
-"""``toolkit init``: detect a cluster, ask for the rest, and write its site profile."""
+"""``toolkit init``: probe a cluster, ask the user for the rest, and write its site profile."""
 
 import shlex
 import sys
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @click.command("init")
 @place_options
-@click.option("--name", metavar="NAME", help="Name of the site; by default what Slurm calls it")
-@click.option("--account", metavar="NAME", help="Account that jobs are charged to")
-@click.option("--partition", metavar="NAME", help="Partition for jobs that name none")
-@click.option("--directory", metavar="DIR", help="Folder for images and runs, as in $WORK/toolkit")
-@click.option("--module", metavar="NAME", help="Module that brings the container runtime")
+@click.option("--name", metavar="NAME", help="Name of the site (default: ClusterName of Slurm)")
+@click.option("--account", metavar="NAME", help="Default account of jobs")
+@click.option("--partition", metavar="NAME", help="Default partition of jobs")
+@click.option("--directory", metavar="DIR", help="Folder for images and runs, such as $WORK/toolkit")
+@click.option("--module", metavar="NAME", help="Module that provides the container runtime")
 @click.option("--wait", type=WholeNumber(1, 600), default=15, show_default=True, metavar="SECONDS",
-              help="Time for a compute node to be free")  # fmt: skip
-@click.option("-y", "--yes", is_flag=True, help="Ask nothing, take what is usual")
-@click.option("--force", is_flag=True, help="Replace a profile of that name")
+              help="Time to wait for a free compute node")  # fmt: skip
+@click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
+@click.option("--force", is_flag=True, help="Replace an existing profile")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
-              help="Write it there, and not among your sites")  # fmt: skip
+              help="Write the profile to FILE instead of your sites")  # fmt: skip
 def command(
     host: str | None,
     cluster: str | None,
@@ -48,10 +48,11 @@ def command(
     force: bool,
     output: Path | None,
 ) -> None:
-    """Ask this cluster, one over SSH or a virtual one, and write its site profile.
+    """Probe a cluster and write its site profile.
 
-    Slurm and one compute node are asked in one round trip. What they do not tell is asked here, or given by
-    options. The profile is a file of TOML that can be changed by hand.
+    Without --host or --cluster, toolkit probes the cluster of this machine. It asks Slurm and one compute
+    node in one round trip, and asks you for the rest. Options answer these questions too. The profile is a
+    TOML file that you can edit.
 
     Example: toolkit init --cluster demo --yes
     """
@@ -62,7 +63,7 @@ def command(
     from toolkit.report.site import profile
 
     if output is not None and output.suffix != SUFFIX:
-        raise BadInput(f"-o {output}: a profile is a file of TOML", fix=f"-o {output}{SUFFIX}")
+        raise BadInput(f"-o {output}: a profile is a TOML file", fix=f"-o {output}{SUFFIX}")
     if output is not None or name is not None:
         _free(output or own_folder() / f"{checked_name(name or '')}{SUFFIX}", force)
     runner = open_runner(host, cluster, ssh_config)
@@ -82,18 +83,18 @@ def command(
         file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(_facts_of(file), encode(bundle))
     write_whole(file, text.encode())
-    say(f"{file}: the profile of {called}; its facts are beside it")
+    say(f"Wrote {file}, the profile of {called}, and its facts beside it")
     for gap in found.gaps:
         say(f"warning: {gap}", err=True)
     where = shlex.quote(str(output) if output else called)
     place = f" --cluster {cluster}" if cluster else f" --host {shlex.quote(host)}" if host else ""
     place += f" --ssh-config {shlex.quote(str(ssh_config))}" if ssh_config else ""
-    say(f"  look at it:  toolkit site show {where}")
-    say(f"  launch:      toolkit launch mnist --site {where}{place}")
+    say(f"  show it:  toolkit site show {where}")
+    say(f"  launch:   toolkit launch mnist --site {where}{place}")
 
 
 def _asked(runner: "Runner", partition: str, wait: int) -> "Bundle":
-    """Ask; where Slurm has no default partition no node is told, and one of the first partition is asked."""
+    """Return the facts of a cluster. If Slurm has no default partition, a node of the first one is probed."""
     from toolkit.probe.asking import NodeChoice, SiteWords
     from toolkit.probe.probe import gather
 
@@ -115,36 +116,37 @@ def _facts_of(profile: Path) -> Path:
 
 
 def _free(profile: Path, force: bool) -> None:
-    """See that a profile and its facts, which may be a person's of ``toolkit probe -o``, can be written."""
+    """Refuse to replace a profile, or facts beside it, which may come from ``toolkit probe -o``."""
     for file in (profile, _facts_of(profile)):
         if is_there(file, label="-o") and not force:
-            raise BadInput(f"{file} is there already", fix="--force replaces it, --name gives another name")
+            raise BadInput(f"{file} already exists", fix="replace it with --force, or give another --name")
 
 
-def _person() -> bool:
-    """Tell whether somebody is there to be asked."""
+def _is_interactive() -> bool:
+    """Return whether standard input is a terminal, so that toolkit can ask the user."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]:
-    """Return an answer to every question: an option's, what is usual, or the person's."""
+    """Return an answer to every question: from its option, its default or the user."""
     answers = dict(given)
     for question in found.questions:
         if question.option in answers:
             continue
         if yes:
             answers[question.option] = question.default
-        elif _person():
+        elif _is_interactive():
             kind = click.Choice(question.choices) if question.choices else None
-            # readline writes what it asks past the door.
+            # readline bypasses toolkit's output stream, so the text is made harmless here.
             answers[question.option] = click.prompt(
                 one_line(question.text), default=one_line(question.default), type=kind, err=True
             )
         else:
             choices = f"; choices: {', '.join(question.choices)}" if question.choices else ""
-            usual = f" takes {question.default}" if question.default else " leaves it open"
+            usual = f"to use {question.default}" if question.default else "to leave it empty"
             raise BadInput(
-                f"{question.option} is not given, and nobody can be asked: {question.text}?{choices}",
-                fix=f"give {question.option}, or --yes, which{usual}",
+                f"{question.option} is missing, and standard input is not a terminal: "
+                f"{question.text}?{choices}",
+                fix=f"give {question.option}, or --yes {usual}",
             )
     return answers

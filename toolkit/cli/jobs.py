@@ -1,4 +1,4 @@
-"""``toolkit jobs``: what was launched from here, and what became of it."""
+"""``toolkit jobs``: list, show, follow, resume and cancel launched jobs."""
 
 import datetime as dt
 import sys
@@ -16,7 +16,7 @@ from toolkit.cli.options.keys import key_options
 from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput
 from toolkit.job.running.follow import conclude
-from toolkit.job.running.reach import looked_after
+from toolkit.job.running.reach import refresh_everywhere
 from toolkit.launch.tracking.jobs import is_local
 from toolkit.model.job import FINAL_STATES, JobRecord, JobState
 from toolkit.report.plain import as_shown, output_as_shown
@@ -41,7 +41,7 @@ def _json_option(text: str) -> Callable[[_F], _F]:
 def command(ctx: click.Context, as_json: bool) -> None:
     """List, show, follow, resume and cancel launched jobs.
 
-    JOB is the key of a job, the beginning of one, or Slurm's number.
+    JOB is the key of a job, the start of its key, or its number in Slurm.
 
     Example: toolkit jobs list
     """
@@ -49,7 +49,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         ctx.invoke(list_jobs, as_json=as_json)
     elif as_json:
         raise BadInput(
-            f"--json: it belongs behind {ctx.invoked_subcommand}",
+            f"--json: must come after {ctx.invoked_subcommand}",
             fix=f"toolkit jobs {ctx.invoked_subcommand} --json",
         )
 
@@ -62,9 +62,9 @@ def command(ctx: click.Context, as_json: bool) -> None:
 def list_jobs(
     states: tuple[str, ...] = (), site: str | None = None, since: str | None = None, as_json: bool = False
 ) -> None:
-    """List the jobs launched from here, the newest first, after asking Slurm about those that go on.
+    """List the jobs launched from this machine, the newest first.
 
-    JSON has them in the order of their submission.
+    toolkit asks Slurm about the jobs that have not ended. JSON lists the jobs in the order of submission.
     """
     chosen = [r for r in app.jobs(tell=Progress()) if site is None or site in _names(r)]
     if since is not None:
@@ -72,7 +72,7 @@ def list_jobs(
 
         begin = moment(since, dt.datetime.now().astimezone())
         chosen = [r for r in chosen if dt.datetime.fromisoformat(r.submitted) >= begin]
-    found = [(r, ok) for r, ok in looked_after(chosen) if not states or r.state in states]
+    found = [(r, ok) for r, ok in refresh_everywhere(chosen) if not states or r.state in states]
     if as_json:
         listed = [{**msgspec.to_builtins(record), "reached": ok} for record, ok in found]
         say_json({"schema": "toolkit.jobs/1", "jobs": listed})
@@ -87,7 +87,7 @@ def list_jobs(
 @_job_argument
 @click.option("--json/--text", "as_json", default=None, help="Print JSON, or text")
 def show(job: str | None, as_json: bool | None) -> None:
-    """Print all that is known of JOB (the last one by default), after asking Slurm.
+    """Ask Slurm about JOB (the last one by default), and print its record.
 
     The text names the cause of a failure; JSON is the record.
     """
@@ -115,7 +115,7 @@ def show(job: str | None, as_json: bool | None) -> None:
 def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as_json: bool) -> None:
     """Print the output of JOB (the last one by default)."""
     if tail is not None and (follow or as_json):
-        raise BadInput("--tail: it goes with neither --follow nor --json")
+        raise BadInput("--tail: cannot be combined with --follow or --json")
     record = app.job(job, tell=Progress())
     if follow and record.state not in FINAL_STATES:
         with _progress_of(ctx, as_json=as_json, output=not as_json) as tell:
@@ -172,11 +172,11 @@ def fetch(
 
 @command.command("wait")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
-@click.option("--any", "first", is_flag=True, help="Until one of them has ended")
-@_json_option("Print the record at the end, of several a list")
+@click.option("--any", "first", is_flag=True, help="Wait until one of them has ended")
+@_json_option("Print the record at the end, or a list of several")
 @click.pass_context
 def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) -> None:
-    """Wait until every JOB (the last one by default) has ended; exit 1 if one of them failed."""
+    """Wait until every JOB (the last one by default) has ended; exit with status 1 if one failed."""
     from toolkit.job.running.follow import failure
     from toolkit.job.running.reach import find_all
     from toolkit.job.running.wait import outcome
@@ -194,17 +194,17 @@ def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) 
 
 @command.command("cancel")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
-@_json_option("Print the record, of several a list")
+@_json_option("Print the record, or a list of several")
 def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
-    """End every JOB (the last one by default)."""
-    from toolkit.job.running.cancel import CancelResult, end_all, failure
+    """Cancel every JOB (the last one by default)."""
+    from toolkit.job.running.cancel import CancelResult, cancel_all, failure
     from toolkit.job.running.reach import find_all
 
     def tell(one: CancelResult) -> None:
         if not as_json:
             say(f"job {one.record.id or one.record.key} {one.said}")
 
-    tried = end_all(find_all(jobs, Progress()), tell)
+    tried = cancel_all(find_all(jobs, Progress()), tell)
     if as_json and (len(tried) > 1 or tried[0].error is None):
         _print_records([(one.record, one.was_reached) for one in tried])
     if error := failure(tried):
@@ -219,9 +219,9 @@ def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
 def resume(
     ctx: click.Context, job: str | None, verify_key: str | None, no_verify: bool, as_json: bool
 ) -> None:
-    """Submit JOB (the last one by default) again in its folder, where it goes on from its checkpoint.
+    """Submit JOB (the last one by default) again in its folder; it resumes from its checkpoint.
 
-    One of launch --local runs again here, to its end.
+    A job of launch --local runs again on this machine.
     """
     with _progress_of(ctx, output=not as_json) as tell:
         record = app.resume(job, verify_key=verify_key, no_verify=no_verify, tell=tell)
@@ -255,7 +255,7 @@ def _print_as_json(record: JobRecord) -> None:
 
 
 def _names(record: JobRecord) -> set[str]:
-    """Return what a person may call the place of a job."""
+    """Return the names of a job's host that --site accepts."""
     return {name for name in (record.spec.site, record.host, record.cluster, record.place) if name}
 
 
@@ -268,7 +268,7 @@ def _print_several(found: Sequence[JobRecord], *, as_json: bool) -> None:
 
 
 def _print_records(found: list[tuple[JobRecord, bool]]) -> None:
-    """Print one record as it is, several as a list that says of each whether its place was reached."""
+    """Print one record, or a list of records that shows whether each host was reached."""
     if len(found) == 1:
         say_json(found[0][0])
         return

@@ -1,4 +1,4 @@
-"""The ``toolkit`` program: finds the command, runs it, turns errors into one line and an exit code."""
+"""The ``toolkit`` program: find the command, run it, and turn errors into messages and an exit status."""
 
 import contextlib
 import signal
@@ -17,7 +17,7 @@ from toolkit.errors import Interrupted, ToolkitError
 
 
 class MainGroup(LazyGroup):
-    """The whole program: a reader of its output that goes away is no fault."""
+    """The whole program. It exits with status 0 if the reader of its output exits, as `head` does."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:  # noqa: ANN401 - click's signature
         with written():
@@ -32,7 +32,7 @@ class MainGroup(LazyGroup):
     cls=MainGroup,
     table=COMMANDS,
     params=flags(),
-    # The door drops colours where nobody sees them; click would drop codes of others without a word.
+    # SafeStream removes colours if the output is not a terminal; click would silently remove other codes too.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
 )
 @click.version_option(
@@ -51,8 +51,8 @@ def cli(ctx: click.Context) -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the program and exit with the code of the manual's table."""
-    _heed_signals()
+    """Run the program and exit with a status of the table in docs/cli.md."""
+    _handle_signals()
     prepare()
     words = sys.argv[1:] if arguments is None else arguments
     said: dict[str, bool] = {}
@@ -62,42 +62,42 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except click.exceptions.Exit as error:
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        code = _told(Interrupted("interrupted"))
+        code = _print_error(Interrupted("interrupted"))
     except click.ClickException as error:
-        code = _told_of_call(error)
-    except Exception as error:  # the last line of defence for a person
+        code = _print_call_error(error)
+    except Exception as error:  # users get a message instead of a traceback
         if said.get("debug"):
             raise
-        code = _told(error)
+        code = _print_error(error)
     sys.exit(code)
 
 
-def _told(error: Exception) -> int:
-    # Whoever only asks for help does not read what is said of errors.
-    from toolkit.cli.frame.faults import print_error, unforeseen
+def _print_error(error: Exception) -> int:
+    # Imported here, because --help does not need it.
+    from toolkit.cli.frame.faults import as_toolkit_error, print_error
 
-    ours = error if isinstance(error, ToolkitError) else unforeseen(error)
-    with contextlib.suppress(OSError):  # the terminal may have gone, and taken us along
+    ours = error if isinstance(error, ToolkitError) else as_toolkit_error(error)
+    with contextlib.suppress(OSError):  # the terminal may be closed
         print_error(ours)
     return ours.code
 
 
-def _told_of_call(error: click.ClickException) -> int:
+def _print_call_error(error: click.ClickException) -> int:
     from toolkit.cli.frame.faults import of_call
 
     if (ours := of_call(error)) is not None:
-        return _told(ours)
+        return _print_error(ours)
     error.show()
     return error.exit_code
 
 
-def _heed_signals() -> None:
+def _handle_signals() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup has SIGHUP ignored, and means it
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP on purpose
             signal.signal(number, _terminated)
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - signal's signature
-    # The same clean-up as for Ctrl-C: what was begun is undone by the finally blocks on the way out.
+    # The same clean-up as for Ctrl-C: the finally blocks run.
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -29,7 +29,7 @@ _END_SECONDS = 4
 
 @dataclass(frozen=True, slots=True)
 class TunnelSession:
-    """How the tunnel is opened here; ``keep`` leaves the job when it is closed."""
+    """The options of a tunnel: its local port, and whether to ``keep`` the job after the tunnel closes."""
 
     port: int
     keep: bool
@@ -37,10 +37,10 @@ class TunnelSession:
 
 
 def started(runner: Runner, job: Prepared, session: TunnelSession, tell: Tell) -> None:
-    """Submit the job and serve it until Ctrl-C or its end.
+    """Submit the job, and keep the tunnel open until Ctrl-C or the end of the job.
 
     Raises:
-        Interrupted: on Ctrl-C, after the job was ended, unless it is kept.
+        Interrupted: on Ctrl-C, after toolkit cancelled the job; ``--keep`` leaves the job running.
         CheckFailed: if the job ends before Jupyter listens.
         Missing: if the image has no Jupyter.
     """
@@ -53,15 +53,15 @@ def started(runner: Runner, job: Prepared, session: TunnelSession, tell: Tell) -
 
 
 def attached(wanted: str, session: TunnelSession, tell: Tell) -> None:
-    """Open the tunnel to a notebook that was started before; ``wanted`` is its key or Slurm's number.
+    """Open the tunnel to a notebook that runs already; ``wanted`` is its key or its number in Slurm.
 
     Raises:
-        BadInput: if there is no such job, or it is no notebook.
-        Missing: if it has ended.
+        BadInput: if the job does not exist, or is not a notebook.
+        Missing: if the job has ended.
     """
     record = records.find(wanted)
     if not notebook.is_notebook(record.spec):
-        raise BadInput(f"--attach {wanted}: {record.key} is no notebook", fix="toolkit jobs list")
+        raise BadInput(f"--attach {wanted}: {record.key} is not a notebook", fix="toolkit jobs list")
     runner = where_of(record).opened()
     try:
         record, _ = jobs.refresh(runner, record)
@@ -77,10 +77,10 @@ def attached(wanted: str, session: TunnelSession, tell: Tell) -> None:
 def _use(
     runner: Runner, record: JobRecord, token: str, tunnel: Tunnel, session: TunnelSession, tell: Tell
 ) -> None:
-    """See a notebook to its end, or to the end of the person's patience."""
+    """Wait for Jupyter, and keep the tunnel open until the job ends or the user presses Ctrl-C."""
 
     def lost(why: str) -> None:
-        tell.step(f"{why}; job {record.id} goes on, and is looked for again")
+        tell.step(f"{why}; job {record.id} still runs, and toolkit reconnects")
 
     patient = Patient(runner, lost)
     try:
@@ -92,9 +92,9 @@ def _use(
         record = _carried(patient, record, place, tunnel, lambda: _show(found, place, url, session, tell))
         notebook.clear(patient, record)
     except Lost as error:
-        # "Run it again", which a lost connection is told with, would start a second notebook.
+        # The hint of a lost connection, "run the command again", would start a second notebook.
         raise Missing(
-            f"job {record.id} goes on, but {runner.place} is not reached any more",
+            f"{runner.place} is unreachable; job {record.id} still runs",
             fix=f"toolkit notebook --attach {record.key}",
             detail=[error.message],
         ) from error
@@ -110,10 +110,10 @@ def _carried(
     tunnel: Tunnel,
     on_ready: Callable[[], None],
 ) -> JobRecord:
-    """Carry connections until the job has ended; a far end that is lost before is started again.
+    """Forward connections until the job has ended; start the relay on the cluster again if it stops.
 
     Raises:
-        Missing: if it does not come back.
+        Missing: if the relay stops five times in a row.
     """
     failed, why = 0, ""
     while failed < _TRIES:
@@ -131,58 +131,58 @@ def _carried(
                 return record
             time.sleep(1)
     raise Missing(
-        f"the tunnel to job {record.id} broke; the job goes on",
+        f"the tunnel to job {record.id} broke; the job still runs",
         fix=f"toolkit notebook --attach {record.key}",
         detail=[why] if why else [],
     )
 
 
 def _nothing() -> None:
-    """Say nothing: the address was told, and it stays."""
+    """Do nothing, because the address was shown and stays the same."""
 
 
 def _show(
     record: JobRecord, place: notebook.NotebookAddress, url: str, session: TunnelSession, tell: Tell
 ) -> None:
     if session.as_json:
-        told = {"schema": SCHEMA, "url": url, "job": record.id, "key": record.key, "host": place.host}
-        say_json(told)
+        session_facts = {"url": url, "job": record.id, "key": record.key, "host": place.host}
+        say_json({"schema": SCHEMA, **session_facts})
         return
-    end = "closes the tunnel; the job goes on" if session.keep else "closes the tunnel and ends the job"
+    end = "closes the tunnel; the job continues" if session.keep else "closes the tunnel and cancels the job"
     tell.step(f"Jupyter runs on {place.host}; Ctrl-C {end}")
     say(url)
 
 
 def _closed(runner: Runner, record: JobRecord, session: TunnelSession) -> Interrupted:
-    """End what a person has ended, and say what is left of it."""
+    """Cancel the job after Ctrl-C, unless ``--keep`` was given; return the error to show."""
     if session.keep:
         return Interrupted(
-            f"the tunnel is closed; job {record.id} goes on",
-            fix=f"toolkit notebook --attach {record.key}   (to end it: toolkit jobs cancel {record.key})",
+            f"the tunnel is closed; job {record.id} still runs",
+            fix=f"toolkit notebook --attach {record.key}   (to cancel it: toolkit jobs cancel {record.key})",
         )
     try:
         record = jobs.cancel(runner, record)
         notebook.clear(runner, record)
     except ToolkitError as error:
         return Interrupted(
-            f"the tunnel is closed; job {record.id} may go on: {error.message}",
+            f"the tunnel is closed; job {record.id} may still run: {error.message}",
             fix=f"toolkit jobs cancel {record.key}",
         )
-    return Interrupted(f"the notebook is closed, and job {record.id} is {record.state}")
+    return Interrupted(f"the notebook is closed; job {record.id} is {record.state}")
 
 
 def _ended_early(record: JobRecord) -> ToolkitError:
     if record.exit_code == notebook.NO_JUPYTER:
         return Missing(
-            f"there is no Jupyter in {record.spec.image}",
-            fix="give a folder on the cluster that pip install --target has filled: --packages DIR "
-            "(docs/notebook.md), or an image whose recipe has it",
+            f"{record.spec.image} does not contain Jupyter",
+            fix="give --packages DIR, a folder on the cluster made by pip install --target "
+            "(docs/notebook.md), or an image with Jupyter",
         )
     return failure(record)
 
 
 def _teller(record: JobRecord, tell: Tell) -> Callable[[JobStatus], None]:
-    """Return what says how a job waits, each time that there is news."""
+    """Return a function that shows the state of a job each time it changes."""
     said: list[str] = []
 
     def on_state(status: JobStatus) -> None:
@@ -196,7 +196,7 @@ def _teller(record: JobRecord, tell: Tell) -> Callable[[JobStatus], None]:
 
 @contextlib.contextmanager
 def _listening(session: TunnelSession) -> Iterator[Tunnel]:
-    """Listen before anything is begun, as the port may be taken."""
+    """Listen on the port before the job is submitted, because the port may be in use."""
     tunnel = Tunnel(session.port)
     try:
         yield tunnel

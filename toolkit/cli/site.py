@@ -1,4 +1,4 @@
-"""``toolkit site``: list the site profiles, show one, hold one against its cluster, share its facts."""
+"""``toolkit site``: list and show site profiles, compare a profile with its cluster, share its facts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,10 +23,10 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--all", "historic", is_flag=True, help="List machines that are out of service, too")
+@click.option("--all", "historic", is_flag=True, help="Also list machines that are out of service")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_sites(historic: bool, as_json: bool) -> None:
-    """List the clusters that there is a profile of, your own included.
+    """List the site profiles, including your own.
 
     Example: toolkit site list
     """
@@ -59,7 +59,9 @@ def list_sites(historic: bool, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the file itself")
 def show(name: str, as_json: bool, as_toml: bool) -> None:
-    """Show a profile: NAME of one that is listed, a file, or `example`, which explains every key.
+    """Show a profile.
+
+    NAME is a listed profile, a file, or `example`, which explains every key.
 
     Example: toolkit site show juwels
     """
@@ -105,10 +107,10 @@ def check(
     wait: int,
     as_json: bool,
 ) -> None:
-    """Say what of a profile no longer holds on its cluster: this one, or another over SSH.
+    """Compare a profile with its cluster, and show the differences.
 
-    NAME may be left out where you have one profile of your own. Ends in 1 if anything differs; what could
-    not be found out is told and is no fault.
+    You may leave out NAME if you have exactly one own profile. The exit status is 1 if anything differs.
+    Facts that stay unknown are listed, and do not count as a difference.
 
     Example: toolkit site check virtual --cluster demo
     """
@@ -122,8 +124,7 @@ def check(
     bundle = _asked(site, host, cluster, ssh_config, facts, wait)
     found = tuple(points(site, bundle.host, bundle.site))
     if as_json:
-        told = checked_json(name, bundle.host.place, found)
-        say_json(told, indent=True)
+        say_json(checked_json(name, bundle.host.place, found), indent=True)
     else:
         say(*checked(name, bundle.host.place, found))
     if any(point.state == "differs" for point in found):
@@ -147,9 +148,9 @@ def share(
     wait: int,
     output: Path | None,
 ) -> None:
-    """Print the facts of a cluster without accounts, names of machines and folders of users.
+    """Print the facts of a cluster without accounts, names of machines and users' folders.
 
-    The file works with: toolkit doctor IMAGE --facts FILE. Read it before you pass it on.
+    Use the file with: toolkit doctor IMAGE --facts FILE. Read it before you pass it on.
 
     Example: toolkit site share virtual --cluster demo -o virtual.json
     """
@@ -170,7 +171,7 @@ def share(
         say_exact(shared)
         return
     write_whole(output, shared)
-    say(f"{output}: the facts of {plain}, without accounts, names of machines and folders of users")
+    say(f"Wrote {output}: the facts of {plain} without accounts, names of machines and users' folders")
 
 
 def _asked(
@@ -181,7 +182,7 @@ def _asked(
     facts: Path | None,
     wait: int,
 ) -> "Bundle":
-    """Return what the cluster says, or what a file says that it did; the profile may name where to ask."""
+    """Return the facts of the cluster, from a file or by a probe of the host that the profile names."""
     from msgspec.structs import replace
 
     from toolkit.launch.sites.sitecheck import words
@@ -189,8 +190,8 @@ def _asked(
 
     if facts is not None:
         if host is not None or cluster is not None:
-            raise BadInput("--facts: give it, or --host or --cluster")
-        # What was looked for by name was looked for by the names of another profile.
+            raise BadInput("--facts: cannot be combined with --host or --cluster")
+        # The saved probe looked for the modules and commands of another profile.
         said = load_bundle(facts)
         return replace(
             said, site=replace(said.site, loaded=None, commands=None, there=None, there_nodes=None)
@@ -203,11 +204,11 @@ def _asked(
 
 
 def _only() -> str:
-    """Return the one profile that the person has."""
+    """Return the name of the user's only own profile."""
     from toolkit.knowledge import sites
 
     own = [name for name in sites.names() if sites.find(name).parent == sites.own_folder()]
     if len(own) == 1:
         return own[0]
     known = own or sites.names()
-    raise BadInput(f"say which site; choices: {', '.join(known)}", fix="toolkit site check NAME")
+    raise BadInput(f"NAME is missing; choices: {', '.join(known)}", fix="toolkit site check NAME")

@@ -1,4 +1,4 @@
-"""Make a notebook's job out of what a person asked for, the site and the image; nothing is changed there."""
+"""Prepare the job of a notebook from the user's options, the site and the image."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,18 +33,19 @@ from toolkit.run.command import Runner
 from toolkit.runtime import apptainer, named
 
 _FIELDS = {"bind": "binds"}
-"""The option whose name in Python differs from the field of a job."""
+"""The option whose parameter name differs from the field of a job."""
 
 _JUPYTER = {"jupyterlab", "notebook", "jupyter_server"}
 """Modules that ``slurm/notebook.py`` starts."""
 
-_WHY = "one task, which speaks no MPI"
+_WHY = "a notebook is one task without MPI"
 
 
 class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked for: the job, and two folders of the cluster that are empty where none is named.
+    """The request for a notebook.
 
-    ``flags`` hold what is demanded of the image.
+    ``folder`` and ``packages`` are folders on the cluster, empty if not given. ``flags`` hold the demands on
+    the image's signatures.
     """
 
     job: JobRequest
@@ -54,35 +55,33 @@ class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags, tell: Tell) -> NotebookRequest:
-    """Join the options of the command with site and settings, as for other jobs.
+    """Join the options of the command with the site profile and the settings, as for other jobs.
 
     Raises:
-        BadInput: for an option that cannot be.
+        BadInput: if an option is wrong.
     """
     said = {_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, ())}
     said |= {"nodes": 1, "ranks_per_node": 1}
     made = asked(said, (notebook.NAME,))
     announce(made, tell=tell)
     if made.site and made.site.scheduler != "slurm":
-        raise BadInput(
-            f"--site {made.job.site}: a notebook is a job of Slurm; there is {made.site.scheduler}"
-        )
+        raise BadInput(f"--site {made.job.site}: the site uses {made.site.scheduler}; a notebook needs Slurm")
     for option, path in (("folder", folder), ("packages", packages)):
         if path and not path.startswith("/"):
-            raise BadInput(f"--{option} {path}: give the full path on the cluster")
+            raise BadInput(f"--{option} {path}: not an absolute path on the cluster")
         apptainer.bind(path)
     check_directory(made.job.directory or "")
     env_file(made.job.env_image)
-    demand_of(made, flags.verify_key, flags.no_verify)  # refused before anybody is asked
+    demand_of(made, flags.verify_key, flags.no_verify)  # checked before toolkit connects to a host
     return NotebookRequest(job=made, flags=flags, folder=folder, packages=packages)
 
 
 def prepared(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: bool) -> Prepared:
-    """Return the job; ``remote`` says that the image has to be copied to the runner's place.
+    """Return the job; ``remote`` says whether toolkit has to copy the image to the runner's host.
 
     Raises:
-        BadInput: for what the site does not have.
-        Missing: if the image is not on this machine, or the place does not answer.
+        BadInput: if the site cannot run the job.
+        Missing: if the image is not on this machine, or the host does not answer.
     """
     job, site = asking.job.job, asking.job.site
     image = image_of(job.image or "", site)
@@ -101,23 +100,23 @@ def prepared(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: boo
 
 
 def _no_jupyter(image: StartableImage) -> list[LaunchFault]:
-    """Return the fault of an image in which no Jupyter is found; none if its modules are not all known."""
+    """Return the fault of an image without Jupyter; no fault if some of its modules are unknown."""
     offers = image.offers
     if offers is None or not offers.whole or _JUPYTER & offers.modules:
         return []
     return [
         LaunchFault(
-            f"{image.name} has no Jupyter",
-            "use an image with it, such as the recipe tf2.15-notebook-cpu, or --packages DIR",
+            f"{image.name} does not contain Jupyter",
+            "use an image with Jupyter, such as the recipe tf2.15-notebook-cpu, or --packages DIR",
         )
     ]
 
 
 def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
-    """Return the script of a notebook for a site that is not asked anything.
+    """Return the script of a notebook for a site, without a connection to the cluster.
 
     Raises:
-        BadInput: for what the site does not have, or only it knows.
+        BadInput: if the site cannot run the job, or an option names a file on the cluster.
     """
     job = asking.job.job
     check_not_there(job)
@@ -127,34 +126,35 @@ def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
     places = unseen.places(base, notebook.NAME, image)
     _check_runtime(job.runtime or site.container.command)
     spec = _spec(specify(job, places), asking, asking.folder or base, image)
-    tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {places.image}")
+    tell.step(f"Written from the site profile; {site.title} was not contacted")
+    tell.step(f"Copy the image to {places.image} before you submit")
     if not asking.folder:
-        tell.step(f"The notebook shows {base} in this script; --folder names another one there")
-    why = f"{_WHY}; nothing was asked of {site.title}"
+        tell.step(f"The notebook shows the folder {base}; --folder gives another folder of the cluster")
+    why = f"{_WHY}; {site.title} was not contacted"
     return unseen.script_of(spec, job, site, image, notebook.MODE, why, asking.job.notes())[1]
 
 
 def _check_runtime(command: str) -> None:
-    """Refuse a runtime by which the tunnel to a notebook does not start.
+    """Refuse a container runtime that cannot start the tunnel to a notebook.
 
     Raises:
         BadInput: unless it is Apptainer or Singularity.
     """
     if named(command) is not named(""):
         raise BadInput(
-            f"--runtime {command}: a notebook starts with Apptainer or Singularity alone",
-            fix="leave --runtime out, and give a SIF file",
+            f"--runtime {command}: a notebook needs Apptainer or Singularity",
+            fix="leave out --runtime, and give a SIF file",
         )
 
 
 def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> ModeChoice:
-    """Return the launch of one task, which speaks no MPI: nothing that is judged of an MPI stops it."""
+    """Return the launch of one task without MPI; faults of an MPI do not stop it."""
     made = plan_launch(host, image, request, notebook.MODE, site)
     return ModeChoice(foresee(host, image, request, made), made, forced=False)
 
 
 def _spec(spec: JobSpec, asking: NotebookRequest, folder: str, image: ImageFacts) -> JobSpec:
-    """Return the specification as that of one task which is neither stopped in time nor started again."""
+    """Return the specification for one task that Slurm neither warns before the time limit nor restarts."""
     packages = [apptainer.bind(asking.packages, read_only=True)] if asking.packages else []
     return msgspec.structs.replace(
         spec,

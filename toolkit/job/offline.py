@@ -1,4 +1,4 @@
-"""``launch --site S --dry-run`` from anywhere: the script for a site, before the image is there."""
+"""``launch --site S --dry-run`` without a connection: write the script from the site profile alone."""
 
 from pathlib import Path
 
@@ -31,12 +31,12 @@ _MPIS = ("mpich", "intelmpi", "openmpi")
 
 
 def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
-    """Return the script of a job for a site that is not asked anything.
+    """Return the script of a job for a site, without a connection to the cluster.
 
     Raises:
-        BadInput: for a job that cannot be, or that the site has no room for.
-        CheckFailed: if the image has not the signature that it is to have.
-        Missing: if a folder for the data is named that is not there.
+        BadInput: if an option is wrong, or the site has too few nodes, cores or GPUs.
+        CheckFailed: if the image lacks a required signature.
+        Missing: if the folder of the data does not exist.
     """
     job = asked.job
     fix = check_words(asked, flags)
@@ -47,54 +47,56 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
     folder = _data(job, tell)
     image = image_facts(asked, flags, tell)
     if image.architecture not in {None, site.architecture}:
-        tell.step(f"{job.image} is for {image.architecture}, and {site.title} is {site.architecture}")
+        tell.step(f"{job.image} is for {image.architecture}; {site.title} has {site.architecture}")
     if fix:
         tell_fix(flags, fix, image, tell)
     notes = asked.notes(explain=flags.explain)
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
     made = unseen.write(wanted, site, image, notes, fix=fix, shown=code.facts if code else None)
     tell_idle(job.image or "", made.spec, site, None, image, tell)
-    tell.step(f"Nothing was asked of {site.title}: the image has to be brought to {made.spec.image}")
+    tell.step(f"Written from the site profile; {site.title} was not contacted")
+    tell.step(f"Copy the image to {made.spec.image} before you submit")
     if code and code.facts.facts:
         tell.step("Submit the script in the folder of the program: the job starts there, as with sbatch")
     if made.data:
-        tell.step(f"The data have to be brought to {made.data}{f': all in {folder}' if folder else ''}")
+        tell.step(f"Copy the data{f' in {folder}' if folder else ''} to {made.data}")
     if program:
-        tell.step(f"The program {program} has to be brought to {made.program}")
+        tell.step(f"Copy the program {program} to {made.program}")
     if made.spec.secrets:
         tell.step(
-            f"The script takes {', '.join(made.spec.secrets)} from {made.spec.directory}/{SECRETS}: "
-            "write that file there, with a line export NAME='VALUE' for each, and chmod 600 it"
+            f"Write {', '.join(made.spec.secrets)} into {made.spec.directory}/{SECRETS}, "
+            "each in a line export NAME='VALUE', and run chmod 600 on the file"
         )
     return made.script
 
 
 def check_not_there(job: JobFile) -> None:
-    """Refuse what lies on the cluster, which is not asked."""
+    """Refuse files on the cluster, because toolkit does not connect to it."""
     if job.env_image:
         raise BadInput(
-            f"--env-image {job.env_image}: it is compared with the image there", fix="give --host, too"
+            f"--env-image {job.env_image}: toolkit must compare it with the image on the cluster",
+            fix="also give --host",
         )
     for option, given in (("image", job.image), ("data", job.data)):
         if given and given.startswith(ON_CLUSTER):
             raise BadInput(
-                f"--{option} {given}: only the cluster knows it", fix="give --host with --dry-run, too"
+                f"--{option} {given}: the file is on the cluster", fix="also give --host with --dry-run"
             )
 
 
 def image_facts(asked: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
-    """Return what is known of a job's image by the file if there is one, else by its name.
+    """Return the facts about a job's image, from its file if it exists here, else from its recipe.
 
     Raises:
-        BadInput: if it is neither a SIF nor the name of a recipe.
-        CheckFailed: if it has not the signature that it is to have.
+        BadInput: if ``--image`` is neither a SIF file nor the name of a recipe.
+        CheckFailed: if the image lacks a required signature.
     """
     given = asked.job.image or ""
     here = image_here(given)
     facts = _read(here, view_of(asked.job, asked.site), tell) if here else _named(given, tell)
     demand = demanded(flags.verify_key, flags.no_verify, asked.key, asked.site, asked.job.site)
     if here or demand.required:
-        # Reading an image takes its time, and is for those alone who have one.
+        # These imports are slow, and only needed to read an image file.
         from toolkit.job.request.gate import clear
         from toolkit.job.request.inputs import StartableImage, startable
 
@@ -103,22 +105,22 @@ def image_facts(asked: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
 
 
 def _program(job: JobFile) -> Path | None:
-    """Return the file of a trainer of one's own, which the job needs there as well."""
+    """Return the file of the user's own trainer, which the job needs on the cluster."""
     known = trainers.find(job.trainer) if job.trainer else None
     return program_file(job.trainer or "") if known and known.own else None
 
 
 def _data(job: JobFile, tell: Tell) -> Path | None:
-    """Return the folder of a trainer's data; a data set may still have to be fetched, a folder is there.
+    """Return the folder of a trainer's data, ``None`` if a shipped data set was not downloaded yet.
 
     Raises:
-        BadInput: if a folder is named that is not there.
-        Missing: the same, for the data set of a trainer.
+        BadInput: if the folder of ``--data`` does not exist.
+        Missing: if the folder of a data set lacks files.
     """
     dataset = trainers.find(job.trainer).dataset if job.trainer else ""
     if not job.trainer and job.data:
         tell.step(
-            f"The data have to be copied there: {job.data}; name the folder with --env TOOLKIT_DATA=DIR"
+            f"Copy the data in {job.data} to the cluster, and give their folder with --env TOOLKIT_DATA=DIR"
         )
     if not job.trainer or not (dataset or job.data):
         return None
@@ -135,13 +137,14 @@ def _read(file: Path, view: RankView, tell: Tell) -> ImageFacts:
 
 
 def _named(given: str, tell: Tell) -> ImageFacts:
-    """Return what can be said of an image that is not on this machine."""
+    """Return the facts about an image that is not on this machine."""
     if is_path(given):
-        tell.step(f"{given} is not on this machine: its MPI is taken to be an Open MPI")
+        tell.step(f"{given} is not on this machine; toolkit assumes that it contains Open MPI")
         return ImageFacts(path=given, format="sif")
     if given not in (known := names(_RECIPES, ".toml")):
         raise BadInput(
-            f"--image {given}: no SIF file and no recipe{near(given, known)}; recipes: {', '.join(known)}"
+            f"--image {given}: neither a SIF file nor a recipe{near(given, known)}; "
+            f"recipes: {', '.join(known)}"
         )
     make = f"toolkit image build {given} && toolkit image sif {given} -o build/images/{given}.sif"
     tell.step(f"The image {given} is not built yet: {make}")

@@ -1,4 +1,4 @@
-"""Prepare a launch: what a person asked for, joined with facts and verdict, becomes a record and a script."""
+"""Prepare a launch: turn the request, the facts and the prediction into a record and a job script."""
 
 import datetime as dt
 import itertools
@@ -72,18 +72,18 @@ __all__ = [
 
 
 _MOST_FILES = 10_000
-"""Files of a data set that are copied; each is hashed here and there."""
+"""toolkit copies at most this many files of a data set, because it hashes each file on both machines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a launch takes from this machine: the image, and the trainer's data if there is a trainer."""
+    """The files of this machine that a launch needs: the image, and the data of a trainer."""
 
     image: Path | OnCluster
     data: Path | OnCluster | None
     fix: Fix | None = None
     program: Path | None = None
-    """The file of a trainer of one's own."""
+    """The file of the user's own trainer."""
     code: Code | None = None
     """The program of a command."""
     env: Path | None = None
@@ -92,11 +92,11 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A place that was asked what it has, and an image that may start there.
+    """A probed host, and an image that may start on it.
 
-    ``base`` is the folder for images, data and runs there, ``there`` the image's path, ``copied`` what has
-    to be copied for it, ``assumed`` what was taken for granted of the place. ``cluster`` has its partitions,
-    and the accounts of the user if the job names one.
+    ``base`` is the host's folder for images, data and runs. ``there`` is the path of the image on the host.
+    ``copied`` are the files to copy. ``assumed`` are sentences about assumed facts of the host. ``cluster``
+    has the partitions, and the accounts of the user if the job names one.
     """
 
     runner: Runner
@@ -127,10 +127,10 @@ class Prepared:
 
 
 def check(asked: JobRequest, flags: Flags) -> Sources:
-    """Check all that can be checked before toolkit reads a large file or connects to a place.
+    """Check everything that needs neither a large file nor a connection.
 
     Raises:
-        BadInput: for an option that cannot be.
+        BadInput: if an option is wrong.
         Missing: if the image or the data set is not on this machine.
     """
     job = asked.job
@@ -148,13 +148,13 @@ def check(asked: JobRequest, flags: Flags) -> Sources:
 def target_of(
     runner: Runner, asked: JobRequest, flags: Flags, image: Path | OnCluster, tell: Tell, *, remote: bool
 ) -> Target:
-    """Read the image, check its signatures, and probe the place.
+    """Read the image, check its signatures, and probe the host.
 
-    Nothing is changed there, so a connection that breaks is made again. ``remote`` says that files have to
-    be copied to the runner's place.
+    toolkit changes nothing on the host, so it retries a broken connection. ``remote`` says whether toolkit
+    has to copy files to the host.
     """
     job, runner = asked.job, Patient(runner, telling(tell), AWAY_SECONDS)
-    tell.step(f"Reading {image.name} and asking {runner.place} what it has")
+    tell.step(f"Reading {image.name} and probing {runner.place}")
     command = job.runtime or (asked.site.container.command if asked.site else "")
     view = view_of(job, asked.site)
     found = startable(look(runner, image, asked.site, tell, remote=remote, view=view), command)
@@ -180,14 +180,14 @@ def target_of(
 def prepare(
     runner: Runner, asked: JobRequest, flags: Flags, sources: Sources, tell: Tell, *, remote: bool
 ) -> Prepared:
-    """Do everything up to the last call: facts, specification, verdict, script; nothing is changed there."""
+    """Return a job that is ready to submit, without a change on the host."""
     job, site = asked.job, asked.site
     target = target_of(runner, asked, flags, sources.image, tell, remote=remote)
     image = target.image.facts
     sources, job = check_program(sources, asked, flags, target.image, tell)
     checked = has_check(image, trainer=bool(job.trainer))
     if job.preflight and not checked:
-        tell.step("The preflight is left out: the MPI of the program is unknown, or it has none")
+        tell.step("The preflight check is skipped, because the program's MPI is unknown or missing")
     folder, data = _data(target.runner, asked, sources.data, target.base, remote=remote)
     program = _program(sources.program, target.base)
     project = brought(sources.code, flags, target.base, tell) if remote else None
@@ -217,10 +217,10 @@ def prepare(
 def check_program(
     sources: Sources, asked: JobRequest, flags: Flags, image: StartableImage, tell: Tell
 ) -> tuple[Sources, JobFile]:
-    """Check the program of a command against the image; return both with the name that Python has there.
+    """Check the program of a command against the image; return both with the image's name for Python.
 
     Raises:
-        CheckFailed: if a fault would end the job, unless ``--force`` is given.
+        CheckFailed: if the job would fail, unless ``--force`` is given.
     """
     job, code = asked.job, sources.code
     if code is None:
@@ -234,7 +234,9 @@ def check_program(
 
 
 def check_queue(target: Target, spec: JobSpec, asked: JobRequest, flags: Flags, tell: Tell) -> None:
-    """Refuse a job that Slurm would refuse, by its partitions and accounts; a site profile comes first.
+    """Refuse a job that Slurm would refuse because of its partition or account.
+
+    The partitions of a site profile override the partitions that Slurm lists.
 
     Raises:
         CheckFailed: with the first fault, unless ``--force`` is given.
@@ -284,7 +286,7 @@ def copies_of(target: Target) -> dict[str, tuple[str, int]]:
 
 
 def to_be_copied(image: StartableImage, base: str) -> tuple[str, tuple[Parcel, ...]]:
-    """Return where a job finds an image, and the copy that it takes to the folder ``base`` there."""
+    """Return the image's path on the host, and the file to copy into the host's folder ``base``."""
     if image.there or image.here is None:
         return image.there, ()
     there = image_there(image.here, image.digest, base)
@@ -294,9 +296,9 @@ def to_be_copied(image: StartableImage, base: str) -> tuple[str, tuple[Parcel, .
 def to_record(
     place: str, spec: JobSpec, choice: ModeChoice, cleared: Cleared, env_digest: str = ""
 ) -> JobRecord:
-    """Return the record of a job that is about to be submitted; it has no secret value.
+    """Return the record of a job before its submission, without secret values.
 
-    ``cleared`` comes from the gate, ``env_digest`` too.
+    ``cleared`` and ``env_digest`` come from the check of the signatures.
     """
     made = msgspec.structs.replace(choice.plan, env=shown(choice.plan.env))
     return JobRecord(
@@ -324,7 +326,7 @@ def _chosen(
     request: Request,
     tell: Tell,
 ) -> ModeChoice:
-    """Return the launch: in the mode that is asked for, the engine's, or the site's."""
+    """Return the launch in the requested mode, else in the mode that the engine or the site chooses."""
     mode = request.mode
     if fix:
         tell_fix(flags, fix, facts, tell)
@@ -336,17 +338,17 @@ def _chosen(
 
 
 def _of_site(asked: JobRequest) -> bool:
-    """Tell whether the folder on the cluster is the one that the site profile names."""
+    """Return whether the folder on the cluster comes from the site profile."""
     return asked.site is not None and asked.origins.get("directory", "").startswith("site ")
 
 
 def _data(
     runner: Runner, asked: JobRequest, local: Path | OnCluster | None, base: str, *, remote: bool
 ) -> tuple[str, list[Parcel]]:
-    """Return the folder of the data there, and the files that have to be copied into it.
+    """Return the folder of the data on the cluster, and the files to copy into it.
 
     Raises:
-        BadInput: if they are more than anybody would copy file by file.
+        BadInput: if there are too many files to copy one by one.
     """
     if local is None:
         return "", []
@@ -361,8 +363,8 @@ def _data(
     files = sorted(itertools.islice(found, _MOST_FILES + 1))
     if len(files) > _MOST_FILES:
         raise BadInput(
-            f"--data {local}: more than {_MOST_FILES} files would be copied to the cluster",
-            fix="bring them there once, and launch on its login node, where nothing is copied",
+            f"--data {local}: more than {_MOST_FILES} files to copy to the cluster",
+            fix="copy them to the cluster yourself, and give their folder with --data cluster:/PATH",
         )
     parcels = [Parcel.of(f, posixpath.join(folder, *f.relative_to(local).parts)) for f in files]
     if shared := data_there(runner, asked.site, name, folder, parcels):
@@ -371,7 +373,7 @@ def _data(
 
 
 def _program(local: Path | None, base: str) -> tuple[Parcel, ...]:
-    """Return the file of a trainer of one's own; its folder there carries its digest, so that it stays."""
+    """Return the file of the user's own trainer; the name of its folder contains its digest."""
     if local is None:
         return ()
     digest = sha256(local)

@@ -1,4 +1,4 @@
-"""One run of a study: submit it as a job of its own, and take its figures when the job has ended."""
+"""One run of a study: submit it as a job, and read its figures when the job has ended."""
 
 import posixpath
 import shlex
@@ -30,17 +30,17 @@ from toolkit.study.gpuuse import median_use
 from toolkit.study.timeline_file import events
 
 _MOST = 64_000_000
-"""Bytes of a timeline that are brought here: hundreds of steps of a large model, thousands of a small one."""
+"""Bytes of a timeline that toolkit copies: hundreds of steps of a large model, thousands of a small model."""
 
 _FETCH_SECONDS = 600.0
 
 
 def check_run(study: Study, point: Point, flags: Flags) -> None:
-    """Check the options and the files of a run; no other machine is asked.
+    """Check the options and the files of a run without a connection to the cluster.
 
     Raises:
-        BadInput: for an option that cannot be, or a file that is wrong.
-        Missing: if the image or the data are not there.
+        BadInput: if an option or a file is wrong.
+        Missing: if the image or the data do not exist.
     """
     check(asked(*sweep.asked_of(study, point)), flags)
 
@@ -56,14 +56,14 @@ def submit(
     begun: bool,
     secrets: Mapping[str, Hidden] = NO_SECRETS,
 ) -> Point:
-    """Submit a point, and keep which job it is before there is one.
+    """Submit a point of a study, and save the key of its job before the submission.
 
-    A place that the study has reached before, as ``begun`` says, is waited for where it is away: nobody
-    sits beside a study. One that was never reached may have a name that does not exist.
+    If ``begun``, the study has reached the host before, so toolkit retries it while it is unreachable. The
+    name of a new host may be wrong, so toolkit does not retry it.
 
     Raises:
-        BadInput: for an option that cannot be, or an image that is not that of the runs before.
-        Missing: for something that is not there.
+        BadInput: if an option is wrong, or the image has changed since earlier runs.
+        Missing: if the image, the data or the host is missing.
     """
     said, words = sweep.asked_of(study, point)
     said["env"] = {**secrets, **said.get("env", {})}
@@ -76,7 +76,7 @@ def submit(
     try:
         job = prepare(runner, made, flags, sources, tell, remote=place.remote)
         _check_image(where, study, point, job.record)
-        # Whoever is killed between here and the answer of sbatch finds the job by this.
+        # If toolkit is killed before sbatch answers, the next call finds the job by this key.
         point = msgspec.structs.replace(point, state="submitted", job=job.record.key)
         folder.save_point(where, point)
         submitted(job, place, runner, tell)
@@ -89,21 +89,21 @@ def submit(
 
 
 def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Refuse an image that was built anew under the same name: its figures are of another program."""
+    """Refuse an image that was built again under the same name, because its figures are not comparable."""
     for other in folder.load_points(where, study):
         origin = other.origin
         if other.state != "measured" or other.series != point.series or origin is None:
             continue
         if origin.image_digest and record.image_digest and origin.image_digest != record.image_digest:
             raise BadInput(
-                f"{where} holds runs of {origin.image} as it was before ({origin.image_digest[:19]}), "
-                f"and it is another image now ({record.image_digest[:19]})",
-                fix="measure the new one in a folder of its own: --study DIR",
+                f"{origin.image} has changed since the earlier runs in {where}: "
+                f"{origin.image_digest[:19]} before, {record.image_digest[:19]} now",
+                fix="use another folder for the new image: --study DIR",
             )
 
 
 def job_of(point: Point) -> JobRecord | None:
-    """Return the record of the job of a point, ``None`` where none was submitted."""
+    """Return the record of the job of a point, ``None`` if it was not submitted."""
     try:
         return records.find(point.job) if point.job and point.state == "submitted" else None
     except BadInput:
@@ -111,10 +111,10 @@ def job_of(point: Point) -> JobRecord | None:
 
 
 def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tell) -> Point:
-    """Take the figures of a job that has ended, or say what it failed of, and keep the point.
+    """Save the figures of a job that has ended, or the cause of its failure, in its point.
 
     Raises:
-        Missing: if not all is here yet and the place is away for minutes; the point stays as it is.
+        Missing: if the figures are still on the host and the host stays unreachable; the point is unchanged.
     """
     origin = Origin(
         job=record.key,
@@ -158,7 +158,7 @@ def _with_gpu_use(figures: Figures, record: JobRecord, tell: Tell) -> Figures:
 
 
 def _metrics(record: JobRecord, there: str, tell: Tell) -> bytes:
-    """Return the metrics of a job: the copy on this machine if it is complete, else those of the place."""
+    """Return the metrics of a job: the copy on this machine if it is complete, else the host's file."""
     kept = LocalRunner().read(str(records.folder(record.key) / records.METRICS), most=records.METRICS_MOST)
     if are_whole(kept):
         return kept
@@ -170,13 +170,13 @@ def _metrics(record: JobRecord, there: str, tell: Tell) -> bytes:
 
 
 def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
-    """Bring the timeline beside the point, and return what it says of a step."""
+    """Copy the timeline to the study's folder, and return the shares of a step."""
     there = posixpath.join(record.spec.directory, sweep.TIMELINE)
     with reached_in_time(record, tell) as runner:
         read = Command.of("head", "-c", str(_MOST), there, timeout=_FETCH_SECONDS)
         content = runner.run(read).require(f"{runner.place}: reading the timeline {there}").stdout
     file = folder.save_timeline(where, point, content)
-    told = timeline.shares(timeline.tallied(events(file)))
-    if told is None:
-        raise CheckFailed(f"{file}: holds less than three steps")
-    return told
+    shares = timeline.shares(timeline.tallied(events(file)))
+    if shares is None:
+        raise CheckFailed(f"{file}: the timeline has less than three steps")
+    return shares

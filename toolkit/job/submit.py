@@ -196,14 +196,14 @@ def _started(ready: _Ready, flags: Flags, tell: "Tell", *, follow: bool) -> "Job
     if not follow:
         return record
     from toolkit.job.request.gate import demand_for
-    from toolkit.job.running.again import until_it_helps_no_more
+    from toolkit.job.running.again import retry_faults
     from toolkit.job.running.follow import watch_job
 
     def watch(job: "JobRecord") -> "JobRecord":
         return watch_job(ready.runner, job, tell)
 
     demand = demand_for(record.spec.site, flags.verify_key, flags.no_verify)
-    return until_it_helps_no_more(ready.runner, watch(record), demand, ready.job.secrets, tell, watch)
+    return retry_faults(ready.runner, watch(record), demand, ready.job.secrets, tell, watch)
 
 
 @contextlib.contextmanager

@@ -1,1 +1,1 @@
-"""From a plan to a job: the script, Slurm's words, staging, submitting and following."""
+"""From a plan to a job: requests, site profiles, job scripts, submission and tracking."""

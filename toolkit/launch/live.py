@@ -1,4 +1,4 @@
-"""Read what a trial wrote, say how it ended, and compare that with the prediction; pure."""
+"""Read the output of a trial, find its outcome, and compare the outcome with the prediction; pure."""
 
 import re
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ _ALARM = re.compile(r"Alarm clock|SIGALRM|signal 14\b|exit code 142")
 
 
 def verbose(image: ImageFacts) -> dict[str, str]:
-    """Return the variables with which the MPI of an image tells what it sends over."""
+    """Return the variables that make an image's MPI print its transport."""
     implementation = image.mpi.implementation if image.mpi else ""
     told = {"UCX_LOG_LEVEL": "info"}
     if implementation == "openmpi":
@@ -77,7 +77,7 @@ def read(output: str) -> Seen:
 
 
 def outcome(seen: Seen, output: str, ranks: int, state: JobState) -> Outcome:
-    """Say how a trial of ``ranks`` ranks ended, in the words of a prediction."""
+    """Return the outcome of a trial of ``ranks`` ranks, as a prediction names it."""
     if seen.sizes and set(seen.sizes) == {1} and ranks > 1:
         return "singletons"
     if any(size != ranks for size in seen.sizes):
@@ -95,7 +95,7 @@ def outcome(seen: Seen, output: str, ranks: int, state: JobState) -> Outcome:
 
 
 def transport(lines: Iterable[str]) -> Transport | None:
-    """Return what carried messages between nodes, as far as the MPI library told."""
+    """Return the transports between nodes that the MPI library printed."""
     told = list(lines)
     if any(_OB1.search(line) for line in told):  # Open MPI may open UCX and libfabric and use neither
         return _over_btl(told)
@@ -103,7 +103,7 @@ def transport(lines: Iterable[str]) -> Transport | None:
 
 
 def compare(prediction: Prediction, seen: Seen, observed: Outcome, host: HostFacts, output: str) -> Trial:
-    """Put prediction and observation side by side."""
+    """Return the prediction with the observation."""
     known = prediction.outcome != "unknown"
     return Trial(
         mode=prediction.mode,
@@ -118,7 +118,7 @@ def compare(prediction: Prediction, seen: Seen, observed: Outcome, host: HostFac
 
 
 def missed(host: HostFacts, seen: Seen) -> bool | None:
-    """Tell whether messages went over plain Ethernet although the nodes have a fast network."""
+    """Return whether messages went over plain Ethernet although the nodes have a fast network."""
     fast = (*(host.infiniband or ()), *(host.fabrics or ()))
     if seen.transport is None or (not fast and None in (host.infiniband, host.fabrics)):
         return None
@@ -126,7 +126,7 @@ def missed(host: HostFacts, seen: Seen) -> bool | None:
 
 
 def _before_init(output: str) -> Outcome:
-    """Say what became of ranks none of which came through MPI_Init."""
+    """Return the outcome of a trial in which no rank returned from MPI_Init."""
     found = explain_output(Output(output))
     causes = [finding.id for finding in found.findings if finding.severity == "error"]
     class_ = found.fault.id if found.fault else ""
@@ -134,7 +134,7 @@ def _before_init(output: str) -> Outcome:
         return "unavailable"
     if any(cause.startswith(_LOADER) for cause in causes) or class_ == "loader":
         return "loader-failure"
-    # Ranks that Slurm ends may lose the file system under them, and end by a bus error.
+    # Ranks that Slurm kills may lose their file system first, and fail with a bus error.
     alive = _ENDING.split(output, maxsplit=1)[0]
     return "crash" if _CRASHES.search(alive) else "init-failure"
 

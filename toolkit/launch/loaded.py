@@ -1,4 +1,4 @@
-"""What a job has once its modules are loaded, which no probe does: the container runtime; pure."""
+"""The container runtime of a job after its modules are loaded; a probe loads no modules; pure."""
 
 import posixpath
 from collections.abc import Sequence
@@ -11,40 +11,38 @@ from toolkit.model.site import Site
 from toolkit.runtime import COMMAND as RUNTIME
 from toolkit.runtime import named
 
-_TAKEN = "is taken to be there"
+_ASSUMED = "is assumed to exist"
 _RUNTIMES = ("apptainer", "singularity")
 
 
 def command_of(host: HostFacts, site: Site | None, asked: str = "") -> str:
-    """Return the program that starts containers: ``asked``, else the site's, else the host's."""
+    """Return the program that starts containers: ``asked``, else the site's program, else the host's."""
     return asked or (site.container.command if site else runtime_of(host))
 
 
 def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], asked: str = "") -> HostFacts:
-    """Return the facts of a place with the container runtime that the job script comes by.
+    """Return the facts of a host with the container runtime that the job will use.
 
-    The order is ``asked``, the site's command, the first runtime of the host.
-
-    A module loads it, or the profile names its path; ``modules`` are the job's own. Where a runtime was
-    found, where nobody could look, and where nothing brings one, the facts stay as they are. The script
-    ends with a sentence where the runtime is not there after all.
+    The order is ``asked``, the site's command, the first runtime of the host. If the probe found no runtime,
+    toolkit assumes one if a module or the profile's path provides it; ``modules`` are the job's own modules.
+    Otherwise the facts are unchanged. The job script stops with a message if the runtime is missing.
     """
     host, why = _preferring(host, command_of(host, site, asked)), _why(site, modules)
     if host.runtime is not None or "runtime" not in host.absent or not why:
         return host
     command = asked or (site.container.command if site else _named_in(why))
-    unread = f"{command} was not looked at: {why}"
+    unread = f"{command} was not probed: {why}"
     return msgspec.structs.replace(
         host,
         runtime=ContainerRuntime(name=posixpath.basename(command), version="", path=command, seen=False),
-        evidence={**host.evidence, "runtime": f"{command} {_TAKEN}, of unknown release: {why}"},
+        evidence={**host.evidence, "runtime": f"{command} {_ASSUMED}, of unknown release: {why}"},
         absent={name: line for name, line in host.absent.items() if name != "runtime"},
         unknown={**host.unknown, **{f"runtime.{part}": unread for part in ("version", "settings", "setuid")}},
     )
 
 
 def _preferring(host: HostFacts, command: str) -> HostFacts:
-    """Return the facts with the runtime of a command in the first place; without it there is none."""
+    """Return the facts with the runtime of ``command`` first; without a runtime if the host lacks it."""
     kind, first = named(command), host.runtime
     if first is None or named(first.name) is kind:
         return host
@@ -54,7 +52,7 @@ def _preferring(host: HostFacts, command: str) -> HostFacts:
         unknown = {**host.unknown, "runtime": host.unknown["other_runtimes"]}
         return msgspec.structs.replace(host, runtime=None, other_runtimes=rest, unknown=unknown)
     if other is None:
-        line = f"{command}: not found on PATH; there is {first.name}"
+        line = f"{command}: not found on PATH; {first.name} was found"
         return msgspec.structs.replace(
             host, runtime=None, other_runtimes=rest, absent={**host.absent, "runtime": line}
         )
@@ -68,23 +66,23 @@ def _preferring(host: HostFacts, command: str) -> HostFacts:
 
 
 def assumed(host: HostFacts) -> tuple[str, ...]:
-    """Return the line that says what :func:`with_runtime` took to be there, if it did."""
+    """Return the line about a runtime that :func:`with_runtime` assumed, if it did."""
     line = host.evidence.get("runtime", "")
-    return (line,) if _TAKEN in line else ()
+    return (line,) if _ASSUMED in line else ()
 
 
 def _why(site: Site | None, modules: Sequence[str]) -> str:
-    """Say what brings a runtime; empty where nothing does."""
+    """Return what provides a runtime, or an empty text."""
     if site and "/" in site.container.command:
         return "the site profile names its path"
     if site and site.container.modules:
-        return _brings(site.container.modules[-1])
+        return _provides(site.container.modules[-1])
     every = (*(site.modules if site else ()), *modules)
-    return next((_brings(m) for m in every if any(name in m.lower() for name in _RUNTIMES)), "")
+    return next((_provides(m) for m in every if any(name in m.lower() for name in _RUNTIMES)), "")
 
 
-def _brings(module: str) -> str:
-    return f"module {module if module.startswith('swap ') else f'load {module}'} brings it"
+def _provides(module: str) -> str:
+    return f"module {module if module.startswith('swap ') else f'load {module}'} provides it"
 
 
 def _named_in(why: str) -> str:

@@ -1,4 +1,4 @@
-"""Jupyter on a compute node: what the job runs, what its folder holds, and the way to it."""
+"""Jupyter on a compute node: the command of the job, the files in its folder, and the tunnel to it."""
 
 import posixpath
 import secrets
@@ -20,7 +20,7 @@ from toolkit.runtime import apptainer
 
 NAME = "notebook"
 NO_JUPYTER = 3
-"""The exit code of the starter where it finds no Jupyter."""
+"""The exit status of the starter if the image has no Jupyter."""
 
 _STARTER, _RELAY, _FAR = "notebook.py", "relay.py", "relay.sh"
 _TOKEN, _PLACE = "token", "notebook.json"
@@ -28,36 +28,36 @@ _TOKEN, _PLACE = "token", "notebook.json"
 
 _SHELL_SECONDS = 60.0
 _START_SECONDS = 300.0
-"""How long Jupyter may take from the start of the job: an image on a busy file system is read slowly."""
+"""Seconds from the start of the job in which Jupyter must listen; a busy file system is slow."""
 
 _POLLS = (1.0, 5.0)
-"""Seconds between two questions, at first and later."""
+"""Seconds between two queries, at first and later."""
 
 MODE: Mode = "srun-none"
-"""One task, which speaks no MPI."""
+"""The mode of one task without MPI."""
 
 
 class NotebookAddress(msgspec.Struct, frozen=True):
-    """Where a notebook listens, on that host's loopback."""
+    """The node and the port of a notebook, which listens on the node's loopback interface."""
 
     host: str
     port: int
 
 
 def command(directory: str, folder: str, packages: str, image: ImageFacts) -> tuple[str, ...]:
-    """Return what runs inside the image; an image of ours has its Python under another name than others."""
+    """Return the command inside the image; toolkit's own images have another name for Python."""
     python = "python3" if image.stack is None else "python"
     words = (python, posixpath.join(directory, _STARTER), directory, folder)
     return (*words, packages) if packages else words
 
 
 def is_notebook(spec: JobSpec) -> bool:
-    """Tell whether a job is one of these."""
+    """Return whether a job is a notebook."""
     return posixpath.join(spec.directory, _STARTER) in spec.command
 
 
 def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
-    """Make the job's folder, its owner's alone, with what the job needs; return the token, made anew."""
+    """Make the job's folder, readable only by the user, with the files of the job; return a new token."""
     directory = spec.directory
     make = ("mkdir", "-p", "-m", "700", "--", directory)
     runner.run(Command(make, timeout=_SHELL_SECONDS)).require(f"making {directory} on {runner.place}")
@@ -68,7 +68,7 @@ def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
 
 
 def files(spec: JobSpec, runtime: str) -> dict[str, bytes]:
-    """Return what the job's folder holds beside the script, by name; nothing of it is secret."""
+    """Return the files of the job's folder besides the script, by name; they contain no secret."""
     relay = posixpath.join(spec.directory, _RELAY)
     words = {"relay": relay, "runtime": runtime, "bind": apptainer.bind(spec.directory), "image": spec.image}
     return {
@@ -82,34 +82,36 @@ def token_of(runner: Runner, record: JobRecord) -> str:
     """Return the token of a notebook that was started earlier.
 
     Raises:
-        Missing: if it is not there any more.
+        Missing: if the token was removed.
     """
     token = runner.read(posixpath.join(record.spec.directory, _TOKEN)).decode("ascii", "replace").strip()
     if not token:
-        raise Missing(f"{record.key} has no token any more; it has ended", fix="toolkit notebook")
+        raise Missing(f"{record.key}: the notebook has ended; its token was removed", fix="toolkit notebook")
     return token
 
 
 def wait_until_ready(
     runner: Runner, record: JobRecord, on_state: Callable[[JobStatus], None]
 ) -> tuple[JobRecord, NotebookAddress | None]:
-    """Wait until Jupyter listens; return where, or nothing where the job has ended before.
+    """Wait until Jupyter listens; return the record and its address, ``None`` if the job ended before.
 
     Raises:
-        CheckFailed: if it runs and does not listen.
-        Missing: if Slurm does not answer for minutes.
+        CheckFailed: if the job runs and Jupyter does not listen.
+        Missing: if Slurm does not answer for ten minutes.
     """
     pause, running_since, heard = _POLLS[0], 0.0, time.monotonic()
     while True:
         status = jobs.query(runner, record.id)
         if status.answer == "silent":
             follow.give_up(
-                runner, time.monotonic() - heard, f"once it does: toolkit notebook --attach {record.key}"
+                runner,
+                time.monotonic() - heard,
+                f"when Slurm answers: toolkit notebook --attach {record.key}",
             )
         else:
             heard = time.monotonic()
         on_state(status)
-        record = jobs.noted(record, status)
+        record = jobs.write_status(record, status)
         if status.state in FINAL_STATES or status.answer == "forgotten":
             return jobs.conclude(runner, record), None
         told = (
@@ -121,7 +123,7 @@ def wait_until_ready(
             running_since = running_since or time.monotonic()
             if time.monotonic() - running_since > _START_SECONDS:
                 raise CheckFailed(
-                    f"job {record.id} runs, but Jupyter did not listen within {_START_SECONDS:.0f} s",
+                    f"job {record.id} runs, but Jupyter did not start within {_START_SECONDS:.0f} s",
                     fix=f"toolkit jobs logs {record.key}; toolkit jobs cancel {record.key}",
                 )
         else:
@@ -130,17 +132,17 @@ def wait_until_ready(
 
 
 def relay_command(record: JobRecord, place: NotebookAddress) -> Command:
-    """Return what starts the tunnel's far end on the job's node, as one more step of the job."""
+    """Return the command that starts the relay of the tunnel on the job's node, as a step of the job."""
     srun = ("srun", f"--jobid={record.id}", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "--quiet")
     return Command((*srun, "sh", posixpath.join(record.spec.directory, _FAR), str(place.port)))
 
 
 def address(port: int, token: str) -> str:
-    """Return what a browser of this machine is given."""
+    """Return the address of the notebook for a browser on this machine."""
     return f"http://127.0.0.1:{port}/?token={token}"
 
 
 def clear(runner: Runner, record: JobRecord) -> None:
-    """Remove the token and what Jupyter wrote for itself; for a job that has ended."""
+    """Remove the token and Jupyter's own files of a job that has ended."""
     there = [posixpath.join(record.spec.directory, name) for name in (_TOKEN, _PLACE, "jupyter")]
     runner.run(Command(("rm", "-rf", "--", *there), timeout=_SHELL_SECONDS))

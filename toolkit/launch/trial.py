@@ -1,4 +1,4 @@
-"""The program that tries MPI in an image: in Python where the image has it, else compiled here or there."""
+"""The trial program for the MPI of an image: in Python if the image has Python, else in C."""
 
 import platform
 import posixpath
@@ -12,8 +12,8 @@ from toolkit.run.command import Command, Runner
 from toolkit.run.local import LocalRunner
 
 SECONDS = 120
-"""After this long a rank that waits is ended by an alarm: start-up and messages take seconds on a node
-that is not shared, and a minute where four ranks share two busy cores."""
+"""Seconds after which an alarm stops a rank that waits. Start and messages take seconds on an idle node, and
+a minute if four ranks share two busy cores."""
 
 _STARTER = "trial.sh"
 _COMPILERS = ("cc", "gcc", "clang")
@@ -23,7 +23,7 @@ _ASK_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class TrialProgram:
-    """A file to be put beside the job."""
+    """A file to write into the job's folder."""
 
     name: str
     content: bytes
@@ -31,21 +31,23 @@ class TrialProgram:
 
 
 def command(folder: str, library: str, ranks: int) -> tuple[str, ...]:
-    """Return the words of one rank, for programs that were put into ``folder``."""
+    """Return the command of one rank, for programs in ``folder``."""
     return ("sh", posixpath.join(folder, _STARTER), library, str(ranks), str(SECONDS))
 
 
 def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
-    """Return the files of the trial: the Python one, the C one where something compiles it, and what chooses.
+    """Return the files of the trial: the Python program, the C program if a compiler exists, and the script.
+
+    The script starts the program that the image can run.
 
     Raises:
-        Missing: if the image has no Python, and no glibc for the compiled one, or nothing compiles it.
+        Missing: if the image has no Python, and no glibc or no compiler for the C program.
     """
     folder = shipped("containers") / "live"
     starter = TrialProgram(_STARTER, (folder / _STARTER).read_bytes())
     python = TrialProgram("trial.py", (folder / "trial.py").read_bytes())
     if image.glibc is None and image.python is None:
-        why = image.absent.get("glibc") or image.unknown.get("glibc", "not known which it has")
+        why = image.absent.get("glibc") or image.unknown.get("glibc", "its release is unknown")
         raise Missing(f"--live: the image has no Python, and the C program needs glibc: {why}")
     made = _compiled((folder / "trial.c").read_bytes(), image.architecture, runner) if image.glibc else b""
     if made:
@@ -53,19 +55,21 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
     if image.python is None:
         raise Missing(
             "--live: the image has no Python, and no C compiler for it was found",
-            fix="install gcc here; the program is small and needs no MPI to be compiled",
+            fix="install gcc on this machine; the C program compiles without MPI",
         )
     return (starter, python)
 
 
 def library(image: ImageFacts, mode: Mode) -> str:
-    """Return what the trial loads: the library that programs of the image load, by name if one is bound in.
+    """Return the MPI library that the trial loads: the library of the image's programs.
+
+    If the host's library is mounted over it, the name alone is returned, so that the loader finds the host's.
 
     Raises:
-        Missing: if there is none.
+        Missing: if the image has no MPI library.
     """
     if image.mpi is None:
-        raise Missing("--live: no MPI library was found in the image, so that there is nothing to try")
+        raise Missing("--live: the image has no MPI library to try")
     if mode == "bind":
         return image.mpi.soname or posixpath.basename(image.mpi.library)
     return image.mpi.library
@@ -79,7 +83,7 @@ def compile_words(compiler: str, architecture: str, source: str, target: str) ->
 
 
 def _compiled(source: bytes, architecture: str | None, runner: Runner) -> bytes:
-    """Return the program as a compiler here or at the runner's place makes it, or nothing."""
+    """Return the C program, compiled here or on the runner's host; ``None`` without a compiler."""
     here = architecture in {None, platform.machine()}
     local: Runner = LocalRunner()
     places = [local] if here else []
@@ -92,7 +96,7 @@ def _compiled(source: bytes, architecture: str | None, runner: Runner) -> bytes:
 
 
 def _compile(source: bytes, architecture: str, place: Runner) -> bytes:
-    """Return the program, or nothing where no compiler makes it."""
+    """Return the compiled program, ``None`` if no compiler works."""
     made = place.run(Command.of("mktemp", "-d", timeout=_ASK_SECONDS))
     folder = made.text.strip()
     if not made.ok or not folder.startswith("/"):
@@ -112,5 +116,5 @@ def _compile(source: bytes, architecture: str, place: Runner) -> bytes:
 def _runs(place: Runner, command: Command) -> bool:
     try:
         return place.run(command).ok
-    except Missing:  # there is no such compiler
+    except Missing:  # the compiler does not exist
         return False

@@ -1,4 +1,4 @@
-"""Write a job for a site that nobody can ask now: by its profile and by what an image is called; pure."""
+"""Write a job script from a site profile and the name of an image, without the cluster; pure."""
 
 import posixpath
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ from toolkit.program.command import CommandFacts
 from toolkit.runtime import named
 
 _HOME = "$HOME/toolkit"
-"""The folder at a site whose profile names none."""
+"""The folder on a cluster if the site profile names none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """A job whose outcome is not predicted, and its script.
+    """A job without a prediction, and its script.
 
-    ``data`` and ``program`` are where those have to be there, empty for a job that has none.
+    ``data`` and ``program`` are the paths that they need on the cluster, empty for a job without them.
     """
 
     spec: JobSpec
@@ -51,12 +51,12 @@ def write(
     fix: Fix | None = None,
     shown: CommandFacts | None = None,
 ) -> Unseen:
-    """Render the script of a job for ``site``; the image is where it will be once it is copied there.
+    """Return the job for ``site`` with its script, which expects the image at its path on the cluster.
 
-    What a ``fix`` says of mode and words is taken over. ``shown`` is what the program shows of itself.
+    ``fix`` sets the mode and more words of the launch. ``shown`` are facts from the program's source.
 
     Raises:
-        BadInput: for a job that cannot be.
+        BadInput: if the site cannot run the job.
     """
     site, base = with_folder(job, site), folder_of(job, site)
     known = trainers.find(job.trainer) if job.trainer else None
@@ -74,8 +74,8 @@ def write(
     )
     own = own_mode(image, request_of(spec, {}, None, site, job.program, shown))
     mode = fix.launch.mode if fix else job.mode or own or site.launch.mode or usual_mode(image)
-    why = f"{mode} is what the fix is for" if fix else _why(job, site, mode, own)
-    because = f"not predicted, as nothing was asked of {site.title}; {why}"
+    why = f"the fix sets {mode}" if fix else _why(job, site, mode, own)
+    because = f"not predicted, because {site.title} was not contacted; {why}"
     made, text = script_of(spec, job, site, image, mode, because, notes, fix, shown)
     return Unseen(spec, made, text, data, program)
 
@@ -91,7 +91,7 @@ def script_of(
     fix: Fix | None = None,
     shown: CommandFacts | None = None,
 ) -> tuple[Plan, str]:
-    """Return the plan of a launch at a site of which no facts are known, and its script."""
+    """Return the plan of a launch on a cluster without facts, and its script."""
     request = request_of(spec, job.env or {}, mode, site, job.program, shown)
     command = spec.runtime or site.container.command
     made = plan(_host(site, command), image, request, mode, site, fix.launch if fix else None)
@@ -99,7 +99,7 @@ def script_of(
 
 
 def _host(site: Site, command: str) -> HostFacts:
-    """Return the facts of a site that was not asked: only a runtime other than Apptainer is known."""
+    """Return the facts about a cluster that was not contacted: at most its container runtime."""
     kind = named(command)
     if kind is named(""):
         return HostFacts(place=site.title)
@@ -110,19 +110,19 @@ def _host(site: Site, command: str) -> HostFacts:
 def places(
     base: str, name: str, image: ImageFacts, key: str | None = None, *, data: str = "", program: str = ""
 ) -> JobPaths:
-    """Return where a job will find what it needs below the folder ``base`` of a site."""
+    """Return the paths of a job's files below the folder ``base`` of a site."""
     run = posixpath.join(base, "runs", key or records.new_key(name))
     return JobPaths(run, posixpath.join(base, "images", posixpath.basename(image.path)), data, program)
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site with the folder of the job, if that names a variable which the site looks up."""
+    """Return the site with the folder of the job if this folder contains a variable of the cluster."""
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site
 
 
 def _data(job: JobFile, known: TrainerProgram | None, base: str) -> str:
-    """Return where the data will be: a set by its name, other data by that of their folder."""
+    """Return the folder of the data on the cluster: by the name of the data set or of the user's folder."""
     if known is None or not (known.dataset or job.data):
         return ""
     return posixpath.join(
@@ -131,7 +131,7 @@ def _data(job: JobFile, known: TrainerProgram | None, base: str) -> str:
 
 
 def folder_of(job: JobFile, site: Site | None) -> str:
-    """Return the folder for images, data and runs, in which ``$NAME`` may be a variable of the site."""
+    """Return the folder for images, data and runs; it may contain a variable of the cluster, as ``$NAME``."""
     given = job.directory or (site.directory if site else "") or _HOME
     if given == "~" or given.startswith("~/"):
         return posixpath.normpath(f"$HOME/{given[2:]}")
@@ -139,21 +139,21 @@ def folder_of(job: JobFile, site: Site | None) -> str:
 
 
 def own_mode(image: ImageFacts, request: Request) -> Mode | None:
-    """Return the mode that is made for a program without MPI; ``None`` if its ranks may need one."""
+    """Return the mode for a program without MPI; ``None`` if the program may use MPI."""
     return next(iter(best_modes(image, request)), None)
 
 
 def usual_mode(image: ImageFacts) -> Mode:
-    """Return the mode in which an image starts at most sites: by the interface that its MPI has."""
+    """Return the mode that works on most clusters for the interface of the image's MPI."""
     implementation = image.mpi.implementation if image.mpi else "openmpi"
     return "srun-pmi2" if implementation in {"mpich", "intelmpi"} else "srun-pmix"
 
 
 def _why(job: JobFile, site: Site, mode: Mode, own: Mode | None) -> str:
     if job.mode:
-        return f"{mode} was asked for"
+        return f"you chose {mode}"
     if own:
         return f"{mode} is for programs without MPI, such as this one"
     if site.launch.mode:
-        return f"{mode} is what the site profile names"
-    return f"{mode} is usual for the MPI of the image"
+        return f"the site profile chooses {mode}"
+    return f"{mode} is the usual mode for the MPI of the image"

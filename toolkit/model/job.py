@@ -102,7 +102,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
         return (self.min_nodes or 1) if self.elastic else self.nodes
 
     @property
-    def goes_on(self) -> bool:
+    def may_resume(self) -> bool:
         """Whether it resumes itself after a stop."""
         return self.requeue or self.chain > 0
 

@@ -7,8 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from toolkit.report.door import unfiltered
 from toolkit.report.plain import as_shown, bounded
+from toolkit.report.safe_stream import unfiltered
 
 if TYPE_CHECKING:
     from rich.live import Live

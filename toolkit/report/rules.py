@@ -1,4 +1,4 @@
-"""The list of rules; the page of one; and all pages as a document."""
+"""The list of rules, the page of a rule, and the document of all rules."""
 
 import inspect
 import textwrap
@@ -16,58 +16,58 @@ _INDENT = "  "
 
 
 def rule_list(rules: Iterable[Rule]) -> str:
-    """Return a line a rule, or more where its title is long."""
+    """Return one line for each rule, or more if its title is long."""
     return "\n".join(_hung(f"{r.severity:8} {r.id:32} ", r.title) for r in rules)
 
 
 def happens(rule: Rule) -> tuple[str, ...]:
-    """Return what happens and why, from the rule's own docstring, a text a paragraph."""
+    """Return the paragraphs of the rule's docstring, which say what happens and why."""
     paragraphs = inspect.cleandoc(rule.check.__doc__ or "").split("\n\n")
     return tuple(" ".join(paragraph.replace("``", "").split()) for paragraph in paragraphs)
 
 
 def related(rule: Rule) -> tuple[LogSignature, ...]:
-    """Return the lines of job output that show what the rule predicts."""
+    """Return the signatures of job output that show the fault of the rule."""
     return tuple(s for s in knowledge.signatures() if s.finding == rule.id)
 
 
 def consequence(rule: Rule, shown: Example | None) -> str:
-    """Say what a rule makes of a launch."""
+    """Return a sentence about the effect of a rule on a launch."""
     if rule.advice:
-        return "It changes nothing about how ranks find each other; a launch is predicted without it."
+        return "The rule does not change the predicted outcome of a launch."
     where = "every mode" if set(rule.modes) == set(MODES) else ", ".join(rule.modes)
-    ends = f" As in the example it ends in: {shown.outcome}." if shown and shown.outcome != "ok" else ""
-    return f"It decides what becomes of a launch in {where}.{ends}"
+    ends = f" In the example, the outcome is {shown.outcome}." if shown and shown.outcome != "ok" else ""
+    return f"The rule decides the outcome of a launch in {where}.{ends}"
 
 
-def mends(rule: Rule) -> str:
-    """Say what mends it where nothing is known of a launch; a finding names the way that works there."""
+def general_fix(rule: Rule) -> str:
+    """Return the fix of a rule without a launch; a finding about a launch names the mode that works."""
     if not rule.instead:
         return rule.fix
     other = f"mode {rule.instead[0]}" if len(rule.instead) == 1 else "another mode"
-    return f"use {other}, where it is predicted to work; or {rule.fix}"
+    return f"use {other} if it is predicted to work; or {rule.fix}"
 
 
 def rule_page(rule: Rule) -> str:
-    """Return what a rule finds and why, how it is recognised, what mends it and where it was learnt."""
+    """Return the page of a rule: the fault, its reason, how toolkit recognises it, the fix and the source."""
     shown = example(rule.id)
     parts = [
         f"{rule.id} ({rule.severity})\n\n{_filled(f'{rule.title}.')}",
         "What happens\n" + "\n\n".join(_filled(text, _INDENT) for text in happens(rule)),
-        "What becomes of a launch\n" + _filled(consequence(rule, shown), _INDENT),
-        "How it is recognised\n" + "\n".join(_recognised(rule)),
+        "Effect on a launch\n" + _filled(consequence(rule, shown), _INDENT),
+        "Facts that decide\n" + "\n".join(_recognised(rule)),
     ]
     if shown:
         parts.append("For example\n" + "\n".join(_example(shown)))
     if lines := related(rule):
         parts.append("In the output of a job\n" + "\n".join(_sample(s) for s in lines))
-    parts += ["What mends it\n" + _filled(mends(rule), _INDENT), "Source\n" + _filled(rule.source, _INDENT)]
+    parts += ["Fix\n" + _filled(general_fix(rule), _INDENT), "Source\n" + _filled(rule.source, _INDENT)]
     return "\n\n".join(parts)
 
 
 def _recognised(rule: Rule) -> Iterator[str]:
     if not rule.facts:
-        yield f"{_INDENT}by the words of the plan and of the request"
+        yield f"{_INDENT}only the planned launch and the request"
     width = max((len(fact) for fact in rule.facts), default=0)
     for fact in rule.facts:
         yield _hung(f"{_INDENT}{fact:{width}}  ", meaning(fact) or fact.rpartition(".")[2].replace("_", " "))
@@ -86,10 +86,10 @@ def document(rules: Iterable[Rule]) -> str:
     lines = [
         "# The rules",
         "",
-        f"All {len(known)} rules of `toolkit doctor`, in the order of a launch; made from them.",
-        "`toolkit doctor --explain ID` prints the page of one, `toolkit doctor --rules --json` lists them.",
+        f"All {len(known)} rules of `toolkit doctor`, in the order of a launch. This page is generated.",
+        "`toolkit doctor --explain ID` prints the page of a rule, `toolkit doctor --rules --json` lists all.",
         "",
-        "| rule | severity | what is so |",
+        "| rule | severity | finding |",
         "|---|---|---|",
         *(f"| [{r.id}](#{r.id}) | {r.severity} | {_cell(r.title)} |" for r in known),
     ]
@@ -101,19 +101,19 @@ def _section(rule: Rule) -> Iterator[str]:
     yield from ("", f"## {rule.id}", "", f"**{rule.title}.** ({rule.severity})", "")
     for text in (*happens(rule), consequence(rule, shown)):
         yield from (text, "")
-    told = ", ".join(f"`{fact}`" for fact in rule.facts)
-    yield f"- asks for: {told or 'nothing but the words of the plan and of the request'}"
+    facts = ", ".join(f"`{fact}`" for fact in rule.facts)
+    yield f"- facts: {facts or 'only the planned launch and the request'}"
     if shown:
         yield f"- example, {shown.mode}, {shown.outcome}: {_plain(shown.title)}"
         yield from (f"  - `{_plain(line)}`" for line in shown.evidence)
     for signature in related(rule):
         yield f"- in the output of a job: `{_plain(signature.sample)}`"
-    yield f"- fix: {mends(rule)}"
+    yield f"- fix: {general_fix(rule)}"
     yield f"- source: {rule.source}"
 
 
 def _sample(signature: LogSignature) -> str:
-    """Return a line of output as it is, cut where it is wider than the page."""
+    """Return a line of output, cut to the width of the page."""
     line = f"{_INDENT}| {' '.join(signature.sample.split())}"
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
 

@@ -84,7 +84,7 @@ def test_following_that_is_cut_goes_on_and_no_line_is_lost_or_comes_twice(cluste
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert [text for text in lines if text.startswith("tick")] == [f"tick {n}" for n in range(14)]
-    assert said.count("is looked for again") == 2
+    assert said.count("toolkit reconnects") == 2
 
 
 def test_a_submission_whose_answer_is_cut_off_is_found_and_is_not_made_twice(cluster, login, on):
@@ -123,7 +123,7 @@ def test_a_job_that_stops_in_time_is_requeued_and_followed_to_its_end(cluster, o
     # Slurm lets it wait for two minutes: until then its nodes take it for the run that has ended.
     done = toolkit("jobs", "logs", "--follow", record["key"], timeout=400)
     assert [x for x in done.stdout.splitlines() if x in ("first", "second")] == ["first", "second"]
-    assert "waits to be started again" in done.stderr
+    assert "waits for a restart" in done.stderr
     now = record_of(record["key"])
     assert (now["state"], now["restarts"], now["numbers"]) == ("completed", 1, [record["id"]])
 

@@ -141,7 +141,7 @@ def test_one_url_leads_to_jupyter_on_a_node_and_ctrl_c_ends_it_all(cluster, on, 
         ]
         code, said = closed(process)
     assert code == 130
-    assert "the notebook is closed, and job" in said
+    assert "the notebook is closed; job" in said
     assert json.loads(toolkit("jobs", "show", told["key"], "--json").stdout)["state"] == "cancelled"
     assert "notebook.py" not in on_login(cluster, f"ssh {told['host']} ps -eo args")
     assert "relay" not in on_login(cluster, f"ssh {told['host']} ps -eo args; ps -eo args | grep '[s]run'")
@@ -170,7 +170,7 @@ def test_a_kept_notebook_is_come_back_to_and_its_tunnel_ends_with_the_job(cluste
 def test_an_image_without_jupyter_is_told_with_what_to_do(on):
     done = toolkit("notebook", *on, ok=False)
     assert done.returncode == 3
-    assert "there is no Jupyter in" in done.stderr
+    assert "does not contain Jupyter" in done.stderr
     assert "--packages" in done.stderr
 
 

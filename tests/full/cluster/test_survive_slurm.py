@@ -208,7 +208,7 @@ def test_connections_that_are_cut_and_a_controller_that_is_restarted_take_nothin
         image.unlink()
     assert status == 0, said
     assert re.search(r"connection .*lost.*trying again", said)
-    assert f"job {run.record['id']} goes on, and is looked for again" in said
+    assert f"job {run.record['id']} still runs, and toolkit reconnects" in said
     assert on_node(cluster, "login", "pgrep -f '^slurmctld'") != controller
     whole(run, resumed=0)
 
@@ -260,7 +260,7 @@ def test_a_time_limit_that_is_reached_is_followed_by_the_next_job(launch, whole)
     # A slow machine does a few epochs between two limits.
     status, said = run.end(600)
     assert status == 0, said
-    assert "stopped before its time was up, with a checkpoint; job" in said
+    assert "wrote a checkpoint and stopped before its time limit; job" in said
     times = len(run.lines("resumed"))
     assert times >= 1
     assert run.file("output.log").count("mnist: stopped on request") == times
@@ -271,7 +271,7 @@ def test_a_node_that_is_paused_sends_the_job_back_until_there_are_nodes(cluster,
     run = launch("--requeue").submitted().after(2)
     docker("pause", container(cluster.name, "node2"))
     before = len(run.lines("epoch"))
-    until(lambda: "waits to be started again" in "\n".join(run.said), 180, run.said)
+    until(lambda: "waits for a restart" in "\n".join(run.said), 180, run.said)
     virtual.up(cluster.name)
     status, said = run.end()
     assert status == 0, said

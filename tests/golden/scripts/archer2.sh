@@ -1,7 +1,7 @@
 #!/bin/bash
 # Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
 #
-# Launch mode bind: not predicted, as nothing was asked of ARCHER2; bind is what the site profile names
+# Launch mode bind: not predicted, because ARCHER2 was not contacted; the site profile chooses bind
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

@@ -3,7 +3,7 @@
 #
 # NEVER RUN: toolkit has not tried this script on a machine with PBS. Read it before you use it.
 #
-# Launch mode bind: not predicted, as nothing was asked of Aurora; bind is what the site profile names
+# Launch mode bind: not predicted, because Aurora was not contacted; the site profile chooses bind
 #
 #PBS -N mnist
 #PBS -l select=2:ncpus=96:mpiprocs=6:ompthreads=8

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
 #
-# Launch mode gloo: not predicted, as nothing was asked of BioHPC (Nucleus); gloo is what the site profile names
+# Launch mode gloo: not predicted, because BioHPC (Nucleus) was not contacted; the site profile chooses gloo
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

@@ -3,7 +3,7 @@
 #
 # NEVER RUN: no launch was recorded with ce; its words follow its documentation. Read them before you use them.
 #
-# Launch mode srun-pmi2: not predicted, as nothing was asked of Daint (Alps); srun-pmi2 is what the site profile names
+# Launch mode srun-pmi2: not predicted, because Daint (Alps) was not contacted; the site profile chooses srun-pmi2
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

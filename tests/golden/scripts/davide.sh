@@ -1,7 +1,7 @@
 #!/bin/bash
 # Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
 #
-# Launch mode mpirun-host: not predicted, as nothing was asked of D.A.V.I.D.E.; mpirun-host is what the site profile names
+# Launch mode mpirun-host: not predicted, because D.A.V.I.D.E. was not contacted; the site profile chooses mpirun-host
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Made by toolkit. Needs nothing but Slurm, apptainer and the image: sbatch job.sh
 #
-# Launch mode srun-pmi2: not predicted, as nothing was asked of Isambard-AI; srun-pmi2 is what the site profile names
+# Launch mode srun-pmi2: not predicted, because Isambard-AI was not contacted; the site profile chooses srun-pmi2
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

@@ -3,7 +3,7 @@
 #
 # NEVER RUN: no launch was recorded with podman-hpc; its words follow its documentation. Read them before you use them.
 #
-# Launch mode srun-pmix: not predicted, as nothing was asked of Perlmutter, GPU nodes; srun-pmix is what the site profile names
+# Launch mode srun-pmix: not predicted, because Perlmutter, GPU nodes was not contacted; the site profile chooses srun-pmix
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

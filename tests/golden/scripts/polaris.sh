@@ -3,7 +3,7 @@
 #
 # NEVER RUN: toolkit has not tried this script on a machine with PBS. Read it before you use it.
 #
-# Launch mode bind: not predicted, as nothing was asked of Polaris; bind is what the site profile names
+# Launch mode bind: not predicted, because Polaris was not contacted; the site profile chooses bind
 #
 #PBS -N mnist
 #PBS -l select=2:ncpus=64:mpiprocs=4:ompthreads=8

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
 #
-# Launch mode srun-pmix: not predicted, as nothing was asked of Virtual cluster; srun-pmix is what the site profile names
+# Launch mode srun-pmix: not predicted, because Virtual cluster was not contacted; the site profile chooses srun-pmix
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Made by toolkit. Needs nothing but Slurm, apptainer and the image: sbatch job.sh
 #
-# Launch mode srun-pmix: not predicted, as nothing was asked of Vista; srun-pmix is usual for the MPI of the image
+# Launch mode srun-pmix: not predicted, because Vista was not contacted; srun-pmix is the usual mode for the MPI of the image
 #
 #SBATCH --job-name=mnist
 #SBATCH --nodes=2

@@ -232,7 +232,7 @@ def test_where_nothing_is_known_the_missing_facts_are_named_and_next_is_a_comman
 
 def test_a_mode_that_fails_is_answered_with_one_that_works_and_its_command(sif):
     result = run(sif, "--facts", CLUSTER, "--mode", "srun-pmi2")
-    assert "Use mode srun-pmix in place of srun-pmi2: it is predicted to work." in result.stdout
+    assert "Use mode srun-pmix instead of srun-pmi2: it is predicted to work." in result.stdout
     launch = f"toolkit launch --image {sif} --nodes 2 --host LOGIN_NODE -- COMMAND"
     assert launch in pasted(answered(result.stdout))
 
@@ -330,7 +330,7 @@ def test_explain_of_no_file(tmp_path):
 
 
 def test_one_place_at_a_time(tmp_path):
-    with pytest.raises(BadInput, match="give one of them"):
+    with pytest.raises(BadInput, match="cannot be combined"):
         open_runner("login", "demo")
     with pytest.raises(BadInput, match="No such file"):
         open_runner("login", None, tmp_path / "config")

@@ -84,7 +84,7 @@ def _works(place: str, name: str, command: str) -> bool:
 
 def test_a_mode_that_works_stands_in_for_the_one_that_was_asked_for():
     said = advice(HOST, image_with(MPICH), mode="srun-pmix")
-    assert said.text == "Use mode srun-pmi2 in place of srun-pmix: it is predicted to work."
+    assert said.text == "Use mode srun-pmi2 instead of srun-pmix: it is predicted to work."
     assert said.command == "toolkit launch --image /images/train.sif --nodes 2 --host login -- COMMAND"
 
 
@@ -93,7 +93,7 @@ def test_gloo_has_to_be_named_as_a_launch_takes_it_only_then():
         without(image_with(OPEN_MPI_4), "mpi"), horovod="0.28.1", horovod_built=("gloo",), programs={}
     )
     said = advice(HOST, no_mpi)
-    assert said.text.startswith("Use mode gloo, which serves Horovod and no other MPI program")
+    assert said.text.startswith("Use mode gloo, which works only for Horovod")
     assert "--mode gloo" in said.command
 
 
@@ -106,7 +106,7 @@ def test_what_fails_every_mode_comes_before_what_fails_one():
 def test_one_node_is_named_where_it_is_predicted_to_work():
     old = truth().images["ubuntu-openmpi-2.1.1-ssh"].facts
     said = advice(truth().hosts["pmix"], old)
-    assert said.text.startswith("With both ranks on one node it is predicted to work.")
+    assert said.text.startswith("With both ranks on one node, the launch is predicted to work.")
     assert "--nodes 1 --ranks-per-node 2" in said.command
     assert "one node" not in advice(truth().hosts["pmix"], old, nodes=1, mode="srun-pmi2").text
 
@@ -114,9 +114,9 @@ def test_one_node_is_named_where_it_is_predicted_to_work():
 def test_options_that_fix_writes_are_named_where_they_make_it_work(monkeypatch):
     """The remedies that are known are in the engine's plans already; one is made up."""
     host, image = truth().hosts["pmix"], truth().images["venv-impi-2021.6.0"].facts
-    monkeypatch.setattr(doctor_advice, "mend", lambda *_: object())
+    monkeypatch.setattr(doctor_advice, "find_fix", lambda *_: object())
     said = advice(host, image)
-    assert said.text.endswith("Options that --fix writes are predicted to make it work.")
+    assert said.text.endswith("With the options that --fix writes, the launch is predicted to work.")
     assert said.command == f"toolkit doctor {image.path} --nodes 2 --facts facts.json --fix"
 
 
@@ -135,7 +135,7 @@ def test_what_is_advised_to_be_launched_is_taken_by_launch(form):
     if launched:
         assert startable(found, "apptainer") is found
     else:
-        with pytest.raises(BadInput, match="a job starts from a SIF"):
+        with pytest.raises(BadInput, match="needs a SIF file"):
             startable(found, "apptainer")
 
 

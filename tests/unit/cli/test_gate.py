@@ -334,7 +334,7 @@ def test_records_are_made_of_what_passed_the_gate_alone():
 
 
 def test_whatever_submits_or_starts_is_among_the_ways_that_are_tried_here():
-    starts = ("submission.submit", "submit", "resubmit", "run_local", "go_on", "submitted")
+    starts = ("submission.submit", "submit", "resubmit", "run_local", "run_again", "submitted")
     assert {name for start in starts for name in calls(start)} == {
         "job/submit.py:submitted",
         "job/submit.py:_started",  # launch, launch --from-job
@@ -344,7 +344,7 @@ def test_whatever_submits_or_starts_is_among_the_ways_that_are_tried_here():
         "job/local.py:launch_here",  # launch --local
         "job/running/resume.py:resume",
         "job/running/resume.py:once_more",  # jobs resume, launch --requeue
-        "launch/tracking/alone.py:go_on",  # jobs resume of a job of launch --local
+        "launch/tracking/alone.py:run_again",  # jobs resume of a job of launch --local
     }
 
 

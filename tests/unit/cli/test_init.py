@@ -46,7 +46,7 @@ def run(monkeypatch, tmp_path):
     def call(*words, answer=RECORDED, typed=None):
         place = Place(answer)
         monkeypatch.setattr(init, "open_runner", lambda *_: place)
-        monkeypatch.setattr(init, "_person", lambda: typed is not None)
+        monkeypatch.setattr(init, "_is_interactive", lambda: typed is not None)
         done = CliRunner().invoke(init.command, words, input=typed, catch_exceptions=False)
         assert b"TOOLKIT_SITE=yes" in place.asked
         done.words = place.words
@@ -65,7 +65,7 @@ def test_a_profile_is_written_and_found_by_its_name_with_its_facts(run, tmp_path
     done = run("--yes")
     assert done.exit_code == 0
     file = tmp_path / "toolkit" / "sites" / "test-f2af6c.toml"
-    assert done.stdout.startswith(f"{file}: the profile of test-f2af6c; its facts are beside it\n")
+    assert done.stdout.startswith(f"Wrote {file}, the profile of test-f2af6c, and its facts beside it\n")
     assert sites.find("test-f2af6c") == file
     site = sites.site("test-f2af6c")
     assert site.partitions[0].memory_mb == 8783
@@ -77,7 +77,7 @@ def test_a_profile_that_is_there_is_kept(run):
     run("--yes")
     kept = sites.find("test-f2af6c").read_text()
     for words in (["--yes"], ["--yes", "--name", "test-f2af6c"]):
-        with pytest.raises(BadInput, match="is there already"):
+        with pytest.raises(BadInput, match="already exists"):
             run(*words, "--directory", "/other")
     assert sites.find("test-f2af6c").read_text() == kept
     run("--yes", "--force", "--directory", "/other")
@@ -88,9 +88,9 @@ def test_a_profile_that_is_there_is_kept(run):
 def test_a_file_beside_that_is_somebodys_is_kept(run, tmp_path, monkeypatch, there):
     (tmp_path / there).write_text("saved before")
     monkeypatch.setattr(init, "open_runner", lambda *_: pytest.fail("the cluster was asked"))
-    with pytest.raises(BadInput, match=f"{there} is there already") as told:
+    with pytest.raises(BadInput, match=f"{there} already exists") as told:
         CliRunner().invoke(init.command, ["--yes", "-o", str(tmp_path / "mine.toml")], catch_exceptions=False)
-    assert told.value.fix.startswith("--force replaces it")
+    assert told.value.fix.startswith("replace it with --force")
     assert (tmp_path / there).read_text() == "saved before"
     assert len(list(tmp_path.glob("mine*"))) == 1
     run("--yes", "--force", "-o", str(tmp_path / "mine.toml"))
@@ -103,23 +103,23 @@ def test_options_name_what_is_written_and_where(run, tmp_path):
     site = sites.site(str(file))
     assert (site.title, site.defaults.account, site.host) == ("mine", "p1", "login")
     assert f"toolkit launch mnist --site {file} --host login\n" in done.stdout
-    with pytest.raises(BadInput, match="a profile is a file of TOML"):
+    with pytest.raises(BadInput, match="a profile is a TOML file"):
         CliRunner().invoke(init.command, ["-o", "here"], catch_exceptions=False)
 
 
 def test_without_a_person_the_option_is_named(run):
     with pytest.raises(BadInput) as caught:
         run(answer=TWO)
-    assert caught.value.message.startswith("--partition is not given, and nobody can be asked")
+    assert caught.value.message.startswith("--partition is missing, and standard input is not a terminal")
     assert caught.value.message.endswith("choices: cpu, gpu")
-    assert caught.value.fix == "give --partition, or --yes, which takes cpu"
+    assert caught.value.fix == "give --partition, or --yes to use cpu"
     assert run("--partition", "gpu", answer=TWO).exit_code == 0
     assert sites.site("test-f2af6c").defaults.partition == "gpu"
 
 
 def test_a_person_is_asked_what_the_cluster_does_not_tell_and_nothing_else(run):
     done = run(answer=TWO, typed="x\ngpu\n")
-    assert "Slurm has no default partition; which one is usual (cpu, gpu) [cpu]" in done.stderr
+    assert "Slurm has no default partition; which do your jobs use (cpu, gpu) [cpu]" in done.stderr
     assert "'x' is not one of 'cpu', 'gpu'" in done.stderr
     assert sites.site("test-f2af6c").defaults.partition == "gpu"
     assert run("--name", "b", typed="").stderr == ""
@@ -137,7 +137,7 @@ def test_names_that_no_profile_can_have_are_refused_before_anything_is_asked(nam
 
 
 def test_a_machine_without_slurm_gets_no_profile(run, tmp_path):
-    with pytest.raises(Missing, match="no profile can be made"):
+    with pytest.raises(Missing, match="Slurm was not found"):
         run("--yes", answer=(EVIDENCE / "no-slurm.txt").read_text())
     assert list(tmp_path.iterdir()) == []
 

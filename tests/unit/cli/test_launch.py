@@ -48,10 +48,10 @@ def run(*words):
 @every_row(
     ("words", "said"),
     [
-        (["nope"], "there is no trainer 'nope'"),
-        (["mnsit"], "there is no trainer 'mnsit', did you mean mnist?; choices: mnist, "),
-        ([], "there is no command to run"),
-        (["--"], "there is no command to run"),
+        (["nope"], "unknown trainer 'nope'"),
+        (["mnsit"], "unknown trainer 'mnsit', did you mean mnist?; choices: mnist, "),
+        ([], "the command is missing"),
+        (["--"], "the command is missing"),
         (["--nodes", "0", "--", "true"], "--nodes"),
         (["--ranks-per-node", "0", "--", "true"], "--ranks-per-node"),
         (["--cpus-per-rank", "-1", "--", "true"], "--cpus-per-rank"),
@@ -60,10 +60,10 @@ def run(*words):
         (["--name", "a b", "--", "true"], "--name"),
         (["--partition", "a\nb", "--", "true"], "--partition"),
         (["--account", "", "--", "true"], "--account"),
-        (["--env", "NOT_SET_HERE", "--", "true"], "--env NOT_SET_HERE: the variable is not set here"),
+        (["--env", "NOT_SET_HERE", "--", "true"], "--env NOT_SET_HERE: the variable is not set"),
         (["--env", "=x", "--", "true"], "--env: a variable without a name"),
         (["--env-file", "nope.env", "--", "true"], "--env-file nope.env: No such file"),
-        (["--env", "A B=1", "--", "true"], "not a name for a variable"),
+        (["--env", "A B=1", "--", "true"], "not a valid name of a variable"),
         (["--directory", "~other/x", "--", "true"], "--directory"),
         (["--directory", "/a,b", "--", "true"], "separator"),
         (["--image", "/nope.sif", "--", "true"], "--image /nope.sif: no such file"),
@@ -195,7 +195,7 @@ def profile(tmp_path, container):
 @pytest.mark.parametrize(
     ("container", "said"),
     [
-        ('command = "apptainer"\nmodules = ["apptainer"]', "module load apptainer brings it"),
+        ('command = "apptainer"\nmodules = ["apptainer"]', "module load apptainer provides it"),
         ('command = "/opt/ap/bin/apptainer"', "the site profile names its path"),
     ],
 )
@@ -206,7 +206,7 @@ def test_a_runtime_that_only_the_job_has_is_taken_to_be_there(image, tmp_path, c
     command = container.split('"')[1]
     assert f"command -v {command} " in job.script
     assert ("\nmodule load apptainer ||" in job.script) == ("modules" in container)
-    line = f"{command} is taken to be there, of unknown release: {said}"
+    line = f"{command} is assumed to exist, of unknown release: {said}"
     assert f"cluster demo: {line}" in tell.steps
     assert f"# {line}\n" in job.script
 
@@ -232,7 +232,7 @@ def test_a_node_of_the_jobs_partition_is_asked(image, partition, words):
 def test_a_preflight_that_is_left_out_is_said(image):
     tell = Told()
     assert not prepared(image, tell=tell).record.spec.preflight
-    assert any("preflight is left out" in step for step in tell.steps)
+    assert any("preflight check is skipped" in step for step in tell.steps)
     tell = Told()
     prepared(image, tell=tell, preflight=False)
     assert not any("preflight" in step for step in tell.steps)
@@ -368,7 +368,7 @@ def test_more_files_than_anybody_would_copy_are_refused(image, tmp_path, monkeyp
     for name in ("a", "b", "c"):
         (tmp_path / "many").mkdir(exist_ok=True)
         (tmp_path / "many" / name).write_text("")
-    with pytest.raises(BadInput, match="more than 2 files would be copied"):
+    with pytest.raises(BadInput, match="more than 2 files to copy"):
         prepared(image, (), trainer=str(tmp_path / "net.py"), data=str(tmp_path / "many"))
 
 

@@ -185,12 +185,12 @@ def test_cancel_prints_the_record_as_json(reached):
     ended = RUNNING.replace("RUNNING", "CANCELLED")
     reached["login"] = Recorded(scancel=[""], scontrol=[RUNNING, ended])
     assert json.loads(jobs("cancel", "--json").stdout)["state"] == "cancelled"
-    assert "has ended already: cancelled" in jobs("cancel").stdout
+    assert "has already ended: cancelled" in jobs("cancel").stdout
 
 
 def test_a_connection_that_is_lost_does_not_invite_a_second_job():
     record = save()
-    with pytest.raises(Missing, match="job 7 goes on, but recorded is not reached any more") as caught:
+    with pytest.raises(Missing, match="recorded is unreachable; job 7 still runs") as caught:
         following.watch_job(Recorded(scontrol=[RUNNING, LOST]), record, Told())
     assert caught.value.fix == "toolkit jobs logs --follow mnist-1"
     assert any("the SSH connection was lost" in line for line in caught.value.detail)
@@ -341,7 +341,7 @@ def test_several_are_cancelled(reached):
     ended = RUNNING.replace("RUNNING", "CANCELLED")
     reached["login"] = Recorded(scancel=[""], scontrol=[RUNNING, ended])
     said = jobs("cancel", "a", "b").stdout.splitlines()
-    assert said == ["job 1 is cancelled", "job 2 has ended already: completed"]
+    assert said == ["job 1 is cancelled", "job 2 has already ended: completed"]
     listed = json.loads(jobs("cancel", "a", "b", "--json").stdout)["jobs"]
     assert [job["state"] for job in listed] == ["cancelled", "completed"]
 
@@ -361,7 +361,7 @@ def test_one_that_cannot_be_cancelled_keeps_no_other_going(reached):
     done = jobs("cancel", "a", "b", "c", "d")
     assert done.stdout.splitlines() == ["job 1 is cancelled", "job 4 is cancelled"]
     assert isinstance(done.exception, CheckFailed)
-    assert done.exception.message == "2 of 4 jobs were not ended"
+    assert done.exception.message == "2 of 4 jobs were not cancelled"
     assert [line.partition(":")[0] for line in done.exception.detail] == ["b", "c"]
 
 
@@ -374,14 +374,14 @@ def test_what_became_of_all_is_printed_before_the_error(reached):
         ("c", "running", False),
     ]
     assert isinstance(done.exception, Missing)
-    assert done.exception.message == "c was not ended: away: cannot be reached over SSH"
+    assert done.exception.message == "c was not cancelled: away: cannot be reached over SSH"
 
 
 def test_the_only_one_that_cannot_be_cancelled_is_told_as_it_is(reached):
     cancelled_around(reached)
     done = jobs("cancel", "b", "--json")
     assert done.stdout == ""
-    assert "number that Slurm gave to b is not known" in done.exception.message
+    assert "b: its number in Slurm is unknown" in done.exception.message
 
 
 def test_a_job_that_stopped_for_time_is_told_how_to_go_on_and_does(reached):
@@ -392,7 +392,7 @@ def test_a_job_that_stopped_for_time_is_told_how_to_go_on_and_does(reached):
         {script: b"x"}, scontrol=[STOPPED], squeue=[""], sbatch=["9\n"], sha256sum=[found]
     )
     error = jobs("wait").exception
-    assert "stopped before its time was up" in error.message
+    assert "stopped before its time limit" in error.message
     assert error.fix.endswith(f"toolkit jobs resume {record.key}")
     assert "job 9 is submitted" in jobs("resume").stdout
     assert records.find("9").numbers == ("7", "9")
@@ -467,7 +467,7 @@ def test_a_job_of_this_machine_that_runs_is_cancelled_here(reached, tmp_path):
         said = jobs("cancel").stdout
     assert said == f"job {record.key} is cancelled\n"
     assert rank.returncode == -signal.SIGTERM
-    assert "has ended already: cancelled" in jobs("cancel").stdout
+    assert "has already ended: cancelled" in jobs("cancel").stdout
 
 
 METRICS = (
@@ -502,7 +502,7 @@ def test_a_restart_is_told_and_is_no_failure():
     tell = Told()
     record = following.watch_job(Recorded(scontrol=[RUNNING, waiting_again, DONE]), save(), tell)
     assert record.state == "completed"
-    assert any("waits to be started again" in step and "19:02" in step for step in tell.steps)
+    assert any("waits for a restart" in step and "19:02" in step for step in tell.steps)
 
 
 def test_a_successor_is_followed_and_named():
@@ -510,7 +510,7 @@ def test_a_successor_is_followed_and_named():
     queue = f"7|{RECORD.spec.directory}\n8|{RECORD.spec.directory}\n"
     tell = Told()
     following.watch_job(Recorded(scontrol=[STOPPED, RUNNING, DONE], squeue=[queue]), record, tell)
-    assert any("job 8 goes on from it" in step for step in tell.steps)
+    assert any("job 8 resumes from it" in step for step in tell.steps)
     assert any(step.startswith("Job 8 runs on") for step in tell.steps)
 
 
@@ -518,7 +518,7 @@ def test_a_lost_connection_that_comes_back_is_told_and_no_more():
     tell = Told()
     record = following.watch_job(Recorded(scontrol=[RUNNING, LOST, LOST, DONE]), save(), tell)
     assert record.state == "completed"
-    assert len([step for step in tell.steps if "is looked for again" in step]) == 1
+    assert len([step for step in tell.steps if "toolkit reconnects" in step]) == 1
 
 
 def test_output_has_json_too_while_a_job_runs_and_after_its_end(reached):

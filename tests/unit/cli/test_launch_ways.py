@@ -113,7 +113,7 @@ def test_a_command_may_stand_in_a_file(tmp_path):
         ),
         (["mnist", "--site", "mine", "--partition", "x", "--dry-run"], "choices: gpus"),
         (["mnist", "--memory", "lots"], "--memory 'lots': write a whole number"),
-        (["mnist", "--sbatch=--nodes=3"], "set this by the field nodes"),
+        (["mnist", "--sbatch=--nodes=3"], "use the field nodes instead"),
         (["mnist", "--local", "--cluster", "demo"], "--local: leave --host"),
         (["mnist", "--local", "--explain"], "leave --explain out"),
         (["mnist", "--local", "--no-follow"], "leave --no-follow out"),
@@ -170,12 +170,12 @@ def test_a_site_far_away_needs_neither_image_nor_data_and_says_so():
     assert '"${WORK:?}"/toolkit/images/tf2.15-cpu.sif' in done.stdout
     assert "not built yet: toolkit image build tf2.15-cpu" in done.stderr
     assert "not on this machine yet: toolkit data get mnist" in done.stderr
-    assert "has to be brought to $WORK/toolkit/images/tf2.15-cpu.sif" in done.stderr
+    assert "Copy the image to $WORK/toolkit/images/tf2.15-cpu.sif" in done.stderr
 
 
 def test_an_image_for_another_machine_is_said():
     assert (
-        "is for ppc64le, and My cluster is x86_64"
+        "is for ppc64le; My cluster has x86_64"
         in run("mnist", "--site", "mine", "--image", "tf2.15-ppc64le", "--dry-run").stderr
     )
 
@@ -298,7 +298,7 @@ def test_a_record_without_its_secret_values_asks_the_caller_for_them(record, mon
     monkeypatch.delenv("MY_TOKEN", raising=False)
     error = refused("--from-job", record.key, "--dry-run")
     assert isinstance(error, BadInput)
-    assert "MY_TOKEN: the record keeps no secret values" in error.message
+    assert "MY_TOKEN: not set, and the record keeps no secret values" in error.message
     monkeypatch.setenv("MY_TOKEN", "c4n4ry")
     text = script("--from-job", record.key)
     assert "it sets MY_TOKEN" in text
@@ -480,9 +480,9 @@ def test_a_script_for_this_machine_knows_nothing_of_slurm(here, tmp_path):
     ("words", "said"),
     [
         (["--nodes", "2"], "--nodes 2: this machine is one node"),
-        (["--mode", "srun-pmix"], "--mode srun-pmix: not without Slurm"),
-        (["--array", "0-3"], "--array: there is no queue with --local"),
-        (["--time", "1:00", "--module", "GCC"], "--time, --module: there is no queue with --local"),
+        (["--mode", "srun-pmix"], "--mode srun-pmix: needs Slurm"),
+        (["--array", "0-3"], "--array: not possible with --local"),
+        (["--time", "1:00", "--module", "GCC"], "--time, --module: not possible with --local"),
         (["--site", "mine"], "--local: leave --host, --cluster and --site out"),
     ],
 )
@@ -496,7 +496,7 @@ def test_what_a_job_file_says_of_the_queue_is_refused_here_with_its_line(here, t
     (tmp_path / "job.yaml").write_text(f"image: {here}\ncommand: ['true']\npartition: gpus\n")
     for words in (["job.yaml"], ["--job", "job.yaml"]):
         error = refused(*words, "--local", "--dry-run")
-        assert error.message == "partition (job.yaml:3): there is no queue with --local"
+        assert error.message == "partition (job.yaml:3): not possible with --local, which has no queue"
 
 
 def test_what_settings_say_of_the_queue_is_left_out_here(here, tmp_path):

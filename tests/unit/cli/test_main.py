@@ -126,7 +126,7 @@ def test_a_pipe_that_breaks_elsewhere_is_told(capsys, failing):
     failing(BrokenPipeError(32, "Broken pipe"))
     code, out, err = run(capsys, "probe")
     assert (code, out) == (1, "")
-    assert err == "error: a program that was being written to ended: Broken pipe\n"
+    assert err == "error: a program that toolkit wrote to has exited: Broken pipe\n"
 
 
 def test_no_traceback_reaches_a_person(capsys, failing):
@@ -259,7 +259,7 @@ def test_completion_script_is_printed(capsys, shell):
 def test_an_error_stays_on_its_line_whatever_it_quotes(capsys):
     with pytest.raises(SystemExit):
         program.main(["launch", "no\nsuch\x1b[2J", "--dry-run"])
-    assert "there is no trainer 'no\\nsuch\\u001b[2J'" in capsys.readouterr().err
+    assert "unknown trainer 'no\\nsuch\\u001b[2J'" in capsys.readouterr().err
 
 
 def test_a_wrong_value_is_told_with_the_choices(capsys):
@@ -295,7 +295,7 @@ def test_a_package_that_is_not_there_is_named_with_what_installs_it(capsys, fail
     failing(ModuleNotFoundError(f"No module named '{module}.x'", name=f"{module}.x"))
     code, _, err = run(capsys, "probe")
     assert code == 3
-    assert err.startswith(f"error: the Python package {package}, which this needs, is not installed\n")
+    assert err.startswith(f"error: the Python package {package} is not installed; this command needs it\n")
     assert f"pip install '{wanted}" in err
 
 
@@ -312,7 +312,7 @@ def test_a_module_of_our_own_that_is_not_there_is_our_fault(capsys, failing):
     failing(ModuleNotFoundError("No module named 'toolkit.x'", name="toolkit.x"))
     code, _, err = run(capsys, "probe")
     assert code == 1
-    assert "a fault of toolkit" in err
+    assert "a bug in toolkit" in err
 
 
 def closed(words, which):
@@ -345,6 +345,6 @@ def test_an_output_that_takes_no_more_is_named(monkeypatch, unbuffered):
     done = closed(["image", "list"], "> /dev/full")
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        "error: standard output cannot be written to: No space left on device",
-        "hint: make room where it goes, or send it elsewhere",
+        "error: standard output: cannot be written: No space left on device",
+        "hint: free space on that disk, or redirect the output to another file",
     ]

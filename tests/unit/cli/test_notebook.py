@@ -48,14 +48,14 @@ def run(*words):
 @every_row(
     ("words", "said"),
     [
-        (["--packages", "jupyter"], "--packages jupyter: give the full path"),
-        (["--folder", "work"], "--folder work: give the full path"),
+        (["--packages", "jupyter"], "--packages jupyter: not an absolute path"),
+        (["--folder", "work"], "--folder work: not an absolute path"),
         (["--folder", "/a,b"], "separator"),
-        (["--env", "NOT_SET_HERE"], "the variable is not set here"),
+        (["--env", "NOT_SET_HERE"], "the variable is not set"),
         (["--directory", "~other/x"], "--directory"),
         (["--time", "x;y"], "--time"),
         (["--partition", "a\nb"], "--partition"),
-        (["--site", "polaris"], "a notebook is a job of Slurm"),
+        (["--site", "polaris"], "a notebook needs Slurm"),
         (["--site", "nowhere"], "nowhere"),
         (["--image", "/nope.sif"], "no such file"),
         (["--attach", "nope"], "no job was launched"),
@@ -72,7 +72,7 @@ def test_only_notebooks_are_attached_to():
     records.save(RECORD)
     error = run("--attach", RECORD.key).exception
     assert isinstance(error, BadInput)
-    assert "is no notebook" in error.message
+    assert "is not a notebook" in error.message
 
 
 def test_a_dry_run_prints_the_script_and_makes_nothing(image, tmp_path):
@@ -94,7 +94,7 @@ def test_an_image_without_jupyter_is_refused_before_the_job_waits(tmp_path):
     file.write_bytes(sif(squashfs({"/usr/lib/python3/dist-packages/numpy.py": ""})))
     error = run("--host", "h", "--image", str(file), "--dry-run").exception
     assert isinstance(error, CheckFailed)
-    assert error.message == "plain.sif has no Jupyter"
+    assert error.message == "plain.sif does not contain Jupyter"
     for words in (["--force"], ["--packages", "/w/jupyter"]):
         assert run("--host", "h", "--image", str(file), "--dry-run", *words).exit_code == 0
 
@@ -102,7 +102,7 @@ def test_an_image_without_jupyter_is_refused_before_the_job_waits(tmp_path):
 def test_a_partition_that_there_is_not_is_refused(image):
     error = run("--host", "h", "--image", image, "--partition", "gpus", "--dry-run").exception
     assert isinstance(error, CheckFailed)
-    assert error.message == "--partition gpus: there is no such partition, did you mean gpu?"
+    assert error.message == "--partition gpus: unknown partition, did you mean gpu?"
 
 
 def test_options_have_their_former_names_with_a_warning(image):
@@ -177,9 +177,9 @@ def test_the_script_for_a_site_far_away_is_written_from_its_profile(tmp_path):
     for line in ("--nodes=1", "--ntasks=1", "--partition=batch", "--account=train"):
         assert f"\n#SBATCH {line}\n" in done.stdout
     assert '"${PROJECT:?}"/toolkit/images/tf2.15-notebook-cpu.sif' in done.stdout
-    assert "nothing was asked of JUWELS Cluster" in done.stdout
-    assert "has to be brought to $PROJECT/toolkit/images/tf2.15-notebook-cpu.sif" in done.stderr
-    assert "The notebook shows $PROJECT/toolkit in this script" in done.stderr
+    assert "JUWELS Cluster was not contacted" in done.stdout
+    assert "Copy the image to $PROJECT/toolkit/images/tf2.15-notebook-cpu.sif" in done.stderr
+    assert "The notebook shows the folder $PROJECT/toolkit" in done.stderr
     assert not list(tmp_path.rglob("runs"))
 
 
@@ -222,8 +222,8 @@ def test_a_notebook_at_a_host_says_in_its_script_why_it_goes_to_another_partitio
     ("words", "said"),
     [
         (["--gpus-per-node", "5"], "batch, devel, mem96: no GPUs; gpus, develgpus: 4 GPUs per node"),
-        (["--image", "nope"], "no SIF file and no recipe"),
-        (["--image", "cluster:tiny"], "only the cluster knows it"),
+        (["--image", "nope"], "neither a SIF file nor a recipe"),
+        (["--image", "cluster:tiny"], "the file is on the cluster"),
         (["--json"], "--json prints the URL of a notebook, and --dry-run starts none"),
     ],
 )

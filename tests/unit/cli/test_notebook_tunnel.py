@@ -90,7 +90,7 @@ def test_a_job_that_could_not_be_ended_is_told(monkeypatch):
 
     monkeypatch.setattr(jobs, "cancel", cancel)
     said = _closed(LocalRunner(), RECORD, TunnelSession(port=0, keep=False, as_json=False))
-    assert "may go on: scancel timed out" in said.message
+    assert "may still run: scancel timed out" in said.message
     assert said.fix == f"toolkit jobs cancel {RECORD.key}"
 
 

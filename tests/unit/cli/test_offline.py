@@ -55,7 +55,7 @@ def test_the_mode_and_the_words_of_a_fix_are_in_the_script():
 
 
 def test_the_script_says_that_its_mode_is_that_of_the_fix():
-    assert "srun-pmi2 is what the fix is for" in written("mnist", "--fix", "fix.toml")[0]
+    assert "the fix sets srun-pmi2" in written("mnist", "--fix", "fix.toml")[0]
 
 
 @every_row(
@@ -73,7 +73,7 @@ def test_the_script_says_that_its_mode_is_that_of_the_fix():
         (["--image", "./box"], "--image ./box: a folder; name a SIF file", 2),
         (["--image", "docker-daemon:x"], "--image docker-daemon:x: a job starts from a SIF", 2),
         (["--image", "docker://ubuntu"], "--image docker://ubuntu: a job starts from a SIF", 2),
-        (["--image", "tf2.15-cp"], "no SIF file and no recipe, did you mean tf2.15-cpu?; recipes: ", 2),
+        (["--image", "tf2.15-cp"], "neither a SIF file nor a recipe, did you mean tf2.15-cpu?; recipes: ", 2),
     ],
 )
 def test_what_is_refused_with_a_cluster_at_hand_is_refused_here(words, said, code):
@@ -101,16 +101,16 @@ def test_a_trainer_whose_files_are_not_here_is_refused(words, said):
 def test_all_that_has_to_be_carried_is_told_with_its_place(tmp_path):
     (tmp_path / "parts").mkdir()
     text, told = written("net.py", "--data", "parts")
-    assert "the image has to be brought to $WORK/toolkit/images/tf2.15-cpu.sif" in told
-    assert f"The program {tmp_path}/net.py has to be brought to $WORK/toolkit/programs/net.py" in told
-    assert f"The data have to be brought to $WORK/toolkit/data/parts: all in {tmp_path}/parts" in told
+    assert "Copy the image to $WORK/toolkit/images/tf2.15-cpu.sif" in told
+    assert f"Copy the program {tmp_path}/net.py to $WORK/toolkit/programs/net.py" in told
+    assert f"Copy the data in {tmp_path}/parts to $WORK/toolkit/data/parts" in told
     assert 'python "${WORK:?}"/toolkit/programs/net.py --data' in text
 
 
 def test_data_that_lie_elsewhere_are_named_by_their_folder(tmp_path):
     (tmp_path / "digits").mkdir()
     _, told = written("mnist", "--data", "digits")
-    assert f"brought to $WORK/toolkit/data/mnist: all in {tmp_path}/digits" in told
+    assert f"Copy the data in {tmp_path}/digits to $WORK/toolkit/data/mnist" in told
     assert "not on this machine yet: toolkit data" not in told
 
 
@@ -129,7 +129,7 @@ def test_an_image_that_was_built_is_read_and_one_called_as_a_folder_is_not_it(tm
 
 
 def test_gpus_of_the_partition_that_nobody_asks_for_are_told():
-    gpus = "tf2.14-cuda11.8 computes on GPUs, and the job asks for none: --gpus-per-node 4"
+    gpus = "tf2.14-cuda11.8 can use GPUs, but the job asks for none: --gpus-per-node 4"
     assert gpus in written("mnist", "--image", "tf2.14-cuda11.8")[1]
     assert "computes on GPUs" not in written("mnist", "--image", "tf2.14-cuda11.8", "--gpus-per-node", "4")[1]
     assert "computes on GPUs" not in written("mnist")[1]

@@ -53,7 +53,7 @@ def test_what_is_neither_folder_nor_job_is_told_as_that(tmp_path, monkeypatch):
     for word in ("nosuch", "file.txt", "runs/nosuch"):
         with pytest.raises(BadInput, match=f"^{word}: no folder of a run"):
             report(word)
-    with pytest.raises(BadInput, match="no job was launched from here yet"):
+    with pytest.raises(BadInput, match="no job was launched from this machine yet"):
         report()
     job_folder(tmp_path / "toolkit" / "jobs" / "mnist-20261121-000000-abc123")
     with pytest.raises(BadInput, match=r"^file\.txt: no folder of a run"):
@@ -107,7 +107,7 @@ def test_figures_from_before_stay_and_are_named_as_such_where_the_place_is_away(
     file = kept("running", PARTIAL, None)
     done = report("--json")
     assert json.loads(done.stdout)["complete"] is False
-    assert "no route to host; toolkit uses the figures that it copied before" in done.stderr
+    assert "no route to host; toolkit uses the metrics that it copied before" in done.stderr
     kept("running", PARTIAL, b"")
     assert json.loads(report("--json").stdout)["epochs"] == 1
     assert file.read_bytes() == PARTIAL

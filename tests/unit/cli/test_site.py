@@ -89,8 +89,8 @@ def test_what_differs_ends_in_1_with_a_line_each(own):
     done = run("check", "mine", "--facts", str(EVIDENCE))
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
-    assert "differs    partitions[0].memory_mb: debug: memory mb 9000, it is 8783" in lines
-    assert "differs    partitions[0].gpus: debug: gpus 4, it is 0" in lines
+    assert "differs    partitions[0].memory_mb: debug: memory mb 9000; the cluster has 8783" in lines
+    assert "differs    partitions[0].gpus: debug: gpus 4; the cluster has 0" in lines
     told = run("check", "mine", "--facts", str(EVIDENCE), "--json")
     assert told.exit_code == 1
     answer = json.loads(told.stdout)
@@ -100,7 +100,7 @@ def test_what_differs_ends_in_1_with_a_line_each(own):
 
 def test_words_that_were_asked_for_another_profile_decide_nothing(own):
     (own / "mine.toml").write_text(MINE.replace("[[", 'modules = ["gcc/1"]\n[['))
-    assert "undecided  modules[0]: gcc/1: it was not tried" in run("check", "--facts", str(EVIDENCE)).stdout
+    assert "undecided  modules[0]: gcc/1: not tried" in run("check", "--facts", str(EVIDENCE)).stdout
 
 
 def test_the_cluster_is_asked_where_the_profile_says(own, monkeypatch):
@@ -127,11 +127,11 @@ def test_the_cluster_is_asked_where_the_profile_says(own, monkeypatch):
 
 
 def test_which_profile_has_to_be_told_where_there_are_several(own):
-    with pytest.raises(BadInput, match=r"say which site; choices: archer2, aurora, biohpc"):
+    with pytest.raises(BadInput, match=r"NAME is missing; choices: archer2, aurora, biohpc"):
         run("check")
     (own / "a.toml").write_text(MINE)
     (own / "b.toml").write_text(MINE)
-    with pytest.raises(BadInput, match=r"say which site; choices: a, b"):
+    with pytest.raises(BadInput, match=r"NAME is missing; choices: a, b"):
         run("check")
 
 
@@ -146,7 +146,7 @@ def test_shared_facts_are_facts(own, tmp_path):
     done = run("share", "--facts", str(EVIDENCE), "-o", str(file))
     assert (
         done.stdout
-        == f"{file}: the facts of mine, without accounts, names of machines and folders of users\n"
+        == f"Wrote {file}: the facts of mine without accounts, names of machines and users' folders\n"
     )
     assert run("share", "mine", "--facts", str(EVIDENCE)).stdout == file.read_text()
     assert run("check", "mine", "--facts", str(file)).exit_code == 0

@@ -11,7 +11,7 @@ from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import MODES, Request, Verdict
-from toolkit.report.rules import mends
+from toolkit.report.rules import general_fix
 
 NAMED = re.compile(rf"(?<![\w-])({'|'.join(sorted(MODES, key=len, reverse=True))})(?![\w-])")
 """The name of a mode as a word, except ``bind``, which is also a word: ``--bind /tmp`` does not name the
@@ -51,7 +51,7 @@ def test_no_fix_names_a_way_that_fails_in_the_same_verdict(place: str, nodes: in
 def test_a_rule_that_knows_no_launch_names_no_way_but_as_one_that_may_work(rule):
     assert not named(rule.fix)
     assert set(rule.instead) <= set(MODES)
-    assert named(mends(rule)) <= set(rule.instead)
+    assert named(general_fix(rule)) <= set(rule.instead)
 
 
 def the(verdict: Verdict, name: str) -> Finding:

@@ -25,10 +25,10 @@ def test_a_page_tells_what_a_person_needs(rule: Rule):
     heads = [line for line in page.splitlines() if line and not line.startswith(" ")]
     wanted = [
         "What happens",
-        "What becomes of a launch",
-        "How it is recognised",
+        "Effect on a launch",
+        "Facts that decide",
         "For example",
-        "What mends it",
+        "Fix",
     ]
     if not shown:
         wanted.remove("For example")

@@ -178,17 +178,17 @@ def test_a_second_message_behind_the_first_is_no_signature(keys: Keys, sif: Path
     sign(sif, "builder@example.org", Silent())
     with sif.open("rb") as file:
         message = content(file, read_table(file, sif).used[-1], 1 << 20)
-    with verifier(None) as door:
-        assert door.check(message).state == "good"
-        assert door.check(message + message).state == "unreadable"
-        assert door.check(b"-----BEGIN PGP SIGNED MESSAGE-----\n").state == "unreadable"
-        assert door.check(b"").state == "unreadable"
+    with verifier(None) as verified:
+        assert verified.check(message).state == "good"
+        assert verified.check(message + message).state == "unreadable"
+        assert verified.check(b"-----BEGIN PGP SIGNED MESSAGE-----\n").state == "unreadable"
+        assert verified.check(b"").state == "unreadable"
 
 
 def test_what_gpg_calls_good_by_sha1_is_not(keys: Keys, sif: Path):
     message = keys.gpg("--digest-algo", "SHA1", "--clearsign", stdin=b"text")
-    with verifier(None) as door:
-        assert door.check(message).state in {"unreadable", "bad"}
+    with verifier(None) as verified:
+        assert verified.check(message).state in {"unreadable", "bad"}
 
 
 def test_no_key_several_keys_and_what_is_no_key_are_refused(keys: Keys, sif: Path):

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.launch.examples import RECORD
 from tests.unit.tables import every_row
 from toolkit.job.running import again
-from toolkit.job.running.again import until_it_helps_no_more
+from toolkit.job.running.again import retry_faults
 from toolkit.launch.tracking import records
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Silent
@@ -54,7 +54,7 @@ def run(output: str, ends: list[str], tell: Silent, **changes: object) -> JobRec
     def watch(job: JobRecord) -> JobRecord:
         return msgspec.structs.replace(job, state=next(states))
 
-    return until_it_helps_no_more(LocalRunner(), record, None, {}, tell, watch)
+    return retry_faults(LocalRunner(), record, None, {}, tell, watch)
 
 
 def test_a_fault_of_a_node_is_tried_again_on_other_nodes(submitted: list[tuple[str, ...]]):

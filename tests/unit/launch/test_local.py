@@ -21,7 +21,7 @@ from tests.unit.thorough import count
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.launch.jobscript.localscript import choose_here, without_queue
 from toolkit.launch.tracking import jobs, process, records
-from toolkit.launch.tracking.alone import go_on, run_local
+from toolkit.launch.tracking.alone import run_again, run_local
 from toolkit.model.hidden import Hidden
 from toolkit.model.job import FINAL_STATES
 from toolkit.model.jobfile import JobFile
@@ -227,9 +227,9 @@ def test_what_only_a_queue_can_do_is_refused_where_this_job_asks_for_it():
                "nodes": "--nodes"}  # fmt: skip
     with pytest.raises(BadInput) as caught:
         without_queue(job, origins, "job.yaml")
-    said = {part.strip() for part in caught.value.message.partition(": there is no queue")[0].split(",")}
+    said = {part.strip() for part in caught.value.message.partition(": not possible with")[0].split(",")}
     assert said == {"--array", "--module", "time (job.yaml:3)"}
-    assert caught.value.message.endswith("there is no queue with --local")
+    assert caught.value.message.endswith("not possible with --local, which has no queue")
 
 
 def test_what_settings_say_of_every_job_is_left_out_and_told():
@@ -337,8 +337,8 @@ def begun(here):
 
 def test_a_job_is_cancelled_from_elsewhere_and_all_who_look_say_so(here, begun):
     thread, mark, results = begun
-    with pytest.raises(CheckFailed, match="it has to end before"):
-        go_on(LocalRunner(), records.find(None), print)
+    with pytest.raises(CheckFailed, match="only a job that has ended can be resumed"):
+        run_again(LocalRunner(), records.find(None), print)
     record = jobs.cancel(LocalRunner(), records.find(None))
     assert record.state == "cancelled"
     assert not running(mark)
@@ -346,7 +346,7 @@ def test_a_job_is_cancelled_from_elsewhere_and_all_who_look_say_so(here, begun):
     assert [one.state for one in results] == ["cancelled"]
     assert records.find(None).state == "cancelled"
     assert not (here / process.FILE).exists()
-    with pytest.raises(CheckFailed, match="no process of this machine"):
+    with pytest.raises(CheckFailed, match="the job's process was not found"):
         process.group_of(record)
 
 
@@ -366,7 +366,7 @@ def test_a_process_that_has_the_number_of_an_ended_job_is_let_be(here, begun, pl
     (here / process.FILE).write_text(" ".join(other))
     record = records.find(None)
     assert process.running(record) is None
-    with pytest.raises(CheckFailed, match="no process of this machine"):
+    with pytest.raises(CheckFailed, match="the job's process was not found"):
         jobs.cancel(LocalRunner(), record)
     assert running(mark)
     assert records.find(None).state == "running"
@@ -397,10 +397,10 @@ def test_a_script_that_shares_a_group_with_its_starter_is_not_ended(here):
     by_hand = subprocess.Popen(["bash", here / "job.sh"], stdout=subprocess.PIPE, text=True)
     try:
         assert any(line == "up\n" for line in by_hand.stdout)
-        with pytest.raises(CheckFailed, match="shares a group"):
+        with pytest.raises(CheckFailed, match="shares its process group"):
             jobs.cancel(LocalRunner(), msgspec.structs.replace(record, state="running"))
-        with pytest.raises(CheckFailed, match="it has to end before"):
-            go_on(LocalRunner(), record, print)
+        with pytest.raises(CheckFailed, match="only a job that has ended can be resumed"):
+            run_again(LocalRunner(), record, print)
     finally:
         stop_at_once("up")
         by_hand.communicate(timeout=20)
@@ -420,7 +420,7 @@ def test_a_job_goes_on_in_its_folder_under_its_record(here):
     assert (first.state, first.exit_code) == ("failed", 75)
     (here / "stop-asked").touch()
     lines = []
-    again = go_on(LocalRunner(), first, lines.append)
+    again = run_again(LocalRunner(), first, lines.append)
     assert (again.key, again.state, again.exit_code, again.restarts) == (first.key, "completed", 0, 1)
     assert lines[-1] == "went on"
     assert not (here / "stop-asked").exists()
@@ -432,10 +432,10 @@ def test_a_job_goes_on_in_its_folder_under_its_record(here):
 def test_what_cannot_go_on_here_is_told(here):
     record = ran(here, case(here, "false"), DIRECT)
     with pytest.raises(CheckFailed, match="ran without Slurm on elsewhere"):
-        go_on(LocalRunner(), msgspec.structs.replace(record, nodes="elsewhere"), print)
+        run_again(LocalRunner(), msgspec.structs.replace(record, nodes="elsewhere"), print)
     (here / "job.sh").unlink()
-    with pytest.raises(Missing, match=r"job\.sh is not there any more"):
-        go_on(LocalRunner(), record, print)
+    with pytest.raises(Missing, match=r"job\.sh no longer exists"):
+        run_again(LocalRunner(), record, print)
 
 
 def test_what_an_allocation_set_does_not_reach_the_ranks(here, monkeypatch):

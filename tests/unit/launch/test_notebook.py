@@ -190,14 +190,14 @@ def test_a_job_that_ends_before_is_told(tmp_path, monkeypatch, state):
 def test_one_that_never_listens_is_told(tmp_path, monkeypatch):
     Slurm(monkeypatch, JobStatus("running"))
     monkeypatch.setattr(notebook, "_START_SECONDS", 0.05)
-    with pytest.raises(CheckFailed, match="did not listen"):
+    with pytest.raises(CheckFailed, match="did not start"):
         notebook.wait_until_ready(LocalRunner(), record(tmp_path), lambda _: None)
 
 
 def test_a_controller_that_is_gone_is_not_waited_for_for_ever(tmp_path, monkeypatch):
     Slurm(monkeypatch, JobStatus("pending"), JobStatus("unknown", answer="silent"))
     monkeypatch.setattr(follow, "_SILENT_SECONDS", 0.05)
-    with pytest.raises(Missing, match="has not answered for 0 minutes; the job may go on") as caught:
+    with pytest.raises(Missing, match="has not answered for 0 minutes; the job may still run") as caught:
         notebook.wait_until_ready(LocalRunner(), record(tmp_path), lambda _: None)
     assert "toolkit notebook --attach" in caught.value.fix
 
@@ -225,5 +225,5 @@ def test_a_notebook_is_refused_for_a_runtime_by_which_its_tunnel_does_not_start(
     from toolkit.job.notebook import _check_runtime
 
     _check_runtime("/opt/bin/singularity")
-    with pytest.raises(BadInput, match="a notebook starts with Apptainer or Singularity alone"):
+    with pytest.raises(BadInput, match="a notebook needs Apptainer or Singularity"):
         _check_runtime("podman")

@@ -277,13 +277,13 @@ def test_an_elastic_job_asks_slurm_for_a_range_of_nodes_and_to_live_on():
 
 @pytest.mark.parametrize("plan", [MPIRUN, CONTAINED])
 def test_who_starts_by_mpirun_cannot_be_elastic(plan):
-    with pytest.raises(BadInput, match=f"mode {plan.mode} starts its ranks by mpirun"):
+    with pytest.raises(BadInput, match=f"mode {plan.mode} starts its ranks with mpirun"):
         job_script(spec(elastic=True), plan, "why")
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
-    [({"min_nodes": 1}, "belongs to --elastic"), ({"elastic": True, "min_nodes": 3}, "at most --nodes 2")],
+    [({"min_nodes": 1}, "needs --elastic"), ({"elastic": True, "min_nodes": 3}, "at most --nodes 2")],
 )
 def test_nodes_that_make_no_sense_are_refused(changes, said):
     with pytest.raises(BadInput, match=said):

@@ -16,7 +16,7 @@ def test_a_job_that_waits_tells_its_place_the_reason_and_when():
 
 def test_a_job_that_would_wait_for_ever_says_so_and_what_to_do():
     status = JobStatus("pending", "JobHeldUser")
-    assert in_words(status) == "waits, and will not start by itself: it is held by its owner (JobHeldUser)"
+    assert in_words(status) == "waits and will not start by itself: it is held by its owner (JobHeldUser)"
     assert todo(status, "7") == "let it go: scontrol release 7"
 
 
@@ -25,19 +25,19 @@ def test_restarts_are_told():
         "runs on node[1-2], started again once"
     )
     assert "started again 3 times" in in_words(JobStatus("running", restarts=3))
-    assert in_words(JobStatus("pending", restarts=1)) == "waits to be started again"
+    assert in_words(JobStatus("pending", restarts=1)) == "waits for a restart"
 
 
 def test_other_answers_have_their_words():
     assert "does not answer" in in_words(JobStatus("unknown", answer="silent"))
-    assert "does not tell" in in_words(JobStatus("unknown"))
+    assert "unknown state" in in_words(JobStatus("unknown"))
     assert in_words(JobStatus("running")) == "runs"
 
 
 def test_a_successor_is_named():
     record = msgspec.structs.replace(RECORD, id="8", numbers=("7", "8"))
-    assert again_in_words(record).startswith("7 stopped before its time was up")
-    assert again_in_words(record).endswith("job 8 goes on from it")
+    assert again_in_words(record).startswith("7 wrote a checkpoint and stopped before its time limit")
+    assert again_in_words(record).endswith("job 8 resumes from it")
 
 
 def test_a_thousand_nodes_are_told_in_a_few_words():

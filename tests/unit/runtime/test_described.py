@@ -75,7 +75,7 @@ def test_the_container_engine_of_cscs_takes_its_mounts_from_a_file():
 
 def test_options_of_srun_start_no_mpirun_in_a_container():
     inside = msgspec.structs.replace(PLAN, mode="mpirun-container", launcher=("mpirun",), inside=True)
-    with pytest.raises(BadInput, match="pyxis starts containers by srun alone"):
+    with pytest.raises(BadInput, match="pyxis starts containers only with srun"):
         launch_words(SPEC, inside, SPEC.command, "pyxis")
 
 

@@ -121,7 +121,7 @@ def test_the_command_is_what_was_asked_for_then_the_sites_then_the_hosts():
     ("form", "command", "said"),
     [
         ("sif", "podman", "podman starts docker-archive or oci-archive"),
-        ("docker-archive", "apptainer", "a job starts from a SIF"),
+        ("docker-archive", "apptainer", "toolkit launch needs a SIF"),
     ],
 )
 def test_a_runtime_refuses_the_images_of_another(form: str, command: str, said: str):

@@ -416,8 +416,8 @@ def test_what_is_no_store_is_passed_by():
 
 def test_that_the_store_is_not_found_is_told(monkeypatch):
     monkeypatch.setattr(gloo, "_TIME_TO_SPEAK", 0.0)
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        port = door.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
     with pytest.raises(
         RendezvousFault, match=r"rank 1 on other did not find rank 0 within 0 s: nothing at 127.* firewall"
     ):

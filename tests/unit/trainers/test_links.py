@@ -49,8 +49,8 @@ def test_a_node_from_which_nothing_comes_is_an_error_in_time(monkeypatch):
 
 
 def test_what_is_poured_to_nobody_ends_quietly():
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        place = door.getsockname()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place = listener.getsockname()
     begun = time.monotonic()
     links._pour(place, begun + 1)
     assert time.monotonic() - begun < 1

@@ -119,8 +119,8 @@ def test_a_store_that_is_gone_is_told():
 
 
 def test_what_is_sent_to_nobody_is_told():
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        port = door.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
     failed = []
     ring._send(("127.0.0.1", port), b"x", time.monotonic() + 1, failed)
     assert failed == ["Connection refused"]

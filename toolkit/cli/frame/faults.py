@@ -1,4 +1,4 @@
-"""What a person is told of an error, whoever raised it: click, the system, or a fault of ours."""
+"""Turn errors of click, of the system and of toolkit into the lines that toolkit prints."""
 
 import errno
 import re
@@ -11,15 +11,15 @@ from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.report.plain import as_shown, bounded
 
 _PACKAGES = {"yaml": "pyyaml"}
-"""Modules that are not called as the package that brings them."""
+"""Packages whose name differs from the name of their module."""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO}
-"""What the system says of a path that can be the path of no file."""
+"""Errors of the system for a path that cannot be a file."""
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _HELP: tuple[type[click.ClickException], ...] = tuple(
     getattr(click.exceptions, name) for name in ("NoArgsIsHelpError",) if hasattr(click.exceptions, name)
 )
-"""How click since 8.2 says that a group was called without a command, which is no error of a word."""
+"""click 8.2 and later raise this if a group is called without a command; toolkit prints the help then."""
 
 
 def print_error(error: ToolkitError) -> None:
@@ -32,7 +32,7 @@ def print_error(error: ToolkitError) -> None:
 
 
 def of_call(error: click.ClickException) -> ToolkitError | None:
-    """Return what is wrong with the words of a call; ``None`` if help was asked for by giving none."""
+    """Return the error of a wrong command line; ``None`` if it has no words and toolkit shows the help."""
     if isinstance(error, _HELP):
         return None
     said = " ".join(error.format_message().split()).rstrip(".")
@@ -41,8 +41,8 @@ def of_call(error: click.ClickException) -> ToolkitError | None:
     return BadInput(said[:1].lower() + said[1:], fix=fix)
 
 
-def unforeseen(error: Exception) -> ToolkitError:
-    """Return an error that nobody foresaw as one of ours."""
+def as_toolkit_error(error: Exception) -> ToolkitError:
+    """Return an unexpected exception as an error of toolkit."""
     if isinstance(error, ModuleNotFoundError):
         absent = (error.name or "toolkit").partition(".")[0]
         if absent != "toolkit":
@@ -51,24 +51,24 @@ def unforeseen(error: Exception) -> ToolkitError:
         return _of_system(error)
     return ToolkitError(
         f"unexpected {type(error).__name__}: {error}",
-        fix="this is a fault of toolkit: run it again with --debug",
+        fix="this is a bug in toolkit; run the command again with --debug, and report the output",
     )
 
 
 def _of_system(error: OSError) -> ToolkitError:
-    """Return an error of the system: of a full disk, of a name that cannot be a file's, or another one."""
+    """Return an error of the system, with a hint for a full disk."""
     where = f"{error.filename}: " if error.filename else ""
     said = f"{where}{error.strerror or error}"
     if error.errno in _FULL:
-        return CheckFailed(said, fix="make room on that disk, or use another one; df -h shows how full it is")
+        return CheckFailed(said, fix="free space on that disk (see df -h), or use another disk")
     if error.filename and error.errno in _NO_SUCH_NAME:
         return BadInput(said)
     return ToolkitError(said)
 
 
 def _not_installed(package: str) -> Missing:
-    """Say which package is needed, of the release that this toolkit was made with."""
-    import importlib.metadata  # not for those who only ask for help
+    """Return the error of a missing package, with the release that this toolkit needs."""
+    import importlib.metadata  # slow, so not needed for --help
 
     try:
         needed = importlib.metadata.requires(DISTRIBUTION) or []
@@ -77,8 +77,8 @@ def _not_installed(package: str) -> Missing:
     known = (line.partition(";")[0].strip() for line in needed if "extra ==" not in line)
     wanted = next((line for line in known if _name(line) == package), package)
     return Missing(
-        f"the Python package {package}, which this needs, is not installed",
-        fix=f"in toolkit's own environment: pip install '{wanted}'",
+        f"the Python package {package} is not installed; this command needs it",
+        fix=f"in toolkit's environment: pip install '{wanted}'",
     )
 
 

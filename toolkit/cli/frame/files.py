@@ -1,4 +1,4 @@
-"""Write a result to a file that a person named, and say it in their words where that fails."""
+"""Write a result to a file that the user named."""
 
 import errno
 import os
@@ -11,21 +11,20 @@ from toolkit.folders import behind_links
 from toolkit.report.plain import shown
 
 _READER_SECONDS, _PAUSE = 2.0, 0.02
-"""How long a process that was started with this one may take to open a FIFO for reading."""
+"""Seconds that toolkit waits until another process opens a FIFO for reading."""
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole, or not at all; where a link leads, and into a device or a pipe that is there.
+    """Write a whole file or nothing. A link is followed; a device or a pipe gets the content.
 
-    A FIFO is written to if a process opens it for reading within two seconds; an ordinary ``open`` waits for
-    ever.
+    toolkit waits two seconds until a process opens a FIFO for reading. An ordinary ``open`` would hang.
 
     Raises:
-        BadInput: if the folder is not there or cannot be written to, or if no file is named.
+        BadInput: if the folder does not exist or is not writable, or ``path`` is ``-``.
         CheckFailed: if the disk is full.
     """
     if str(path) == "-":
-        raise BadInput("-: no name of a file", fix="/dev/stdout is what a program prints")
+        raise BadInput("-: not the name of a file", fix="use /dev/stdout for standard output")
     try:
         if path.exists() and not path.is_file():
             _write_into(path, content)
@@ -35,12 +34,12 @@ def write_whole(path: Path, content: bytes) -> None:
         said = "no process reads it" if error.errno == errno.ENXIO else error.strerror or error
         why = f"{path}: cannot be written: {said}"
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise CheckFailed(why, fix="make room there, or name a file on another disk") from error
+            raise CheckFailed(why, fix="free space on that disk, or give a file on another disk") from error
         raise BadInput(why) from error
 
 
 def _write_into(path: Path, content: bytes) -> None:
-    """Write into a device or a pipe; on a terminal, such as ``/dev/stdout``, with the filter of the door."""
+    """Write into a device or a pipe; a terminal, such as ``/dev/stdout``, gets no control characters."""
     number = _opened(path)
     os.set_blocking(number, True)
     with os.fdopen(number, "wb") as file:
@@ -48,7 +47,7 @@ def _write_into(path: Path, content: bytes) -> None:
 
 
 def _opened(path: Path) -> int:
-    """Return the number of a device or pipe that is open for writing.
+    """Open a device or a pipe for writing, and return its file descriptor.
 
     Raises:
         OSError: with ENXIO for a FIFO that no process reads.

@@ -1,16 +1,16 @@
-"""What a command prints, in the four forms that there are; everything goes through the door.
+"""Print lines, texts, JSON and exact bytes. All of them go through :class:`SafeStream`.
 
-A line cannot hold a second one, whatever it quotes. A text was composed of such lines. JSON keeps its value,
-because the door writes a character that it makes visible as JSON does. A script, and the output of a
-program on a node, reaches a file or a pipe byte for byte; on a terminal it is shown as any other text.
+A printed line never contains a line break, even if it quotes text with line breaks. JSON keeps its value,
+because the stream escapes control characters as JSON does. A script, and the output of a program on a node,
+reaches a file or a pipe byte for byte; a terminal shows it without control characters.
 """
 
 import sys
 
 import click
 
-from toolkit.report.door import Door
 from toolkit.report.plain import joined
+from toolkit.report.safe_stream import SafeStream
 
 
 def say(*lines: object, err: bool = False) -> None:
@@ -20,22 +20,22 @@ def say(*lines: object, err: bool = False) -> None:
 
 
 def say_text(text: str) -> None:
-    """Print a text of several lines, which toolkit composed by :func:`toolkit.report.plain.joined`."""
+    """Print a text of several lines, made by :func:`toolkit.report.plain.joined`."""
     click.echo(text)
 
 
 def say_json(value: object, *, indent: bool = False) -> None:
-    """Print a value, or bytes that are JSON already, as JSON."""
-    import msgspec  # not for those who only ask for help
+    """Print a value as JSON; bytes are JSON already."""
+    import msgspec  # slow, so not needed for --help
 
     encoded = value if isinstance(value, bytes) else msgspec.json.encode(value)
     click.echo((msgspec.json.format(encoded, indent=2) if indent else encoded).decode())
 
 
 def say_exact(content: str | bytes, *, err: bool = False) -> None:
-    """Print a job script, or the output of a program on a node; no line feed is added."""
+    """Print a job script, or the output of a program on a node, without an added line break."""
     stream = sys.stderr if err else sys.stdout
-    if isinstance(stream, Door):
+    if isinstance(stream, SafeStream):
         stream.write_exact(
             content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
         )

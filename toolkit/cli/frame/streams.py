@@ -1,4 +1,4 @@
-"""Standard input, output and error, which may be closed, full, or read by a program that has gone."""
+"""Standard input, output and error, which may be closed or full, or whose reader may have exited."""
 
 import contextlib
 import io
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 import click
 
 from toolkit.errors import ToolkitError
-from toolkit.report.door import Door
+from toolkit.report.safe_stream import SafeStream
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -21,37 +21,37 @@ if TYPE_CHECKING:
 _OUTPUT = "standard output"
 
 
-class _Named(io.FileIO):
-    """A file without a name, whose errors have one; the system gives none, and any other file may be full."""
+class _NamedFile(io.FileIO):
+    """A file descriptor whose errors name it, because the system's errors name no descriptor."""
 
-    def __init__(self, number: int, told: str) -> None:
+    def __init__(self, number: int, name: str) -> None:
         super().__init__(number, "w", closefd=False)
-        self._told = told
+        self._name = name
 
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
             return super().write(data)
         except OSError as error:
-            error.filename = self._told
+            error.filename = self._name
             raise
 
 
 def prepare() -> None:
-    """Open what is closed, name the outputs in their errors, and put the door in front of both of them."""
-    _open_what_is_closed()
-    sys.stdout, sys.stderr = _door(sys.stdout, _OUTPUT), _door(sys.stderr, "standard error")
+    """Open closed streams, and wrap both outputs: errors name the stream, control characters are replaced."""
+    _open_closed_streams()
+    sys.stdout, sys.stderr = _safe(sys.stdout, _OUTPUT), _safe(sys.stderr, "standard error")
     sys.excepthook = _print_traceback
 
 
 @contextlib.contextmanager
 def written() -> Iterator[None]:
-    """Tell that standard output fails; click would end in 1 without a word for any broken pipe."""
+    """Report an error of standard output; click alone exits with status 1 silently for a broken pipe."""
     try:
         yield
     except BrokenPipeError as error:
         if not _is_unread():
-            raise ToolkitError(f"a program that was being written to ended: {error.strerror}") from error
-        # Whoever read our output has gone; that is no fault, and nobody is left to tell.
+            raise ToolkitError(f"a program that toolkit wrote to has exited: {error.strerror}") from error
+        # The reader of standard output has exited, as `head` does; this is not an error.
         _give_up()
         raise click.exceptions.Exit(0) from error
     except OSError as error:
@@ -59,36 +59,36 @@ def written() -> Iterator[None]:
             raise
         _give_up()
         raise ToolkitError(
-            f"{_OUTPUT} cannot be written to: {error.strerror}",
-            fix="make room where it goes, or send it elsewhere",
+            f"{_OUTPUT}: cannot be written: {error.strerror}",
+            fix="free space on that disk, or redirect the output to another file",
         ) from error
 
 
 def _print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Print a traceback without the colours that Python 3.13 adds, which the door would show as text."""
+    """Print a traceback without the colours of Python 3.13, which the wrapped stream would show as text."""
     import traceback  # for --debug alone
 
     traceback.print_exception(kind, error, trace)
 
 
-def _door(stream: TextIO, told: str) -> TextIO:
-    """Return the door to a stream, whose errors are named."""
-    if isinstance(stream, Door):
+def _safe(stream: TextIO, name: str) -> TextIO:
+    """Return a stream that replaces control characters, and whose errors have a name."""
+    if isinstance(stream, SafeStream):
         return stream
-    below = _named(stream, told)
+    below = _named(stream, name)
     if isinstance(below, io.TextIOWrapper):
         # A terminal of another encoding shows a question mark for a character that it does not have.
         below.reconfigure(errors="replace")
-    return cast(TextIO, Door(below))
+    return cast(TextIO, SafeStream(below))
 
 
-def _named(stream: TextIO, told: str) -> TextIO:
-    """Return a stream whose errors are named; as it is where it is no file."""
+def _named(stream: TextIO, name: str) -> TextIO:
+    """Return a stream whose errors have a name; a stream that is not a file is returned unchanged."""
     below = getattr(stream, "buffer", None)
     unbuffered = type(below) is io.FileIO  # python -u, PYTHONUNBUFFERED
     if not isinstance(stream, io.TextIOWrapper) or (not unbuffered and not _is_plain(below)):
         return stream
-    file = _Named(stream.fileno(), told)
+    file = _NamedFile(stream.fileno(), name)
     return io.TextIOWrapper(
         file if unbuffered else io.BufferedWriter(file),
         encoding=stream.encoding,
@@ -101,10 +101,10 @@ def _is_plain(buffer: object) -> bool:
     return isinstance(buffer, io.BufferedWriter) and type(buffer.raw) is io.FileIO
 
 
-def _open_what_is_closed() -> None:
-    """Give what is closed to the null device: the next file that is opened would get its number.
+def _open_closed_streams() -> None:
+    """Open closed streams on the null device, because the next file would otherwise get their numbers.
 
-    Python has ``None`` for such a stream. That of the input stays, so that whoever wants to read is told.
+    Python has ``None`` for a closed stream. ``sys.stdin`` stays ``None``, so that reading it is an error.
     """
     if sys.stdin is None:
         _null()
@@ -115,13 +115,13 @@ def _open_what_is_closed() -> None:
 
 
 def _null() -> int:
-    number = os.open(os.devnull, os.O_RDWR)  # the lowest that is free, which is that of the stream
+    number = os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, the stream's
     os.set_inheritable(number, True)
     return number
 
 
 def _is_unread() -> bool:
-    """Tell whether whoever read our standard output, a pipe, has gone."""
+    """Return whether standard output is a pipe whose reader has exited."""
     try:
         polled = select.poll()
         polled.register(sys.stdout.fileno(), 0)
@@ -131,5 +131,5 @@ def _is_unread() -> bool:
 
 
 def _give_up() -> None:
-    """Let what waits to be written go nowhere, as it would fail once more at the end."""
+    """Discard buffered output, because Python would fail again when it writes it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

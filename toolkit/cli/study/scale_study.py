@@ -1,4 +1,4 @@
-"""Make a study out of what a person asks for, join it with what is there, and show its runs."""
+"""Make a study from the user's options, join it with an earlier study in its folder, and show its runs."""
 
 import datetime as dt
 import shlex
@@ -29,17 +29,17 @@ from toolkit.study.timeline import tallied
 from toolkit.study.timeline_file import events
 
 _MEASURED = 2
-"""Epochs that count, where nobody says how many there are to be."""
+"""Measured epochs if --epochs is not given."""
 
 _JOB_FILES = (".yaml", ".yml")
 
 _LOCAL = {"image": Path.is_file, "data": Path.is_dir, "trainer": Path.is_file, "env_file": Path.is_file}
-"""Fields that may name something of this machine, and how it is told whether they do."""
+"""Fields that may be paths of this machine, with the test for an existing path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
-    """The options of ``toolkit scale`` that say what a study is; ``over`` are numbers of nodes."""
+    """The options of ``toolkit scale`` that describe a study; ``over`` are numbers of nodes."""
 
     said: Mapping[str, Any]
     words: tuple[str, ...]
@@ -62,10 +62,10 @@ class StudyOptions:
 
 
 def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
-    """Return the study, after looking at every run that it has.
+    """Return the study after a check of each of its runs.
 
     Raises:
-        BadInput: naming the option that cannot be.
+        BadInput: if an option is wrong.
     """
     if wanted.ssh_config:
         check_ssh_config(wanted.ssh_config)
@@ -109,12 +109,12 @@ def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
 
 
 def secrets_of(said: Mapping[str, Any]) -> dict[str, Hidden]:
-    """Return the secret variables that options of this call give to every run."""
+    """Return the secret variables of this call; every run gets them."""
     return hidden(said.get("env") or {})
 
 
 def _without_secrets(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a study may keep: its folder is meant to be passed on."""
+    """Return the options without secret values, because users pass on the folder of a study."""
     env = shown(said.get("env") or {})
     return {**{name: value for name, value in said.items() if name != "env"}, **({"env": env} if env else {})}
 
@@ -122,60 +122,60 @@ def _without_secrets(said: Mapping[str, Any]) -> dict[str, Any]:
 def _check_no_job_file(trainer: str) -> None:
     if trainer.endswith(_JOB_FILES):
         raise BadInput(
-            f"{trainer}: toolkit scale takes no job file, as sizes, epochs and batch are its own",
-            fix="give the trainer and the options that the file holds, as in toolkit scale mnist --ranks 1,2",
+            f"{trainer}: toolkit scale does not accept a job file",
+            fix="give the trainer and the options of the file, as in toolkit scale mnist --ranks 1,2",
         )
 
 
 def _with_full_paths(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is said so that it means the same in any working directory.
+    """Return the options with absolute paths, so that they hold in any working directory.
 
-    What is no file or folder here is left as it is: a name, or a path on the cluster.
+    A value that is not a path of this machine stays: a name, or a path on the cluster.
     """
     full = dict(said)
     for field, is_there in _LOCAL.items():
         given = str(full.get(field) or "")
         path = at_home(given)
-        # Only the name of a file of one's own is a path, whatever else lies here under a trainer's name.
+        # A trainer is a path only if it ends with .py; a folder may have the name of a shipped trainer.
         if given and is_there(path) and (field != "trainer" or path.suffix == ".py"):
             full[field] = str(path.resolve())
     return full
 
 
 def _check_settings(study: Study) -> None:
-    """Refuse what settings and variables say of a job if a study would overrule it without a word.
+    """Refuse settings and variables that a study would override silently.
 
     Raises:
-        BadInput: naming the place.
+        BadInput: with the place of the setting.
     """
     said, _ = sweep.asked_of(study, sweep.points(study)[0])
     found = asked(said, ())
     job, origins = found.job, found.origins
     if job.trainer and not sweep.trainer_of(study):
         raise BadInput(
-            f"{origins['trainer']}: names the trainer {job.trainer}, which would take the command after --",
-            fix=f"take it out there, or name it here: toolkit scale {job.trainer}",
+            f"{origins['trainer']}: the trainer {job.trainer} conflicts with the command after --",
+            fix=f"remove this setting, or name the trainer: toolkit scale {job.trainer}",
         )
     if job.arguments and not study.words:
         raise BadInput(
-            f"{origins['arguments']}: toolkit scale gives arguments of its own in place of these",
-            fix=f"give them here: -- {shlex.join(job.arguments)}",
+            f"{origins['arguments']}: toolkit scale ignores this setting, because it sets arguments itself",
+            fix=f"give the arguments on the command line: -- {shlex.join(job.arguments)}",
         )
     if study.profile and job.workdir:
         raise BadInput(
             f"{origins['workdir']}: --profile needs the job's folder as working directory, "
-            "as Horovod writes its timeline there",
-            fix="leave one of the two out",
+            "because Horovod writes its timeline to it",
+            fix="leave out the working directory or --profile",
         )
 
 
 def joined(where: Path, study: Study) -> Study:
-    """Return a study together with the one that its folder holds already, which it may only make larger.
+    """Return a study joined with the earlier study in its folder; the new study may only add runs.
 
-    What figures do not depend on, such as a time limit, is taken from the new one.
+    Options that do not affect the figures, such as a time limit, come from the new study.
 
     Raises:
-        BadInput: if the folder holds another one, or both cannot be kept in one folder.
+        BadInput: if the folder holds another study.
     """
     if not folder.is_study(where):
         return study
@@ -184,8 +184,8 @@ def joined(where: Path, study: Study) -> Study:
     if differs := sweep.differences(old, study):
         raise BadInput(
             f"{where} holds another study: it differs in {', '.join(differs)}",
-            fix="name another folder with --study",
-            detail=[f"{name}: {before!r} there, {now!r} now" for name, (before, now) in differs.items()],
+            fix="give another folder with --study",
+            detail=[f"{name}: {before!r} before, {now!r} now" for name, (before, now) in differs.items()],
         )
     both = msgspec.structs.replace(
         old,
@@ -202,7 +202,7 @@ def joined(where: Path, study: Study) -> Study:
 
 
 def print_runs(where: Path, study: Study) -> None:
-    """Show what would be run, and what is there already; nothing is changed."""
+    """Show the runs of a study with their states; nothing is changed."""
     study = joined(where, study)
     rows = []
     for number, point in enumerate(folder.load_points(where, study), 1):
@@ -210,25 +210,25 @@ def print_runs(where: Path, study: Study) -> None:
         what = list(filter(None, [sweep.trainer_of(study, point)]))
         rows.append((number, point.title, point.state, shlex.join([*what, *words])))
     say_text(table(("", "run", "state", "what"), rows))
-    say("", f"{len(rows)} runs, {study.scaling} scaling; the study is kept in {where}")
+    say("", f"{len(rows)} runs, {study.scaling} scaling; folder of the study: {where}")
 
 
 def _proved(wanted: StudyOptions) -> dict[str, dict[str, str]]:
-    """Return the series that tell whether what a timeline suggests is of use; none where nobody asks.
+    """Return the series that test the settings suggested by a timeline; empty without ``--prove``.
 
     Raises:
-        BadInput: if nothing can be compared.
-        CheckFailed: if the timeline tells too little.
+        BadInput: if ``--prove`` conflicts with other options.
+        CheckFailed: if the timeline has too few reductions.
     """
     if wanted.prove is None:
         return {}
     if wanted.compare:
-        raise BadInput("--prove and --compare: give one of them; --prove has its own series")
+        raise BadInput("--prove and --compare: cannot be combined; --prove compares its own settings")
     if min(wanted.ranks) < 2:
-        raise BadInput("--prove: a rank alone reduces nothing", fix="--ranks from 2 on")
+        raise BadInput("--prove: one rank has no reductions to compare", fix="give 2 or more with --ranks")
     advice = advise(tallied(events(wanted.prove)))
     if advice is None:
-        raise CheckFailed(f"{wanted.prove}: has too few reductions to suggest settings from")
+        raise CheckFailed(f"{wanted.prove}: the timeline has too few reductions to suggest settings")
     return proof.settings(advice)
 
 
@@ -236,23 +236,23 @@ def _compared(text: str | None) -> tuple[str, tuple[str, ...]]:
     """Read ``strategy=single,horovod``, or a variable of the environment with its values.
 
     Raises:
-        BadInput: if it is written otherwise, or there is no such field.
+        BadInput: if the text has another form, or the field does not exist.
     """
     if text is None:
         return "", ()
     name, separator, rest = text.partition("=")
     values = tuple(dict.fromkeys(value.strip() for value in rest.split(",") if value.strip()))
     if not separator or not values:
-        raise BadInput(f"--compare {text}: write FIELD=A,B, as in mode=srun-pmix,gloo")
+        raise BadInput(f"--compare {text}: expected FIELD=A,B, as in mode=srun-pmix,gloo")
     if looks_secret(name):
         raise BadInput(
-            f"--compare {name}: a study keeps the values that it compares, and this name is that of a secret",
-            fix=f"give it to all runs: --env {name}",
+            f"--compare {name}: the name looks like a secret, and a study stores the values that it compares",
+            fix=f"give the variable to all runs: --env {name}",
         )
     field = name if name.isupper() else name.replace("-", "_")
     if not name.isupper() and field not in JobFile.__struct_fields__:
         raise BadInput(
-            f"--compare {name}: no option of toolkit launch{near(field, JobFile.__struct_fields__)}",
-            fix="a variable of the environment is written in capitals",
+            f"--compare {name}: not an option of toolkit launch{near(field, JobFile.__struct_fields__)}",
+            fix="write a variable of the environment in capitals",
         )
     return field, values

@@ -1,4 +1,4 @@
-"""Images and data that lie on a cluster for everybody: found there, held against their digest, not copied."""
+"""Find shared images and data on a cluster and compare their digests, so that toolkit need not copy them."""
 
 import posixpath
 from collections.abc import Iterable, Sequence
@@ -24,17 +24,17 @@ from toolkit.run.stage import Parcel, remote_hashes, sha256
 from toolkit.runtime import formats, named
 
 FACTS = ".facts.json"
-"""Ends the name of the file beside such an image that says what is in it."""
+"""The suffix of the file beside a shared image that holds the facts about the image."""
 
 _LIKE = {"image": "images/my.sif", "data": "data/mnist"}
-"""How the folder for everybody is laid out."""
+"""Examples of paths in the shared folder of a site."""
 
 _LOOK_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class OnCluster:
-    """An image or data on the cluster; ``path`` may begin with a variable there, as in a site profile."""
+    """An image or data on the cluster; ``path`` may start with a variable of the cluster, as ``$WORK``."""
 
     path: str
 
@@ -48,9 +48,10 @@ class OnCluster:
 
 @dataclass(frozen=True, slots=True)
 class StartableImage:
-    """An image that a job can start from: what is in it, its SHA-256, and where it is.
+    """An image that a job can start from: its facts, its SHA-256, and its paths.
 
-    ``here`` is the file of this machine, ``there`` the path on the cluster, empty where it has to be copied.
+    ``here`` is the file on this machine. ``there`` is the path on the cluster, empty if toolkit has to copy
+    the image to the cluster.
     """
 
     name: str
@@ -59,17 +60,18 @@ class StartableImage:
     here: Path | None
     there: str
     seen: tuple[int, ...] = ()
-    """What :func:`toolkit.image.files.filelock.identity` said of ``here`` before it was read."""
+    """The :func:`toolkit.image.files.filelock.identity` of ``here`` before toolkit read the file."""
     offers: Contents | None = None
-    """The commands and modules of an image that is read here."""
+    """The commands and modules of an image on this machine."""
 
 
 def image_of(given: str, site: Site | None) -> Path | OnCluster:
-    """Return what a person calls an image: a file here, ``cluster:/PATH``, or ``cluster:NAME`` of the site.
+    """Return the image that ``--image`` names: a local file, ``cluster:/PATH``, or the site's
+    ``cluster:NAME``.
 
     Raises:
-        BadInput: if it is none of them.
-        Missing: if it is the name of a recipe whose image was not made yet.
+        BadInput: if the text has none of these forms.
+        Missing: if it names a recipe whose image was not built.
     """
     if not given.startswith(ON_CLUSTER):
         return find_image(given)
@@ -78,11 +80,12 @@ def image_of(given: str, site: Site | None) -> Path | OnCluster:
 
 
 def data_of(given: str | None, dataset: str, site: Site | None) -> Path | OnCluster:
-    """Return what a person calls data: a folder here, ``cluster:/PATH``, or ``cluster:NAME`` of the site.
+    """Return the data that ``--data`` names: a local folder, ``cluster:/PATH``, or the site's
+    ``cluster:NAME``.
 
     Raises:
-        BadInput: if it is none of them.
-        Missing: if the data set was not fetched.
+        BadInput: if the text has none of these forms.
+        Missing: if the data set was not downloaded.
     """
     if given is None or not given.startswith(ON_CLUSTER):
         return data_folder(given, dataset)
@@ -98,15 +101,22 @@ def look(
     remote: bool,
     view: RankView = WHOLE,
 ) -> StartableImage:
-    """Read what is in an image, here or from what lies beside it there, and see whether it has to be copied.
+    """Return an image with its facts, and with its path on the cluster if a copy is already there.
 
-    ``remote`` says that the runner's place is another machine. ``view`` is what a rank sees of an image that
-    is read here.
+    toolkit reads an image of this machine. For an image on the cluster it reads the facts file beside it.
+
+    Args:
+        runner: runs commands on the cluster.
+        wanted: the image.
+        site: the profile of the cluster, whose shared folder may hold the image.
+        tell: gets a line about each step.
+        remote: whether the cluster is another machine.
+        view: the files of the image that a rank sees.
 
     Raises:
-        BadInput: if it is in another form than a SIF, or what lies beside it cannot be read.
-        CheckFailed: if it has other bytes than are written beside it.
-        Missing: if there is no such image, or nothing says what is in it.
+        BadInput: if the image is not a SIF, or its facts file cannot be read.
+        CheckFailed: if the image does not match the digest in its facts file.
+        Missing: if the image or its facts file does not exist.
     """
     if isinstance(wanted, OnCluster):
         path = expanded(runner, wanted.path)
@@ -117,21 +127,22 @@ def look(
     seen = identity(wanted)
     with opened(wanted, tell=tell, view=view) as (tree, facts):
         offers = contents_of(tree, facts)
-    # An archive names its configuration or its manifest; what is copied and recorded is the file.
+    # The digest of an archive names its manifest; toolkit copies and records the file, so it needs the
+    # file's.
     digest = (_bare(facts) if facts.format in STARTABLE else "") or sha256(wanted)
     if not remote:
         return StartableImage(wanted.name, facts, digest, wanted, str(wanted), seen, offers)
     there = _same(runner, wanted, digest, site)
     if there:
-        tell.step(f"{wanted.name} is on {runner.place} for everybody, with the same bytes: {there}")
+        tell.step(f"{wanted.name} is already on {runner.place}: {there}")
     return StartableImage(wanted.name, facts, digest, wanted, there, seen, offers)
 
 
 def startable(image: StartableImage, command: str = "") -> StartableImage:
-    """Return an image if a job can start from it with a container runtime, with any if none is named.
+    """Return the image if the container runtime ``command`` can start it; any runtime if it is empty.
 
     Raises:
-        BadInput: if it is in another form.
+        BadInput: if the image has another format.
     """
     form, name = image.facts.format, image.here or image.there
     able = named(command).FORMATS if command else formats()
@@ -139,30 +150,31 @@ def startable(image: StartableImage, command: str = "") -> StartableImage:
         return image
     sif = f"make one: {sif_command(image.facts)}"
     if able & STARTABLE:
-        raise BadInput(f"--image {name}: a job starts from a SIF, and this is {form}", fix=sif)
+        raise BadInput(f"--image {name}: the file is a {form}; toolkit launch needs a SIF file", fix=sif)
     program = posixpath.basename(command)
     raise BadInput(
-        f"--image {name}: {program} starts {' or '.join(sorted(able))}, and this is {form}",
-        fix="give the archive that the image was made from: docker save -o my.tar IMAGE",
+        f"--image {name}: the file is a {form}; {program} needs a {' or '.join(sorted(able))}",
+        fix="give the archive from which the image was made: docker save -o my.tar IMAGE",
     )
 
 
 def folder_there(runner: Runner, data: OnCluster) -> str:
-    """Return the folder of data that are on the cluster.
+    """Return the path of a data folder on the cluster.
 
     Raises:
-        Missing: if there is none.
+        Missing: if you cannot read such a folder.
     """
     path = expanded(runner, data.path)
     if not runner.run(Command.of("test", "-d", path, "-a", "-r", path, timeout=_LOOK_SECONDS)).ok:
-        raise Missing(f"{runner.place}: there is no folder {path} that you may read")
+        raise Missing(f"{runner.place}: {path} is not a folder that you can read")
     return path
 
 
 def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: Sequence[Parcel]) -> str:
-    """Return the folder for everybody that has all files of a data set, byte for byte; empty if none has.
+    """Return the site's shared folder if it has all files of a data set with equal digests, else an empty
+    text.
 
-    ``own`` is the folder that ``parcels`` would bring them to.
+    ``own`` is the folder to which ``parcels`` would copy the files.
     """
     if site is None or not site.shared or not parcels:
         return ""
@@ -172,10 +184,10 @@ def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: 
 
 
 def facts_beside(image: Path, digest: str, tell: Tell) -> bytes:
-    """Return what is written beside an image, for those who have no copy of it.
+    """Return the content of the facts file of an image, for users without a copy of the image.
 
     Raises:
-        BadInput: if it is none.
+        BadInput: if ``image`` is not an image.
     """
     facts = msgspec.structs.replace(inspect(image, tell=tell), path=image.name, digest=f"sha256:{digest}")
     return msgspec.json.format(msgspec.json.encode(facts), indent=2) + b"\n"
@@ -186,24 +198,28 @@ def _is_path(given: str) -> bool:
 
 
 def _on_cluster(option: str, given: str, site: Site | None) -> OnCluster:
-    """Return the path behind ``cluster:``, or what the site has under that name for everybody."""
+    """Return the path after ``cluster:``, or the path of that name in the site's shared folder."""
     word = given.removeprefix(ON_CLUSTER)
     if _is_path(given) and word.isprintable():
         return OnCluster(posixpath.normpath(word))
     if "/" in word or not word.strip(".") or not word.isprintable():
         raise BadInput(
-            f"--{option} {given}: give the full path there, as in {ON_CLUSTER}/work/shared/{_LIKE[option]}"
+            f"--{option} {given}: the path on the cluster is not absolute",
+            fix=f"give the full path, as in {ON_CLUSTER}/work/shared/{_LIKE[option]}",
         )
     if site is None or not site.shared:
         raise BadInput(
-            f"--{option} {given}: no site profile says what lies there for everybody",
-            fix=f"give --site with one that has the key shared, or {ON_CLUSTER} and the full path",
+            f"--{option} {given}: the site profile names no shared folder",
+            fix=f"give --site with a profile that has the key shared, or {ON_CLUSTER} and the full path",
         )
     return OnCluster(posixpath.join(site.shared, posixpath.dirname(_LIKE[option]), word))
 
 
 def _same(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
-    """Return where an image of these bytes lies for everybody, by its own name or by that of its copies."""
+    """Return the path of an equal image in the site's shared folder, or an empty text.
+
+    The image may have its own name there, or the name of a copy, which contains the digest.
+    """
     if site is None or not site.shared:
         return ""
     folder = posixpath.join(expanded(runner, site.shared), "images")
@@ -215,19 +231,17 @@ def _same(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
 def _facts_there(runner: Runner, path: str) -> ImageFacts:
     digest = remote_hashes(runner, [path]).get(path)
     if digest is None:
-        raise Missing(f"{runner.place}: there is no image {path} that you may read")
-    again = f"toolkit image push {posixpath.basename(path)} --facts, by whoever put it there"
+        raise Missing(f"{runner.place}: {path} is not an image that you can read")
+    again = f"ask the owner of the image to run toolkit image push {posixpath.basename(path)} --facts"
     written = runner.read(f"{path}{FACTS}")
     if not written:
-        raise Missing(f"{runner.place}: nothing says what is in {path}: no {path}{FACTS}", fix=again)
+        raise Missing(f"{runner.place}: {path} has no facts file ({path}{FACTS})", fix=again)
     try:
         facts = msgspec.json.decode(written, type=ImageFacts)
     except UNDECODABLE as error:
         raise BadInput(f"{runner.place}: {path}{FACTS}: {error}", fix=again) from error
     if facts.digest != f"sha256:{digest}":
-        raise CheckFailed(
-            f"{runner.place}: {path} has other bytes than {path}{FACTS} was written for", fix=again
-        )
+        raise CheckFailed(f"{runner.place}: {path} does not match the digest in {path}{FACTS}", fix=again)
     return facts
 
 

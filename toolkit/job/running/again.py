@@ -1,4 +1,4 @@
-"""Submit a job with ``--requeue`` again after a fault of a node or of the moment, and after no other one."""
+"""Submit a job with ``--requeue`` again, but only after a fault of a node or a transient fault."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,12 +13,12 @@ from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
 
 _MOST = 2
-"""Submissions after the first; a fault that follows the job from node to node is the job's own."""
+"""Submissions after the first; a fault that appears on every node is a fault of the job."""
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.-]{0,62}")
 
 
-def until_it_helps_no_more(
+def retry_faults(
     runner: Runner,
     record: JobRecord,
     demand: KeyDemand,
@@ -26,14 +26,14 @@ def until_it_helps_no_more(
     tell: Tell,
     watch: Callable[[JobRecord], JobRecord],
 ) -> JobRecord:
-    """Return the final record of a job, which was submitted again as long as that can help.
+    """Submit a failed job again while a retry can help, and return the final record.
 
     Args:
         runner: runs commands where the job ran.
         record: the job as it ended.
-        demand: what the signatures of the image have to be.
-        secrets: what the job got besides its record.
-        tell: hears why the job is submitted again, or is not.
+        demand: the signatures that the image needs.
+        secrets: secret variables of the job, which its record does not hold.
+        tell: gets the reason why the job is submitted again, or is not.
         watch: follows a job until it has ended.
     """
     excluded = [record.spec.exclude] if record.spec.exclude else []

@@ -1,4 +1,4 @@
-"""End several jobs: one that cannot be ended keeps no other one going."""
+"""Cancel several jobs; if one fails to cancel, toolkit still cancels the others."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from toolkit.model.job import FINAL_STATES, JobRecord
 
 
 class CancelResult(NamedTuple):
-    """A job as it is now, what is to be said of its end, and the error if it could not be ended."""
+    """A job after its cancellation, the sentence about it, and the error if it was not cancelled."""
 
     record: JobRecord
     said: str
@@ -21,12 +21,12 @@ class CancelResult(NamedTuple):
         return not isinstance(self.error, Missing)
 
 
-def end_all(found: Iterable[JobRecord], say: Callable[[CancelResult], None]) -> list[CancelResult]:
-    """End each of the jobs, and tell of each that has ended at once."""
+def cancel_all(found: Iterable[JobRecord], say: Callable[[CancelResult], None]) -> list[CancelResult]:
+    """Cancel each of the jobs; call ``say`` after each cancelled job."""
     tried = []
     for record in found:
         try:
-            one = end(record)
+            one = cancel(record)
             say(one)
         except (CheckFailed, Missing) as error:
             one = CancelResult(record, "", error)
@@ -35,7 +35,7 @@ def end_all(found: Iterable[JobRecord], say: Callable[[CancelResult], None]) -> 
 
 
 def failure(tried: Sequence[CancelResult]) -> ToolkitError | None:
-    """Return one error for all jobs that could not be ended; ``None`` if there is none."""
+    """Return one error for all jobs that were not cancelled, ``None`` if all were."""
     bad = [(one.record, one.error) for one in tried if one.error]
     if not bad:
         return None
@@ -44,17 +44,17 @@ def failure(tried: Sequence[CancelResult]) -> ToolkitError | None:
     if len(tried) == 1:
         return first
     if not more:
-        return kind(f"{record.key} was not ended: {first.message}", fix=first.fix, detail=first.detail)
+        return kind(f"{record.key} was not cancelled: {first.message}", fix=first.fix, detail=first.detail)
     lines = [f"{record.key}: {error.message}" for record, error in bad]
-    return kind(f"{len(bad)} of {len(tried)} jobs were not ended", fix=first.fix, detail=lines)
+    return kind(f"{len(bad)} of {len(tried)} jobs were not cancelled", fix=first.fix, detail=lines)
 
 
-def end(record: JobRecord) -> CancelResult:
+def cancel(record: JobRecord) -> CancelResult:
     """Cancel a job that has not ended.
 
     Raises:
         CheckFailed: if Slurm refuses.
-        Missing: if the place of the job is unreachable.
+        Missing: if the host of the job is unreachable.
     """
     if record.state not in FINAL_STATES:
         with reached(record) as runner:
@@ -62,8 +62,8 @@ def end(record: JobRecord) -> CancelResult:
             if record.state not in FINAL_STATES:
                 record = jobs.cancel(runner, record)
                 return CancelResult(record, _said(record))
-    return CancelResult(record, f"has ended already: {record.state}")
+    return CancelResult(record, f"has already ended: {record.state}")
 
 
 def _said(record: JobRecord) -> str:
-    return "is cancelled" if record.state == "cancelled" else f"was told to end, and is {record.state}"
+    return "is cancelled" if record.state == "cancelled" else f"is being cancelled (now {record.state})"

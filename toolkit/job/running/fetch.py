@@ -1,4 +1,4 @@
-"""Copy what a job wrote from its folder to this machine; what is here already stays."""
+"""Copy the files that a job wrote to this machine; a file that is already here stays."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Follow a job on the screen, and say in words how it ended and why."""
+"""Show the output and the state of a job while it runs, and its result with the cause."""
 
 import contextlib
 import sys
@@ -18,15 +18,15 @@ from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
 
 _PLAIN_SECONDS = 60.0
-"""How often a log is told of progress; a terminal is told all the time."""
+"""Seconds between two lines of progress in a log; a terminal shows progress all the time."""
 
 
 def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = False) -> JobRecord:
-    """Show the output of a job until its end, and return its final record.
+    """Show the output of a job until the job has ended, and return its final record.
 
     Raises:
-        Interrupted: on Ctrl-C, which leaves the job as it is and says how to come back.
-        Missing: if the place, or Slurm there, is not reached any more; the same holds.
+        Interrupted: on Ctrl-C; the job continues, and the error shows how to follow it again.
+        Missing: if the host or Slurm becomes unreachable; the job continues in this case too.
     """
     watch = _Watch(record, tell, quiet=quiet)
     try:
@@ -41,22 +41,22 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
         )
         _say_results(runner, ended, tell)
     except Missing as error:
-        # "Run it again", which a lost connection is told with, would launch a second job.
+        # The hint of a lost connection, "run the command again", would launch a second job.
         raise Missing(
-            f"job {watch.name} goes on, but {runner.place} is not reached any more",
+            f"{runner.place} is unreachable; job {watch.name} still runs",
             fix=f"toolkit jobs logs --follow {record.key}",
             detail=[error.message],
         ) from error
     except KeyboardInterrupt:
         raise Interrupted(
-            f"stopped following; job {watch.name} goes on",
-            fix=f"toolkit jobs logs --follow {record.key}   (to end it: toolkit jobs cancel {record.key})",
+            f"stopped following; job {watch.name} still runs",
+            fix=f"toolkit jobs logs --follow {record.key}   (to cancel it: toolkit jobs cancel {record.key})",
         ) from None
     return ended
 
 
 def _say_results(runner: Runner, record: JobRecord, tell: Tell) -> None:
-    """Say what a completed job wrote; whether it can be listed does not change how the job ended."""
+    """Show the files that a completed job wrote; if toolkit cannot list them, the job stays completed."""
     if record.state != "completed":
         return
     with contextlib.suppress(CheckFailed, Missing):
@@ -65,7 +65,7 @@ def _say_results(runner: Runner, record: JobRecord, tell: Tell) -> None:
 
 
 class _Watch:
-    """Says what changes, once; on a terminal the progress of a training stands behind the last step."""
+    """Shows each change of a job once; a terminal also shows the progress of a training."""
 
     def __init__(self, record: JobRecord, tell: Tell, *, quiet: bool) -> None:
         self.name = record.id or record.key
@@ -80,7 +80,7 @@ class _Watch:
             self._tell.output(output.shown(text))
 
     def state(self, status: JobStatus) -> None:
-        # When Slurm expects a job to start changes by the minute, and is worth no line of its own.
+        # Slurm's expected start changes every minute, so a change of it alone shows no new line.
         shown = (status.state, status.reason, status.answer, status.place, status.restarts)
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
             self._tell.step(states.sentence(status, self.name))
@@ -91,7 +91,7 @@ class _Watch:
         moment = time.monotonic()
         if not running or (now := pace.pace(content)) is None:
             if running and self._live:
-                self._tell.detail(f"{moment - self._since:.0f} s without figures yet")
+                self._tell.detail(f"{moment - self._since:.0f} s, no metrics yet")
             return
         new = now.done != self._done
         if new:
@@ -107,14 +107,14 @@ class _Watch:
         self.name, self._said = record.id, None
 
     def lost(self, why: str) -> None:
-        self._tell.step(f"{why}; job {self.name} goes on, and is looked for again")
+        self._tell.step(f"{why}; job {self.name} still runs, and toolkit reconnects")
 
 
 def conclude(record: JobRecord, tell: Tell) -> None:
-    """Say how a job ended.
+    """Show that a job has completed.
 
     Raises:
-        CheckFailed: if it did not complete, with the failing rank's last lines, the cause and the fix.
+        CheckFailed: if it failed, with the last lines of the failed rank, the cause and the fix.
     """
     if record.state != "completed":
         raise failure(record)
@@ -124,28 +124,28 @@ def conclude(record: JobRecord, tell: Tell) -> None:
             f"each of the {record.spec.ranks} ranks reports `{epoch}`: "
             f"if the program does not join its ranks, it trained {record.spec.ranks} separate models"
         )
-    figures = f"; for its figures: toolkit report {record.key}" if _has_figures(record) else ""
+    figures = f"; to see its metrics: toolkit report {record.key}" if _has_figures(record) else ""
     tell.step(f"Job {record.id or record.key} is complete{figures}")
 
 
 def _has_figures(record: JobRecord) -> bool:
-    """Return whether a job left figures that ``toolkit report`` can read."""
+    """Return whether a job wrote metrics that ``toolkit report`` can read."""
     return (records.folder(record.key) / records.METRICS).is_file()
 
 
 def failure(record: JobRecord) -> CheckFailed:
-    """Say why a job failed, from what it wrote: the first rank that failed, the cause, what mends it."""
+    """Return the error of a failed job, from its output: the rank that failed first, the cause, the fix."""
     if record.exit_code == jobs.STOPPED:
         return CheckFailed(
-            f"job {record.id or record.key} stopped before its time was up, with a checkpoint, "
-            "and is not started again",
-            fix=f"to go on from the checkpoint: toolkit jobs resume {record.key}",
+            f"job {record.id or record.key} wrote a checkpoint and stopped before its time limit; "
+            "Slurm does not restart it",
+            fix=f"resume it from the checkpoint: toolkit jobs resume {record.key}",
         )
     if record.state == "cancelled":
         kept = _has_checkpoint(record)
         return CheckFailed(
             f"job {record.id or record.key} was cancelled",
-            fix=f"resume it from its checkpoint: toolkit jobs resume {record.key}" if kept else "",
+            fix=f"resume it from the checkpoint: toolkit jobs resume {record.key}" if kept else "",
         )
     text = jobs.kept_output(record)
     if all_alone(text, record.spec.ranks):
@@ -158,9 +158,9 @@ def failure(record: JobRecord) -> CheckFailed:
     known = causes(found.findings)
     detail += _cause(found, known)
     if _has_checkpoint(record):
-        detail.append(f"its last checkpoint is kept; to go on from there: toolkit jobs resume {record.key}")
+        detail.append(f"to resume from the last checkpoint: toolkit jobs resume {record.key}")
     if record.forced:
-        detail.append(f"this was forced; the prediction for {record.mode} was '{record.predicted}'")
+        detail.append(f"you forced mode {record.mode}; toolkit predicted '{record.predicted}'")
     code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
     fixes = [finding.fix for finding in known] or list(found.fault.fix if found.fault else ())
     how = "ended as" if record.state in FINAL_STATES else "is"
@@ -172,9 +172,9 @@ def failure(record: JobRecord) -> CheckFailed:
 
 
 def _cause(found: OutputExplanation, known: list[KnownFault]) -> list[str]:
-    """Return the root line, the known causes or the class of the fault, and whether to submit again."""
+    """Return the root line, the known causes or the class of the fault, and the advice on a retry."""
     if found.root is None or found.fault is None:
-        return [f"so: {finding.title} ({finding.id})" for finding in found.findings]
+        return [f"consequence: {finding.title} ({finding.id})" for finding in found.findings]
     lines = [f"line {found.root.number}: {found.root.text}"]
     lines += [f"cause: {finding.title} ({finding.id})" for finding in known]
     if not known:
@@ -183,18 +183,18 @@ def _cause(found: OutputExplanation, known: list[KnownFault]) -> list[str]:
 
 
 def _alone(record: JobRecord) -> CheckFailed:
-    """Say that each rank of a job started as a world of one."""
+    """Return the error of a job whose ranks each started as a world of size 1."""
     code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
     return CheckFailed(
         f"job {record.id or record.key} is {record.state}{code}: "
-        f"each of its {record.spec.ranks} ranks reports a world of one",
+        f"each of its {record.spec.ranks} ranks reports a world of size 1",
         fix=f"use the mode that toolkit doctor {record.spec.image} -- COMMAND names",
-        detail=[f"the prediction for {record.mode} was '{record.predicted}'"],
+        detail=[f"toolkit predicted '{record.predicted}' for {record.mode}"],
     )
 
 
 def _has_checkpoint(record: JobRecord) -> bool:
-    """Tell whether a bundled trainer has come so far that it left one; it writes one after each epoch."""
+    """Return whether a bundled trainer finished an epoch; it writes a checkpoint after each epoch."""
     try:
         metrics = (records.folder(record.key) / records.METRICS).read_bytes()
     except OSError:

@@ -41,7 +41,7 @@ def folder_of(job: str | None, tell: Tell) -> Path:
     except ToolkitError as error:
         if not kept.is_file():
             raise
-        tell.notice(f"warning: {error.message}; toolkit uses the figures that it copied before")
+        tell.notice(f"warning: {error.message}; toolkit uses the metrics that it copied before")
     return folder
 
 

@@ -1,4 +1,4 @@
-"""Find the records that a person names, and ask the places where their jobs run."""
+"""Find the records of the jobs that the user names, and connect to the hosts of the jobs."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolkit.run.command import Runner
 
 _LIST_SECONDS = 10.0
-"""How long the list waits for one answer of Slurm; it is a look, not an inquiry."""
+"""Seconds for which `toolkit jobs list` waits for an answer of Slurm."""
 
 _PLACES_AT_ONCE = 8
 
@@ -27,18 +27,18 @@ def on_damage(tell: "Tell") -> "Callable[[str], None]":
 
 
 def find(job: str | None, tell: "Tell") -> JobRecord:
-    """Find a record as :func:`records.find` does, and show which damaged ones are skipped."""
+    """Find a record as :func:`records.find` does, and show which damaged records it skips."""
     return records.find(job, on_damage(tell))
 
 
 def find_all(jobs: Iterable[str], tell: "Tell") -> list[JobRecord]:
-    """Find each of several, once; the last one launched if none is named."""
+    """Return the records that ``jobs`` names, each once; the last record if ``jobs`` is empty."""
     found = [find(job, tell) for job in jobs] or [find(None, tell)]
     return list({record.key: record for record in found}.values())
 
 
 def by_place(found: Iterable[JobRecord]) -> dict[Where, list[JobRecord]]:
-    """Sort records of jobs that go on by where they run."""
+    """Return the records of jobs that have not ended, by the host of the job."""
     places: dict[Where, list[JobRecord]] = {}
     for record in found:
         if record.state not in FINAL_STATES:
@@ -46,8 +46,11 @@ def by_place(found: Iterable[JobRecord]) -> dict[Where, list[JobRecord]]:
     return places
 
 
-def looked_after(found: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Refresh the records of jobs that go on, all places at once, and say of each whether it was reached."""
+def refresh_everywhere(found: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
+    """Refresh the records of jobs that have not ended, on all hosts at once.
+
+    Return each record, and whether its host answered.
+    """
     places = by_place(found)
     if not places:
         return [(record, True) for record in found]
@@ -59,7 +62,7 @@ def looked_after(found: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
 
 
 def refreshed(record: JobRecord) -> JobRecord:
-    """Ask about one job, unless it has ended."""
+    """Return the record after a query of Slurm; the record of a job that has ended stays as it is."""
     if record.state in FINAL_STATES:
         return record
     from toolkit.launch.tracking import jobs
@@ -70,10 +73,10 @@ def refreshed(record: JobRecord) -> JobRecord:
 
 @contextlib.contextmanager
 def reached(record: JobRecord) -> Iterator["Runner"]:
-    """Give what runs commands where the job was launched.
+    """Yield a runner for the host of a job.
 
     Raises:
-        Missing: if the place is not reached.
+        Missing: if the host is unreachable.
     """
     runner = where_of(record).opened()
     try:
@@ -84,10 +87,10 @@ def reached(record: JobRecord) -> Iterator["Runner"]:
 
 @contextlib.contextmanager
 def reached_in_time(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
-    """Do as :func:`reached` for questions that can wait: a place that is away is waited for.
+    """Yield a runner as :func:`reached` does, and retry an unreachable host for some minutes.
 
     Raises:
-        Missing: if it refuses, or is away for minutes.
+        Missing: if the host refuses the login, or stays unreachable.
     """
     from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, telling
 
@@ -100,7 +103,7 @@ def reached_in_time(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
 
 
 def _look(there: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Ask about the jobs of one place over one connection, until it does not answer any more."""
+    """Ask about the jobs of one host over one connection, until the host no longer answers."""
     from toolkit.launch.tracking import jobs
 
     with contextlib.suppress(ToolkitError), reached(there[0]) as runner:

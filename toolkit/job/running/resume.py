@@ -9,7 +9,7 @@ from toolkit.job.request.keys import KeyDemand
 from toolkit.job.running.reach import reached
 from toolkit.launch.request.variables import needed
 from toolkit.launch.tracking import jobs, records
-from toolkit.launch.tracking.alone import go_on
+from toolkit.launch.tracking.alone import run_again
 from toolkit.launch.tracking.submission import resubmit
 from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import FINAL_STATES, JobRecord
@@ -29,14 +29,14 @@ def resume(record: JobRecord, verify_key: str | None, no_verify: bool, tell: Tel
     Raises:
         CheckFailed: if the job runs, the image has changed or its signatures do not let it start, or sbatch
             refuses the job.
-        Missing: if the image or the script does not exist any more, or the place is unreachable.
+        Missing: if the image or the script no longer exists, or the host is unreachable.
     """
     secrets = needed(record.spec.secrets, NO_SECRETS, os.environ)
     demand = demand_for(record.spec.site, verify_key, no_verify)
     with reached(record) as runner:
         record, _ = jobs.refresh(runner, record)
         if jobs.is_local(record):
-            return go_on(runner, _cleared(runner, record, demand, tell), tell.output, secrets)
+            return run_again(runner, _cleared(runner, record, demand, tell), tell.output, secrets)
         return once_more(runner, record, demand, secrets, tell)
 
 
@@ -48,7 +48,7 @@ def once_more(
     tell: Tell,
     options: tuple[str, ...] = (),
 ) -> JobRecord:
-    """Submit a job to Slurm again after a check of its image; ``options`` of sbatch win over its script.
+    """Submit a job to Slurm again after a check of its image; ``options`` of sbatch override its script.
 
     Raises:
         CheckFailed: as :func:`resume` says.
@@ -58,7 +58,7 @@ def once_more(
 
 
 def _cleared(runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell) -> JobRecord:
-    """Return the record with the check of its image as it is now; a job that runs is refused later."""
+    """Return the record with a new check of its image; the caller refuses a job that still runs."""
     if record.state not in FINAL_STATES:
         return record
     cleared, _ = clear_again(runner, record, demand, tell, remote=where_of(record).remote)

@@ -1,4 +1,4 @@
-"""Wait for several jobs at several places, and say of each how it ended."""
+"""Wait for several jobs on several hosts, and show how each job ended."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -18,47 +18,47 @@ if TYPE_CHECKING:
     from toolkit.run.command import Runner
 
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 15.0
-"""Seconds between two rounds of questions, longer with each."""
+"""Seconds between two queries of all hosts; the pause grows with each round."""
 
 _PATIENCE_SECONDS = 600.0
-"""How long a place may be away, as when one job is followed."""
+"""Seconds for which toolkit retries an unreachable host, as when it follows one job."""
 
 
 def wait_for(found: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> list[JobRecord]:
-    """Wait until all jobs have ended, or with ``first`` one of them, and return those that have.
+    """Wait until all jobs have ended, or with ``first`` one job; return the jobs that have ended.
 
     Raises:
-        Missing: if a place is away for minutes, or refuses us.
-        Interrupted: on Ctrl-C, which leaves the jobs as they are.
+        Missing: if a host is unreachable for ten minutes, or refuses the login.
+        Interrupted: on Ctrl-C; the jobs continue.
     """
     now = {record.key: record for record in found}
     left = {record.key for record in found if record.state not in FINAL_STATES}
-    doors: dict[Where, _Door] = {}
+    hosts: dict[Where, _Host] = {}
     reasons = _Reasons(tell)
     pause = _FIRST_PAUSE
     try:
         while left and not (first and len(left) < len(now)):
             for place, there in by_place(record for key, record in now.items() if key in left).items():
-                for record, answered in doors.setdefault(place, _Door(place, tell, reasons)).look(there):
+                for record, answered in hosts.setdefault(place, _Host(place, tell, reasons)).look(there):
                     now[record.key] = record
-                    # What Slurm has forgotten, and what left no trace, has no end that could be waited for.
+                    # If Slurm has forgotten a job that wrote no exit status, its end never becomes known.
                     if record.state in FINAL_STATES or (answered and record.state == "unknown"):
                         left.remove(record.key)
                         tell.step(f"Job {record.id or record.key} ended as {record.state}")
             if left and not (first and len(left) < len(now)):
-                tell.detail(f"{len(left)} of {len(now)} jobs go on")
+                tell.detail(f"{len(left)} of {len(now)} jobs have not ended")
                 time.sleep(pause)
                 pause = min(pause * 1.5, _LAST_PAUSE)
         return [record for key, record in now.items() if key not in left]
     except KeyboardInterrupt:
-        raise Interrupted("stopped waiting; the jobs go on", fix="toolkit jobs list") from None
+        raise Interrupted("stopped waiting; the jobs continue", fix="toolkit jobs list") from None
     finally:
-        for door in doors.values():
-            door.close()
+        for host in hosts.values():
+            host.close()
 
 
 def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFailed]) -> CheckFailed | None:
-    """Return what is to be told of several jobs that have ended; ``None`` if all are complete."""
+    """Return one error for all jobs that failed, ``None`` if all completed."""
     bad = [record for record in ended if record.state != "completed"]
     if not bad:
         return None
@@ -70,7 +70,7 @@ def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFail
 
 
 class _Reasons:
-    """Says why a job waits where it is not its turn alone: each reason once, for the first with it."""
+    """Shows why jobs wait, if not only for their turn: each reason once, for the first job that has it."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -84,8 +84,8 @@ class _Reasons:
         self._tell.step(states.sentence(status, record.id or record.key))
 
 
-class _Door:
-    """A place, and what runs commands there as long as it is reached."""
+class _Host:
+    """A host of jobs, and the connection to it."""
 
     def __init__(self, place: Where, tell: Tell, reasons: _Reasons) -> None:
         self._place, self._tell, self._reasons = place, tell, reasons
@@ -94,18 +94,18 @@ class _Door:
         self._told = False
 
     def look(self, there: Sequence[JobRecord]) -> list[tuple[JobRecord, bool]]:
-        """Ask about the jobs here, and say of each whether it was told; none is while the place is away."""
+        """Ask about the jobs of the host; return each record, and whether an answer came for it."""
         try:
             self._runner = self._runner or self._place.opened()
             looked = jobs.refresh_all(self._runner, there, seen=self._reasons.seen)
         except Lost as error:
             self.close()
-            self._away(error)
+            self._note_lost(error)
             return [(record, False) for record in there]
         if any(answered for _, answered in looked):
             self._reached, self._told = time.monotonic(), False
         else:
-            self._away(Lost(f"Slurm on {self._runner.place} does not answer"))
+            self._note_lost(Lost(f"Slurm on {self._runner.place} does not answer"))
         return looked
 
     def close(self) -> None:
@@ -113,9 +113,9 @@ class _Door:
             self._runner.close()
             self._runner = None
 
-    def _away(self, error: Lost) -> None:
+    def _note_lost(self, error: Lost) -> None:
         if time.monotonic() - self._reached > _PATIENCE_SECONDS:
-            raise Lost(error.message, fix="the jobs may go on: toolkit jobs list") from error
+            raise Lost(error.message, fix="the jobs may still run: toolkit jobs list") from error
         if not self._told:
             self._told = True
             telling(self._tell)(error.message)

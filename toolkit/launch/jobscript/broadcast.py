@@ -1,4 +1,4 @@
-"""Whether a job copies its image to a disk of each node first, and what its script needs for that."""
+"""Decide whether a job copies its image to a disk of each node, and return the values for its script."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from toolkit.runtime import named
 from toolkit.scheduler import slurm
 
 FEW = 4
-"""Nodes that read one file at a time; more of them wait for the shared file system."""
+"""Up to this many nodes read the image from the shared file system at once; more nodes would wait for it."""
 MOST_MIB = 40_960
 """Space for copies that the jobs of a user keep on a node."""
 _FILE = "broadcast.sh"
@@ -29,12 +29,12 @@ def decided(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bool, str]:
     if spec.broadcast == "off":
         return False, "--broadcast off"
     if schedulers.of(site) is not slurm or spec.elastic or not named(runtime).MOUNTS_IMAGES:
-        return False, "only a job of Slurm with Apptainer and a fixed number of nodes copies its image"
+        return False, "only a Slurm job with Apptainer and a fixed number of nodes copies its image"
     if spec.broadcast == "on":
         return True, "--broadcast on"
     if spec.nodes > FEW:
-        return True, f"{spec.nodes} nodes would read it from the shared file system at a time"
-    return False, f"{spec.nodes} nodes read it from the shared file system"
+        return True, f"{spec.nodes} nodes would read the image from the shared file system at once"
+    return False, f"{spec.nodes} nodes read the image from the shared file system"
 
 
 def pieces_of(files: Sequence[tuple[str, str, str, int]]) -> dict[str, str]:
@@ -57,7 +57,7 @@ def files_of(spec: JobSpec, copies: Mapping[str, tuple[str, int]]) -> list[tuple
 def values(
     spec: JobSpec, site: Site | None, copies: Mapping[str, tuple[str, int]], start: str
 ) -> dict[str, object]:
-    """Return what ``parts/broadcast.sh.j2`` needs; ``start`` starts a command on each node once."""
+    """Return the values of ``parts/broadcast.sh.j2``; ``start`` starts a command once on each node."""
     base = with_variables(site.scratch) if site and site.scratch else quoted(_TMP)
     return {
         "broadcast": files_of(spec, copies),

@@ -1,4 +1,4 @@
-"""Decide which mode a job is launched in, from the engine's verdict and what the person insists on; pure."""
+"""Choose the launch mode of a job from the engine's predictions and the user's options; pure."""
 
 from dataclasses import dataclass
 
@@ -22,15 +22,15 @@ class ModeChoice:
     @property
     def because(self) -> str:
         if self.forced:
-            return f"forced against the prediction '{self.prediction.shown}': {self.prediction.why}"
+            return f"forced; predicted to end in '{self.prediction.shown}': {self.prediction.why}"
         return self.prediction.why
 
 
 def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mode, ...] = ()) -> ModeChoice:
-    """Take the engine's choice, or ``mode`` if it is predicted to work or ``force`` is given.
+    """Return the engine's choice, or ``mode`` if it is predicted to work or ``force`` is given.
 
-    Where the engine has none, the first of ``others`` that is predicted to work is taken: ways that serve
-    some commands only, of which the engine knows nothing, as Gloo serves Horovod.
+    If the engine chooses no mode, the first of ``others`` that is predicted to work is used. These modes work
+    only for some programs, as Gloo for Horovod.
 
     Raises:
         CheckFailed: with the reason and the fix, if the launch is predicted to fail.
@@ -38,7 +38,7 @@ def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mo
     wanted = mode or verdict.chosen or next((m for m in others if verdict.ok(m)), None)
     if wanted is None:
         reasons = tuple(f"{p.mode}: {p.shown}: {p.why}" for p in verdict.predictions)
-        raise CheckFailed("no launch mode is predicted to work here", fix=_fix(verdict, None), detail=reasons)
+        raise CheckFailed("no launch mode is predicted to work", fix=_fix(verdict, None), detail=reasons)
     prediction = verdict.of(wanted)
     if not prediction.works and not force:
         raise CheckFailed(
@@ -47,9 +47,7 @@ def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mo
             detail=[line for finding in _about(verdict, prediction) for line in _lines(finding)],
         )
     if prediction.plan is None:
-        raise CheckFailed(
-            f"mode {wanted} cannot even be tried here: {prediction.why}", fix=_fix(verdict, wanted)
-        )
+        raise CheckFailed(f"mode {wanted} is not available: {prediction.why}", fix=_fix(verdict, wanted))
     return ModeChoice(prediction, prediction.plan, forced=not prediction.works)
 
 
@@ -63,16 +61,16 @@ def _lines(finding: Finding) -> list[str]:
 
 def _fix(verdict: Verdict, wanted: Mode | None) -> str:
     if verdict.chosen and verdict.chosen != wanted:
-        return f"leave --mode out: {verdict.chosen} is predicted to work (--force tries it all the same)"
+        return f"leave out --mode: {verdict.chosen} is predicted to work (--force launches {wanted} anyway)"
     if wanted and verdict.of(wanted).outcome == "unknown":
         return _try_out(wanted)
     open_ones = [p.mode for p in verdict.predictions if p.outcome == "unknown"]
     if wanted is None and open_ones and all(p.outcome in _NOT_TOLD for p in verdict.predictions):
         return _try_out(open_ones[0])
     found = hindrance(verdict, wanted)
-    return found.fix if found else "toolkit doctor IMAGE tells more"
+    return found.fix if found else "see the reasons: toolkit doctor IMAGE"
 
 
 def _try_out(mode: Mode) -> str:
-    """Advise a small job that compares worlds: an unknown mode may end in worlds of one without an error."""
+    """Return the advice for an unknown mode, which may start worlds of size 1 without an error."""
     return f"name the program: toolkit doctor IMAGE -- COMMAND; or {trial_of(mode).replace('MODE', mode)}"

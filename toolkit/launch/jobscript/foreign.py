@@ -1,7 +1,7 @@
-"""What of a job's own environment must not reach the MPI in an image, where it is known only in the job.
+"""The variables of the job's environment that would disturb the MPI in the image.
 
-Modules set variables for the MPI of the host, and a person's login may have loaded some. What the probe saw
-is dropped by the plan; the script finds the rest.
+Modules set variables for the MPI of the host, and the user's login files may load modules. The plan removes
+the variables that the probe saw. The job script removes the others, which are known only in the job.
 """
 
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from toolkit.model.prediction import Mode
 from toolkit.model.site import Site
 
 WORD = "\0foreign"
-"""Stands in the launch line for the options of ``env`` that the script collects; no person's has a NUL."""
+"""The mark in the launch line for the ``env`` options that the script collects; a user's word has no NUL."""
 
 SHELL = '${foreign[@]+"${foreign[@]}"}'
-"""The same in shell. Before bash 4.4 an empty array is an unset variable, hence the plus."""
+"""The same in shell. The plus is for bash before 4.4, in which an empty array is an unset variable."""
 
 _RUNTIMES = ("APPTAINER", "SINGULARITY")
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """``prefixes`` and ``names`` are variables to be dropped, ``kept`` patterns of those that are not.
+    """Variables that the script removes: those with ``prefixes`` or ``names``, except the patterns ``kept``.
 
-    ``options`` are those that the container runtime takes for its own, as bash's braces write them.
+    ``options`` are the variables that set options of the container runtime, in bash's brace notation.
     """
 
     prefixes: tuple[str, ...]
@@ -35,7 +35,7 @@ class Foreign:
 
 
 def foreign(spec: JobSpec, site: Site | None, mode: Mode) -> Foreign | None:
-    """Return what the script has to look for; nothing where it loads no modules and the site was asked."""
+    """Return the variables that the script removes; ``None`` without modules if the cluster was probed."""
     if site is None and not spec.modules:
         return None
     known = knowledge.mpi().variables

@@ -1,4 +1,4 @@
-"""What runs a job on one machine without Slurm: the mode, and a script for plain bash; pure."""
+"""Run a job on one machine without Slurm: choose the mode, and write a script for plain bash; pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,34 +20,35 @@ from toolkit.render import quoted_words, render
 from toolkit.runtime import COMMAND as RUNTIME
 
 MODES: tuple[Mode, ...] = ("mpirun-container", "torch", "jax", "tf-config", "gloo")
-"""What starts ranks on one machine without Slurm: the launcher in the image, or the script, which then tells
-the ranks of each other."""
+"""The modes on one machine without Slurm: the launcher in the image starts the ranks, or the script does and
+sets their addresses."""
 
 DIRECT: Mode = "srun-none"
-"""One rank without any launcher: the same as what it is under ``srun --mpi=none``."""
+"""The mode of one rank without a launcher, as under ``srun --mpi=none``."""
 
 _OF_QUEUE = {field.name for field in FIELDS if field.queue}
-"""Fields that Slurm alone acts on, or a script that it runs."""
+"""Fields that need Slurm."""
 
 _OF_ARRAYS = "default of arrays"
 """The source of an output that differs from task to task (:mod:`toolkit.launch.request.complete`)."""
 
 
 def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> tuple[JobFile, list[str]]:
-    """Return a job less what only a queue can do, and a word for each thing that was left out.
+    """Return a job without the fields that need Slurm, and the names of the removed fields.
 
-    What settings and variables say holds for jobs elsewhere too, and is left out. ``file`` is the job file.
+    Fields from settings and variables are removed, because they are also for other jobs. ``file`` is the job
+    file.
 
     Raises:
-        BadInput: for what an option, or the job file, says of this very job.
+        BadInput: if an option or the job file sets such a field.
     """
     said = job.said()
     left = [name for name in said if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
     meant = [name for name in left if said[name] is not False]
     if refused := [_named(name, origins[name]) for name in meant if _of_this_job(origins[name], file)]:
         raise BadInput(
-            f"{', '.join(refused)}: there is no queue with --local",
-            fix="leave that out, or launch on a cluster; docs/launch.md says what counts here",
+            f"{', '.join(refused)}: not possible with --local, which has no queue",
+            fix="leave it out, or launch on a cluster; docs/launch.md lists the options of --local",
         )
     told = [_named(name, origins[name]) for name in meant if not origins[name].startswith("default")]
     return msgspec.structs.replace(job, **dict.fromkeys(left)), told
@@ -58,17 +59,17 @@ def _of_this_job(origin: str, file: str) -> bool:
 
 
 def _named(name: str, origin: str) -> str:
-    """Return an option as it was written, or a field and where it stands."""
+    """Return an option as the user wrote it, or a field with its place."""
     return origin if origin.startswith("--") else f"{name} ({origin})"
 
 
 def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: bool = False) -> ModeChoice:
-    """Choose how ranks are started on this machine; ``host`` is what the probe says of it.
+    """Choose the launch mode on this machine; ``host`` are the facts about it.
 
     Raises:
         BadInput: for a mode that needs Slurm, or more than one node.
-        CheckFailed: if a failure is predicted, and ``force`` is not given.
-        Missing: if there is no Apptainer or Singularity here.
+        CheckFailed: if the launch is predicted to fail, without ``force``.
+        Missing: if this machine has neither Apptainer nor Singularity.
     """
     if request.nodes != 1:
         raise BadInput(
@@ -77,12 +78,12 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
     mode = request.mode
     allowed = (*MODES, DIRECT) if request.alone else MODES
     if mode is not None and mode not in allowed:
-        raise BadInput(f"--mode {mode}: not without Slurm; with --local: {', '.join(allowed)}")
+        raise BadInput(f"--mode {mode}: needs Slurm; modes for --local: {', '.join(allowed)}")
     if host.runtime is None and "runtime" in host.absent:
         raise Missing(
-            "a SIF is started by Apptainer or Singularity, and neither is on this machine",
-            fix="install one; or use the virtual cluster, which needs Docker alone: "
-            "toolkit cluster up, then --cluster virtual in place of --local",
+            "this machine has neither Apptainer nor Singularity, which start a SIF",
+            fix="install Apptainer; or use the virtual cluster, which needs only Docker: "
+            "toolkit cluster up, then --cluster virtual instead of --local",
         )
     request = msgspec.structs.replace(
         request, batch=False, allocation=False, gpus=request.gpus or bool(host.gpus)
@@ -97,7 +98,7 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
 
 
 def _without_slurm(host: HostFacts) -> HostFacts:
-    """Return what a machine is to ranks that Slurm does not start."""
+    """Return the facts of a machine without Slurm."""
     kept = {name: why for name, why in host.unknown.items() if name.partition(".")[0] != "slurm"}
     absent = {**host.absent, "slurm": "slurm: not used, as the ranks run on this machine alone"}
     return msgspec.structs.replace(host, slurm=None, unknown=kept, absent=absent)
@@ -106,10 +107,10 @@ def _without_slurm(host: HostFacts) -> HostFacts:
 def local_script(
     spec: JobSpec, made: Plan, because: str, runtime: str = RUNTIME, image: ImageFacts | None = None
 ) -> str:
-    """Render ``slurm/local.sh.j2``: the job as ``bash job.sh`` runs it on this machine.
+    """Render ``slurm/local.sh.j2``, the script that runs the job with ``bash job.sh`` on this machine.
 
     Raises:
-        BadInput: for values that no script can hold.
+        BadInput: for values that a script cannot contain.
     """
     check_command(spec.command)
     spec = preflight.kept(spec, made, image)
@@ -145,10 +146,11 @@ def local_script(
 
 
 def _start_words(spec: JobSpec, made: Plan, runtime: str) -> list[list[str]]:
-    """Return the words in front of a command: the whole launch line, less what only Slurm can do."""
+    """Return the launch line of a command, without the words that need Slurm."""
     if made.inside:
-        # A signal reaches mpirun twice, by the group and by the runtime, and then it leaves its ranks behind,
-        # as they are in groups of their own. With the first process of a PID namespace all others end.
+        # A signal reaches mpirun twice, through its group and through the runtime. mpirun then exits without
+        # stopping its ranks, which have separate groups. In a PID namespace, they stop with its first
+        # process.
         apart = msgspec.structs.replace(made, container=("--pid", *made.container))
         return plan.launch_words(spec, apart, (), runtime)
     outside = msgspec.structs.replace(made, launcher=("srun",))

@@ -1,4 +1,4 @@
-"""The check of a program without MPI, which runs before it: whether its ranks meet in one world."""
+"""The check before a program without MPI: whether its ranks join one world."""
 
 import posixpath
 import re
@@ -11,7 +11,7 @@ from toolkit.model.prediction import Plan
 from toolkit.program.torch import OPTIONS
 
 FILE = "toolkit-peers.py"
-"""What joins the ranks and counts them; the job script makes it in its folder."""
+"""The program that joins the ranks and counts them; the job script writes it."""
 
 _PROGRAMS = {"torch", "jax", "tf-config"}
 _STARTERS = {"", "torchrun"}
@@ -19,12 +19,12 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 
 
 def has_check(plan: Plan) -> bool:
-    """Return whether the ranks of a launch can be checked: the job script tells them their peers."""
+    """Return whether the preflight can check the ranks: the job script sets the addresses of their peers."""
     return plan.program in _PROGRAMS and plan.starter in _STARTERS and RANKS_FILE in plan.wrapper
 
 
 def words(spec: JobSpec, plan: Plan) -> tuple[str, ...]:
-    """Return the command of the check: started as the program is, by the same Python or torchrun."""
+    """Return the command of the check, which the same Python or torchrun starts as the program."""
     gpus = ("--gpus", str(spec.gpus_per_node)) if spec.gpus_per_node else ()
     return (*_start(spec.command, plan), posixpath.join(spec.directory, FILE), plan.program, *gpus)
 
@@ -46,7 +46,7 @@ def _start(command: Sequence[str], plan: Plan) -> tuple[str, ...]:
 
 
 def _options(given: Sequence[str]) -> Iterator[str]:
-    """Yield the options of torchrun that decide who meets where; others are for the program."""
+    """Yield the options of torchrun that set the rendezvous; other options are for the program."""
     rest = iter(given)
     for word in rest:
         if not word.startswith("-"):

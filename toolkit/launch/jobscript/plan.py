@@ -1,4 +1,4 @@
-"""The words that start the ranks of a job, from what is asked for and the engine's plan; pure."""
+"""The command that starts the ranks of a job, from the job and the engine's plan; pure."""
 
 import posixpath
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ from toolkit.runtime import COMMAND as RUNTIME
 from toolkit.runtime import named
 
 MPIRUN_FILE = "toolkit-mpirun.sh"
-"""What starts the daemons of an mpirun inside the container; the script makes it in its folder."""
+"""The program that starts the daemons of an mpirun inside the container; the job script writes it."""
 
 
 def runtime_of(host: HostFacts) -> str:
-    """Return the name under which the host's runtime was found; not every Apptainer has the old one too."""
+    """Return the name of the host's runtime; some installations of Apptainer have no ``singularity``."""
     return (posixpath.basename(host.runtime.path) if host.runtime else "") or RUNTIME
 
 
@@ -32,25 +32,24 @@ def launch_words(
     dropped: Iterable[str] = (),
     binds: Iterable[str] = (),
 ) -> list[list[str]]:
-    """Return the whole launch line for ``command``, in groups that a script shows a line each.
+    """Return the whole launch line for ``command``, in groups of words; a script shows one group in a line.
 
-    ``dropped`` are more words for the ``env`` that drops variables, before those of the plan; ``binds`` are
-    what this command needs besides the plan's.
-
-    The groups are the launcher, variables to drop, the container with its options, the image, variables to
-    set, and the ranks' command. Variables of the user come from a file: no value of theirs is an argument.
+    The groups are the launcher, the variables to remove, the container with its options, the image, the
+    variables to set, and the command of the ranks. The user's variables come from a file, so that their
+    values are not arguments. ``dropped`` are more words for the ``env`` that removes variables. ``binds`` are
+    mounts of this command besides the plan's mounts.
     """
     own = variables.names_of(spec)
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
     given = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     wrapper = _wrapper_words(spec, plan)
-    # The place of a rank comes before the user's variables, which win.
+    # The variables with a rank's place come before the user's variables, which override them.
     told, inner = (wrapper, [*command]) if tells_ranks(plan) else ([], [*wrapper, *command])
     kind = named(runtime)
     container = kind.words(runtime, plan.container, (*plan.binds, *binds))
     if plan.inside and kind.IN_LAUNCHER:
         raise BadInput(
-            f"--mode {plan.mode}: {kind.NAMES[0]} starts containers by srun alone", fix="use another --mode"
+            f"--mode {plan.mode}: {kind.NAMES[0]} starts containers only with srun", fix="use another --mode"
         )
     image, without = list(kind.image(spec)), _without(plan.unset, dropped)
     launcher = [plan.launcher[0], *_counts(spec, plan), *plan.launcher[1:]]
@@ -67,7 +66,7 @@ def launch_words(
 
 
 def _counts(spec: JobSpec, plan: Plan) -> list[str]:
-    """Return how many processes start where; a starter starts once a node, with the cores of its ranks."""
+    """Return the numbers of nodes and processes; torchrun starts once on each node, with all its cores."""
     launcher = launcher_of(plan)
     if not plan.starter:
         return launcher.counts(spec)
@@ -77,39 +76,39 @@ def _counts(spec: JobSpec, plan: Plan) -> list[str]:
 
 
 def _without(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
-    """Drop variables between launcher and container; a launcher adds its own after the script ran."""
+    """Return the ``env`` that removes variables, after the launcher, because a launcher adds variables."""
     words = [*more, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []
 
 
 def _inside_env(env: dict[str, str]) -> list[str]:
-    """Set variables by ``env`` inside the container.
+    """Return the ``env`` that sets variables inside the container.
 
-    ``APPTAINERENV_`` values are evaluated by a shell unless ``--no-eval`` (Apptainer 1.1) is known,
-    and ``--env`` splits at commas; ``env`` takes any value as it is.
+    A shell evaluates ``APPTAINERENV_`` values unless Apptainer has ``--no-eval`` (1.1), and ``--env`` splits
+    values at commas. ``env`` accepts any value unchanged.
     """
     check_variables(env)
     return ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
 
 
 def check_variables(names: Iterable[str]) -> None:
-    """Refuse names that no variable can have."""
+    """Refuse invalid names of variables."""
     for name in names:
         variables.check_name(name, "--env")
 
 
 def by_agent(plan: Plan) -> bool:
-    """Tell whether an mpirun inside the container has its daemons started by the job script."""
+    """Return whether the job script starts the daemons of an mpirun inside the container."""
     return plan.inside and AGENT in plan.launcher
 
 
 def tells_ranks(plan: Plan) -> bool:
-    """Return whether the job script makes a file that sets variables for the place of a rank."""
+    """Return whether the job script writes a file that sets the variables with a rank's place."""
     return RANKS_FILE in plan.wrapper and plan.starter not in {"accelerate", "deepspeed"}
 
 
 def gloo_file(spec: JobSpec, plan: Plan) -> str | None:
-    """Return where the job has to have a wrapper for its ranks; ``None`` if the image has what it needs."""
+    """Return the path of the Gloo wrapper of the ranks; ``None`` if the image contains the wrapper."""
     return posixpath.join(spec.directory, GLOO_FILE) if GLOO_FILE in plan.wrapper else None
 
 

@@ -1,4 +1,4 @@
-"""The words of the check that runs before a training."""
+"""The command of the preflight check, which runs before the program of a job."""
 
 import posixpath
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from toolkit.program import named
 from toolkit.runtime.apptainer import bind
 
 PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
-"""What is run in the container first; ``--tasks`` is added by the script."""
+"""The preflight command in the container; the script adds ``--tasks``."""
 
 FILE = "toolkit-preflight.sh"
-"""What checks the world of a program's own MPI; the job script makes it in its folder."""
+"""The file that checks the world of the program's own MPI; the job script writes it."""
 
 
 def has_check(image: ImageFacts, *, trainer: bool = False) -> bool:
@@ -36,12 +36,12 @@ def _has_framework(image: ImageFacts) -> bool:
 
 
 def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
-    """Return whether the preflight starts the MPI of the job's program, and not the image's own check."""
+    """Return whether the preflight starts the MPI of the job's program instead of the image's own check."""
     return image is not None and not _is_own(image, trainer=bool(spec.trainer)) and bool(_of_program(image))
 
 
 def kept(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
-    """Return the job without a preflight that could not check it."""
+    """Return the job without its preflight if no preflight can check it."""
     if not named(plan.program).BY_MPI:
         checked = peers.has_check(plan)
     else:
@@ -51,14 +51,14 @@ def kept(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
 
 
 def file_of(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> tuple[str, str]:
-    """Return name and text of the file that the job script makes for the preflight; empty without one."""
+    """Return name and text of the file that the job script writes for the preflight, or empty texts."""
     if peers.has_check(plan):
         return peers.FILE, peers.program_text()
     return (FILE, program_text()) if is_of_program(spec, image) else ("", "")
 
 
 def title_of(plan: Plan) -> str:
-    """Return what reports the world that the preflight checks."""
+    """Return the name of the program that reports the world in the preflight."""
     if peers.has_check(plan):
         return named(plan.program).TITLE
     return "Gloo" if plan.mode == "gloo" else "MPI"
@@ -76,7 +76,7 @@ def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
 def _of_program(image: ImageFacts) -> tuple[str, ...]:
     """Return the options for the check of the program's own MPI; none if that MPI is unknown.
 
-    A program into which MPI is linked, or whose MPI does not load in Python, is checked by what it speaks.
+    If the program's MPI is statically linked or does not load in Python, the preflight checks only its PMI.
     """
     program, mpi = image.program, image.mpi
     if mpi is None or (program is not None and not program.mpi) or families(image):
@@ -98,7 +98,7 @@ def _of_program(image: ImageFacts) -> tuple[str, ...]:
 def words(
     spec: JobSpec, site: Site | None, image: ImageFacts | None, plan: Plan | None = None
 ) -> tuple[str, ...]:
-    """Return the command of the preflight; one in an image of unknown contents is asked for little."""
+    """Return the command of the preflight; an image of unknown contents gets only the basic checks."""
     if plan is not None and peers.has_check(plan):
         return peers.words(spec, plan)
     if image is not None and is_of_program(spec, image):
@@ -119,7 +119,7 @@ def words(
 
 
 def _mounted(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]:
-    """Name the library as programs do, so that the loader finds the host's in its place."""
+    """Return the options with the soname of the library, so that the loader finds the host's library."""
     soname = image.mpi.soname if image.mpi else None
     kept = list(options)
     if soname and "--library" in kept:
@@ -133,25 +133,25 @@ def program_text() -> str:
 
 
 def limits(spec: JobSpec) -> tuple[str, ...]:
-    """Return the words for what a person wants to be checked besides."""
+    """Return the options for the limits that the user wants to check."""
     speed = ("--fabric-gbit", str(spec.fabric_gbit)) if spec.fabric_gbit else ()
     return (*speed, *(("--min-free", spec.min_free) if spec.min_free else ()))
 
 
 def here(spec: JobSpec, image: ImageFacts | None = None) -> tuple[str, ...]:
-    """Return the command of the preflight on this machine alone."""
+    """Return the command of the preflight for a job on this machine."""
     if image is not None and is_of_program(spec, image):
         return ("sh", posixpath.join(spec.directory, FILE), *_of_program(image))
     return (*PREFLIGHT, *_limits_alone(spec))
 
 
 def _limits_alone(spec: JobSpec) -> tuple[str, ...]:
-    """Return them for a preflight that is asked for nothing else; free space is that of a folder."""
+    """Return the options of a preflight that checks only limits, with the folder for the free space."""
     return (*(("--output", spec.directory) if spec.min_free else ()), *limits(spec))
 
 
 def binds(spec: JobSpec, preflight: Sequence[str]) -> tuple[str, ...]:
-    """Return the bind of the image's own file, where the preflight looks at it."""
+    """Return the mount of the image file that the preflight reads."""
     return (bind(spec.image, read_only=True),) if "--image" in preflight else ()
 
 

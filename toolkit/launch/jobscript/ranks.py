@@ -1,4 +1,4 @@
-"""The file by which each rank learns its place and its peers, as the job script makes it; pure."""
+"""The file of the job script that sets each rank's number and the addresses of its peers; pure."""
 
 from toolkit.engine.proposal import RANKS_FILE
 from toolkit.launcher import of as launcher_of
@@ -9,9 +9,9 @@ from toolkit.scheduler import Scheduler
 
 
 def values(spec: JobSpec, plan: Plan, scheduler: Scheduler | None) -> dict[str, object]:
-    """Return what ``parts/ranks.sh.j2`` needs; without a file there is nothing to make.
+    """Return the values of ``parts/ranks.sh.j2``; without values, the script writes no such file.
 
-    Without a ``scheduler`` all ranks are on this machine.
+    Without a ``scheduler``, all ranks are on this machine.
     """
     if RANKS_FILE not in plan.wrapper:
         return {"ranks_file": None}

@@ -1,4 +1,4 @@
-"""Make the job script: a text that runs with plain sbatch and is readable by the person who keeps it."""
+"""Write the job script: a readable text that runs with plain sbatch."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,16 +28,16 @@ from toolkit.runtime import edf, named
 __all__ = ["PREFLIGHT", "as_name", "check_command", "check_names", "check_time", "job_script"]
 
 PREFLIGHT_SECONDS = 300
-"""After this long a start-up that hangs is ended; wiring up thousands of ranks takes a minute or two."""
+"""The script stops a start-up that takes longer; thousands of ranks need a minute or two to connect."""
 
 GPU_FILE, GPU_SECONDS = "gpu-use.csv", 30
 """The file in the job's folder with the use of its first node's GPUs, and the seconds between two samples."""
 
 RESTARTS = 100
-"""How often a job goes on by itself where nobody says how often: one that never gets anywhere has an end."""
+"""How often a job resubmits itself if --chain gives no number, so that a job without progress stops."""
 
 _WIDTH = 90
-"""Characters after which a long command goes on in the next line."""
+"""A longer command continues in the next line."""
 
 
 def job_script(
@@ -52,12 +52,18 @@ def job_script(
 ) -> str:
     """Render the script of one job from the template of the site's scheduler.
 
-    ``plan`` is what was judged: nothing is added to it here. ``because`` says why the mode was taken,
-    ``image`` which preflight the image has, ``notes`` are more lines of comment at the top, ``copies``
-    digest and size of the files that the job copies to its nodes first, by path.
+    Args:
+        spec: the job.
+        plan: the launch that the engine predicted; the script adds nothing to it.
+        because: why toolkit chose the launch mode.
+        runtime: the command of the container runtime.
+        site: the profile of the cluster.
+        image: facts about the image, which decide about the preflight check.
+        notes: more comments for the head of the script.
+        copies: digest and size of the files that the job copies to its nodes, by path.
 
     Raises:
-        BadInput: for values that Slurm could not take or that no script can hold.
+        BadInput: for values that Slurm does not accept or a script cannot contain.
     """
     check_spec(spec)
     spec = preflight.kept(spec, plan, image)
@@ -82,7 +88,7 @@ def job_script(
             "folder": quoted_around(spec.directory, {k: v for k, v in pieces.items() if k != spec.directory}),
             "modules": _modules(spec, site),
             "purge": site is not None and site.purge,
-            # An elastic job starts them in a loop, hence further in.
+            # An elastic job starts the ranks in a loop, so the lines are indented further.
             "launch": _lines(
                 launch_words(spec, plan, spec.command, runtime, dropped), 8 if spec.elastic else 4, pieces
             ),
@@ -92,7 +98,7 @@ def job_script(
             "foreign": foreign,
             "preflight_seconds": PREFLIGHT_SECONDS,
             "preflight_of": preflight.title_of(plan),
-            # The script is in its folder then, which it may have made the name of.
+            # The script has changed to its folder at this point; it may have made the folder's name.
             **variable_values(spec),
             "check_file": check_file,
             "check": check,
@@ -110,7 +116,7 @@ def job_script(
             "gpu_file": GPU_FILE if spec.gpus_per_node else "",
             "gpu_seconds": GPU_SECONDS,
             "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain or spec.elastic),
-            "goes_on": spec.goes_on,
+            "may_resume": spec.may_resume,
             "restarts": spec.chain or RESTARTS,
             "node_count": IN_SHELL[NODES] if spec.elastic else spec.nodes,
         },
@@ -118,9 +124,9 @@ def job_script(
 
 
 def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[str, object]:
-    """Return what ``parts/image.sh.j2`` needs to load the image into the store of each node.
+    """Return the values of ``parts/image.sh.j2``, which loads the image into the image store of each node.
 
-    Without a site profile and without Slurm the job is on one machine, and the script runs there.
+    Without a site profile and without Slurm, the job runs on one machine, and the script runs there.
     """
     kind = named(runtime)
     name = kind.image(spec)[0]
@@ -137,13 +143,13 @@ def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[
 def _definition(
     spec: JobSpec, runtime: str, binds: Sequence[str], pieces: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return the file from which a runtime takes the image and its mounts, empty if words are enough."""
+    """Return the file that gives the image and its mounts to a runtime, empty if the runtime needs none."""
     text = named(runtime).definition(spec, binds)
     return {"definition": quoted_around(text, pieces) if text else "", "definition_file": edf.FILE}
 
 
 def _once_a_node(spec: JobSpec, site: Site | None) -> str:
-    """Return the words that start a program on each node once."""
+    """Return the words that start a program once on each node."""
     launcher = at(site, srun.COMMAND)
     single = msgspec.structs.replace(spec, ranks_per_node=1)
     more = ("--mpi=none",) if launcher is srun else ()
@@ -151,7 +157,7 @@ def _once_a_node(spec: JobSpec, site: Site | None) -> str:
 
 
 def variable_values(spec: JobSpec) -> dict[str, object]:
-    """Return what ``parts/variables.sh.j2`` needs to give the ranks their variables."""
+    """Return the values of ``parts/variables.sh.j2``, which gives the ranks their variables."""
     text = variables.script_of(spec)
     return {
         "variables": text,
@@ -166,27 +172,27 @@ def variable_values(spec: JobSpec) -> dict[str, object]:
 def _check_elastic(spec: JobSpec, plan: Plan) -> None:
     if spec.elastic and (plan.inside or plan.launcher[0] != "srun"):
         raise BadInput(
-            f"--elastic: mode {plan.mode} starts its ranks by {plan.launcher[0]}, which cannot be told "
-            "of a node that is gone",
-            fix="use a mode that starts by srun: --mode srun-pmix or gloo",
+            f"--elastic: mode {plan.mode} starts its ranks with {plan.launcher[0]}, which cannot leave out "
+            "a failed node",
+            fix="use a mode that starts its ranks with srun: --mode srun-pmix or gloo",
         )
 
 
 def _modules(spec: JobSpec, site: Site | None) -> list[list[str]]:
-    """Return the words behind ``module`` for each module, those of the site first, each once."""
+    """Return the words after ``module`` for each module: the site's modules first, each once."""
     of_site = (*site.modules, *site.container.modules) if site else ()
     words = [word.split(" ") for word in dict.fromkeys((*of_site, *spec.modules))]
     return [one if one[0] in {"swap", "use"} else ["load", *one] for one in words]
 
 
 def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
-    """Return the parts of words that the job's own shell has to make up, and how it does.
+    """Return the parts of words that the shell of the job expands, with their form in the script.
 
-    Only what stands in a site profile may name variables; what a person gives arrives as it is.
+    Only the values of a site profile may contain variables; the user's words stay unchanged.
     """
     texts = (site.directory, site.scratch, *site.container.binds, *site.env.values()) if site else ()
     pieces = {text: with_variables(text) for text in texts if "$" in text}
-    # Each job of an array has a folder of its own.
+    # Each task of an array has its own folder.
     submitted = schedulers.of(site).SUBMIT_DIR
     pieces[submitted] = with_variables(submitted)
     made = bool(spec.array) or any(text in spec.directory for text in pieces)
@@ -194,18 +200,18 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
 
 
 def _comment(text: str) -> str:
-    """Keep a sentence in one comment line, whatever it quotes."""
+    """Return a text without line breaks, for one comment line."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def _lines(groups: Sequence[Sequence[str]], indent: int, pieces: Mapping[str, str]) -> str:
-    """Quote every word and give each group a line, or more, so that a person can read a long command."""
+    """Quote every word and start a new line for each group, so that a long command stays readable."""
     start = " \\\n" + " " * indent
     return start.join(f"{start}    ".join(_broken(group, pieces)) for group in groups)
 
 
 def _broken(group: Sequence[str], pieces: Mapping[str, str]) -> list[str]:
-    """Return the lines of a group: it is broken before options and variables alone."""
+    """Return the lines of a group; a line may start only with an option or a variable."""
     chunks: list[str] = []
     for word in group:
         text = found.SHELL if word == found.WORD else quoted_around(word, pieces)

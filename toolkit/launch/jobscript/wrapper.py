@@ -1,4 +1,4 @@
-"""The program that wires up ranks by Gloo in an image without toolkit: two files of the trainers as one."""
+"""The program that connects ranks by Gloo in an image without toolkit, made of two files of the trainers."""
 
 import re
 from functools import cache
@@ -11,7 +11,7 @@ _FUTURE = "from __future__ import annotations\n"
 
 @cache
 def gloo_program() -> str:
-    """Return ``gloo.py`` with ``rendezvous.py`` in place of its import."""
+    """Return ``gloo.py`` with the text of ``rendezvous.py`` instead of its import."""
     folder = package() / "trainers"
     program, found = ((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("gloo", "rendezvous"))
     whole, count = _IMPORT.subn(lambda _: found.replace(_FUTURE, ""), program)

@@ -1,4 +1,4 @@
-"""Judge single values of a job before Slurm sees them: what it would misread, or what could leave a line."""
+"""Check single values of a job: values that Slurm would misread, or that would break a line of the script."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _DEPENDENCY = rf"(singleton|{_AFTER}(:\d+(_(\d+|\*))?(\+\d+)?)+)"
 
 
 class _Form(NamedTuple):
-    """A value has to match ``pattern``; ``rule`` says so to a person."""
+    """The form of a value: it has to match ``pattern``; ``rule`` explains the form to the user."""
 
     pattern: str
     rule: str
@@ -34,10 +34,10 @@ _NAMES = _Form(
     _NAME, "Slurm's names may hold letters, digits and . _ + @ = - and start with a letter or digit"
 )
 _SEVERAL = _Form(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; several are separated by commas")
-_MEMORY = _Form(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G; M is meant without one")
+_MEMORY = _Form(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G (default: M)")
 _NODES = _Form(nodelist.FORM, nodelist.RULE)
 _OUTPUT = _Form(
-    # Slurm makes no folder for it, and a job that cannot write its output ends without a word.
+    # Slurm makes no folder for the output, and a job that cannot write its output fails silently.
     r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
     "write a file name or a full path: letters, digits, . _ + = @ , - and patterns as %j (%% for %)",
 )
@@ -90,7 +90,7 @@ _FORMS: Mapping[str, _Form] = {
         r"(/|\$(SLURM_SUBMIT_DIR|PBS_O_WORKDIR)$)[^\x00-\x1f\x7f]*", "write a full path inside the container"
     ),
 }
-"""Name of a form → what a text of this form has to look like."""
+"""The forms of texts, by name."""
 
 
 def _form_of(field: JobField) -> _Form:
@@ -104,7 +104,7 @@ def _form_of(field: JobField) -> _Form:
 FORMS: Mapping[str, _Form] = {
     field.name: _form_of(field) for field in FIELDS if field.form or field.name == "runtime"
 }
-"""Field of a job → what its text has to look like."""
+"""The forms of texts, by field of a job."""
 
 _COUNTS: Mapping[str, tuple[int, int]] = {field.name: field.bounds for field in FIELDS if field.bounds}
 _MODULE = re.compile(r"(swap )?[A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*( [A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*)?")
@@ -116,14 +116,14 @@ _HAVE_FIELDS = {
     "e": "error", "array": "array", "a": "array", "signal": "warning", "open-mode": "output",
     "chdir": "directory", "D": "directory", "workdir": "directory", "wrap": "command",
 }  # fmt: skip
-"""Options of sbatch on which the rest of the script rests, and the field that sets each.
+"""Options of sbatch that the script depends on, with the field that sets each.
 
-``workdir`` is what ``chdir`` was called before Slurm 18.08.
+``workdir`` is the name of ``chdir`` before Slurm 18.08.
 """
 
 
 class ValueFault(NamedTuple):
-    """Why the value of a field will not do."""
+    """The reason why the value of a field is refused."""
 
     field: str
     value: object
@@ -131,7 +131,7 @@ class ValueFault(NamedTuple):
 
 
 def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
-    """Yield what is wrong with the values of a job, by field; empty ones say nothing and are well."""
+    """Yield the faults of the values of a job, by field; an empty value is allowed."""
     for field, form in FORMS.items():
         value = values.get(field)
         # fullmatch, as $ would let a line break at the end through
@@ -159,10 +159,10 @@ def option(field: str) -> str:
 
 
 def check_spec(spec: JobSpec) -> None:
-    """Refuse a job of which a value could not be written as Slurm, or a shell, would read it.
+    """Refuse a job with a value that Slurm or a shell would misread.
 
     Raises:
-        BadInput: naming the option.
+        BadInput: with the option.
     """
     values = {name: getattr(spec, name) for name in spec.__struct_fields__}
     for found in objections(values):
@@ -173,13 +173,13 @@ def check_spec(spec: JobSpec) -> None:
 
 def _check_elastic(spec: JobSpec) -> None:
     if spec.min_nodes and not spec.elastic:
-        raise BadInput(f"--min-nodes {spec.min_nodes}: this belongs to --elastic", fix="add --elastic")
+        raise BadInput(f"--min-nodes {spec.min_nodes}: needs --elastic", fix="add --elastic")
     if spec.min_nodes > spec.nodes:
         raise BadInput(f"--min-nodes {spec.min_nodes}: the job has at most --nodes {spec.nodes}")
 
 
 def check_names(**names: str | None) -> None:
-    """Refuse what Slurm could read otherwise than as a name; each is given by its option."""
+    """Refuse names that Slurm could misread; ``names`` are by option."""
     for field, value in names.items():
         if value is not None:
             for found in objections({field: value}):
@@ -187,33 +187,33 @@ def check_names(**names: str | None) -> None:
 
 
 def check_time(time: str) -> None:
-    """Refuse a time limit that sbatch would not take."""
+    """Refuse a time limit that sbatch would not accept."""
     for found in objections({"time": time}):
         raise refused(found)
 
 
 def check_command(command: Sequence[str]) -> None:
-    """Refuse a job that has nothing to run."""
+    """Refuse a job without a command."""
     if not command:
         raise BadInput(
-            "there is no command to run: name a trainer, or give a command after --",
+            "the command is missing; name a trainer, or give a command after --",
             fix="toolkit launch mnist, or: toolkit launch --image FILE.sif -- COMMAND",
         )
 
 
 def refused(found: ValueFault) -> BadInput:
-    """Return the error for a value that an option gave."""
+    """Return the error for the value of an option."""
     shown = found.value if isinstance(found.value, int) else repr(found.value)
     return BadInput(f"{option(found.field)} {shown}: {found.what}")
 
 
 def as_name(text: str) -> str:
-    """Make a name that Slurm takes from the word that a command begins with."""
+    """Return a name that Slurm accepts, made from the first word of a command."""
     return re.sub(r"[^A-Za-z0-9._+@=-]", "-", text).lstrip("._+@=-")[:64] or "job"
 
 
 _NEEDED = {"name", "time", "partition", "account", "output"}
-"""Fields that may not be empty where they are given."""
+"""Fields that may not be empty if they are given."""
 
 
 def _items(value: object) -> Iterator[str]:
@@ -224,7 +224,7 @@ def _items(value: object) -> Iterator[str]:
 
 
 def _module(item: str) -> str:
-    return "" if _MODULE.fullmatch(item) else "this is no name of a module"
+    return "" if _MODULE.fullmatch(item) else "not the name of a module"
 
 
 def _sbatch(item: str) -> str:
@@ -235,22 +235,22 @@ def _sbatch(item: str) -> str:
     except ValueError:
         return "a quotation mark is not closed"
     if not sbatch.is_one_option(item):
-        return "sbatch reads this as more than one option; quote a value with blanks: --comment='x y'"
+        return "sbatch reads this as more than one option; quote a value with spaces: --comment='x y'"
     name = sbatch.reserved(item, _HAVE_FIELDS)
-    return f"set this by the field {_HAVE_FIELDS[name]}" if name else ""
+    return f"use the field {_HAVE_FIELDS[name]} instead" if name else ""
 
 
 def bind_fault(item: str) -> str:
-    """Return why a bind will not do; empty text if it will."""
+    """Return the fault of a bind, or an empty text."""
     item = item.removesuffix(IMAGE_BIND)
     if not item.isprintable() or "," in item:
-        return "a bind holds no comma, line break or control character"
+        return "a bind cannot contain a comma, a line break or a control character"
     return "" if re.fullmatch(r"[^:]+(:[^:]+(:[a-z]+)?)?", item) else "write SRC[:DST[:ro]]"
 
 
 def _variable(item: str) -> str:
     good = item.isidentifier() and item.isascii()
-    return "" if good else "not a name for a variable; use letters, digits and _"
+    return "" if good else "not a valid name of a variable; use letters, digits and _"
 
 
 _EACH: Mapping[str, Callable[[str], str]] = {

@@ -1,4 +1,4 @@
-"""Say what nobody said of a job, where it follows from the site or from what the job is; pure."""
+"""Complete a job with values that follow from its site, its trainer or its array; pure."""
 
 from collections.abc import Mapping
 
@@ -14,13 +14,13 @@ from toolkit.model.site import Site
 from toolkit.scheduler.times import minutes
 
 WARNING = 120
-"""Seconds before the time limit in which a trainer writes its checkpoint."""
+"""Seconds before the time limit at which Slurm warns a trainer, so that it writes a checkpoint."""
 
 OUTPUT_OF_ARRAY = "output-%a.log"
-"""Where each task of an array writes; in one file they would write between each other's lines."""
+"""The output of each task of an array; in one file, their lines would mix."""
 
 _SHORTEST = 10
-"""Minutes of a time limit below which a job is over before a checkpoint is of use."""
+"""Jobs with a shorter time limit, in minutes, get no warning: a checkpoint would not help them."""
 
 _ASKED = (
     "nodes", "ranks_per_node", "cpus_per_rank", "gpus_per_node", "gpu", "memory", "memory_per_cpu", "time",
@@ -79,7 +79,7 @@ def _placed(merged: Merged, site: Site) -> Merged:
 
 
 def _elsewhere(asked: Mapping[str, object], origins: Mapping[str, str], of_site: str) -> list[str]:
-    """Return a line for each value that is from settings, variables or a job file."""
+    """Return a line for each value from settings, variables or a job file."""
     places = {field: origins.get(field, "") for field in asked}
     return [
         f"{field} = {asked[field]} <- {place}"

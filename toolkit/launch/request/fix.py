@@ -1,6 +1,6 @@
-"""Find what has to be changed in a launch so that it works, and apply such a change; pure.
+"""Find a change that makes a launch work, and apply it; pure.
 
-What is proposed was judged by the engine first: a fix that is not predicted to work is none.
+The engine predicts each change first; only a change that is predicted to work is a fix.
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ from toolkit.versions import within
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
-    """A launch as a person would write it, and one that works."""
+class FoundFix:
+    """The launch as the user would write it, and a launch that works."""
 
     before: Prediction
     plan: Plan
@@ -31,32 +31,34 @@ class Mended:
 
     @property
     def nothing(self) -> bool:
-        """Say that it works as it is."""
+        """Return whether the launch works without a change."""
         return self.before.outcome == "ok"
 
 
-def mend(host: HostFacts, image: ImageFacts, request: Request, site: Site | None = None) -> Mended | None:
-    """Return the smallest change that works, in the mode that was asked for if it can; ``None`` for none."""
+def find_fix(
+    host: HostFacts, image: ImageFacts, request: Request, site: Site | None = None
+) -> FoundFix | None:
+    """Return the smallest change that works, if possible in the requested mode; ``None`` if none works."""
     plain = plain_plan(host, image, request, site)
     before = foresee(host, image, request, plain)
     if before.outcome == "ok":
-        return Mended(before, plain, plain)
+        return FoundFix(before, plain, plain)
     verdict = predict(host, image, msgspec.structs.replace(request, mode=None), site)
     modes = _modes(request, verdict)
     for mode in modes:
         prediction = verdict.of(mode)
         if prediction.outcome == "ok" and prediction.plan:
-            return Mended(before, plain, prediction.plan)
+            return FoundFix(before, plain, prediction.plan)
     for mode in modes:
         for fix in _fixes(mode, host) if verdict.of(mode).plan else ():
             changed = plan(host, image, request, mode, site, fix)
             if will_work(host, image, request, changed):
-                return Mended(before, plain, changed)
+                return FoundFix(before, plain, changed)
     return None
 
 
 def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site | None = None) -> Plan:
-    """Return the launch that a user writes who knows nothing of MPI: without any option of the engine's."""
+    """Return the launch that a user without knowledge of MPI writes: without options of the engine."""
     mode = request.mode or _default(host)
     proposed = propose(host, image, request, mode)
     launcher = proposed.launcher if request.mode or mode == "mpirun-host" else ("srun",)
@@ -64,17 +66,17 @@ def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site 
     return surrounded(plain, host, image, request, site)
 
 
-def fix_of(mended: Mended, host: HostFacts, image: ImageFacts, verdict: Verdict) -> Fix:
-    """Return what a file keeps of a change."""
-    after, before = mended.after, mended.plan
+def fix_of(found: FoundFix, host: HostFacts, image: ImageFacts, verdict: Verdict) -> Fix:
+    """Return the content of a fix file."""
+    after, before = found.after, found.plan
     titles = {finding.id: finding.title for finding in verdict.findings if not finding.undecided}
-    because = (f"{mended.before.mode}: {mended.before.outcome}: {mended.before.because}",)
+    because = (f"{found.before.mode}: {found.before.outcome}: {found.before.because}",)
     return Fix(
         schema=SCHEMA,
         image=image.path.rpartition("/")[2],
         digest=image.digest,
         place=host.place,
-        because=(*because, *(f"{i}: {titles[i]}" for i in mended.before.findings if i in titles)),
+        because=(*because, *(f"{i}: {titles[i]}" for i in found.before.findings if i in titles)),
         launch=LaunchFix(
             mode=after.mode,
             container=_more(after.container, before.container),
@@ -91,7 +93,7 @@ def _modes(request: Request, verdict: Verdict) -> list[Mode]:
 
 
 def _default(host: HostFacts) -> Mode:
-    """Return the mode that an srun without options is in; without Slurm there is only an mpirun."""
+    """Return the mode of an srun without options; without Slurm, the mode of an mpirun."""
     if host.slurm is None:
         return "mpirun-host"
     default = host.slurm.mpi_default or ""
@@ -116,7 +118,7 @@ def _possible(remedy: Remedy, host: HostFacts) -> bool:
 
 
 def _filled(env: dict[str, str], host: HostFacts) -> dict[str, str] | None:
-    """Put the network interface into values that need it; ``None`` where none is known."""
+    """Put the network interface into values that need it; ``None`` if no interface is known."""
     if not any("{interface}" in value for value in env.values()):
         return env
     if not host.interfaces:

@@ -1,6 +1,6 @@
-"""The grammar of a fix file: which words it may add to a launch; pure.
+"""Check which words a fix file may add to a launch; pure.
 
-A fix may come from anybody. Its words become options of ``singularity exec``, in front of the image.
+A fix file may come from another user. Its words become options of ``singularity exec``, before the image.
 """
 
 import re
@@ -11,15 +11,15 @@ from toolkit.model.fix import Fix
 
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*(?:=.+)?|-[A-Za-z]")
 _WITH_VALUE = ("--env", "--no-mount")
-"""Options whose value is a word of its own, of those that toolkit writes."""
+"""Options that toolkit writes with their value as a separate word."""
 
 
 def faults(fix: Fix) -> Iterator[tuple[str, str]]:
-    """Yield field and fault for each word of a fix that a launch does not take."""
+    """Yield field and fault for each word of a fix that a launch does not accept."""
     before = ""
     for word in fix.launch.container:
         value = before in _WITH_VALUE and not word.startswith("-")
-        # A word that is neither would be taken for the image.
+        # Apptainer would take any other word for the image.
         if not word.isprintable() or not (value or _OPTION.fullmatch(word)):
             yield "launch.container", f"expected an option such as --nv or --home=DIR, found {word!a}"
         before = "" if value else word

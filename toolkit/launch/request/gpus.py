@@ -1,4 +1,4 @@
-"""Whether ranks get GPUs, and whether an image could use GPUs that its job does not ask for; pure."""
+"""Find whether ranks get GPUs, and whether an image could use GPUs that its job does not ask for; pure."""
 
 from toolkit.engine.traits import built_for_gpus
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -17,13 +17,13 @@ def has_gpus(spec: JobSpec, site: Site | None) -> bool:
 def tell_idle(
     name: str, spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts, tell: Tell
 ) -> None:
-    """Point out that an image computes on GPUs if a job asks for none of those that there are."""
+    """Print a line if an image can compute on GPUs of the cluster, and the job asks for none."""
     if idle := _idle_gpus(spec, site, host, image):
-        tell.step(f"{name} computes on GPUs, and the job asks for none: --gpus-per-node {idle}")
+        tell.step(f"{name} can use GPUs, but the job asks for none: --gpus-per-node {idle}")
 
 
 def _idle_gpus(spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts) -> int:
-    """Return how many GPUs of a node its image could compute on, and the job does not ask for."""
+    """Return how many GPUs of a node the image could use, if the job asks for none."""
     if spec.gpus_per_node is not None or has_gpus(spec, site) or not built_for_gpus(image):
         return 0
     if host is not None:

@@ -1,7 +1,7 @@
-"""Read a job specification from YAML: text in, values and the line of each out.
+"""Read a job specification from YAML, with the line of each value.
 
-Every scalar is taken as the text that stands there, and the field says what it has to be. So ``10:00`` is a
-time and not 600, and an account may be called ``no``.
+Every scalar stays the text of the file; the field decides its type. So ``10:00`` is a time instead of 600,
+and an account may have the name ``no``.
 """
 
 from dataclasses import dataclass, field
@@ -17,17 +17,17 @@ _DEEPEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a file says; ``lines`` maps ``env.NAME`` or ``nodes`` to a line, from 1."""
+    """The values of a file; ``lines`` maps ``env.NAME`` or ``nodes`` to a line number, from 1."""
 
     values: dict[str, Any]
     lines: dict[str, int]
 
 
 def read(text: str, file: str) -> Read:
-    """Return the mapping that a text of YAML holds; ``file`` is named in errors.
+    """Return the mapping in a YAML text; errors name ``file``.
 
     Raises:
-        BadInput: with the line, if it is no YAML, or holds more than texts in mappings and lists.
+        BadInput: with the line, if the text is not YAML, or has other values than texts, mappings and lists.
     """
     reader = _Reader(file)
     try:
@@ -36,18 +36,18 @@ def read(text: str, file: str) -> Read:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise BadInput(f"{file}:{mark.line + 1 if mark else 1}: this is not YAML: {error.problem}") from error
-    except yaml.YAMLError as error:  # a control character, or bytes that are no text
+    except yaml.YAMLError as error:  # a control character, or bytes that are not text
         raise BadInput(f"{file}: this is not YAML: {' '.join(str(error).split())[:120]}") from error
     if reader.root is None:
         return Read({}, {})
     if not isinstance(reader.root, dict):
-        raise BadInput(f"{file}:1: write fields and values, as in: nodes: 2")
+        raise BadInput(f"{file}:1: expected fields with values, as in: nodes: 2")
     return Read(reader.root, reader.lines)
 
 
 @dataclass
 class _Open:
-    """A mapping or a list that has begun; ``key`` is that of the value to come."""
+    """An open mapping or list; ``key`` is the key of the next value."""
 
     values: dict[str, Any] | list[Any]
     path: str
@@ -63,14 +63,14 @@ class _Reader:
     _open: list[_Open] = field(default_factory=list)
 
     def take(self, event: yaml.Event) -> None:
-        """Take the next event of the parser."""
+        """Process the next event of the parser."""
         line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise BadInput(f"{self.file}:{line}: anchors (&, *) are not read here; write the value again")
+            raise BadInput(f"{self.file}:{line}: anchors (&, *) are not supported; repeat the value")
         if isinstance(event, yaml.DocumentStartEvent):
             self.documents += 1
             if self.documents > 1:
-                raise BadInput(f"{self.file}:{line}: a file holds one job; this is where a second one begins")
+                raise BadInput(f"{self.file}:{line}: a second document begins here; a file holds one job")
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
             self._begin({} if isinstance(event, yaml.MappingStartEvent) else [], line)
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
@@ -80,10 +80,10 @@ class _Reader:
 
     def _begin(self, values: dict[str, Any] | list[Any], line: int) -> None:
         if len(self._open) >= _DEEPEST:
-            raise BadInput(f"{self.file}:{line}: nothing in a job specification is nested so deep")
+            raise BadInput(f"{self.file}:{line}: nested too deep for a job specification")
         parent = self._open[-1] if self._open else None
         if parent and isinstance(parent.values, dict) and parent.key is None:
-            raise BadInput(f"{self.file}:{line}: the name of a field is a text")
+            raise BadInput(f"{self.file}:{line}: the name of a field must be a text")
         self._open.append(_Open(values, self._put(values, line)))
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
@@ -91,7 +91,7 @@ class _Reader:
         if parent and isinstance(parent.values, dict) and parent.key is None:
             path = f"{parent.path}.{event.value}".lstrip(".")
             if event.value in parent.values:
-                raise BadInput(f"{self.file}:{line}: {path}: stands here twice")
+                raise BadInput(f"{self.file}:{line}: {path}: appears twice")
             parent.key = event.value
             self.lines[path] = line
             return
@@ -99,7 +99,7 @@ class _Reader:
         self._put(None if plain else event.value, line)
 
     def _put(self, value: object, line: int) -> str:
-        """Put a value where the parser is, and return its path."""
+        """Store a value at the parser's position, and return its path."""
         if not self._open:
             self.root = value
             return ""

@@ -1,4 +1,4 @@
-"""Put together what is said of a job in several places; the later place wins, and each is remembered."""
+"""Merge the settings of a job from several places; a later place overrides an earlier one."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,25 +14,25 @@ from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Site
 
 PREFIX = "TOOLKIT_"
-"""Before the name of a field, a variable of the environment that sets it: ``TOOLKIT_ACCOUNT``."""
+"""Prefix of the variables of the environment that set a field, such as ``TOOLKIT_ACCOUNT``."""
 
 OPTION = "option"
-"""The source of what the command line says."""
+"""The source of settings from the command line."""
 
 _LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env"}
-"""Fields that no single variable can hold."""
+"""Fields with several values, which a variable cannot hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobLayer:
-    """What one place says; ``source`` names the place, ``lines`` the line of a field in a file."""
+    """The settings of one place: ``source`` is its name, ``lines`` has the line of a field in a file."""
 
     source: str
     said: JobFile
     lines: Mapping[str, int] = field(default_factory=dict)
 
     def where(self, name: str) -> str:
-        """Return where a field stands, as a person looks it up."""
+        """Return the place of a field: an option, a variable, or a file with its line."""
         if self.source == OPTION:
             return option(name)
         if self.source == PREFIX:
@@ -43,9 +43,9 @@ class JobLayer:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The job as all places together have it, and where each value is from.
+    """A job merged from all places, and the place of each value.
 
-    ``note`` says why the job goes to another partition than the site's default, else it is empty.
+    ``note`` says why the job uses another partition than the site's default, else it is empty.
     """
 
     job: JobFile
@@ -61,14 +61,14 @@ DEFAULTS = JobFile(
     output="output.log",
     preflight=True,
 )
-"""What holds where nobody says otherwise."""
+"""The default values."""
 
 
 def merge(layers: Iterable[JobLayer]) -> Merged:
-    """Take the last word on every field; ``env`` is put together name by name, lists are replaced.
+    """Return the last value of every field; ``env`` is merged name by name, lists are replaced.
 
-    A ``trainer`` and a ``command`` exclude each other: the later one counts, and what belongs to the other
-    goes with it.
+    ``trainer`` and ``command`` exclude each other: the later one counts, and ``arguments`` go with their
+    trainer.
     """
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -85,38 +85,38 @@ def merge(layers: Iterable[JobLayer]) -> Merged:
 
 
 def checked(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> JobLayer:
-    """Make a layer of values from a file or from variables; ``strict`` ones have types already.
+    """Return a layer of values from a file or from variables; values of ``strict`` layers have types.
 
     Raises:
-        BadInput: one line with place, field and choices.
+        BadInput: one line with the place, the field and the choices.
     """
     try:
         said = msgspec.convert({k: v for k, v in raw.items() if v is not None}, JobFile, strict=strict)
     except msgspec.ValidationError as error:
         found = shape(str(error), JobFile)
-        told = f"; choices: {', '.join(found.choices)}" if found.choices else ""
+        choices = f"; choices: {', '.join(found.choices)}" if found.choices else ""
         name = found.path.partition("[")[0]
-        raise BadInput(_at(source, lines, name, f"{_in_words(found.what)}{told}")) from error
+        raise BadInput(_at(source, lines, name, f"{_in_words(found.what)}{choices}")) from error
     for bad in objections(said.said()):
         raise _refused(bad, source, lines)
-    for name, what in _at_odds(said):
+    for name, what in _conflicts(said):
         raise BadInput(_at(source, lines, name, what))
     return JobLayer(source, said, lines)
 
 
-def _at_odds(said: JobFile) -> Iterator[tuple[str, str]]:
-    """Yield what one place says of two things that exclude each other; of two places the later one counts."""
+def _conflicts(said: JobFile) -> Iterator[tuple[str, str]]:
+    """Yield fields of one place that exclude each other; of two places, the later place counts."""
     if said.command is not None and said.trainer is not None:
-        yield "command", "this stands in place of a trainer, and one is named too; leave one of them out"
+        yield "command", "cannot be combined with a trainer; leave out one of them"
     if said.command is not None and said.arguments is not None:
-        yield "arguments", "these are a trainer's; write them behind the words of the command"
+        yield "arguments", "only a trainer has arguments; add them to the command"
 
 
 def from_variables(environment: Mapping[str, str]) -> JobLayer:
-    """Return what variables say: ``TOOLKIT_`` and the name of a field that holds one value.
+    """Return the settings of variables named ``TOOLKIT_`` and a field with one value.
 
     Raises:
-        BadInput: naming the variable.
+        BadInput: with the name of the variable.
     """
     fields = [name for name in JobFile.__struct_fields__ if name not in _LISTS]
     given = {name: environment.get(f"{PREFIX}{name.upper()}") or None for name in fields}
@@ -124,7 +124,7 @@ def from_variables(environment: Mapping[str, str]) -> JobLayer:
 
 
 def of_site(name: str, site: Site) -> JobLayer:
-    """Return what a site profile says of every job there; ``sbatch`` lines are added by the script."""
+    """Return the settings of a site profile; the job script adds the profile's ``sbatch`` lines."""
     default = site.defaults
     said = JobFile(
         partition=default.partition or None,
@@ -144,7 +144,7 @@ def of_site(name: str, site: Site) -> JobLayer:
 
 
 def _in_words(what: str) -> str:
-    """Say what kind of value is wanted, as a person who writes the file knows it."""
+    """Return the expected kind of value in words."""
     kinds = {"int": "a whole number", "bool": "true or false", "array": "a list", "str": "a text",
              "object": "names and values"}  # fmt: skip
     found = re.match(r"expected '(?P<kind>\w+)(?: \| null)?'", what)

@@ -1,4 +1,4 @@
-"""Judge the numbers in values of Slurm's form: what has the form may still be nothing that Slurm takes."""
+"""Check the numbers in values that have Slurm's form; Slurm may still refuse them."""
 
 import re
 
@@ -6,7 +6,7 @@ from toolkit import nodelist
 from toolkit.scheduler.times import minutes
 
 _LARGEST_INDEX = 4_000_000
-"""MaxArraySize may be 4000001 at most, and is one more than the largest index (slurm.conf(5))."""
+"""The largest index of a task: MaxArraySize is at most 4000001, one more than the index (slurm.conf(5))."""
 
 _LONGEST_DAYS = 24_855
 """Slurm counts the seconds of a limit in 31 bits (time_str2secs in its parse_time.c)."""
@@ -17,13 +17,13 @@ _REVERSED = "a range goes from the smaller number to the larger, and {} does not
 
 
 def wrong(field: str, value: str) -> str:
-    """Return what is wrong with the numbers in a value that has the form of its field; empty for nothing."""
+    """Return the fault of the numbers in a value that has the form of its field, or an empty text."""
     if field in {"nodelist", "exclude"}:
         return nodelist.wrong(value) if value else ""
     if field not in _WITH_NUMBERS:
         return ""
     if _TOO_LONG.search(value):
-        return "no number of Slurm's has more than 12 digits"
+        return "Slurm's numbers have at most 12 digits"
     if field == "time":
         return _time(value)
     return _array(value) if field == "array" else ""
@@ -47,7 +47,7 @@ def _array(value: str) -> str:
         if last < first:
             return _REVERSED.format(part)
         if last > _LARGEST_INDEX:
-            return f"the largest number of a task is {_LARGEST_INDEX}"
+            return f"the largest index of a task is {_LARGEST_INDEX}"
         if step == 0:
-            return f"the step of {part} is at least 1"
+            return f"the step of {part} must be at least 1"
     return f"at most {_LARGEST_INDEX} at once" if at_once and int(at_once) > _LARGEST_INDEX else ""

@@ -1,4 +1,4 @@
-"""Make the specification of a job out of what is asked for and where things lie on the cluster; pure."""
+"""Make the specification of a job from the request and the paths on the cluster; pure."""
 
 import posixpath
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ from toolkit.program.command import CommandFacts
 from toolkit.runtime import apptainer
 
 DATA = "TOOLKIT_DATA"
-"""The variable that names the folder of ``--data`` to a command."""
+"""The variable that gives the folder of ``--data`` to a command."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobPaths:
-    """Where a job finds what it needs on the cluster: its own folder, the image, the trainer's data.
+    """The paths of a job on the cluster: its folder, the image, the trainer's data.
 
-    ``program`` is the file of a trainer of one's own, ``start`` the folder that a command starts in, and
-    ``mounts`` what it needs mounted for that. ``env`` is the file of ``--env-image``, ``paths`` what it sets.
+    ``program`` is the file of the user's own trainer. ``start`` is the folder in which a command starts, and
+    ``mounts`` are the mounts that it needs. ``env`` is the file of ``--env-image``, ``paths`` its variables.
     """
 
     directory: str
@@ -41,10 +41,10 @@ class JobPaths:
 
 
 def name_of(job: JobFile) -> str:
-    """Return the name of a job: its own, the trainer's, or that of the program.
+    """Return the name of a job: the given name, else the name of its trainer or its program.
 
     Raises:
-        BadInput: if there is nothing to run.
+        BadInput: if the job has neither a trainer nor a command.
     """
     if job.trainer is None:
         check_command(job.command or ())
@@ -57,7 +57,7 @@ def specify(job: JobFile, places: JobPaths) -> JobSpec:
     """Return the specification with the whole command of a rank, and the folders that it needs.
 
     Raises:
-        BadInput: for a path that cannot be bound, an unknown trainer, or no command.
+        BadInput: for a path that cannot be mounted, an unknown trainer, or a missing command.
     """
     name = name_of(job)
     binds = [apptainer.bind(places.directory), *places.mounts]
@@ -98,9 +98,9 @@ def request_of(
     program: ProgramName | None = None,
     shown: CommandFacts | None = None,
 ) -> Request:
-    """Return what a launch of this job asks of the engine; ``env`` has the secret values too.
+    """Return the request of this job to the engine; ``env`` includes secret values.
 
-    ``program`` is what the user says that it is, ``shown`` what its command and script show.
+    ``program`` is the value of ``--program``. ``shown`` are facts from the command and the script.
     """
     return Request(
         nodes=spec.nodes,
@@ -123,7 +123,7 @@ def request_of(
 
 
 def _joined(env: Mapping[str, str], paths: Mapping[str, str]) -> dict[str, str]:
-    """Return the lists of folders that the user sets as well; folders of the user come first."""
+    """Return the search paths that the environment image and the user both set; the user's come first."""
     return {name: f"{env[name]}:{path}" for name, path in paths.items() if env.get(name)}
 
 
@@ -140,4 +140,4 @@ _MADE = {
     "env",
     "secrets",
 }
-"""Fields that are not taken over as they were said."""
+"""Fields that the specification computes."""

@@ -1,4 +1,4 @@
-"""The trainers as the launching side knows them: those inside the images, and files of one's own."""
+"""Names and command lines of the trainers: the trainers inside the images, and the user's own files."""
 
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,11 +14,11 @@ from toolkit.near import near
 
 @dataclass(frozen=True, slots=True)
 class TrainerProgram:
-    """``program`` is what Python runs: ``-m`` and a module of the image, or a file.
+    """A trainer and its command line.
 
-    ``dataset`` is what ``toolkit data get`` fetches, empty for a trainer that needs none, or one's own;
-    ``bring`` is true where a person has to bring the data.
-    ``own`` is true of a file of the user, which has to travel to where the job runs.
+    ``program`` is the argument of Python: ``-m`` and a module of the image, or a file. ``dataset`` is a name
+    for ``toolkit data get``, empty if the trainer uses no shipped data set. ``bring`` says whether the user
+    has to provide the data. ``own`` says whether it is the user's file, which toolkit copies to the cluster.
     """
 
     name: str
@@ -28,23 +28,23 @@ class TrainerProgram:
     own: bool = False
 
     def command(self, data: str, output: str, strategy: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the command of one rank; later options win, so a person's own come last."""
+        """Return the command of one rank; the user's arguments come last and override the others."""
         given = ("--data", data) if data else ()
         options = (*given, "--output", output, "--strategy", strategy)
         return ("python", *self.program, *options, *arguments)
 
     def at(self, path: str) -> "TrainerProgram":
-        """Return it as it is where its file lies at ``path``."""
+        """Return the trainer with its file at ``path``."""
         return replace(self, program=(path,)) if self.own else self
 
 
 def other_modes(job: JobFile) -> tuple[Mode, ...]:
-    """Return the modes beyond the engine's own choice that serve a job: Gloo, where no MPI is needed."""
+    """Return the modes that the engine does not choose by itself: Gloo, if the job needs no MPI."""
     return ("gloo",) if job.trainer and job.strategy not in known.trainers().strategies.mpi else ()
 
 
 def usual_strategy(ranks: int) -> Strategy:
-    """Return how a trainer is distributed where nobody says it."""
+    """Return the strategy of a trainer if the user gives none."""
     return "horovod" if ranks > 1 else "single"
 
 
@@ -63,10 +63,10 @@ def shipped() -> dict[str, TrainerProgram]:
 
 
 def find(name: str) -> TrainerProgram:
-    """Return a trainer by name, or the one in a file whose name ends in ``.py``.
+    """Return a trainer by its name, or the trainer in a file whose name ends in ``.py``.
 
     Raises:
-        BadInput: naming the choices.
+        BadInput: with the choices.
     """
     if name.endswith(".py"):
         return TrainerProgram(as_name(PurePath(name).stem), (name,), own=True)
@@ -74,7 +74,7 @@ def find(name: str) -> TrainerProgram:
         return shipped()[name]
     except KeyError:
         raise BadInput(
-            f"there is no trainer '{name}'{near(name, shipped())}; choices: {', '.join(shipped())}, "
+            f"unknown trainer '{name}'{near(name, shipped())}; choices: {', '.join(shipped())}, "
             "or a file FILE.py",
-            fix="for a command of your own: toolkit launch --image FILE.sif -- COMMAND",
+            fix="for your own command: toolkit launch --image FILE.sif -- COMMAND",
         ) from None

@@ -1,7 +1,7 @@
-"""Variables that a person gives to the ranks: read from options and files; pure.
+"""The user's variables for the ranks, from options and files; pure.
 
-A value from the caller's environment or from an env file is secret: it goes to the job in a file of its own.
-So is a value whose name says so.
+A value from the user's environment or from an env file is secret, and so is a value with a name such as
+``WANDB_API_KEY``. toolkit sends secret values to the job in a separate file.
 """
 
 import re
@@ -13,10 +13,10 @@ from toolkit.model.hidden import Hidden
 from toolkit.model.job import JobSpec
 
 FILE = "variables.sh"
-"""The file of the job's folder that sets the variables and becomes the command; the job script writes it."""
+"""The script in the job's folder that sets the variables and starts the command; the job script writes it."""
 
 SECRETS = "secrets.sh"
-"""The file of the job's folder that sets the secret ones; toolkit writes it before it submits."""
+"""The file in the job's folder that sets the secret variables; toolkit writes it before the submission."""
 
 _END = "END"
 _SECRET = re.compile(
@@ -26,18 +26,18 @@ _HARMLESS = {"PWD", "OLDPWD"}
 
 
 def looks_secret(name: str) -> bool:
-    """Tell whether the name of a variable says that its value is a secret, as ``WANDB_API_KEY``."""
+    """Return whether the name of a variable suggests a secret, such as ``WANDB_API_KEY``."""
     return name.upper() not in _HARMLESS and _SECRET.search(name.upper()) is not None
 
 
 def of_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str) -> dict[str, str]:
-    """Read ``NAME=VALUE``, and ``NAME`` alone for the value that ``environment`` has.
+    """Read ``NAME=VALUE``, or ``NAME`` alone for the value in ``environment``.
 
     Args:
-        label: where the pairs stand, as in ``--env``; it begins each message.
+        label: the source of the pairs, such as ``--env``; each message begins with it.
 
     Raises:
-        BadInput: for a name that no variable can have, or one that is not set in ``environment``.
+        BadInput: for an invalid name, or a name that ``environment`` does not have.
     """
     found: dict[str, str] = {}
     for pair in pairs:
@@ -50,15 +50,15 @@ def of_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str) -
 
 
 def from_caller(name: str, environment: Mapping[str, str], label: str) -> Hidden:
-    """Return the value that a variable has where toolkit is called.
+    """Return the value of a variable in toolkit's own environment.
 
     Raises:
-        BadInput: if it is not set.
+        BadInput: if the variable is not set.
     """
     if name not in environment:
         raise BadInput(
-            f"{label} {name}: the variable is not set here",
-            fix=f"read -rs {name} && export {name}, then the same command",
+            f"{label} {name}: the variable is not set",
+            fix=f"read -rs {name} && export {name}, then run the command again",
         )
     return Hidden(environment[name])
 
@@ -66,10 +66,10 @@ def from_caller(name: str, environment: Mapping[str, str], label: str) -> Hidden
 def of_file(text: str, environment: Mapping[str, str], label: str) -> dict[str, Hidden]:
     """Read an env file as Docker does: ``NAME=VALUE``, ``NAME`` alone, empty lines, and comments after ``#``.
 
-    Nothing is unquoted or expanded: quotation marks are part of the value.
+    Values are taken literally: quotation marks are part of the value, and variables are not expanded.
 
     Raises:
-        BadInput: naming the line, and never the value.
+        BadInput: with the line, and never the value.
     """
     found: dict[str, Hidden] = {}
     for number, line in enumerate(text.split("\n"), 1):
@@ -81,42 +81,42 @@ def of_file(text: str, environment: Mapping[str, str], label: str) -> dict[str, 
 
 
 def guarded(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables with every value hidden whose name says that it is a secret."""
+    """Return the variables; a value is hidden if its name suggests a secret."""
     return {name: Hidden(value) if looks_secret(name) else value for name, value in variables.items()}
 
 
 def needed(
     names: Iterable[str], given: Mapping[str, Hidden], environment: Mapping[str, str]
 ) -> dict[str, Hidden]:
-    """Return the values of secret variables of which a record keeps the names alone.
+    """Return the values of the secret variables of a record, which keeps only their names.
 
     Raises:
-        BadInput: naming every one that is neither given nor set in ``environment``.
+        BadInput: with the variables that are neither given nor set in ``environment``.
     """
     names = tuple(names)
     if absent := [name for name in names if name not in given and name not in environment]:
         raise BadInput(
-            f"{', '.join(absent)}: the record keeps no secret values, and the variable is not set here",
-            fix=f"read -rs {absent[0]} && export {absent[0]}, then the same command",
+            f"{', '.join(absent)}: not set, and the record keeps no secret values",
+            fix=f"read -rs {absent[0]} && export {absent[0]}, then run the command again",
         )
     return {name: given.get(name, Hidden(environment.get(name, ""))) for name in names}
 
 
 def check_name(name: str, label: str) -> None:
-    """Refuse a name that no variable can have.
+    """Refuse an invalid name of a variable.
 
     Raises:
-        BadInput: naming it.
+        BadInput: with the name.
     """
     if not name.isidentifier() or not name.isascii():
-        raise BadInput(f"{label} {name}: not a name for a variable; use letters, digits and _")
+        raise BadInput(f"{label} {name}: not a valid name of a variable; use letters, digits and _")
 
 
 def names_of(spec: JobSpec) -> tuple[str, ...]:
-    """Return the names of all variables that a person gives to the ranks.
+    """Return the names of all variables that the user gives to the ranks.
 
     Raises:
-        BadInput: for a name that no variable can have.
+        BadInput: for an invalid name.
     """
     names = (*spec.env, *(name for name in spec.secrets if name not in spec.env))
     for name in names:
@@ -137,14 +137,14 @@ def secrets_of(values: Mapping[str, Hidden]) -> bytes:
     """Return the content of :data:`SECRETS`.
 
     Raises:
-        BadInput: for a value with a NUL byte, which no variable can have.
+        BadInput: for a value with a NUL byte, which a variable cannot contain.
     """
     lines = (f"export {name}={_quoted(name, value.reveal())}\n" for name, value in values.items())
     return "".join(lines).encode("utf-8", "surrogateescape")
 
 
 def end_of(text: str) -> str:
-    """Return a word that ends a here-document with this text: no line of it is that word."""
+    """Return an end mark for a here-document with this text: a word that is not a line of the text."""
     word = _END
     while word in text.split("\n"):
         word += "_"
@@ -153,5 +153,5 @@ def end_of(text: str) -> str:
 
 def _quoted(name: str, value: str) -> str:
     if "\0" in value:
-        raise BadInput(f"--env {name}: the value holds a NUL byte, which no variable can have")
+        raise BadInput(f"--env {name}: the value contains a NUL byte, which a variable cannot have")
     return shlex.quote(value)

@@ -1,4 +1,4 @@
-"""Draft a site profile from what a cluster said, with the questions that only a person can answer; pure."""
+"""Draft a site profile from facts about a cluster, with the questions that only the user can answer; pure."""
 
 import posixpath
 import re
@@ -20,14 +20,15 @@ from toolkit.near import near
 _TIME = "01:00:00"
 _HOME = "$HOME/toolkit"
 _LASTING = ("WORK", "PROJECT", "STORE")
-"""Variables of folders that are not emptied; they come before scratch, which is."""
+"""Variables of folders that the site does not clear; they come before scratch, which it clears."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a person knows and a cluster does not tell; ``option`` answers it too.
+    """A question that only the user can answer, on the terminal or by ``option``.
 
-    ``default`` is what is taken where nobody is asked; ``choices`` are all there are, none if that is open.
+    ``default`` is the answer of ``--yes``. ``choices`` are all possible answers, empty if any text is
+    allowed.
     """
 
     option: str
@@ -38,7 +39,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A profile as far as it is known; ``gaps`` are lines on what could not be told and stayed open."""
+    """A profile without the user's answers; ``gaps`` are lines about facts that stayed unknown."""
 
     site: Site
     questions: tuple[Question, ...]
@@ -48,18 +49,18 @@ class Draft:
 def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", day: str = "") -> Draft:
     """Return a profile from facts.
 
-    ``reached`` is what ``ssh`` takes to get there, ``day`` is written into the profile as its source.
+    ``reached`` is the destination for ``ssh``. ``day`` is the date that the profile shows as its source.
 
     Raises:
-        Missing: if there is no Slurm to write a profile of.
+        Missing: if the host has no Slurm.
     """
     if host.slurm is None:
         raise Missing(
-            f"{host.place}: no profile can be made: {host.cite('slurm')}",
-            fix="run it on a login node of a cluster with Slurm, or name one with --host",
+            f"{host.place}: Slurm was not found: {host.cite('slurm')}",
+            fix="run the command on a login node of a cluster with Slurm, or give a login node with --host",
         )
     facts = _sayable(facts)
-    # Where GRES has no GPUs at all, Slurm may give out GPUs that it does not count.
+    # If no partition lists GPUs in GRES, nodes may still have GPUs that Slurm does not count.
     counted = any(part.gpus for part in facts.partitions or ())
     parts = tuple(partition_of(part, counted=counted) for part in facts.partitions or ())
     questions = tuple(_questions(host, facts, parts))
@@ -67,7 +68,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
     site = Site(
         schema="toolkit.site/1",
         title=name,
-        notes="".join(f"{gap}\n" for gap in ("Nothing was run here yet.", *gaps)),
+        notes="".join(f"{gap}\n" for gap in ("No job was run with this profile yet.", *gaps)),
         architecture=host.architecture or "x86_64",
         host=reached,
         directory=_directory(facts),
@@ -83,13 +84,16 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
         gpus=Gpus(ask="partition" if host.gpus and not any(part.gpus for part in parts) else "gres"),
         defaults=Defaults(partition=_usual(parts), account=_account(facts), time=_TIME),
         partitions=parts,
-        sources=(f"toolkit init{f', {day}' if day else ''}: what {host.place} said",),
+        sources=(f"toolkit init{f', {day}' if day else ''}: the answers of {host.place}",),
     )
     return Draft(site, questions, gaps)
 
 
 def _sayable(facts: SiteFacts) -> SiteFacts:
-    """Leave out what no profile can say, as a banner taken for a name, and partitions that are down."""
+    """Return the facts without partitions that are down, and without names that no profile accepts.
+
+    Such a name can come from a banner of the login shell.
+    """
     parts = {part.name: part for part in facts.partitions or () if part.up and WORD.fullmatch(part.name)}
     first = next((part.name for part in parts.values() if part.default), None)
     return msgspec.structs.replace(
@@ -114,10 +118,10 @@ def _sayable(facts: SiteFacts) -> SiteFacts:
 
 
 def answered(found: Draft, answers: Mapping[str, str]) -> Site:
-    """Return the profile with a person's answers, by the name of the option (``--account``).
+    """Return the profile with the user's answers, by the name of the option (``--account``).
 
     Raises:
-        BadInput: naming the option and the choices, if an answer is none of them or will not do.
+        BadInput: if an answer is not one of the choices, or not valid.
     """
     known = {question.option: question.choices for question in found.questions}
     site = found.site
@@ -127,7 +131,7 @@ def answered(found: Draft, answers: Mapping[str, str]) -> Site:
             choices = tuple(part.name for part in site.partitions)
         if choices and value and value not in choices:
             raise BadInput(
-                f"{option} {value}: there is no such one{near(value, choices)}; choices: {', '.join(choices)}"
+                f"{option} {value}: unknown name{near(value, choices)}; choices: {', '.join(choices)}"
             )
         site = _with(site, option, value)
         for objection in objections(site):
@@ -147,28 +151,30 @@ def _with(site: Site, option: str, value: str) -> Site:
 def _questions(host: HostFacts, facts: SiteFacts, parts: tuple[Partition, ...]) -> Iterator[Question]:
     if len(parts) > 1 and not any(part.default for part in parts):
         names = tuple(part.name for part in parts)
-        yield Question("--partition", "Slurm has no default partition; which one is usual", names[0], names)
+        yield Question(
+            "--partition", "Slurm has no default partition; which do your jobs use", names[0], names
+        )
     accounts = tuple(row.account for row in facts.associations or ())
     if len(accounts) > 1:
         yield Question("--account", "Which account are jobs charged to", accounts[0], accounts)
     elif not accounts and "associations" in facts.enforces:
-        yield Question("--account", "Slurm wants an account; which one", "")
+        yield Question("--account", "Slurm requires an account; which one", "")
     offers = facts.offers or ()
     if not _found(host, facts) and len(offers) > 1:
-        yield Question("--module", "Which module brings the container runtime", offers[0], offers)
+        yield Question("--module", "Which module provides the container runtime", offers[0], offers)
 
 
 def _gaps(host: HostFacts, facts: SiteFacts, questions: tuple[Question, ...]) -> Iterator[str]:
     if host.compute_nodes is None:
-        yield f"No compute node answered ({_why(host)}): scratch and network are left out."
+        yield f"No compute node answered ({_why(host)}): scratch and network are unknown."
     if facts.partitions is None:
-        yield "Partitions are not known: sinfo did not answer."
+        yield "The partitions are unknown: sinfo did not answer."
     if not _found(host, facts) and not facts.offers:
-        yield "No Apptainer or Singularity was found, on PATH or as a module: set container.command."
+        yield "Apptainer or Singularity was found neither on PATH nor as a module: set container.command."
     if facts.folders is None:
-        yield "The login shell did not tell its folders: look at directory and container.binds."
+        yield "The login shell named no folders: check directory and container.binds."
     if any(q.option == "--account" and not q.default for q in questions):
-        yield "Slurm wants an account and did not tell which: set defaults.account."
+        yield "Slurm requires an account and lists none: set defaults.account."
 
 
 def _why(host: HostFacts) -> str:
@@ -178,7 +184,7 @@ def _why(host: HostFacts) -> str:
 
 
 def partition_of(part: PartitionFacts, *, counted: bool) -> Partition:
-    """Return a partition as a profile describes it; ``counted`` says that Slurm counts GPUs."""
+    """Return a partition in the form of a site profile; ``counted`` says whether Slurm counts GPUs."""
     return Partition(
         name=part.name,
         default=part.default,
@@ -204,7 +210,7 @@ def _account(facts: SiteFacts) -> str:
 
 
 def _found(host: HostFacts, facts: SiteFacts) -> bool:
-    """Tell whether a container runtime is on PATH: that of compute nodes if they were asked."""
+    """Return whether a container runtime is on PATH, on the compute nodes if a compute node answered."""
     if host.compute_nodes is not None and host.runtime is None and "runtime" in host.absent:
         return False
     return host.runtime is not None or any((facts.commands or ())[:2])
@@ -231,7 +237,7 @@ def _directory(facts: SiteFacts) -> str:
 
 
 def _binds(facts: SiteFacts) -> Iterator[str]:
-    """Yield where the disks of the usual folders are mounted; the home folder is there without that."""
+    """Yield the mount points of the user's folders; the runtime mounts the home folder itself."""
     folders = {folder.variable: folder for folder in facts.folders or ()}
     home = folders.pop("HOME", Folder(variable="HOME", path="~"))
     mounts = {f.mount for f in folders.values() if f.mount not in {"", "/", "/tmp", home.mount}}  # noqa: S108
@@ -239,7 +245,7 @@ def _binds(facts: SiteFacts) -> Iterator[str]:
 
 
 def _scratch(host: HostFacts, facts: SiteFacts) -> str:
-    """Return a folder on a disk of the node; one that is made for each job is named by its variable."""
+    """Return a folder on a disk of the node; ``$TMPDIR`` if Slurm makes a folder for each job."""
     for path in facts.scratch or ():
         if path == host.tmpdir and re.search(r"\d|/-", path):
             return "$TMPDIR"
@@ -259,14 +265,14 @@ def _fabric(host: HostFacts) -> str:
     if host.fabrics:
         return ", ".join(host.fabrics)
     if host.infiniband:
-        # Networks that their devices name; where none is known, it is one of these two all the same.
+        # The names of the devices show the network; unknown names still mean InfiniBand or RoCE.
         rows = fabrics_of(host.infiniband, (), host.link_layers)
         return ", ".join(dict.fromkeys(row.shown for row in rows)) or "InfiniBand or RoCE"
     return "Ethernet" if host.infiniband == () and host.compute_nodes else ""
 
 
 def _launch(host: HostFacts) -> Launch:
-    """Return what Slurm offers: PMIx before PMI-2; the doctor judges it together with an image."""
+    """Return PMIx if Slurm offers it, else PMI-2; `toolkit doctor` predicts it for an image."""
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     default = (host.slurm.mpi_default if host.slurm else None) or ""
     by_pmix = [name for name in (default, *types) if is_plugin(name)]

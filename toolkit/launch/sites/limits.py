@@ -24,8 +24,8 @@ _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 class LimitExceeded(NamedTuple):
     """A limit that a job exceeds.
 
-    ``option`` is what was asked for, as on the command line (``--nodes 9``); ``limit`` is what the partition
-    *has* (``a limit of 8 nodes``); ``kind`` names the limit.
+    ``option`` is the request as on the command line (``--nodes 9``). ``limit`` describes the partition's
+    limit, as the object of "has" (``a limit of 8 nodes``). ``kind`` names the limit.
     """
 
     option: str
@@ -55,7 +55,7 @@ def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterato
         yield from _cores(spec, partition, partition.cores)
     yield from _memory(spec, partition)
     yield from _gpus(spec, partition, most_gpus)
-    # What is joined by | or by brackets is Slurm's to judge.
+    # Only Slurm can judge features joined by | or in brackets.
     features = spec.constraint.split("&") if not set(spec.constraint) & set("|[]()*,") else []
     for feature in features if partition.features else []:
         if feature and feature not in partition.features:
@@ -79,10 +79,10 @@ def _cores(spec: JobSpec, partition: Partition, cores: int) -> Iterator[LimitExc
 
 
 def _threads(spec: JobSpec, partition: Partition) -> int:
-    """Return how many ranks a core of a node may be given to.
+    """Return how many ranks may share a core.
 
-    Where a rank has a number of cores, the script asks for whole ones: one hardware thread of each. It does
-    not where several partitions are named, and an option of the person's or the site's own has the last word.
+    If a rank has a number of cores, the script asks for whole cores: one hardware thread of each. It does not
+    if the job names several partitions. An sbatch option of the user or of the site overrides this.
     """
     own = any(line.startswith(("--threads-per-core", "--hint")) for line in spec.sbatch)
     whole = spec.cpus_per_rank and "," not in (spec.partition or "")

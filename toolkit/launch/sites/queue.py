@@ -1,4 +1,4 @@
-"""Faults of a job by the partitions and accounts of the cluster; pure."""
+"""Find reasons why Slurm would refuse a job: its partition, account or QOS; pure."""
 
 from collections.abc import Iterator
 
@@ -12,11 +12,11 @@ from toolkit.near import near
 
 
 def queue_faults(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
-    """Yield the faults of a job by the partitions and accounts of a cluster; what is unknown forbids nothing.
+    """Yield the reasons why the cluster's partitions and accounts refuse a job; unknown facts refuse nothing.
 
     Args:
         spec: the job, with all options of sbatch.
-        facts: what the cluster said.
+        facts: the partitions and accounts of the cluster.
     """
     named = any(sbatch.reserved(line, ("partition", "p")) for line in spec.sbatch)
     if facts.partitions and not named:
@@ -32,14 +32,14 @@ def _partitions(spec: JobSpec, known: tuple[PartitionFacts, ...]) -> Iterator[La
     for name in wanted:
         if name not in names:
             yield LaunchFault(
-                f"--partition {name}: there is no such partition{near(name, names)}",
+                f"--partition {name}: unknown partition{near(name, names)}",
                 f"partitions: {', '.join(names)}",
             )
     counted = any(part.gpus for part in known)
     chosen = [part for part in known if (part.name in wanted if wanted else part.default)]
     for part in chosen:
         if not part.up:
-            yield LaunchFault(f"partition {part.name} takes no jobs now", _others(spec, known, part, counted))
+            yield LaunchFault(f"partition {part.name} is down", _others(spec, known, part, counted))
         for found in problems(spec, partition_of(part, counted=counted)):
             message = f"{found.option}: partition {part.name} has {found.limit}"
             yield LaunchFault(message, _others(spec, known, part, counted))
@@ -62,7 +62,7 @@ def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
     wanted = (spec.account or "").lower()  # as sbatch reads it
     if wanted and wanted not in accounts:
         yield LaunchFault(
-            f"--account {spec.account}: you cannot charge it{near(wanted, accounts)}",
+            f"--account {spec.account}: not one of your accounts{near(wanted, accounts)}",
             f"your accounts: {', '.join(accounts)}",
         )
         return

@@ -13,11 +13,11 @@ FITTED = ("cpus_per_rank", "memory", "constraint")
 """Fields of a job whose defaults in a profile hold for its default partition only."""
 
 _MIXED = 2
-"""Features from which on the nodes of a partition are taken to differ."""
+"""If a partition has at least this many features, its nodes may differ."""
 
 
 class PartitionFit(NamedTuple):
-    """A job as it would be in a partition, and the limits that it exceeds there."""
+    """A job fitted to a partition, and the limits that it exceeds there."""
 
     partition: Partition
     spec: JobSpec
@@ -25,7 +25,7 @@ class PartitionFit(NamedTuple):
 
 
 def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[str]) -> PartitionFit:
-    """Return a job as it would be in a partition of a site.
+    """Return a job fitted to a partition of a site.
 
     Fields of ``FITTED`` that are ``unsaid`` change. Cores per rank become the rank's share of a node if they
     are not set, or if the profile's default exceeds the node. Memory is at most the memory of a node. A

@@ -1,4 +1,4 @@
-"""Hold a site profile against what the cluster says now; pure."""
+"""Compare a site profile with the facts of its cluster; pure."""
 
 import posixpath
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ State = Literal["holds", "differs", "undecided"]
 
 
 class ProfileCheck(NamedTuple):
-    """One thing that a profile says: whether it holds, and what the cluster says in its place."""
+    """The check of one field of a profile, with the value on the cluster if it differs."""
 
     field: str
     state: State
@@ -23,7 +23,7 @@ class ProfileCheck(NamedTuple):
 
 
 def words(site: Site) -> SiteWords:
-    """Return what has to be looked for on the cluster to judge a profile."""
+    """Return the modules, commands and folders of a profile that the probe has to look for."""
     return SiteWords(
         modules=(*site.modules, *site.container.modules),
         commands=(site.container.command, launcher_at(site, "srun").COMMAND),
@@ -32,7 +32,7 @@ def words(site: Site) -> SiteWords:
 
 
 def points(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
-    """Yield every point of a profile that a cluster can confirm, in the order of its fields."""
+    """Yield the check of each field of a profile that a probe can confirm, in the order of the fields."""
     yield from _of_scheduler(site, host)
     yield _same("architecture", site.architecture, host.architecture, host.cite("architecture"))
     yield from _of_modules(site, facts)
@@ -47,7 +47,7 @@ def points(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileChe
 
 def _of_scheduler(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
     if site.scheduler != "slurm":
-        yield ProfileCheck("scheduler", "undecided", f"{site.scheduler} is not asked by toolkit")
+        yield ProfileCheck("scheduler", "undecided", f"{site.scheduler}: toolkit asks only Slurm")
     elif host.slurm is None:
         state: State = "differs" if "slurm" in host.absent else "undecided"
         yield ProfileCheck("scheduler", state, f"slurm: {host.cite('slurm')}")
@@ -59,7 +59,9 @@ def _same(field: str, said: str, found: str | None, why: str) -> ProfileCheck:
     if found is None:
         return ProfileCheck(field, "undecided", f"{said}: {why}")
     return ProfileCheck(
-        field, "holds" if said == found else "differs", said if said == found else f"{said}: it is {found}"
+        field,
+        "holds" if said == found else "differs",
+        said if said == found else f"{said}: the cluster has {found}",
     )
 
 
@@ -69,13 +71,13 @@ def _of_modules(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     for number, (field, name) in enumerate(zip(fields, words(site).modules, strict=True)):
         said = _nth(facts.loaded, number)
         if said is None:
-            yield ProfileCheck(field, "undecided", f"{name}: it was not tried")
+            yield ProfileCheck(field, "undecided", f"{name}: not tried")
         else:
             yield ProfileCheck(field, "differs" if said else "holds", f"{name}: {said}" if said else name)
 
 
 def _folders(site: Site) -> dict[str, str]:
-    """Return field → folder; of the directory for images and runs the one that it is made in."""
+    """Return the folders to look for, by field; for ``directory``, its parent folder."""
     found = {f"container.binds[{n}]": bind.split(":")[0] for n, bind in enumerate(site.container.binds)}
     if site.scratch:
         found["scratch"] = site.scratch
@@ -88,16 +90,16 @@ def _folders(site: Site) -> dict[str, str]:
 
 def _of_folders(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     for number, (field, folder) in enumerate(_folders(site).items()):
-        # A job has the variables of the shell that submitted it, which the probe's job had not.
+        # A job has the variables of the shell that submits it; the job of the probe has not.
         on_nodes = field != "directory" and not folder.startswith("$")
         there = _nth(facts.there_nodes if on_nodes else facts.there, number)
         where = "compute nodes" if on_nodes else "the login host"
         if field == "scratch" and not on_nodes:
-            yield ProfileCheck(field, "undecided", f"{folder}: only a job knows it")
+            yield ProfileCheck(field, "undecided", f"{folder}: known only in a job")
         elif there is None:
-            yield ProfileCheck(field, "undecided", f"{folder}: {where}: it was not looked for")
+            yield ProfileCheck(field, "undecided", f"{folder}: not looked for on {where}")
         else:
-            text = folder if there else f"{folder}: no such folder on {where}"
+            text = folder if there else f"{folder}: does not exist on {where}"
             yield ProfileCheck(field, "holds" if there else "differs", text)
 
 
@@ -105,7 +107,7 @@ def _of_network(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
     if not site.network:
         return
     if host.compute_nodes is None or host.interfaces is None:
-        yield ProfileCheck("network", "undecided", f"{site.network}: no compute node was asked")
+        yield ProfileCheck("network", "undecided", f"{site.network}: no compute node was probed")
         return
     there = site.network in host.interfaces
     said = site.network if there else f"{site.network}: nodes have {' '.join(host.interfaces) or 'none'}"
@@ -113,7 +115,7 @@ def _of_network(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
 
 
 def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
-    """Yield whether the runtime is found, after its modules where there are any."""
+    """Yield the check of the container runtime, after its modules were loaded."""
     command, field = site.container.command, "container.command"
     asked = len(words(site).commands)
     path = _nth(facts.commands[-asked:] if facts.commands else None, 0)
@@ -122,9 +124,9 @@ def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Pro
     elif host.runtime and posixpath.basename(host.runtime.path) == posixpath.basename(command):
         yield ProfileCheck(field, "holds", f"{command}: {host.runtime.path}")
     elif path is not None:
-        yield ProfileCheck(field, "differs", f"{command}: not found on PATH, with the modules loaded")
+        yield ProfileCheck(field, "differs", f"{command}: not found on PATH after the modules were loaded")
     else:
-        yield ProfileCheck(field, "undecided", f"{command}: it was not looked for with the modules loaded")
+        yield ProfileCheck(field, "undecided", f"{command}: not looked for after the modules were loaded")
 
 
 def _of_launch(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
@@ -167,10 +169,10 @@ def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
 
 def _member(field: str, name: str, known: tuple[str, ...] | None) -> ProfileCheck:
     if not known:
-        return ProfileCheck(field, "undecided", f"{name}: sacctmgr does not tell")
+        return ProfileCheck(field, "undecided", f"{name}: sacctmgr did not answer")
     there = name in known
     return ProfileCheck(
-        field, "holds" if there else "differs", name if there else f"{name}: yours are {' '.join(known)}"
+        field, "holds" if there else "differs", name if there else f"{name}: you have {' '.join(known)}"
     )
 
 
@@ -181,7 +183,7 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Prof
         return
     for name, said, now in (
         ("max_time", part.max_time, found.max_time or None),
-        ("max_nodes", part.max_nodes, (found.max_nodes or "without limit") if found.max_time else None),
+        ("max_nodes", part.max_nodes, (found.max_nodes or "no limit") if found.max_time else None),
         ("nodes", part.nodes, found.nodes or None),
         ("cores", part.cores, found.cores or found.cpus),
         ("threads", part.threads, found.threads),
@@ -189,13 +191,13 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Prof
         ("gpus", part.gpus, found.gpus),
         ("gpu", part.gpu, found.gpu or None),
     ):
-        # A profile may state that nodes have no GPUs.
+        # Zero means that the nodes have no GPUs.
         if said not in {None, ""}:
             yield _limit(f"{path}.{name}", part.name, said, now)
     for number, feature in enumerate(part.features):
         field = f"{path}.features[{number}]"
         if found.features is None:
-            yield ProfileCheck(field, "undecided", f"{part.name}: {feature}: features were not asked")
+            yield ProfileCheck(field, "undecided", f"{part.name}: {feature}: the features are unknown")
         else:
             there = feature in found.features
             said = f"{part.name}: {feature}" if there else f"{part.name}: no node has {feature}"
@@ -209,23 +211,25 @@ def _presence(
         yield ProfileCheck(field, "undecided", f"{name}: sinfo did not answer")
     elif found is None:
         known = " ".join(part.name for part in facts.partitions)
-        yield ProfileCheck(field, "differs", f"{name}: there is no such partition; there are {known}")
+        yield ProfileCheck(field, "differs", f"{name}: unknown partition; partitions: {known}")
     else:
         yield ProfileCheck(
-            field, "holds" if found.up else "differs", name if found.up else f"{name}: it is down"
+            field, "holds" if found.up else "differs", name if found.up else f"{name}: the partition is down"
         )
 
 
 def _limit(field: str, part: str, said: str | int, now: str | int | None) -> ProfileCheck:
-    """Compare a number or a time; two ways to write one time are the same."""
+    """Return the check of a number or a time; two notations of one time are equal."""
     if now is None:
-        return ProfileCheck(field, "undecided", f"{part}: {said}: it is not told")
+        return ProfileCheck(field, "undecided", f"{part}: {said}: unknown on the cluster")
     same = said == now
     if isinstance(said, str) and isinstance(now, str) and field.endswith("max_time"):
         same = minutes(said) == minutes(now)
     name = field.rpartition(".")[2].replace("_", " ")
     return ProfileCheck(
-        field, "holds" if same else "differs", f"{part}: {name} {said}" + ("" if same else f", it is {now}")
+        field,
+        "holds" if same else "differs",
+        f"{part}: {name} {said}" + ("" if same else f"; the cluster has {now}"),
     )
 
 

@@ -8,7 +8,7 @@ from toolkit.launch.tracking import slurm
 from toolkit.run.command import Command
 
 _SECONDS = 20.0
-"""An explanation does without Slurm's answer if it takes longer."""
+"""Seconds to wait for Slurm; `toolkit explain` continues without the answer after that."""
 
 _COLUMNS = ("JobID", "State", "ExitCode", "NodeList", "Elapsed", "Timelimit", "MaxRSS", "ReqMem")
 _PATHS = re.compile(r"(?:^|\s)(?:StdOut|StdErr)=(\S+)")
@@ -52,7 +52,7 @@ def steps(number: str) -> Command:
 
 
 def parse_steps(text: str) -> list[StepEnd]:
-    """Read what :func:`steps` is answered, a line a job or step."""
+    """Read the answer to :func:`steps`, one line for each job or step."""
     found = []
     for line in text.splitlines():
         values = line.split("|")

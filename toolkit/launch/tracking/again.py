@@ -1,4 +1,4 @@
-"""Launch a job once more from its record: what was asked for, in a folder of its own or where it stopped."""
+"""Launch a job again from its record, in a new folder or in the old one."""
 
 import posixpath
 import re
@@ -17,12 +17,11 @@ from toolkit.run.stage import remote_hashes
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A launch that repeats another one.
+    """A launch that repeats an earlier job.
 
-    ``key`` is that of the record to be, ``spec`` the whole specification: its image, data and paths are
-    those of the place, which ``host``, ``cluster`` and ``ssh_config`` lead to. ``image_digest`` is what the
-    image there has to have (``sha256:…``). ``arguments`` are those that a trainer was given after ``--``,
-    or the whole command where there is no trainer.
+    ``key`` is the key of the new record. ``spec`` holds paths on the cluster, which ``host``, ``cluster``
+    and ``ssh_config`` describe. ``image_digest`` is the digest of the image (``sha256:…``). ``arguments`` are
+    the user's arguments of a trainer, after ``--``; without a trainer, the whole command.
     """
 
     key: str
@@ -36,11 +35,10 @@ class Again:
 
 
 def again(record: JobRecord, *, resume: bool = False) -> Again:
-    """Return how to launch the job of ``record`` once more.
+    """Return how to launch the job of ``record`` again.
 
-    It gets a folder of its own beside the old one, named as any new job's; with ``resume`` it stays in the
-    old one, where trainers go on from the last checkpoint. What only said when the first one was to start,
-    a dependency or a time to begin, is left out.
+    The new job gets a new folder beside the old folder. With ``resume`` it runs in the old folder, so that
+    trainers resume from the last checkpoint. The new job has no dependency and no start time.
     """
     old = record.spec
     key = records.new_key(old.name)
@@ -68,11 +66,11 @@ def again(record: JobRecord, *, resume: bool = False) -> Again:
 
 
 def check_image(runner: Runner, record: JobRecord) -> None:
-    """Hold the image that the job ran from against its digest, and the environment over it.
+    """Compare the image of the job, and its environment image, with the digests in the record.
 
     Raises:
-        Missing: if a file is not there any more.
-        CheckFailed: if it has other bytes than it had then.
+        Missing: if a file is gone.
+        CheckFailed: if a file has another digest.
     """
     _check_file(runner, record, "--image", record.spec.image, record.image_digest)
     if record.spec.env_image:
@@ -84,26 +82,26 @@ def _check_file(runner: Runner, record: JobRecord, option: str, image: str, dige
     wanted = digest.removeprefix("sha256:")
     if found is None:
         raise Missing(
-            f"{runner.place}: {image}, which {record.key} ran from, is not there any more",
-            fix=f"launch with {option} and the same file; the record has its digest",
+            f"{runner.place}: {image}, the image of {record.key}, no longer exists",
+            fix=f"launch with {option} and a copy of the file; toolkit compares its digest",
         )
     if found != wanted:
         raise CheckFailed(
-            f"{runner.place}: {image} is not what {record.key} ran from: "
-            f"sha256 {found[:12]}… in place of {wanted[:12]}…",
-            fix=f"launch with {option} to take another file on purpose",
+            f"{runner.place}: {image} has changed since {record.key}: "
+            f"sha256 {found[:12]}… instead of {wanted[:12]}…",
+            fix=f"launch with {option} to use another file on purpose",
         )
 
 
 def arguments(spec: JobSpec) -> tuple[str, ...]:
-    """Return what a trainer was given by its person; all of the command where there is no trainer."""
+    """Return the user's arguments of a trainer; without a trainer, the whole command."""
     return given(spec)[1]
 
 
 def given(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the options that a launch gave a trainer, by name, and the arguments of its person behind them.
+    """Return the options that toolkit gave a trainer, by name, and the user's arguments.
 
-    Where there is no trainer these are all of the command.
+    Without a trainer, the arguments are the whole command.
     """
     try:
         program = ("python", *trainers.find(spec.trainer).at(spec.command[1]).program)
@@ -113,12 +111,12 @@ def given(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
         return {}, spec.command
     options, words = {}, spec.command[len(program) :]
     for option in ("--data", "--output", "--strategy"):
-        # These come first and once; a person's own of the same name stand behind them.
+        # toolkit's options come first, and each once; the user's arguments may repeat their names.
         if words[:1] == (option,) and len(words) > 1:
             options[option], words = words[1], words[2:]
     return options, words
 
 
 def moved(text: str, old: str, new: str) -> str:
-    """Put one folder in place of another wherever ``text`` names it or something below it."""
+    """Replace the folder ``old`` by ``new`` in ``text``, also in paths below it."""
     return re.sub(rf"{re.escape(old)}(?![\w.-])", lambda _: new, text)

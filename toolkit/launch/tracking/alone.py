@@ -1,4 +1,4 @@
-"""Run a job on this machine without Slurm, to its end; the door between records and bash."""
+"""Run a job on this machine without Slurm, and record its result."""
 
 import datetime as dt
 import posixpath
@@ -26,17 +26,17 @@ def run_local(
 ) -> JobRecord:
     """Run a script of :mod:`..jobscript.localscript` in the folder of the job; return the final record.
 
-    ``runner`` is this machine's. The output goes to the job's own file (``output.log``), to the record, and
-    line by line to ``on_line``. The record has no number of Slurm.
+    ``runner`` is this machine's. The output goes to ``output.log`` in the job's folder, to the record, and
+    line by line to ``on_line``. The record has no number in Slurm.
 
     Raises:
-        Interrupted: on Ctrl-C, after all ranks were ended.
-        Missing: if there is no bash here.
+        Interrupted: on Ctrl-C, after all ranks have stopped.
+        Missing: if this machine has no bash.
     """
     records.require_check(record)
     directory = record.spec.directory
     path = posixpath.join(directory, records.SCRIPT)
-    # Its variables may hold what is nobody else's to read; the folder that is made for it is as private.
+    # The script's variables may be private, so that only the user may read it, as the folder.
     runner.write(path, script.encode(), 0o700)
     records.keep(record, records.SCRIPT, script.encode())
     hand_over(runner, record.spec, secrets)
@@ -49,52 +49,53 @@ def run_local(
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("a", encoding="utf-8") as log:
             done = runner.stream(Command(("bash", path), cwd=directory), _heard(log, on_line))
-        # A shell that a signal ended is told of as a shell would.
+        # If a signal killed bash, the exit status is 128 + N, as in a shell.
         code = done.status if done.status >= 0 else 128 - done.status
         state = "completed" if code == 0 else "failed"
     except KeyboardInterrupt:
         state = "cancelled"
         raise Interrupted(
-            f"interrupted; all ranks of {record.key} were ended",
-            fix=f"what it wrote: toolkit jobs logs {record.key}",
+            f"interrupted; all ranks of {record.key} have stopped",
+            fix=f"to see the output: toolkit jobs logs {record.key}",
         ) from None
     finally:
-        if records.find(record.key).state == "cancelled":  # by somebody else, who ended its processes
+        if records.find(record.key).state == "cancelled":  # `toolkit jobs cancel` killed its processes
             state = "cancelled"
         record = _saved(record, state=state, exit_code=code, ended=_now())
         record = jobs.conclude(runner, record)
     return record
 
 
-def go_on(
+def run_again(
     runner: Runner, record: JobRecord, on_line: OnLine, secrets: Mapping[str, Hidden] = NO_SECRETS
 ) -> JobRecord:
-    """Run the script of a job that has ended once more, in its folder: trainers go on from a checkpoint.
+    """Run the script of a job that has ended again, in its folder; trainers resume from a checkpoint.
 
     Raises:
-        CheckFailed: if the job still runs, or was of another machine.
-        Interrupted: on Ctrl-C, after all ranks were ended.
-        Missing: if its script is not there any more.
+        CheckFailed: if the job still runs, or ran on another machine.
+        Interrupted: on Ctrl-C, after all ranks have stopped.
+        Missing: if the script is gone.
     """
     if record.nodes != socket.gethostname():
         raise CheckFailed(
-            f"{record.key} ran without Slurm on {record.nodes}, and this is {socket.gethostname()}",
-            fix=f"there: toolkit jobs resume {record.key}",
+            f"{record.key} ran without Slurm on {record.nodes}; this machine is {socket.gethostname()}",
+            fix=f"on {record.nodes}: toolkit jobs resume {record.key}",
         )
     if record.state not in FINAL_STATES or process.running(record):
         raise CheckFailed(
-            f"{record.key} runs; it has to end before it can go on", fix=f"toolkit jobs cancel {record.key}"
+            f"{record.key} still runs; only a job that has ended can be resumed",
+            fix=f"toolkit jobs cancel {record.key}",
         )
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     script = runner.read(path).decode()
     if not script:
-        raise Missing(f"{path} is not there any more", fix="toolkit launch --local once more")
+        raise Missing(f"{path} no longer exists", fix="toolkit launch --local again")
     record = msgspec.structs.replace(record, restarts=record.restarts + 1)
     return run_local(runner, record, script, on_line, secrets)
 
 
 def _heard(log: TextIO, on_line: OnLine) -> OnLine:
-    """Return what writes each line to the log and hands it on."""
+    """Return a function that writes each line to the log and passes it to ``on_line``."""
 
     def heard(line: str) -> None:
         log.write(f"{line}\n")

@@ -1,4 +1,4 @@
-"""The tasks of a job array: their numbers, what is known of each, and what it says of the whole; pure."""
+"""The tasks of a job array: their indexes, their states, and the state of the whole array; pure."""
 
 import re
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ import msgspec
 from toolkit.model.job import FINAL_STATES, JobState, JobTask
 
 MOST = 500
-"""Tasks that are told one by one; Slurm takes arrays of thousands (MaxArraySize)."""
+"""toolkit tracks this many tasks one by one; Slurm accepts arrays of thousands (MaxArraySize)."""
 
 _FOREMOST: tuple[JobState, ...] = (
     "running", "pending", "unknown", "failed", "timeout", "cancelled", "completed",
@@ -16,7 +16,7 @@ _FOREMOST: tuple[JobState, ...] = (
 
 
 def indexes(written: str) -> tuple[int, ...]:
-    """Return the numbers that Slurm's form of an array, or of some tasks of it, stands for; the first ones.
+    """Return the first :data:`MOST` indexes of an array, or of some of its tasks, from Slurm's notation.
 
     >>> indexes("0-6:3,9%2"), indexes("[4-5]")
     ((0, 3, 6, 9), (4, 5))
@@ -31,19 +31,22 @@ def indexes(written: str) -> tuple[int, ...]:
 
 
 def foremost(states: Iterable[JobState]) -> JobState:
-    """Return the state of an array: what goes on counts first, then what failed."""
+    """Return the state of an array: running and waiting tasks count first, then failed tasks."""
     return min(states, key=_FOREMOST.index, default="unknown")
 
 
 def merged(before: Iterable[JobTask], now: Iterable[JobTask]) -> tuple[JobTask, ...]:
-    """Put a new answer over an older one; how a task ended that Slurm has forgotten, nobody knows yet."""
-    told = {task.index: task for task in now}
+    """Return the tasks of a new answer, and older tasks that it does not have.
+
+    An older task that had not ended is unknown now, because Slurm has forgotten it.
+    """
+    tasks = {task.index: task for task in now}
     for task in before:
         ended = task.state in FINAL_STATES
-        told.setdefault(task.index, task if ended else msgspec.structs.replace(task, state="unknown"))
-    return tuple(told[index] for index in sorted(told))
+        tasks.setdefault(task.index, task if ended else msgspec.structs.replace(task, state="unknown"))
+    return tuple(tasks[index] for index in sorted(tasks))
 
 
 def ended(task: JobTask, status: int) -> JobTask:
-    """Return a task that left this status."""
+    """Return the task with its exit status."""
     return msgspec.structs.replace(task, state="failed" if status else "completed", exit_code=status)

@@ -1,7 +1,7 @@
-"""Follow a job to its end: hand over its output as it grows, and Slurm's answers as they change.
+"""Follow a job until its work is done: pass on new output, and each change of its state in Slurm.
 
-The end is that of the work, not of one run: a job that Slurm starts again, or that had itself submitted again
-before its time was up, is followed on.
+If Slurm starts the job again, or the job submits itself again before its time limit, toolkit follows the new
+run.
 """
 
 import dataclasses
@@ -21,30 +21,30 @@ from toolkit.run.lines import Lines
 from toolkit.run.patience import OnLost, Patient
 
 _OUTPUT_SECONDS = 0.5
-"""How often new output is looked for."""
+"""Seconds between two reads of the output."""
 
 _PIECES = 16
-"""How many pieces of new output are handed over before Slurm may be asked again."""
+"""After this many pieces of new output, the next query of Slurm may start."""
 
 _METRICS_SECONDS, _METRICS_BYTES = 2.0, 50_000
-"""How often new metrics are looked for, and how many bytes of them a second may cost."""
+"""Seconds between two reads of the metrics, and the bytes of metrics to read per second."""
 
 _PLACE_SECONDS = 30.0
-"""How often it is asked who else waits: an answer may hold thousands of jobs."""
+"""Seconds between two queries of the queue, whose answer may hold thousands of jobs."""
 
 _FIRST_QUERY, _LAST_QUERY = 1.0, 10.0
-"""How often Slurm is asked, at first and later: a controller serves thousands of people."""
+"""Seconds between two queries of Slurm, at first and later; a controller serves thousands of users."""
 
 _SILENT_SECONDS = 600.0
-"""A controller may restart, or be moved to another machine; after this long it is taken for gone.
+"""After this many seconds without an answer, toolkit gives up on Slurm, or on a lost connection.
 
-So is a connection that cannot be made anew."""
+Until then, a controller may be restarting or moving to another machine."""
 
 _SETTLE_SECONDS = 1.0
-"""How long a shared file system is given to show the last lines of a job that has ended."""
+"""Seconds that toolkit waits for a shared file system to show the last lines of a job that has ended."""
 
 OnMetrics = Callable[[bytes], None]
-"""Takes the content of the metrics file, each time that it was looked at, changed or not."""
+"""Called with the content of the metrics file after each read, even if it did not change."""
 
 
 def follow(
@@ -57,19 +57,19 @@ def follow(
     on_again: Callable[[JobRecord], None] = lambda _: None,
     on_lost: OnLost = lambda _: None,
 ) -> JobRecord:
-    """Hand over the job's output as it grows until the job has ended; return the final record.
+    """Pass the job's output to ``on_line`` until the job has ended; return the final record.
 
-    One of ``launch --local`` is looked for on this machine, not asked of Slurm.
-    The output is kept beside the record, however the following ends. ``on_again`` is told of a job that
-    goes on where this one stopped, under a new number. A connection that breaks is made anew for minutes;
-    ``on_lost`` is told that it broke.
+    For a job of ``launch --local``, toolkit reads the state from this machine instead of from Slurm. The
+    output is saved beside the record in every case, also after an error. ``on_again`` is called if a job
+    with a new number resumes this one. ``on_lost`` is called when the connection breaks; toolkit then
+    retries it for ten minutes.
 
     Raises:
-        Missing: if the place is not reached any more, or Slurm there does not answer for minutes.
+        Missing: if the host stays unreachable, or Slurm does not answer for ten minutes.
     """
     runner = Patient(runner, on_lost, _SILENT_SECONDS)
     here = jobs.is_local(record)
-    record = record if here else jobs.numbered(runner, record)
+    record = record if here else jobs.find_number(runner, record)
     folder = record.spec.directory
     reader = _Tail(runner, jobs.output_of(record), on_line)
     metrics = _Metrics(runner, posixpath.join(folder, records.METRICS), on_metrics) if on_metrics else None
@@ -84,11 +84,11 @@ def follow(
             for status in (_states_here if here else _states)(runner, record, look):
                 on_state(status)
                 _wait_for_word(runner, record, status)
-                record = jobs.noted(record, status)
+                record = jobs.write_status(record, status)
             _settle(reader)
             if metrics:
                 metrics.look(at_once=True)
-            # Whoever launched or cancelled one of this machine knows more of its end than its status tells.
+            # The process that launched or cancelled a local job wrote its end into the record.
             record = jobs.conclude(runner, records.find(record.key) if here else record)
             if record.state != "pending":
                 return record
@@ -99,20 +99,20 @@ def follow(
 
 
 def give_up(runner: Runner, silent: float, fix: str = "") -> None:
-    """Take a controller for gone that has been silent for so many seconds, if they are enough.
+    """Give up if Slurm has not answered for ``silent`` seconds and this is longer than the limit.
 
     Raises:
-        Missing: if they are.
+        Missing: if it is longer.
     """
     if silent >= _SILENT_SECONDS:
         raise Missing(
-            f"Slurm on {runner.place} has not answered for {silent / 60:.0f} minutes; the job may go on",
+            f"Slurm on {runner.place} has not answered for {silent / 60:.0f} minutes; the job may still run",
             fix=fix,
         )
 
 
 class _Metrics:
-    """Reads the metrics now and then, all of them: a run that goes on writes the file anew."""
+    """Reads the whole metrics file at intervals, because a run that resumes writes the file again."""
 
     def __init__(self, runner: Runner, path: str, on_metrics: OnMetrics) -> None:
         self._runner, self._path, self._on_metrics = runner, path, on_metrics
@@ -126,7 +126,7 @@ class _Metrics:
 
 
 class _Tail:
-    """Reads what was added to a file since the last time and hands over whole lines."""
+    """Reads the bytes added to a file since the last read, and passes on whole lines."""
 
     def __init__(self, runner: Runner, path: str, on_line: Callable[[str], None]) -> None:
         self._runner, self._path = runner, path
@@ -135,14 +135,14 @@ class _Tail:
         self.seen = Ends()
 
     def turn_to(self, path: str) -> None:
-        """Read another file from now on, unless it is the same one."""
+        """Read from ``path`` from now on."""
         if path != self._path:
             self._path, self._offset = path, 0
 
     def read(self) -> bool:
-        """Hand over new lines; False if there was nothing new.
+        """Pass on new lines; return False if there was nothing new.
 
-        Output that grows faster than it is read is left for the next call, so that Slurm is still asked.
+        A call reads a limited number of pieces, so that fast output does not delay the next query of Slurm.
         """
         before = self._offset
         for chunk in itertools.islice(pieces(self._runner, self._path, before), _PIECES):
@@ -154,7 +154,7 @@ class _Tail:
         return self._offset > before
 
     def end(self) -> None:
-        """Hand over a last line that has no line break."""
+        """Pass on a last line that has no line break."""
         self._lines.end()
 
 
@@ -166,9 +166,9 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iter
         status = jobs.query(runner, record.id)
         asked = time.monotonic()
         if status.answer == "silent":
-            # A status left by a run before a requeue counts no more, hence: only once it runs.
+            # A run before a requeue may have written an exit status, so it counts only once the job runs.
             left = jobs.left_status(runner, record) if running else None
-            if left is not None and not (left == jobs.STOPPED and record.spec.goes_on):
+            if left is not None and not (left == jobs.STOPPED and record.spec.may_resume):
                 yield JobStatus("unknown", answer="forgotten")
                 return
             give_up(runner, asked - heard)
@@ -179,7 +179,7 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iter
             return
         while (passed := time.monotonic() - asked) < pause:
             look()
-            # The script's last act; a look at a file spares the controller and tells sooner.
+            # The script writes this file last. Reading it is faster than a query, and spares the controller.
             if running and passed >= _FIRST_QUERY and jobs.left_status(runner, record) is not None:
                 break
             time.sleep(_OUTPUT_SECONDS)
@@ -187,7 +187,7 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iter
 
 
 def _states_here(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iterator[JobStatus]:
-    """Yield once that a job of this machine runs; end when it has, reading output in between."""
+    """Yield once that a local job runs, then read its output until it has ended."""
     yield JobStatus("running", nodes=record.nodes)
     while _runs_here(runner, record):
         look()
@@ -195,14 +195,14 @@ def _states_here(runner: Runner, record: JobRecord, look: Callable[[], None]) ->
 
 
 def _runs_here(runner: Runner, record: JobRecord) -> bool:
-    """Tell whether a job of this machine goes on; one that bash never began leaves a record alone."""
+    """Return whether a local job still runs; if bash never started, only the record shows its end."""
     if records.find(record.key).state in FINAL_STATES or process.lost(record):
         return False
     return jobs.left_status(runner, record) is None
 
 
 class _Queue:
-    """Adds to an answer the place in the queue, asked for now and then."""
+    """Adds the place in the queue to an answer, and asks Slurm for it at intervals."""
 
     def __init__(self, runner: Runner, record: JobRecord) -> None:
         self._runner, self._record = runner, record
@@ -218,9 +218,9 @@ class _Queue:
 
 
 def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None:
-    """Let no end be written down before Slurm says whether another job goes on from there."""
+    """Wait until Slurm says whether another job resumes this one, before its end is recorded."""
     began = time.monotonic()
-    while jobs.may_go_on(record, status) and not jobs.says_which(runner, record):
+    while jobs.may_have_successor(record, status) and not jobs.slurm_lists_jobs(runner, record):
         give_up(runner, time.monotonic() - began)
         time.sleep(_FIRST_QUERY)
 

@@ -1,4 +1,4 @@
-"""Ask what became of a job, and cancel it; the door between records and Slurm."""
+"""Update the record of a job from Slurm's answers, and cancel jobs."""
 
 import contextlib
 import posixpath
@@ -15,53 +15,57 @@ from toolkit.run.command import Command, Runner
 from toolkit.run.ends import read_ends
 
 EXIT_CODE = "exit-code"
-"""The file of the job's folder in which the script leaves how it ended."""
+"""The file of the job's folder to which the script writes its exit status."""
 
 STOPPED = 75
-"""How a script ends that stopped in time, with a checkpoint written (EX_TEMPFAIL)."""
+"""The exit status of a script that wrote a checkpoint and stopped before its time limit (EX_TEMPFAIL)."""
 
 _REMOVE_SECONDS = 60.0
 _CANCEL_SECONDS = 5.0
 _CANCEL_PAUSE = 0.5
-"""How long, and how often, Slurm is asked whether a cancelled job has come to its end."""
+"""For how many seconds, and how often, toolkit asks Slurm whether a cancelled job has finished."""
 
 Seen = Callable[[JobRecord, JobStatus], None]
-"""Called with a job and what Slurm said of it: more than a record keeps, as why it waits."""
+"""Called with a job and Slurm's answer, which holds more than the record keeps, such as why the job waits."""
 
 
-def _unheard(record: JobRecord, status: JobStatus) -> None:
+def _ignore(record: JobRecord, status: JobStatus) -> None:
     """Do nothing."""
 
 
 def refresh(
-    runner: Runner, record: JobRecord, seconds: float = 60.0, seen: Seen = _unheard
+    runner: Runner, record: JobRecord, seconds: float = 60.0, seen: Seen = _ignore
 ) -> tuple[JobRecord, bool]:
-    """Ask Slurm once what became of a job; return the record and whether Slurm answered.
+    """Ask Slurm once for the state of a job; return the record and whether Slurm answered.
 
-    The answer is kept, and with a final one the job's output and metrics. A call takes at most ``seconds``.
+    The record keeps the answer. If the job has finished, toolkit also keeps its output and metrics.
+    A call takes at most ``seconds``.
     """
     if record.state in FINAL_STATES:
         return record, True
     try:
-        record = numbered(runner, record)
+        record = find_number(runner, record)
     except Missing:
-        # The status that a script left tells of its end, but not of one that goes on after it.
-        return (record if record.spec.goes_on else conclude(runner, record)), False
+        # The exit status that a script wrote shows its end, but not whether a successor job runs.
+        return (record if record.spec.may_resume else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
     seen(record, status)
-    if may_go_on(record, status) and not says_which(runner, record):
+    if may_have_successor(record, status) and not slurm_lists_jobs(runner, record):
         return record, False
-    return conclude(runner, noted(record, status)), status.answer != "silent"
+    return conclude(runner, write_status(record, status)), status.answer != "silent"
 
 
-def may_go_on(record: JobRecord, status: JobStatus) -> bool:
-    """Tell whether this end may be that of one run alone, with another number behind it."""
+def may_have_successor(record: JobRecord, status: JobStatus) -> bool:
+    """Return whether the job may have a successor: another Slurm job that resumes its work."""
     ended = status.state in FINAL_STATES and status.state != "completed"
-    return ended and (record.spec.goes_on or status.exit_code == STOPPED)
+    return ended and (record.spec.may_resume or status.exit_code == STOPPED)
 
 
-def says_which(runner: Runner, record: JobRecord) -> bool:
-    """Tell whether Slurm says which jobs there are: an end that is written down is not asked about again."""
+def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
+    """Return whether Slurm lists the jobs of the record.
+
+    toolkit never asks again about a recorded end, so it records an end only after Slurm listed the jobs.
+    """
     try:
         successors.numbers(runner, record)
     except Missing:
@@ -70,23 +74,24 @@ def says_which(runner: Runner, record: JobRecord) -> bool:
 
 
 def refresh_all(
-    runner: Runner, there: Sequence[JobRecord], seconds: float = 60.0, seen: Seen = _unheard
+    runner: Runner, there: Sequence[JobRecord], seconds: float = 60.0, seen: Seen = _ignore
 ) -> list[tuple[JobRecord, bool]]:
-    """Do as :func:`refresh` for jobs of one place: those that go on are asked for together.
+    """Refresh the records of one cluster as :func:`refresh` does.
 
-    Once Slurm does not answer, the rest is not asked for.
+    One query asks for all jobs that wait or run. If Slurm does not answer, the other records stay as they
+    are.
     """
-    told: dict[str, JobStatus] = {}
+    statuses: dict[str, JobStatus] = {}
     if len(numbers := [record.id for record in there if record.id]) > 1:
         with contextlib.suppress(Missing):
             answer = runner.run(slurm.some(numbers, seconds))
-            told = slurm.parse_some(answer.text) if answer.ok else {}
+            statuses = slurm.parse_some(answer.text) if answer.ok else {}
     looked: list[tuple[JobRecord, bool]] = []
     silent = False
     for record in there:
-        if status := told.get(record.id):
+        if status := statuses.get(record.id):
             seen(record, status)
-            looked.append((noted(record, status), True))
+            looked.append((write_status(record, status), True))
         elif silent:
             looked.append((record, False))
         else:
@@ -96,8 +101,8 @@ def refresh_all(
     return looked
 
 
-def numbered(runner: Runner, record: JobRecord) -> JobRecord:
-    """Find the number of a job whose submission was cut off, by its folder, which no other job has.
+def find_number(runner: Runner, record: JobRecord) -> JobRecord:
+    """Find the number of a job whose submission was interrupted, by its folder, which no other job has.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -105,28 +110,27 @@ def numbered(runner: Runner, record: JobRecord) -> JobRecord:
     if record.id or is_local(record):
         return record
     if numbers := successors.numbers(runner, record):
-        # What came after an array goes on for single tasks of it.
+        # The first number is the array; each later number resumes one task of it.
         number = numbers[0] if record.spec.array else numbers[-1]
         return records.update(record, id=number, numbers=tuple(numbers))
     return record
 
 
 def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
-    """Return the record of the job that goes on where this one stopped, ``None`` if there is none.
+    """Return the record of the job that resumes this one, ``None`` if there is none or Slurm does not answer.
 
-    Tasks of an array go on each under a number of its own; the record has one of them after the other.
-    Where Slurm does not answer, none is known.
+    Each resumed task of an array has its own number; the record holds these numbers one after the other.
     """
-    if record.exit_code != STOPPED and not record.spec.goes_on:
+    if record.exit_code != STOPPED and not record.spec.may_resume:
         return None
     with contextlib.suppress(Missing):
-        later = successors.going_on(runner, record)
-        return successors.gone_on(record, later) if later else None
+        later = successors.active_successors(runner, record)
+        return successors.continue_under(record, later) if later else None
     return None
 
 
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
-    """Ask the controller, then the accounting; a job without a number is one that nobody knows."""
+    """Ask Slurm's controller, then its accounting. Slurm cannot know a job without a number."""
     if not number:
         return JobStatus("unknown", answer="forgotten")
     shown = runner.run(slurm.show_job(number, seconds))
@@ -140,30 +144,33 @@ def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
 
 
 def place_in_queue(runner: Runner, record: JobRecord, partition: str) -> tuple[int, int] | None:
-    """Return the place of a waiting job and how many wait with it; ``None`` where that is not to be had."""
+    """Return the place of a waiting job and the number of waiting jobs; ``None`` if Slurm does not say."""
     with contextlib.suppress(Missing):
         answer = runner.run(slurm.waiting(partition))
         return slurm.parse_waiting(answer.text, record.id) if answer.ok else None
     return None
 
 
-def noted(record: JobRecord, status: JobStatus) -> JobRecord:
-    """Keep what Slurm answered; where it did not, or in a word of a later release, what was known stays."""
-    if status.answer == "silent" or (status.answer, status.state) == ("told", "unknown"):
+def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
+    """Write Slurm's answer into the record.
+
+    The record stays as it is if Slurm did not answer, or answered with a state that toolkit does not know.
+    """
+    if status.answer == "silent" or (status.answer, status.state) == ("answered", "unknown"):
         return record
-    if not record.id:  # of a job that Slurm never had, such as one of this machine alone, it knows nothing
+    if not record.id:  # Slurm does not know this job, for example because it runs on this machine alone
         return record
     chained = max(len(record.numbers) - 1, 0)
-    told = status.tasks or status.answer == "forgotten"
+    has_tasks = status.tasks or status.answer == "forgotten"
     changes: dict[str, object] = {
         "state": status.state,
         "exit_code": status.exit_code,
         "restarts": max(record.restarts, chained + (status.restarts or 0)),
         "nodes": status.nodes or record.nodes,
-        # Of one that waits it is only when Slurm expects it to begin.
+        # For a job that waits, Slurm's StartTime is only the time at which it expects the job to start.
         "started": (status.started if status.state != "pending" else "") or record.started,
         "ended": status.ended,
-        "tasks": arrays.merged(record.tasks, status.tasks) if told else record.tasks,
+        "tasks": arrays.merged(record.tasks, status.tasks) if has_tasks else record.tasks,
     }
     if all(getattr(record, name) == value for name, value in changes.items()):
         return record
@@ -171,10 +178,10 @@ def noted(record: JobRecord, status: JobStatus) -> JobRecord:
 
 
 def conclude(runner: Runner, record: JobRecord) -> JobRecord:
-    """Complete the record of a job that has ended, and bring its output and metrics here.
+    """Complete the record of a job that has ended, and copy its output and metrics to this machine.
 
-    Where Slurm has forgotten the job, the status that the script left says how it ended. One that stopped
-    and had itself submitted again goes on under its new number.
+    If Slurm has forgotten the job, the exit status that the script wrote decides. If the job stopped and
+    submitted itself again, the record gets the new number.
     """
     if record.spec.array:
         record = _tasks_concluded(runner, record)
@@ -184,17 +191,17 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
     elif open_end and is_local(record) and process.lost(record):
         record = records.update(record, state="failed")
     if record.state in FINAL_STATES:
-        if goes_on := successor(runner, record):
-            return goes_on
+        if later := successor(runner, record):
+            return later
         for task in record.tasks or (None,):
-            _bring(runner, record, task)
+            _copy_results(runner, record, task)
         record = _judged_by_output(record)
         _remove_secrets(runner, record)
     return record
 
 
 def _judged_by_output(record: JobRecord) -> JobRecord:
-    """Call a job failed if each of its ranks reports a world of one, whatever its exit status."""
+    """Mark a job as failed if each of its ranks reports a world of size 1, whatever its exit status."""
     alone = (
         record.state == "completed" and not record.tasks and all_alone(kept_output(record), record.spec.ranks)
     )
@@ -202,7 +209,7 @@ def _judged_by_output(record: JobRecord) -> JobRecord:
 
 
 def kept_output(record: JobRecord) -> str:
-    """Return the output of a job as far as this machine has it."""
+    """Return the part of a job's output that this machine has."""
     try:
         return (records.folder(record.key) / records.OUTPUT).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -210,7 +217,7 @@ def kept_output(record: JobRecord) -> str:
 
 
 def _remove_secrets(runner: Runner, record: JobRecord) -> None:
-    """Remove the secret values of a job that has ended; its script may have been ended before it could."""
+    """Remove the secret values of a job that has ended, because Slurm may have killed its script before."""
     if record.spec.secrets:
         folders = {record.spec.directory, *(task_folder(record, task) for task in record.tasks)}
         paths = sorted(posixpath.join(folder, variables.SECRETS) for folder in folders)
@@ -218,7 +225,7 @@ def _remove_secrets(runner: Runner, record: JobRecord) -> None:
             runner.run(Command(("rm", "-f", "--", *paths), timeout=_REMOVE_SECONDS))
 
 
-def _bring(runner: Runner, record: JobRecord, task: JobTask | None) -> None:
+def _copy_results(runner: Runner, record: JobRecord, task: JobTask | None) -> None:
     metrics = posixpath.join(task_folder(record, task), records.METRICS)
     kept = (
         (records.OUTPUT, read_ends(runner, output_of(record, task))),
@@ -230,40 +237,40 @@ def _bring(runner: Runner, record: JobRecord, task: JobTask | None) -> None:
 
 
 def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
-    """Complete what is known of an array by the statuses that its tasks left; an end of it is that of all."""
+    """Add the exit statuses that the tasks of an array wrote; the array ends with its last task."""
     known = {task.index: task for task in record.tasks}
     tasks = []
     over = record.state in {*FINAL_STATES, "unknown"}
     for index in arrays.indexes(record.spec.array):
         task = known.get(index, JobTask(index=index, state="unknown"))
-        # One that failed may have gone on since, under a number that nobody asked for.
-        asked = task.state == "unknown" or (over and task.state == "failed" and record.spec.goes_on)
+        # A failed task may have resumed since, under a number that toolkit did not ask for.
+        asked = task.state == "unknown" or (over and task.state == "failed" and record.spec.may_resume)
         status = left_status(runner, record, task) if asked else None
         tasks.append(task if status is None else arrays.ended(task, status))
     whole = arrays.foremost(task.state for task in tasks) if len(tasks) < arrays.MOST else "unknown"
     state, code = record.state, record.exit_code
     if over and whole in FINAL_STATES:
         state = whole
-        # A failure says more than that another one stopped in time.
+        # A failure matters more than a task that stopped before its time limit.
         worst = [task for task in tasks if task.state == whole]
         code = min(worst, key=lambda task: task.exit_code == STOPPED).exit_code
     return records.update(record, tasks=tuple(tasks), state=state, exit_code=code)
 
 
 def output_of(record: JobRecord, task: JobTask | None = None) -> str:
-    """Return where the job, or one task of an array, writes, on the cluster."""
+    """Return the path of the output of a job, or of one task of an array, on the cluster."""
     spec = record.spec
     index = str(task.index) if task else None
     return slurm.output_path(spec.directory, spec.output, record.id, spec.name, index)
 
 
 def task_folder(record: JobRecord, task: JobTask | None) -> str:
-    """Return the folder of a job on the cluster; each task of an array has one of its own in it."""
+    """Return the folder of a job on the cluster; each task of an array has its own folder inside."""
     return posixpath.join(record.spec.directory, str(task.index)) if task else record.spec.directory
 
 
 def left_status(runner: Runner, record: JobRecord, task: JobTask | None = None) -> int | None:
-    """Return the exit status that the script left behind, ``None`` while it runs."""
+    """Return the exit status that the script wrote, ``None`` while it runs."""
     text = (
         runner.read(posixpath.join(task_folder(record, task), EXIT_CODE)).decode("ascii", "replace").strip()
     )
@@ -271,19 +278,19 @@ def left_status(runner: Runner, record: JobRecord, task: JobTask | None = None) 
 
 
 def cancel(runner: Runner, record: JobRecord) -> JobRecord:
-    """Ask Slurm to end a job, and wait a moment for the end; the record says whether it came.
+    """Ask Slurm to cancel a job, wait a few seconds, and return the record with the state after that.
 
-    One of this machine alone, which Slurm does not know, is ended here.
+    toolkit itself stops a job of ``launch --local``, which Slurm does not know.
 
     Raises:
-        CheckFailed: if Slurm's number is not known, or the process of a job without one.
+        CheckFailed: if toolkit does not know the job's number in Slurm, or the process of a local job.
     """
     if is_local(record):
-        return _ended_here(runner, record)
+        return _stop_local(runner, record)
     if not record.id:
         raise CheckFailed(
-            f"the number that Slurm gave to {record.key} is not known here",
-            fix="find it with squeue --me, then: scancel NUMBER",
+            f"{record.key}: its number in Slurm is unknown",
+            fix="find the number with squeue --me, then: scancel NUMBER",
         )
     numbers = _live(runner, record) or [record.id]
     runner.run(slurm.scancel(*numbers)).require(f"cancelling job {', '.join(numbers)} on {runner.place}")
@@ -296,17 +303,17 @@ def cancel(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def _live(runner: Runner, record: JobRecord) -> list[str]:
-    """Return what goes on of an array: its tasks may have gone on, each under a number of its own."""
+    """Return the numbers of an array's jobs that wait or run; each resumed task has its own number."""
     if not record.spec.array:
         return []
-    with contextlib.suppress(Missing):  # the number that is known is better than none
+    with contextlib.suppress(Missing):  # the caller then uses the number of the record
         return successors.numbers(runner, record, live=True)
     return []
 
 
-def _ended_here(runner: Runner, record: JobRecord) -> JobRecord:
+def _stop_local(runner: Runner, record: JobRecord) -> JobRecord:
     group = process.group_of(record)
-    # Said before, as whoever launched it will see it end.
+    # The record is changed first, because the process that launched the job sees it end.
     before, record = record, records.update(record, state="cancelled")
     if not process.end(group):
         records.save(before)
@@ -315,5 +322,5 @@ def _ended_here(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def is_local(record: JobRecord) -> bool:
-    """Tell a job of ``launch --local``, which has begun though Slurm never gave it a number."""
+    """Return whether the job is one of ``launch --local``: it has started, and has no number in Slurm."""
     return not record.id and bool(record.started) and not (record.host or record.cluster)

@@ -1,4 +1,4 @@
-"""Read a job's output: which rank failed first, and what it said last; pure."""
+"""Find in a job's output the rank that failed first, and its last lines; pure."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _LABEL = re.compile(r"^ *(\d+): ?(.*)$")
 
 @dataclass(frozen=True, slots=True)
 class RankFailure:
-    """The first rank that ended badly, where it ran, how it ended and its last lines."""
+    """The first rank that failed, its node, Slurm's words for its end, and its last lines."""
 
     rank: int
     node: str
@@ -20,7 +20,7 @@ class RankFailure:
 
 
 def first_failure(output: str, lines: int = 12) -> RankFailure | None:
-    """Find the rank that failed first; those that srun ended on its account come later."""
+    """Return the rank that failed first; srun kills the other ranks after that."""
     failed, everything = re.compile(slurm().failed.pattern), output.splitlines()
     for line in everything:
         if found := failed.match(line):
@@ -31,13 +31,13 @@ def first_failure(output: str, lines: int = 12) -> RankFailure | None:
 
 
 def said_by(line: str, rank: int) -> str | None:
-    """Return what ``rank`` wrote in a labelled line, ``None`` if the line is not its own."""
+    """Return the text of a labelled line if ``rank`` wrote it, else ``None``."""
     found = _LABEL.match(line)
     return found[2] if found and int(found[1]) == rank else None
 
 
 def shown(line: str) -> str:
-    """Return a line as a person following the job wants it: rank 0 speaks for all, others are named."""
+    """Return a line to show: without its label for rank 0, with ``[rank N]`` for the others."""
     found = _LABEL.match(line)
     if not found:
         return line

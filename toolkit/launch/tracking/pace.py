@@ -1,4 +1,4 @@
-"""How far a training is and how long it will still take, from its metrics; pure."""
+"""The progress of a training and its remaining time, from its metrics; pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,16 @@ from toolkit.model.metrics import Count, Measure
 from toolkit.number import number
 
 _RECENT = 3
-"""Epochs whose speed counts for what is still to come."""
+"""The speed of this many last epochs predicts the remaining time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """``done`` of ``epochs`` are finished; ``images_per_second`` is that of the last one, 0 before it.
+    """The progress of a training: ``done`` of ``epochs`` are finished.
 
-    ``seconds_left`` is that of the epochs that are not finished, training alone, and ``None`` before the
-    first one. ``resumed`` counts how often the training went on from a checkpoint.
+    ``images_per_second`` is the speed of the last epoch, 0 before its end. ``seconds_left`` is the predicted
+    time of the other epochs without validation, ``None`` during the first epoch. ``resumed`` counts how often
+    the training resumed from a checkpoint.
     """
 
     done: int
@@ -37,9 +38,9 @@ class _Line(msgspec.Struct):
 
 
 def pace(metrics: bytes) -> Pace | None:
-    """Read how far a training is; ``None`` where the metrics hold no header, or are none of toolkit's.
+    """Return the progress of a training; ``None`` if the metrics have no header, or are not toolkit's.
 
-    Lines of other kinds, of a later release or cut off, are passed over.
+    Incomplete lines, and lines of a later release, do not count.
     """
     lines = [line for text in metrics.splitlines() if (line := _line(text)) is not None]
     headers = [line for line in lines if line.record == "header"]
@@ -70,9 +71,9 @@ def _seconds_left(seconds: Sequence[float], epochs: int) -> float | None:
 
 
 def in_words(now: Pace, since: float = 0.0) -> str:
-    """Say it in a line: ``epoch 3 of 12, 4,321 images/s, about 2 min left``.
+    """Return the progress as text: ``epoch 3 of 12, 4,321 images/s, about 2 min left``.
 
-    ``since`` are the seconds that passed since the last epoch ended.
+    ``since`` is the time since the end of the last epoch, in seconds.
     """
     if now.done >= now.epochs:
         parts = [f"{now.done} of {now.epochs} epochs are done"]
@@ -88,7 +89,7 @@ def in_words(now: Pace, since: float = 0.0) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Say how long in the two units that matter: ``45 s``, ``12 min``, ``3 h 20 min``, ``2 d 4 h``."""
+    """Return a duration in at most two units: ``45 s``, ``12 min``, ``3 h 20 min``, ``2 d 4 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

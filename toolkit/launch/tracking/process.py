@@ -1,4 +1,4 @@
-"""The process of a job that runs on this machine without Slurm: whether it is about, and how it is ended."""
+"""Find and stop the process of a job that runs on this machine without Slurm."""
 
 import contextlib
 import os
@@ -13,21 +13,24 @@ from toolkit.errors import CheckFailed
 from toolkit.model.job import JobRecord
 
 FILE = "process"
-"""The file of the job's folder in which its script says which process it is, while it runs."""
+"""The file of the job's folder to which its script writes its process number while it runs."""
 
 _PROC = Path("/proc")
 _BOOT = Path("sys/kernel/random/boot_id")
 _GROUP, _STARTED = 2, 19
-"""Places among the fields behind the name of a program (proc_pid_stat(5), fields 5 and 22)."""
+"""Indexes of the fields after the program's name (proc_pid_stat(5), fields 5 and 22)."""
 _ENDED = {"Z", "X"}
 
 _GRACE = 5.0
-"""Seconds between asking all processes of a job to end and ending them."""
+"""Seconds between SIGTERM and SIGKILL for the processes of a job."""
 _PAUSE = 0.05
 
 
-class _Told(NamedTuple):
-    """What the script left: numbers of processes are used again, this start time at this boot is not."""
+class _ScriptProcess(NamedTuple):
+    """The process that the script wrote down.
+
+    Linux reuses the numbers of processes, so the start time and the boot identify the process.
+    """
 
     number: int
     started: str
@@ -35,48 +38,49 @@ class _Told(NamedTuple):
 
 
 def running(record: JobRecord, proc: Path = _PROC) -> int | None:
-    """Return the number of the process that runs a job here; ``None`` if there is none, or nobody said so."""
-    told = _told(record)
-    return told.number if told and _lives(told, proc) else None
+    """Return the number of a job's process, ``None`` if it has ended or its script wrote no number."""
+    found = _script_process(record)
+    return found.number if found and _lives(found, proc) else None
 
 
 def lost(record: JobRecord, proc: Path = _PROC) -> bool:
-    """Tell whether a job of this machine has gone without leaving a status, as when power fails."""
-    told = _told(record)
-    return record.nodes == socket.gethostname() and told is not None and not _lives(told, proc)
+    """Return whether a job of this machine ended without an exit status, for example by a power failure."""
+    found = _script_process(record)
+    return record.nodes == socket.gethostname() and found is not None and not _lives(found, proc)
 
 
 def group_of(record: JobRecord) -> int:
-    """Return the group of processes that is a job of this machine, and nothing else.
+    """Return the process group that contains only the processes of a job of this machine.
 
     Raises:
-        CheckFailed: if it runs elsewhere, was started by another program, or is not found.
+        CheckFailed: if the job runs on another machine, shares its group with another program, or is not
+        found.
     """
     if record.nodes != socket.gethostname():
         raise CheckFailed(
-            f"{record.key} runs without Slurm on {record.nodes}, and this is {socket.gethostname()}",
-            fix=f"there: toolkit jobs cancel {record.key}",
+            f"{record.key} runs without Slurm on {record.nodes}; this machine is {socket.gethostname()}",
+            fix=f"on {record.nodes}: toolkit jobs cancel {record.key}",
         )
     number = running(record)
     if number is None:
         raise CheckFailed(
-            f"{record.key}: no process of this machine is known to be that job",
-            fix="press Ctrl-C where it was launched: that ends all of its ranks",
+            f"{record.key}: the job's process was not found on this machine",
+            fix="press Ctrl-C in the terminal of `toolkit launch`; this stops all ranks",
         )
     try:
         group = os.getpgid(number)
     except ProcessLookupError as error:
-        raise CheckFailed(f"{record.key}: its process {number} has just ended") from error
+        raise CheckFailed(f"{record.key}: process {number} of the job has just ended") from error
     if group != number:
         raise CheckFailed(
-            f"{record.key}: its script, process {number}, shares a group with the program that started it",
-            fix="end that program; or press Ctrl-C where it runs",
+            f"{record.key}: the job script (process {number}) shares its process group with its parent",
+            fix="stop the program that started the job, for example with Ctrl-C in its terminal",
         )
     return number
 
 
 def end(group: int) -> bool:
-    """End a group of processes, asked first, and ended after five seconds; tell whether they have."""
+    """Send SIGTERM to a process group, and SIGKILL after five seconds; return whether all have ended."""
     for sign in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, sign)
@@ -88,7 +92,7 @@ def end(group: int) -> bool:
 def _gone(group: int) -> bool:
     deadline = time.monotonic() + _GRACE
     while time.monotonic() < deadline:
-        # killpg counts those too that have ended and nobody asks about, as in a container without init.
+        # killpg also finds zombies, which stay in a container without an init process.
         if not any(_member(file, group) for file in _PROC.glob("[0-9]*/stat")):
             return True
         time.sleep(_PAUSE)
@@ -100,23 +104,23 @@ def _member(stat: Path, group: int) -> bool:
     return bool(fields) and fields[_GROUP] == str(group) and fields[0] not in _ENDED
 
 
-def _told(record: JobRecord) -> _Told | None:
+def _script_process(record: JobRecord) -> _ScriptProcess | None:
     try:
         number, started, boot = Path(posixpath.join(record.spec.directory, FILE)).read_text().split()
-        return _Told(int(number), started, boot)
+        return _ScriptProcess(int(number), started, boot)
     except (OSError, ValueError):
         return None
 
 
-def _lives(told: _Told, proc: Path) -> bool:
-    fields = _fields(proc / str(told.number) / "stat")
+def _lives(found: _ScriptProcess, proc: Path) -> bool:
+    fields = _fields(proc / str(found.number) / "stat")
     if not fields or fields[0] in _ENDED:
         return False
-    return (fields[_STARTED], (proc / _BOOT).read_text().strip()) == (told.started, told.boot)
+    return (fields[_STARTED], (proc / _BOOT).read_text().strip()) == (found.started, found.boot)
 
 
 def _fields(stat: Path) -> list[str]:
-    """Return what stands behind the name of a program, which may hold spaces and parentheses."""
+    """Return the fields after the program's name, which may contain spaces and parentheses."""
     try:
         return stat.read_text().rpartition(")")[2].split()
     except OSError:

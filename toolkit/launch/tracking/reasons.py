@@ -1,4 +1,4 @@
-"""Slurm's reasons for a job that waits, as a person says them, with what can be done; pure."""
+"""Slurm's reasons why a job waits, in words, with advice; pure."""
 
 import re
 
@@ -6,14 +6,14 @@ from toolkit.knowledge.slurm import Waiting, slurm
 
 
 def in_turn(reason: str) -> bool:
-    """Tell a job that waits for nothing but its turn."""
+    """Return whether the job waits only for its turn."""
     return reason in slurm().reasons.in_turn
 
 
 def in_words(reason: str) -> Waiting:
-    """Say a reason in words; one that is not known is given as Slurm gives it."""
+    """Return a reason in words; an unknown reason stays Slurm's word."""
     reasons = slurm().reasons
-    # Details stand behind a comma: ReqNodeNotAvail,_UnavailableNodes:node[3-4]
+    # Details follow a comma: ReqNodeNotAvail,_UnavailableNodes:node[3-4]
     code, _, detail = reason.partition(",")
     if known := reasons.known.get(reason) or reasons.known.get(code):
         return known

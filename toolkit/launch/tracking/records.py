@@ -1,7 +1,7 @@
-"""Records of what was launched: a folder a job under the person's state folder, each file replaced whole.
+"""Records of launched jobs: one folder for each job, below the user's state folder.
 
-Several processes may have to do with one job: a reader never sees half a record, and a change is made to the
-record as it is, under a lock, not to the copy that a process read minutes ago.
+Several processes may use one record. Each file is replaced as a whole, so that a reader never sees half a
+record. A change is applied under a lock to the record on disk, not to the copy that a process read before.
 """
 
 import contextlib
@@ -24,14 +24,14 @@ RECORD = "record.json"
 SCRIPT = "job.sh"
 OUTPUT = "output.log"
 METRICS = "metrics.jsonl"
-"""Files of a record's folder; the job's own folder on the cluster has the last three too."""
+"""Files of a record's folder. The job's folder on the cluster also has the last three."""
 
 METRICS_MOST = 64 << 20
-"""Bytes of a metrics file that are read: an epoch takes some 300 of them."""
+"""Bytes of a metrics file that toolkit reads; an epoch needs about 300."""
 
 _LOCK = ".lock"
 _LOCK_SECONDS, _LOCK_PAUSE = 5.0, 0.01
-"""A change takes milliseconds; whoever holds the lock for longer was stopped in the middle of one."""
+"""Seconds to wait for the lock. A change takes milliseconds; a longer lock belongs to a stopped process."""
 
 
 def jobs_dir() -> Path:
@@ -44,7 +44,7 @@ def folder(key: str) -> Path:
 
 
 def new_key(name: str) -> str:
-    """Make a name for a job that no other process makes at the same time."""
+    """Return a new name for a job that no other process makes at the same time."""
     return f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
 
 
@@ -55,14 +55,14 @@ def save(record: JobRecord) -> None:
 
 
 def update(record: JobRecord, **changes: object) -> JobRecord:
-    """Change fields of a record as it is now, whoever wrote it last, and return it whole.
+    """Change fields of the record on disk, which another process may have written, and return the record.
 
-    A job that another process saw come to its end does not go on because of an answer from before; it may
-    where Slurm started it again since, which ``restarts`` or ``id`` tells. What Slurm said of a number is not
-    put down for the one that goes on in its place, which another process has found meanwhile.
+    An older answer of Slurm does not change a final state back, unless ``restarts`` or ``id`` shows that
+    Slurm started the job again. An answer about an old number does not change a record that another process
+    has given a new number.
     """
     if "id" not in changes and not (folder(record.key) / RECORD).exists():
-        # Forgotten meanwhile, as sbatch refused the job; only a number of Slurm's says that there is one.
+        # Another process removed the record, because sbatch refused the job.
         return msgspec.structs.replace(record, **changes)
     with _locked(folder(record.key)):
         now = _kept(record)
@@ -82,13 +82,13 @@ def keep(record: JobRecord, name: str, content: bytes) -> None:
 
 
 def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
-    """Return all records, the oldest first; one that cannot be read is told and passed over."""
+    """Return all readable records, the oldest first; ``on_damage`` gets a message for each other record."""
     found = []
     for file in sorted(jobs_dir().glob(f"*/{RECORD}")):
         try:
             found.append(_read(file))
         except FileNotFoundError:
-            continue  # forgotten in the meantime
+            continue  # removed since the folder was listed
         except BadInput as error:
             on_damage(error.message)
     return sorted(found, key=lambda record: (record.submitted, record.key))
@@ -97,12 +97,12 @@ def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
 def find(
     wanted: str | None, on_damage: Callable[[str], None] = lambda _: None, *, newest: bool = False
 ) -> JobRecord:
-    """Find a record by key, by the start of one, or by any number of Slurm's; the last one for ``None``.
+    """Find a record by its key, the start of its key, or any of its numbers in Slurm.
 
-    With ``newest``, the last of several jobs with the name ``wanted`` is meant.
+    ``None`` finds the last record. With ``newest``, the name of several jobs finds the last of these jobs.
 
     Raises:
-        BadInput: if there is none, or more than one.
+        BadInput: if no record matches, or more than one.
     """
     if wanted and "/" not in wanted:
         with contextlib.suppress(OSError, BadInput):
@@ -112,9 +112,9 @@ def find(
     for message in damaged:
         on_damage(message)
     if damaged and not records:
-        raise BadInput(f"no record of a job can be read in {jobs_dir()}", fix="move the damaged ones away")
+        raise BadInput(f"{jobs_dir()}: no job record can be read", fix="move the damaged records away")
     if not records:
-        raise BadInput("no job was launched from here yet", fix="toolkit launch mnist --nodes 2")
+        raise BadInput("no job was launched from this machine yet", fix="toolkit launch mnist --nodes 2")
     if wanted is None:
         return records[-1]
     exact = [r for r in records if r.key == wanted]
@@ -128,10 +128,10 @@ def find(
 
 
 def require_check(record: JobRecord) -> None:
-    """Refuse to start a job of which no gate has checked the image.
+    """Refuse to start a job whose image was not checked.
 
     Raises:
-        CheckFailed: if the record has no check, as those of early releases.
+        CheckFailed: if the record has no check; records of early releases have none.
     """
     if record.image_check is None:
         raise CheckFailed(
@@ -140,18 +140,18 @@ def require_check(record: JobRecord) -> None:
 
 
 def any_kept() -> bool:
-    """Tell whether there is any record of a job, be it damaged."""
+    """Return whether any job record exists, readable or damaged."""
     return any(jobs_dir().glob(f"*/{RECORD}"))
 
 
 def forget(record: JobRecord) -> None:
-    """Remove a record whose job never came to be."""
+    """Remove the record of a job that was not submitted."""
     shutil.rmtree(folder(record.key), ignore_errors=True)
 
 
 @contextlib.contextmanager
 def _locked(where: Path) -> Iterator[None]:
-    """Hold the lock of a record; without one where the file system has none, or somebody keeps it."""
+    """Hold the lock of a record; continue without it after five seconds, or if the file system has none."""
     where.mkdir(parents=True, exist_ok=True)
     with (where / _LOCK).open("a") as file:
         deadline = time.monotonic() + _LOCK_SECONDS
@@ -161,13 +161,13 @@ def _locked(where: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 time.sleep(_LOCK_PAUSE)
-            except OSError:  # some network file systems know no locks
+            except OSError:  # some network file systems have no locks
                 break
         yield
 
 
 def _kept(record: JobRecord) -> JobRecord:
-    """Return a record as it is on disk, or the given one where there is none to be read."""
+    """Return the record on disk, or ``record`` if it cannot be read."""
     try:
         return _read(folder(record.key) / RECORD)
     except (OSError, BadInput):

@@ -1,4 +1,4 @@
-"""Slurm's words and the parsers of its answers; text in, values out, nothing is run here."""
+"""Commands of Slurm, and parsers of their output. The functions are pure: they run nothing."""
 
 import posixpath
 import re
@@ -12,31 +12,32 @@ from toolkit.model.job import FINAL_STATES, JobState, JobTask
 from toolkit.run.command import Command
 
 _QUERY_SECONDS = 60.0
-"""A busy controller answers late; longer than this it is as good as away."""
+"""Seconds to wait for an answer; a controller that needs longer counts as unreachable."""
 
 _SHOWN = re.compile(
     r"(?:^|\s)(JobState|Reason|NodeList|ExitCode|StartTime|EndTime|Restarts|Partition|ArrayTaskId)=(\S*)"
 )
 
-Answer = Literal["told", "forgotten", "silent"]
-"""Slurm told of a job, it knows of no such job, or it did not answer; the last says nothing of the job."""
+Answer = Literal["answered", "forgotten", "silent"]
+"""Slurm described the job, does not know the job, or did not answer; the job may run in the last case."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """``reason`` is why a job waits or failed, in Slurm's word; ``exit_code`` is None until it ended.
+    """The state of a job in Slurm.
 
-    ``started`` is when it began, of one that waits when Slurm expects it to, and ``ended`` when it ended,
-    in the cluster's own time; empty where that is not known. ``restarts`` counts those by Slurm; ``None``
-    where the answer does not hold it. ``partition`` may name several with commas. ``place`` is that among
-    those that wait for their turn, and how many they are; zeros where it was not asked for.
+    ``reason`` is Slurm's word for why the job waits or failed. ``exit_code`` is ``None`` until the job ended.
+    ``started`` and ``ended`` are in the cluster's time zone, empty if unknown; for a waiting job ``started``
+    is the expected start. ``restarts`` counts Slurm's restarts, ``None`` if unknown. ``partition`` may be
+    several names, separated by commas. ``place`` is the job's place in the queue and the length of the
+    queue, zeros if unknown.
     """
 
     state: JobState
     reason: str = ""
     nodes: str = ""
     exit_code: int | None = None
-    answer: Answer = "told"
+    answer: Answer = "answered"
     started: str = ""
     ended: str = ""
     restarts: int | None = None
@@ -45,7 +46,7 @@ class JobStatus:
     tasks: tuple[JobTask, ...] = ()
 
     def of_tasks(self, written: str) -> "JobStatus":
-        """Return the status as that of some tasks of an array too."""
+        """Return the status with ``tasks``: this state for each task in Slurm's list ``written``."""
         each = (
             JobTask(index=index, state=self.state, exit_code=self.exit_code, nodes=self.nodes)
             for index in indexes(written)
@@ -54,7 +55,7 @@ class JobStatus:
 
 
 def sbatch(script: str, directory: str, *options: str) -> Command:
-    """Submit ``script`` from ``directory``, which becomes the job's working directory; ``options`` win."""
+    """Submit ``script`` from ``directory``, which becomes its working directory; ``options`` override it."""
     return Command(("sbatch", "--parsable", *options, script), cwd=directory, timeout=_QUERY_SECONDS)
 
 
@@ -67,29 +68,29 @@ def parse_sbatch(text: str) -> str | None:
 
 
 def show_job(number: str, seconds: float = _QUERY_SECONDS) -> Command:
-    """Ask the controller about a job; it knows those of the last minutes (MinJobAge)."""
+    """Ask the controller about a job; it knows the jobs of the last minutes (MinJobAge)."""
     return Command(("scontrol", "--oneliner", "show", "job", number), timeout=seconds)
 
 
 def says_forgotten(errors: str) -> bool:
-    """Tell a controller that knows no such job from one that is away."""
+    """Return whether the controller answered that it does not know the job."""
     return re.search(slurm().forgotten.pattern, errors) is not None
 
 
 def says_unanswered(errors: str) -> bool:
-    """Tell a controller that may have taken a job, and did not say so, from one that refused it."""
+    """Return whether the controller did not answer, so that it may have accepted the job."""
     return re.search(slurm().unanswered.pattern, errors) is not None
 
 
 def parse_show_job(text: str) -> JobStatus | None:
-    """Read what ``scontrol -o show job`` says, a line a task of an array; ``None`` if it is no such line."""
+    """Read the output of ``scontrol -o show job``, one line for each task; ``None`` if it shows no job."""
     return _together([status for line in text.splitlines() if (status := _shown(line)) is not None])
 
 
 def _shown(line: str) -> JobStatus | None:
     fields: dict[str, str] = {}
     for name, value in _SHOWN.findall(line):
-        fields.setdefault(name, value)  # a path further behind may hold anything
+        fields.setdefault(name, value)  # a path later in the line may contain such a word
     if "JobState" not in fields:
         return None
     state = state_of(fields["JobState"])
@@ -97,19 +98,19 @@ def _shown(line: str) -> JobStatus | None:
     restarts = fields.get("Restarts", "")
     return JobStatus(
         state=state,
-        reason=_told(fields.get("Reason", "")),
-        nodes=_told(fields.get("NodeList", "")),
+        reason=_value(fields.get("Reason", "")),
+        nodes=_value(fields.get("NodeList", "")),
         exit_code=_exit_code(fields.get("ExitCode", "")) if state not in ("pending", "running") else None,
-        started=_told(fields.get("StartTime", "")),
-        # Of one that runs it is when it has to end.
-        ended=_told(fields.get("EndTime", "")) if ended else "",
+        started=_value(fields.get("StartTime", "")),
+        # For a running job, EndTime is the time limit.
+        ended=_value(fields.get("EndTime", "")) if ended else "",
         restarts=int(restarts) if restarts.isdecimal() else None,
-        partition=_told(fields.get("Partition", "")),
+        partition=_value(fields.get("Partition", "")),
     ).of_tasks(fields.get("ArrayTaskId", ""))
 
 
 def _together(tasks: Sequence[JobStatus]) -> JobStatus | None:
-    """Return the status of an array, with what is told of its tasks."""
+    """Return the status of an array from the statuses of its tasks."""
     if not tasks:
         return None
     first = foremost(task.state for task in tasks)
@@ -118,14 +119,14 @@ def _together(tasks: Sequence[JobStatus]) -> JobStatus | None:
 
 
 def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
-    """Ask the accounting, which remembers for long where there is one."""
+    """Ask the accounting, which keeps jobs for a long time; some sites have none."""
     columns = ("-o", "State,ExitCode,Start,End,NodeList,JobID")
     words = ("sacct", "--noheader", "--parsable2", "--allocations", *columns, "--jobs", number)
     return Command(words, timeout=seconds)
 
 
 def parse_account(text: str) -> JobStatus | None:
-    """Read what :func:`account` is answered, a line a task of an array; ``None`` if it holds no such job."""
+    """Read the answer to :func:`account`, one line for each task; ``None`` if it does not hold the job."""
     tasks = []
     for line in text.splitlines():
         word, code, started, ended, nodes, number = [*line.split("|"), "", "", "", "", ""][:6]
@@ -135,9 +136,9 @@ def parse_account(text: str) -> JobStatus | None:
             status = JobStatus(
                 state=state,
                 exit_code=_exit_code(code) if state not in ("pending", "running") else None,
-                nodes=_told(nodes),
-                started=_told(started),
-                ended=_told(ended) if state in FINAL_STATES else "",
+                nodes=_value(nodes),
+                started=_value(started),
+                ended=_value(ended) if state in FINAL_STATES else "",
             )
             # A task of an array is NUMBER_INDEX.
             tasks.append(status.of_tasks(number.partition("_")[2]))
@@ -145,33 +146,36 @@ def parse_account(text: str) -> JobStatus | None:
 
 
 def some(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Command:
-    """Ask about several jobs at once; of those that it has forgotten, the controller says nothing."""
+    """Ask about several jobs at once; the answer leaves out jobs that the controller has forgotten."""
     words = ("squeue", "--noheader", "--states=all", f"--jobs={','.join(numbers)}", "--format=%i|%T|%r|%N|%S")
     return Command(words, timeout=seconds)
 
 
 def parse_some(text: str) -> dict[str, JobStatus]:
-    """Read what :func:`some` is answered, of jobs that wait or run; how others ended, it does not tell."""
+    """Read the answer to :func:`some`; return the jobs that wait or run.
+
+    The answer does not contain how a job ended.
+    """
     tasks: dict[str, list[JobStatus]] = {}
     for line in text.splitlines():
         name, word, reason, nodes, started = [*line.strip().split("|"), "", "", "", ""][:5]
         state = state_of(word)
         if state in ("pending", "running"):
             # A task of an array is NUMBER_INDEX.
-            status = JobStatus(state, _told(reason), _told(nodes), started=_told(started))
+            status = JobStatus(state, _value(reason), _value(nodes), started=_value(started))
             tasks.setdefault(name.partition("_")[0], []).append(status)
     return {number: whole for number, several in tasks.items() if (whole := _together(several))}
 
 
 def waiting(partition: str) -> Command:
-    """Ask who waits in a partition, in the order in which they are looked at."""
+    """Ask for the waiting jobs of a partition, in the order in which Slurm tries to start them."""
     where = (f"--partition={partition}",) if partition else ()
     words = ("squeue", "--noheader", "--states=PENDING", "--sort=-p,i", "--format=%i|%r", *where)
     return Command(words, timeout=_QUERY_SECONDS)
 
 
 def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
-    """Return a job's place among those that only wait for their turn, and how many they are."""
+    """Return a job's place among the jobs that wait only for their turn, and the number of these jobs."""
     lines = (line.strip().partition("|") for line in text.splitlines())
     passed = slurm().reasons.passed_over
     turns = [name.partition("_")[0] for name, _, reason in lines if name and reason not in passed]
@@ -179,9 +183,9 @@ def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
 
 
 def mine(*, live: bool = False) -> Command:
-    """Ask for all jobs of the person that Slurm has, with the folders that they were submitted from.
+    """Ask for all jobs of the user, with the folder from which each job was submitted.
 
-    With ``live`` those that have ended are left out.
+    With ``live``, the answer leaves out jobs that have ended.
     """
     states = () if live else ("--states=all",)
     words = ("squeue", "--me", "--noheader", *states, "--format=%i|%Z")
@@ -189,11 +193,11 @@ def mine(*, live: bool = False) -> Command:
 
 
 def parse_mine(text: str, directory: str) -> list[str]:
-    """Return the numbers of the jobs that were submitted from ``directory``, the first one first.
+    """Return the numbers of the jobs that were submitted from ``directory``, in ascending order.
 
-    Its last name is that of one job, with the second of its launch and random characters; the path above it
-    may be another one, as Slurm keeps what symbolic links come to. A task of an array that goes on by itself
-    submits from its own folder, which is named by its index.
+    Only the last name of the path is compared, because Slurm resolves symbolic links. The name is unique: it
+    contains the second of the launch and random characters. A task of an array that resumes itself submits
+    from its own folder, whose name is the index of the task.
     """
     name_of_job = posixpath.basename(directory)
     found = set()
@@ -211,13 +215,13 @@ def scancel(*numbers: str) -> Command:
     return Command(("scancel", *numbers), timeout=_QUERY_SECONDS)
 
 
-def _told(text: str) -> str:
-    """Return a value, and nothing for the words that Slurm has for nothing."""
+def _value(text: str) -> str:
+    """Return a value of Slurm, or an empty text for Slurm's words for "no value", such as ``(null)``."""
     return "" if text in slurm().nothing.words else text
 
 
 def _exit_code(text: str) -> int | None:
-    """Read ``EXIT:SIGNAL``; a signal is given as a shell would, 128 + N."""
+    """Read ``EXIT:SIGNAL``; signal N becomes 128 + N, as in a shell."""
     found = re.fullmatch(r"(\d+):(\d+)", text.strip())
     if not found:
         return None
@@ -226,10 +230,10 @@ def _exit_code(text: str) -> int | None:
 
 
 def output_path(directory: str, output: str, number: str, name: str, task: str | None = None) -> str:
-    """Return where a job writes, from the value of ``--output``: the patterns ``%j``, ``%A``, ``%x``, ``%%``.
+    """Return the path of a job's output, from the value of ``--output`` with ``%j``, ``%A``, ``%x``, ``%%``.
 
-    ``task`` is the number of one of an array, which ``%a`` stands for. Others are left as they are: only
-    Slurm knows them, as it does ``%j`` of a task.
+    ``task`` is the index of an array's task, for ``%a``. Other patterns stay, because only Slurm knows their
+    values; this includes ``%j`` of a task.
     """
     values = {"j": number, "A": number, "x": name}
     if task is not None:

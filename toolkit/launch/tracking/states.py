@@ -1,4 +1,4 @@
-"""What Slurm says of a job, as a sentence for the person who waits for it."""
+"""The state of a job as a sentence."""
 
 from toolkit.launch.tracking.reasons import in_words as reason_in_words
 from toolkit.launch.tracking.slurm import JobStatus
@@ -6,29 +6,29 @@ from toolkit.model.job import JobRecord
 from toolkit.probe.hostlist import expand
 
 _WIDE = 60
-"""Characters of a list of nodes that are read at a glance."""
+"""A longer list of nodes is shortened."""
 
 
 def sentence(status: JobStatus, name: str) -> str:
-    """Say how a job is, and what can be done about it, as a sentence of its own; ``name`` is its number."""
+    """Return a sentence with the state of a job and the advice for it; ``name`` is its number."""
     advice = todo(status, name)
     return f"Job {name} {in_words(status)}{'; ' if advice else ''}{advice}"
 
 
 def in_words(status: JobStatus) -> str:
-    """Say the state of a job, as the end of a sentence that begins with its name."""
+    """Return the state of a job as a predicate, the part of a sentence after the job's name."""
     if status.answer == "silent":
-        return "goes on as far as is known; Slurm does not answer just now, and is asked again"
+        return "is probably still running; Slurm does not answer, and toolkit asks again"
     if status.state == "pending":
         return _waits(status)
     if status.state == "running":
         where = f"runs on {nodes(status.nodes)}" if status.nodes else "runs"
         return f"{where}, {times(status.restarts)}" if status.restarts else where
-    return "is in a state that Slurm does not tell"
+    return "is in an unknown state"
 
 
 def nodes(names: str) -> str:
-    """Write a list of nodes short: of many that do not fold well, how many they are and the first of them."""
+    """Return a short list of nodes; for a long one, their number, the first and the last."""
     if len(names) <= _WIDE:
         return names
     every = expand(names)
@@ -36,25 +36,25 @@ def nodes(names: str) -> str:
 
 
 def times(restarts: int) -> str:
-    """Say how often a job was started again."""
+    """Return how often Slurm restarted a job, in words."""
     return f"started again {'once' if restarts == 1 else f'{restarts} times'}"
 
 
 def again_in_words(record: JobRecord) -> str:
-    """Say of a job that stopped in time that it goes on, and under which number."""
+    """Return a sentence that names a job that stopped with a checkpoint, and the job that resumes it."""
     before = record.numbers[-2] if len(record.numbers) > 1 else "the job before"
-    return f"{before} stopped before its time was up, with a checkpoint; job {record.id} goes on from it"
+    return f"{before} wrote a checkpoint and stopped before its time limit; job {record.id} resumes from it"
 
 
 def _waits(status: JobStatus) -> str:
-    said = "waits to be started again" if status.restarts else "waits"
+    said = "waits for a restart" if status.restarts else "waits"
     place, of = status.place
     if place:
         said += f", place {place} of {of}"
     if status.reason:
         waiting = reason_in_words(status.reason)
         if waiting.never:
-            said += ", and will not start by itself"
+            said += " and will not start by itself"
         said += f": {waiting.why} ({status.reason.partition(',')[0]})"
     if status.started:
         said += f"; expected to start {clock(status.started)}, the cluster's time"
@@ -62,12 +62,12 @@ def _waits(status: JobStatus) -> str:
 
 
 def clock(time: str) -> str:
-    """Write a time of Slurm's, ``2026-11-21T19:00:12``, to the minute."""
+    """Return a time of Slurm, such as ``2026-11-21T19:00:12``, to the minute."""
     return time.replace("T", " ")[:16]
 
 
 def todo(status: JobStatus, number: str) -> str:
-    """Say what a person can do about a job that waits; empty where that is nothing."""
+    """Return what you can do about a job that waits, or an empty text."""
     if status.state != "pending" or not status.reason:
         return ""
     return reason_in_words(status.reason).todo.replace("NUMBER", number)

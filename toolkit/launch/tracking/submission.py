@@ -1,4 +1,4 @@
-"""Submit a job, or its script once more: once, and never twice, whatever became of the answer."""
+"""Submit a job, or the script of an old one. toolkit submits once, even if sbatch's answer is lost."""
 
 import contextlib
 import posixpath
@@ -17,17 +17,17 @@ from toolkit.run.command import Command, Completed, Runner
 from toolkit.run.patience import Patient
 
 _AWAY_SECONDS = 60.0
-"""How long a connection may be away while the script is written, or Slurm is asked whether it has the job."""
+"""Seconds for which toolkit retries a broken connection while it writes the script or looks for the job."""
 
 _LOOK_PAUSES = (0.5, 2.0)
-"""How long after an sbatch without an answer Slurm is asked whether it has the job."""
+"""Seconds that toolkit waits before it asks Slurm for the job, after an sbatch without an answer."""
 
 _BY_SIGNAL = 128
-"""From this status on a shell, or SSH, tells of a program that was ended; sbatch itself says 1."""
+"""The lowest exit status of a shell or SSH if a signal killed sbatch; sbatch itself exits with 1."""
 
 
 def require_slurm(script: str) -> None:
-    """Refuse a script that sbatch would read without its header, on one node with the default time limit.
+    """Refuse a script whose header sbatch ignores; sbatch would start it on one node with the default limits.
 
     Raises:
         BadInput: if the script is for PBS.
@@ -35,7 +35,7 @@ def require_slurm(script: str) -> None:
     head = takewhile(lambda line: not line or line.startswith("#"), script.split("\n"))
     if any(line.startswith("#PBS ") for line in head):
         raise BadInput(
-            "the job script is for PBS, and toolkit submits jobs of Slurm only",
+            "the job script is for PBS; toolkit submits only Slurm jobs",
             fix="write the script with --dry-run > job.sh, and submit it with qsub job.sh",
         )
 
@@ -45,27 +45,27 @@ def submit(
 ) -> JobRecord:
     """Write the script into the job's folder, submit it, and return the record with Slurm's number.
 
-    ``secrets`` are variables that go into a file of the folder which only the user can read.
+    ``secrets`` are variables that toolkit writes into a file of the folder that only the user can read.
 
-    From the moment that sbatch is started the record stays, unless sbatch itself says no: a job may run.
+    Once sbatch has started, a job may run, so the record stays unless sbatch itself refuses.
 
     Raises:
         BadInput: if the script is for another scheduler, whose header sbatch would ignore.
-        CheckFailed: with sbatch's own words, if it refuses; then no record is left. Also if no gate has
-            checked the image.
-        Missing: if it is not known whether sbatch submitted the job.
+        CheckFailed: with sbatch's message, if sbatch refuses; the record is then removed. Also if the
+            image was not checked.
+        Missing: if toolkit does not know whether sbatch submitted the job.
         Interrupted: on Ctrl-C while sbatch ran.
     """
     require_slurm(script)
     records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     try:
-        # Until Slurm's number is known, nothing else is true; a process that is killed here leaves this.
+        # "unknown" is the right state until Slurm's number is known; a killed process leaves it like this.
         record = msgspec.structs.replace(record, state="unknown")
         records.save(record)
         records.keep(record, records.SCRIPT, script.encode())
-        # Written twice it is the same file; sbatch below is another matter.
-        # Its variables may hold what is nobody else's to read.
+        # Writing the file may be repeated after a lost connection; sbatch below may not.
+        # The script's variables may be private, so that only the user may read it.
         patient = Patient(runner, lambda _: None, _AWAY_SECONDS)
         patient.write(path, script.encode(), 0o700)
         hand_over(patient, record.spec, secrets)
@@ -82,9 +82,9 @@ def submit(
 
 
 def hand_over(runner: Runner, spec: JobSpec, secrets: Mapping[str, Hidden]) -> None:
-    """Write secret variables into the job's folder, where its script looks for them; nothing without any.
+    """Write secret variables into the file of the job's folder that its script reads.
 
-    The content goes by SFTP or standard input, never as an argument.
+    The content goes over SFTP or standard input, never as an argument.
     """
     if secrets:
         path = posixpath.join(spec.directory, variables.SECRETS)
@@ -97,60 +97,65 @@ def resubmit(
     secrets: Mapping[str, Hidden] = NO_SECRETS,
     options: tuple[str, ...] = (),
 ) -> JobRecord:
-    """Submit the script of a job that has ended once more, in its folder: trainers go on from a checkpoint.
+    """Submit the script of a job that has ended again, in its folder; trainers resume from a checkpoint.
 
-    The record stays the same one, and gets one more number. ``options`` of sbatch win over the script.
+    The record stays, and gets one more number. ``options`` of sbatch override the script.
 
     Raises:
-        CheckFailed: if the job goes on, or sbatch refuses.
-        Missing: if its script is not there any more, Slurm does not say whether it goes on already, or it is
-            not known whether sbatch submitted it.
+        CheckFailed: if the job still waits or runs, or sbatch refuses.
+        Missing: if the script is gone, Slurm does not say whether a successor exists, or toolkit does not
+            know whether sbatch submitted the job.
         Interrupted: on Ctrl-C while sbatch ran.
     """
     if record.state not in FINAL_STATES:
         raise CheckFailed(
-            f"job {record.id or record.key} is {record.state}; it has to end before it can go on",
+            f"job {record.id or record.key} is {record.state}; only a job that has ended can be resumed",
             fix=f"toolkit jobs wait {record.key}, or toolkit jobs cancel {record.key}",
         )
     records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     if not runner.read(path):
         raise Missing(
-            f"{runner.place}: {path} is not there any more", fix=f"toolkit launch --from-job {record.key}"
+            f"{runner.place}: {path} no longer exists", fix=f"toolkit launch --from-job {record.key}"
         )
-    if later := _going_on(runner, record):  # somebody did it by hand already
-        return successors.gone_on(record, later)
-    # When it was to start for the first time is over.
+    if later := _active_successors(runner, record):  # the user resumed it by hand
+        return successors.continue_under(record, later)
+    # The start time of the first run has passed.
     now = ("--begin=now",) if record.spec.begin else ()
     hand_over(runner, record.spec, secrets)
     try:
         number = _sbatch(
             runner, record, slurm.sbatch(path, record.spec.directory, *now, *options), forget=False
         )
-        return successors.gone_on(record, [number])
+        return successors.continue_under(record, [number])
     except KeyboardInterrupt:
         raise Interrupted(
             "interrupted while sbatch ran; the job may have been submitted",
-            fix=f"toolkit jobs resume {record.key}   (it takes over the one that is there)",
+            fix=f"toolkit jobs resume {record.key}   (it finds a job that was submitted)",
         ) from None
 
 
-def _going_on(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers under which a job goes on already; without an answer nothing is submitted twice."""
+def _active_successors(runner: Runner, record: JobRecord) -> list[str]:
+    """Return the numbers of jobs that already resume this one.
+
+    Raises:
+        Missing: if Slurm does not answer, because a second job could be submitted.
+    """
     try:
-        return successors.going_on(runner, record)
+        return successors.active_successors(runner, record)
     except Missing as error:
         raise Missing(
-            f"{runner.place}: Slurm does not say whether {record.key} goes on already; nothing was submitted",
-            fix=f"once squeue --me answers there: toolkit jobs resume {record.key}",
+            f"{runner.place}: Slurm does not say whether a job already resumes {record.key}; "
+            "nothing was submitted",
+            fix=f"when squeue --me answers on {runner.place}: toolkit jobs resume {record.key}",
             detail=error.detail or (error.message,),
         ) from error
 
 
 def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool = True) -> str:
-    """Submit once, and never twice; where the answer did not come, Slurm is asked for the job.
+    """Submit the script once; if no answer comes, ask Slurm for the job instead of submitting again.
 
-    With ``forget`` the record of a job that never came to be is removed.
+    With ``forget``, a job that sbatch refused loses its record.
     """
     try:
         answer = runner.run(command)
@@ -163,7 +168,7 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
     if answer.timed_out:
         return _found_or_doubt(record, runner, f"sbatch did not answer within {command.timeout:.0f} s")
     if answer.status < 0 or answer.status >= _BY_SIGNAL:
-        return _found_or_doubt(record, runner, "sbatch was ended by a signal")
+        return _found_or_doubt(record, runner, "a signal killed sbatch")
     if not answer.ok and slurm.says_unanswered(answer.errors):
         return _found_or_doubt(record, runner, _last_words(answer))
     if not answer.ok:
@@ -199,12 +204,12 @@ def _last_words(answer: Completed) -> str:
     lines = [
         line.removeprefix("sbatch: error: ").strip() for line in answer.errors.splitlines() if line.strip()
     ]
-    return lines[-1] if lines else "without a word"
+    return lines[-1] if lines else "no reason was printed"
 
 
 def _refused(runner: Runner, answer: Completed) -> CheckFailed:
     return CheckFailed(
         f"sbatch on {runner.place} refused the job: {_last_words(answer)}",
-        fix="change the option that it names; --dry-run shows the script",
+        fix="change the option in sbatch's message; --dry-run shows the script",
         detail=answer.errors.strip().splitlines()[-5:],
     )

@@ -1,4 +1,4 @@
-"""Jobs that go on where another one of the same record stopped, found by the folder that no other job has."""
+"""Find the jobs that resume a stopped job. They have the same folder, which no other job has."""
 
 from collections.abc import Sequence
 
@@ -9,25 +9,25 @@ from toolkit.run.command import Runner
 
 
 def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[str]:
-    """Return the numbers of the jobs of this record's folder that Slurm has just now.
+    """Return the numbers of the jobs of this record's folder that Slurm knows.
 
-    With ``live`` those that have ended are left out.
+    With ``live``, without the jobs that have ended.
 
     Raises:
-        Missing: if Slurm does not answer, which is not the answer that there is none.
+        Missing: if Slurm does not answer.
     """
     answer = runner.run(slurm.mine(live=live))
     if not answer.ok:
         raise Missing(
-            f"{runner.place}: Slurm does not say which jobs there are, so {record.key} is not found",
-            fix=f"once squeue --me answers there: toolkit jobs show {record.key}",
+            f"{runner.place}: Slurm does not list your jobs, so the state of {record.key} is unknown",
+            fix=f"when squeue --me answers on {runner.place}: toolkit jobs show {record.key}",
             detail=answer.errors.strip().splitlines()[-3:],
         )
     return slurm.parse_mine(answer.text, record.spec.directory)
 
 
 def later(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of jobs that were submitted in the record's folder since.
+    """Return the numbers of jobs that were submitted in the record's folder after the record's last number.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -36,10 +36,10 @@ def later(runner: Runner, record: JobRecord) -> list[str]:
     return [n for n in numbers(runner, record) if n not in known and int(n) > int(record.id or 0)]
 
 
-def going_on(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers under which the record goes on; of an array all that wait or run, known or not.
+def active_successors(runner: Runner, record: JobRecord) -> list[str]:
+    """Return the numbers of the jobs that resume the record; for an array, of all that wait or run.
 
-    A job has one successor, and each task of an array one of its own.
+    A job has one successor. Each task of an array has its own successor.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -49,8 +49,8 @@ def going_on(runner: Runner, record: JobRecord) -> list[str]:
     return [n for n in numbers(runner, record, live=True) if n != record.id]
 
 
-def gone_on(record: JobRecord, under: Sequence[str]) -> JobRecord:
-    """Return the record as one that goes on under these numbers; it is asked for under the last of them."""
+def continue_under(record: JobRecord, under: Sequence[str]) -> JobRecord:
+    """Return the record of a job that these jobs resume; the last number becomes the number of the record."""
     known = record.numbers or (record.id,)
     return records.update(
         record,

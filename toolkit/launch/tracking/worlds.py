@@ -18,10 +18,10 @@ _MOST = 4 << 20
 
 
 def all_alone(text: str, ranks: int) -> bool:
-    """Return whether each of ``ranks`` ranks reports to be rank 0 of a world of one.
+    """Return whether each of ``ranks`` ranks reports that it is rank 0 of a world of size 1.
 
-    A report names a rank and the size of its world in one line. One report of a larger world is enough to
-    say no, and so are fewer reports than ranks.
+    A report names a rank and the size of its world in one line. One report of a larger world makes the
+    answer False, and so do fewer reports than ranks.
     """
     if ranks < 2:
         return False
@@ -39,8 +39,8 @@ def same_epochs(text: str, ranks: int) -> str:
     """Return a line on an epoch that every one of ``ranks`` ranks reports; empty if one rank reports none."""
     if ranks < 2:
         return ""
-    told: dict[str, set[str]] = {}
+    ranks_of: dict[str, set[str]] = {}
     for line in text[:_MOST].splitlines():
         if match := _EPOCH.match(line[:2000]):
-            told.setdefault(match[2].strip(), set()).add(match[1])
-    return next((line for line, names in told.items() if len(names) >= ranks), "")
+            ranks_of.setdefault(match[2].strip(), set()).add(match[1])
+    return next((line for line, names in ranks_of.items() if len(names) >= ranks), "")

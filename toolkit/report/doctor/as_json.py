@@ -9,7 +9,7 @@ from toolkit.engine.rule import Rule
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Plan, Prediction, Verdict
-from toolkit.report.rules import happens, mends
+from toolkit.report.rules import general_fix, happens
 
 SCHEMA = "toolkit.doctor/1"
 
@@ -55,7 +55,7 @@ def rules_json(rules: Iterable[Rule]) -> bytes:
                     "needs": r.facts,
                     "happens": happens(r),
                     "modes": r.modes,
-                    "fix": mends(r),
+                    "fix": general_fix(r),
                     "source": r.source,
                     "advice": r.advice,
                 }

@@ -48,14 +48,14 @@ def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: floa
     Raises ``OSError`` or :class:`Silence` if nothing arrives.
     """
     following = (number + 1) % nodes
-    with socket.create_server((address, 0)) as door:
-        host, port = door.getsockname()
+    with socket.create_server((address, 0)) as listener:
+        host, port = listener.getsockname()
         board.write(f"link-{number}", f"{host} {port}")
         next_host, next_port = board.read(f"link-{following}").split()
         sender = threading.Thread(target=_pour, args=((next_host, int(next_port)), deadline), daemon=True)
         sender.start()
-        door.settimeout(max(0.1, deadline - time.monotonic()))
-        connection, _ = door.accept()
+        listener.settimeout(max(0.1, deadline - time.monotonic()))
+        connection, _ = listener.accept()
         with connection:
             speed = _drain(connection, deadline)
         sender.join(max(0.1, deadline - time.monotonic()))

@@ -63,18 +63,18 @@ def _failed(sentence: str) -> PreflightVerdict:
 def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) -> str:
     """Send to the next rank and receive from the rank before; return the fault, or an empty text."""
     left, right = (rank - 1) % size, (rank + 1) % size
-    with socket.create_server((address, 0)) as door:
-        host, port = door.getsockname()
-        board.write(f"door-{rank}", f"{host} {port}")
-        next_host, next_port = board.read(f"door-{right}").split()
+    with socket.create_server((address, 0)) as listener:
+        host, port = listener.getsockname()
+        board.write(f"address-{rank}", f"{host} {port}")
+        next_host, next_port = board.read(f"address-{right}").split()
         failed: list[str] = []
         sender = threading.Thread(
             target=_send, args=((next_host, int(next_port)), _message(rank), deadline, failed), daemon=True
         )
         sender.start()
-        door.settimeout(max(0.1, deadline - time.monotonic()))
+        listener.settimeout(max(0.1, deadline - time.monotonic()))
         try:
-            connection, _ = door.accept()
+            connection, _ = listener.accept()
             with connection:
                 received = _receive(connection, deadline)
         except OSError:

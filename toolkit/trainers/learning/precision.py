@@ -33,7 +33,7 @@ def kept(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
 
     if not isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):
         return []
-    scale = optimizer._loss_scale  # noqa: SLF001 - it has no other door
+    scale = optimizer._loss_scale  # noqa: SLF001 - there is no public access
     return [scale.current_loss_scale, scale.counter]
 
 

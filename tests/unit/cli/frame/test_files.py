@@ -41,7 +41,7 @@ def test_what_is_no_file_stays_what_it_is(tmp_path):
 
 def test_a_dash_is_no_name_of_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadInput, match="no name of a file") as caught:
+    with pytest.raises(BadInput, match="not the name of a file") as caught:
         write_whole(Path("-"), b"x")
     assert "/dev/stdout" in caught.value.fix
     assert list(tmp_path.iterdir()) == []

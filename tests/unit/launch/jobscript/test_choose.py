@@ -59,7 +59,7 @@ def test_a_predicted_failure_is_refused_with_reason_evidence_and_fix():
 def test_force_overrides_and_says_so():
     choice = choose(VERDICT, "srun-pmi2", force=True)
     assert choice.forced
-    assert "forced against the prediction 'init-failure'" in choice.because
+    assert "forced; predicted to end in 'init-failure'" in choice.because
 
 
 def test_forcing_what_works_is_no_force():
@@ -67,7 +67,7 @@ def test_forcing_what_works_is_no_force():
 
 
 def test_what_is_not_there_cannot_be_forced():
-    with pytest.raises(CheckFailed, match="cannot even be tried"):
+    with pytest.raises(CheckFailed, match="is not available"):
         choose(VERDICT, "mpirun-host", force=True)
 
 

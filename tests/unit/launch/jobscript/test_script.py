@@ -156,7 +156,7 @@ def test_no_rank_no_job():
 
 
 def test_no_command_no_job():
-    with pytest.raises(BadInput, match="no command"):
+    with pytest.raises(BadInput, match="command is missing"):
         job_script(spec(command=()), SRUN, "why")
 
 

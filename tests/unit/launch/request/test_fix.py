@@ -7,7 +7,7 @@ from tests.unit.tables import every_row
 from toolkit.engine.plan import plan
 from toolkit.engine.predict import foresee, predict
 from toolkit.launch.request import fix as fixes
-from toolkit.launch.request.fix import fix_of, mend, plain_plan
+from toolkit.launch.request.fix import find_fix, fix_of, plain_plan
 from toolkit.model.fix import LaunchFix
 from toolkit.model.prediction import Request
 
@@ -16,10 +16,10 @@ LEAKY = with_(HOST, environment={"OMPI_MCA_pml": "ucx"})
 
 
 def test_what_works_as_it_is_needs_no_fix():
-    mended = mend(HOST, IMAGE, TWO)
-    assert mended
-    assert mended.nothing
-    assert mended.after == mended.plan
+    found = find_fix(HOST, IMAGE, TWO)
+    assert found
+    assert found.nothing
+    assert found.after == found.plan
 
 
 def test_the_plain_launch_has_none_of_the_options_of_the_engine():
@@ -36,25 +36,25 @@ def test_srun_without_options_is_in_the_mode_of_mpi_default(default, mode):
 
 
 def test_a_leaking_variable_is_taken_away():
-    mended = mend(LEAKY, IMAGE, TWO)
-    assert mended
-    assert mended.before.outcome != "ok"
-    fix = fix_of(mended, LEAKY, IMAGE, predict(LEAKY, IMAGE, TWO))
+    found = find_fix(LEAKY, IMAGE, TWO)
+    assert found
+    assert found.before.outcome != "ok"
+    fix = fix_of(found, LEAKY, IMAGE, predict(LEAKY, IMAGE, TWO))
     assert "OMPI_MCA_pml" in fix.launch.unset
     assert fix.because[0].startswith("srun-pmix: ")
 
 
 def test_another_mode_is_taken_where_the_one_that_was_asked_for_cannot_work():
-    mended = mend(HOST, IMAGE, with_(TWO, mode="srun-pmi2"))
-    assert mended
-    assert (mended.before.mode, mended.after.mode) == ("srun-pmi2", "srun-pmix")
+    found = find_fix(HOST, IMAGE, with_(TWO, mode="srun-pmi2"))
+    assert found
+    assert (found.before.mode, found.after.mode) == ("srun-pmi2", "srun-pmix")
 
 
 def test_every_fix_is_predicted_to_work():
     for host, image in ((LEAKY, IMAGE), (HOST, image_with(MPICH))):
-        mended = mend(host, image, TWO)
-        assert mended
-        assert foresee(host, image, TWO, mended.after).outcome == "ok"
+        found = find_fix(host, image, TWO)
+        assert found
+        assert foresee(host, image, TWO, found.after).outcome == "ok"
 
 
 def test_a_remedy_is_tried_where_no_plan_of_the_engine_works(monkeypatch):
@@ -71,18 +71,18 @@ def test_a_remedy_is_tried_where_no_plan_of_the_engine_works(monkeypatch):
     monkeypatch.setattr(fixes, "predict", lambda *_: with_(real, predictions=failing, chosen=None))
     monkeypatch.setattr(fixes, "foresee", foreseen)
     monkeypatch.setattr(fixes, "will_work", lambda *asked: foreseen(*asked).outcome == "ok")
-    mended = mend(with_(HOST, interfaces=("eth7", "eth8")), IMAGE, TWO)
-    assert mended
-    assert mended.after.env["OMPI_MCA_btl_tcp_if_include"] == "eth7"
+    found = find_fix(with_(HOST, interfaces=("eth7", "eth8")), IMAGE, TWO)
+    assert found
+    assert found.after.env["OMPI_MCA_btl_tcp_if_include"] == "eth7"
     assert any("--sharens" in plan.container for plan in tried)
     tried.clear()
-    assert mend(with_(HOST, interfaces=None, runtime=None), IMAGE, TWO) is None
+    assert find_fix(with_(HOST, interfaces=None, runtime=None), IMAGE, TWO) is None
     assert not any("--sharens" in plan.container for plan in tried)
     assert not any("{interface}" in str(plan.env) for plan in tried)
 
 
 def test_nothing_helps_an_image_without_mpi():
-    assert mend(HOST, without(IMAGE, "mpi"), TWO) is None
+    assert find_fix(HOST, without(IMAGE, "mpi"), TWO) is None
 
 
 def a_fix(**launch: object) -> LaunchFix:
@@ -109,8 +109,8 @@ def test_a_launch_with_a_fix_is_judged_with_it():
 
 
 def test_what_could_not_be_judged_is_no_reason_for_a_change():
-    mended = mend(LEAKY, IMAGE, TWO)
+    found = find_fix(LEAKY, IMAGE, TWO)
     verdict = predict(LEAKY, IMAGE, TWO)
     doubted = tuple(with_(f, undecided=True) for f in verdict.findings)
-    fix = fix_of(mended, LEAKY, IMAGE, with_(verdict, findings=doubted))
+    fix = fix_of(found, LEAKY, IMAGE, with_(verdict, findings=doubted))
     assert len(fix.because) == 1

@@ -74,7 +74,7 @@ def test_the_virtual_cluster_gets_a_profile_without_a_question():
     assert (site.container.command, site.container.binds) == ("apptainer", ("/work",))
     assert (site.launch.mode, site.launch.mpi) == ("srun-pmix", "pmix")
     assert (site.directory, site.scratch, site.network) == ("$WORK/toolkit", "/tmp", "eth0")
-    assert site.sources == ("toolkit init, 2026-11-21: what here said",)
+    assert site.sources == ("toolkit init, 2026-11-21: the answers of here",)
     assert sites.parse(profile(site), "mine.toml") == site
 
 
@@ -146,7 +146,7 @@ def test_a_runtime_that_only_the_login_shell_has_is_taken_where_no_node_was_aske
     found = draft("centre", host, changed(commands=("", "/opt/bin/singularity"), up=("eth0",)))
     assert found.site.container.command == "singularity"
     assert (found.site.network, found.site.scratch) == ("", "/local/job123")
-    assert found.gaps[0] == "No compute node answered (x): scratch and network are left out."
+    assert found.gaps[0] == "No compute node answered (x): scratch and network are unknown."
 
 
 def test_no_runtime_anywhere_is_told():
@@ -188,7 +188,7 @@ def test_what_slurm_offers_to_ranks_names_the_mode(types, default, mode, mpi):
 
 
 def test_without_slurm_there_is_no_profile():
-    with pytest.raises(Missing, match="no profile can be made: sinfo, srun: not found on PATH"):
+    with pytest.raises(Missing, match="Slurm was not found: sinfo, srun: not found on PATH"):
         draft("x", HostFacts(place="here", absent={"slurm": "sinfo, srun: not found on PATH"}), SiteFacts())
 
 
@@ -209,7 +209,7 @@ def test_answers_are_held_against_what_there_is():
         (
             "--partition",
             "gpus",
-            "--partition gpus: there is no such one, did you mean gpu?; choices: cpu, gpu",
+            "--partition gpus: unknown name, did you mean gpu?; choices: cpu, gpu",
         ),
         ("--account", "c", "choices: b, a"),
         ("--directory", "x y", "--directory: directory: 'x y' will not do"),

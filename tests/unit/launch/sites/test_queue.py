@@ -24,7 +24,7 @@ def faults(facts=None, **job):
     [
         (
             {"partition": "gpus"},
-            "--partition gpus: there is no such partition, did you mean gpu?",
+            "--partition gpus: unknown partition, did you mean gpu?",
             "partitions: cpu, gpu, old",
         ),
         ({"gpus_per_node": 2}, "--gpus-per-node 2: partition cpu has no GPUs", "--partition gpu"),
@@ -39,10 +39,10 @@ def faults(facts=None, **job):
             "--time 24:00:00: partition gpu has a time limit of 12:00:00",
             "--partition cpu",
         ),
-        ({"partition": "old"}, "partition old takes no jobs now", "--partition cpu or gpu"),
+        ({"partition": "old"}, "partition old is down", "--partition cpu or gpu"),
         (
             {"account": "trani"},
-            "--account trani: you cannot charge it, did you mean train?",
+            "--account trani: not one of your accounts, did you mean train?",
             "your accounts: train, proj",
         ),
         ({"account": "proj", "qos": "long"}, "--qos long: your account does not have it", "QOS: normal"),

@@ -94,29 +94,33 @@ def test_a_profile_that_holds_has_every_point_judged():
 @every_row(
     ("fields", "field", "text"),
     [
-        ({"partitions": ()}, "partitions[0].name", "gpu: there is no such partition; there are "),
-        (part(up=False), "partitions[0].name", "gpu: it is down"),
-        (part(max_time="12:00:00"), "partitions[0].max_time", "gpu: max time 1-00:00:00, it is 12:00:00"),
-        (part(max_time="UNLIMITED"), "partitions[0].max_time", "it is UNLIMITED"),
+        ({"partitions": ()}, "partitions[0].name", "gpu: unknown partition; partitions: "),
+        (part(up=False), "partitions[0].name", "gpu: the partition is down"),
+        (
+            part(max_time="12:00:00"),
+            "partitions[0].max_time",
+            "gpu: max time 1-00:00:00; the cluster has 12:00:00",
+        ),
+        (part(max_time="UNLIMITED"), "partitions[0].max_time", "the cluster has UNLIMITED"),
         (part(max_time="00:30:00"), "defaults.time", "01:00:00: gpu takes at most 00:30:00"),
-        (part(max_nodes=None), "partitions[0].max_nodes", "gpu: max nodes 4, it is without limit"),
-        (part(nodes=9), "partitions[0].nodes", "gpu: nodes 8, it is 9"),
-        (part(cores=64), "partitions[0].cores", "gpu: cores 40, it is 64"),
-        (part(gpus=0, gpu=""), "partitions[0].gpus", "gpu: gpus 4, it is 0"),
-        (part(gpu="a100"), "partitions[0].gpu", "gpu: gpu v100, it is a100"),
+        (part(max_nodes=None), "partitions[0].max_nodes", "gpu: max nodes 4; the cluster has no limit"),
+        (part(nodes=9), "partitions[0].nodes", "gpu: nodes 8; the cluster has 9"),
+        (part(cores=64), "partitions[0].cores", "gpu: cores 40; the cluster has 64"),
+        (part(gpus=0, gpu=""), "partitions[0].gpus", "gpu: gpus 4; the cluster has 0"),
+        (part(gpu="a100"), "partitions[0].gpu", "gpu: gpu v100; the cluster has a100"),
         (part(features=("opa",)), "partitions[0].features[0]", "gpu: no node has volta"),
         ({"loaded": ("", "unknown module")}, "container.modules[0]", "apptainer/1.3: unknown module"),
         ({"commands": ("", "", "", "/usr/bin/srun")}, "container.command", "apptainer: not found on PATH"),
         (
             {"there_nodes": (False, False, True, False)},
             "container.binds[0]",
-            "no such folder on compute nodes",
+            "does not exist on compute nodes",
         ),
-        ({"there_nodes": (True, False, False, False)}, "scratch", "/local: no such folder on compute nodes"),
-        ({"there": (True, True, False, False)}, "directory", "$WORK: no such folder on the login host"),
-        ({"there": (True, False, False, True)}, "container.binds[1]", "$STORE: no such folder"),
-        ({"associations": (Association(account="p2"),)}, "defaults.account", "p1: yours are p2"),
-        ({"associations": (Association(account="p1", qos=("x",)),)}, "defaults.qos", "normal: yours are x"),
+        ({"there_nodes": (True, False, False, False)}, "scratch", "/local: does not exist on compute nodes"),
+        ({"there": (True, True, False, False)}, "directory", "$WORK: does not exist on the login host"),
+        ({"there": (True, False, False, True)}, "container.binds[1]", "$STORE: does not exist"),
+        ({"associations": (Association(account="p2"),)}, "defaults.account", "p1: you have p2"),
+        ({"associations": (Association(account="p1", qos=("x",)),)}, "defaults.qos", "normal: you have x"),
     ],
 )
 def test_what_no_longer_holds_is_named_with_what_is_so(fields, field, text):
@@ -128,7 +132,7 @@ def test_what_no_longer_holds_is_named_with_what_is_so(fields, field, text):
 @every_row(
     ("host", "field", "text"),
     [
-        ({"architecture": "aarch64"}, "architecture", "x86_64: it is aarch64"),
+        ({"architecture": "aarch64"}, "architecture", "x86_64: the cluster has aarch64"),
         ({"interfaces": ("eth0",)}, "network", "ib0: nodes have eth0"),
         ({"slurm": SlurmFacts(version="24.05", mpi_types=("none",))}, "launch.mpi", "pmix: srun offers none"),
         ({"slurm": None, "absent": {"slurm": "sinfo: not found"}}, "scheduler", "sinfo: not found"),
@@ -198,6 +202,6 @@ def test_the_folder_for_everybody_is_looked_for_where_jobs_run():
     site = msgspec.structs.replace(SITE, shared="/project/course")
     assert words(site).folders[-1] == "/project/course"
     there = {"there": (*FACTS.there, True), "there_nodes": (*FACTS.there_nodes, False)}
-    assert states(site=site, **there)["shared"].text == "/project/course: no such folder on compute nodes"
+    assert states(site=site, **there)["shared"].text == "/project/course: does not exist on compute nodes"
     there["there_nodes"] = (*FACTS.there_nodes, True)
     assert "shared" not in states(site=site, **there)

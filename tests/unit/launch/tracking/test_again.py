@@ -85,10 +85,10 @@ def test_an_image_that_is_gone_or_has_changed_is_refused(tmp_path):
     image = tmp_path / "it.sif"
     kept = record(image_digest=f"sha256:{hashlib.sha256(b'image').hexdigest()}")
     kept = msgspec.structs.replace(kept, spec=spec(image=str(image)))
-    with pytest.raises(Missing, match="is not there any more"):
+    with pytest.raises(Missing, match="no longer exists"):
         check_image(LocalRunner(), kept)
     image.write_bytes(b"image")
     check_image(LocalRunner(), kept)
     image.write_bytes(b"other")
-    with pytest.raises(CheckFailed, match=r"is not what mnist-\S* ran from"):
+    with pytest.raises(CheckFailed, match="has changed since mnist-"):
         check_image(LocalRunner(), kept)

@@ -61,12 +61,12 @@ def test_a_controller_that_is_away_for_a_while_ends_nothing():
     states = []
     slurm = Recorded(scontrol=[RUNNING, *[AWAY] * 5, RUNNING, DONE])
     assert follow(slurm, RECORD, print, lambda s: states.append(s.answer)).state == "completed"
-    assert states == ["told", *["silent"] * 5, "told", "told"]
+    assert states == ["answered", *["silent"] * 5, "answered", "answered"]
 
 
 def test_a_controller_that_stays_away_is_given_up_and_the_last_state_stays(monkeypatch):
     monkeypatch.setattr(following, "_SILENT_SECONDS", 0.05)
-    with pytest.raises(Missing, match=r"has not answered for .* the job may go on"):
+    with pytest.raises(Missing, match=r"has not answered for .* the job may still run"):
         follow(Recorded(scontrol=[RUNNING, AWAY]), RECORD, print)
     assert records.find(None).state == "running"
 
@@ -243,7 +243,7 @@ def test_a_job_of_this_machine_is_followed_until_its_script_left_a_status(local,
 
     here, lines, states = Growing(record, end), [], []
     ended = follow(here, record, lines.append, lambda s: states.append((s.state, s.answer)))
-    assert (lines, states) == (["0", "1", "2"], [("running", "told")])
+    assert (lines, states) == (["0", "1", "2"], [("running", "answered")])
     assert (ended.state, ended.exit_code) == (state, int(left))
     assert here.ran == []  # Slurm does not know it
 

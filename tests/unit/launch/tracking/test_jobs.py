@@ -81,9 +81,9 @@ def test_where_there_is_no_sbatch_no_record_is_left():
     [
         (None, Missing, "sbatch did not answer within 60 s"),
         (Missing("login: the SSH connection was lost"), Missing, "the SSH connection was lost"),
-        ((255, "", ""), Missing, "ended by a signal"),
-        ((-9, "", ""), Missing, "ended by a signal"),
-        ((137, "", ""), Missing, "ended by a signal"),
+        ((255, "", ""), Missing, "a signal killed sbatch"),
+        ((-9, "", ""), Missing, "a signal killed sbatch"),
+        ((137, "", ""), Missing, "a signal killed sbatch"),
         (
             (1, "", UNANSWERED),
             Missing,
@@ -225,7 +225,7 @@ def test_a_job_in_doubt_is_not_called_forgotten_while_slurm_does_not_answer(answ
     assert jobs.refresh(Recorded(squeue=[answer]), lost) == (lost, False)
     assert jobs.refresh(Recorded(squeue=[""]), lost) == (lost, True)
     with pytest.raises(Missing):
-        jobs.numbered(Recorded(squeue=[answer]), lost)
+        jobs.find_number(Recorded(squeue=[answer]), lost)
 
 
 def test_the_status_of_one_run_is_not_the_end_of_a_job_that_may_go_on_after_it():
@@ -314,7 +314,7 @@ def test_a_job_that_is_complete_has_ended_whatever_slurm_says_of_others():
 def test_nothing_is_submitted_again_while_slurm_does_not_say_what_goes_on(answer):
     ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"], squeue=[answer])
-    with pytest.raises(Missing, match=r"does not say whether .* goes on already") as caught:
+    with pytest.raises(Missing, match=r"does not say whether a job already resumes") as caught:
         submission.resubmit(slurm, ended)
     assert caught.value.fix.endswith(f"toolkit jobs resume {RECORD.key}")
     assert not any(words[0] == "sbatch" for words in slurm.ran)
@@ -344,10 +344,10 @@ def test_going_on_submits_the_same_script_under_the_same_record():
 
 def test_what_cannot_go_on_is_told_and_its_record_stays():
     records.save(RECORD)
-    with pytest.raises(CheckFailed, match="it has to end before"):
+    with pytest.raises(CheckFailed, match="only a job that has ended can be resumed"):
         submission.resubmit(Recorded(), RECORD)
     ended = msgspec.structs.replace(RECORD, state="timeout")
-    with pytest.raises(Missing, match=r"job\.sh is not there any more"):
+    with pytest.raises(Missing, match=r"job\.sh no longer exists"):
         submission.resubmit(Recorded(), ended)
     with pytest.raises(CheckFailed, match="refused"):
         submission.resubmit(
@@ -382,7 +382,7 @@ def test_a_job_without_slurm_of_another_machine_is_not_ended_from_here():
     local = msgspec.structs.replace(NEW, state="running", nodes="there", started="2026-11-21T10:00:00")
     with pytest.raises(CheckFailed, match="runs without Slurm on there") as caught:
         jobs.cancel(Recorded(), local)
-    assert caught.value.fix == f"there: toolkit jobs cancel {local.key}"
+    assert caught.value.fix == f"on there: toolkit jobs cancel {local.key}"
 
 
 ARRAY = msgspec.structs.replace(RECORD.spec, array="0-2", output="output-%a.log")
@@ -490,5 +490,5 @@ def test_cancelling_an_array_ends_all_that_goes_on_of_it():
 
 def test_an_array_whose_submission_was_cut_off_is_found_though_a_task_went_on():
     lost = msgspec.structs.replace(CHAINED, id="", numbers=(), state="unknown")
-    record = jobs.numbered(Recorded(squeue=[f"7_[0-2]|{FOLDER}\n8_1|{FOLDER}/1\n"]), lost)
+    record = jobs.find_number(Recorded(squeue=[f"7_[0-2]|{FOLDER}\n8_1|{FOLDER}/1\n"]), lost)
     assert (record.id, record.numbers) == ("7", ("7", "8"))

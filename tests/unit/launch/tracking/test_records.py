@@ -95,7 +95,7 @@ def test_a_damaged_record_is_told_and_passed_over():
 
 def test_where_all_records_are_damaged_it_is_not_said_that_there_are_none():
     damaged()
-    with pytest.raises(BadInput, match="no record of a job can be read"):
+    with pytest.raises(BadInput, match="no job record can be read"):
         records.find(None)
 
 

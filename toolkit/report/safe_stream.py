@@ -1,4 +1,4 @@
-"""The door: the one stream through which toolkit writes text to standard output and standard error."""
+"""The stream through which toolkit writes all text to standard output and standard error."""
 
 import io
 from typing import TextIO
@@ -6,10 +6,10 @@ from typing import TextIO
 from toolkit.report.plain import coloured, shown, uncoloured
 
 
-class Door(io.TextIOBase):
-    """A stream that makes visible all that could steer a terminal; only the styles of toolkit pass.
+class SafeStream(io.TextIOBase):
+    """A stream that replaces control characters by visible ones, except in toolkit's own styles.
 
-    It has no ``buffer``, so a library that wants to write bytes cannot go around it.
+    It has no ``buffer``, so that a library cannot write bytes around it.
     """
 
     def __init__(self, below: TextIO) -> None:
@@ -35,7 +35,7 @@ class Door(io.TextIOBase):
         return len(text)
 
     def write_exact(self, content: bytes) -> None:
-        """Write bytes as they are to a file or a pipe; on a terminal, as any other text."""
+        """Write bytes unchanged to a file or a pipe; on a terminal, as text without control characters."""
         if self._terminal:
             self.write(content.decode("utf-8", "replace"))
         else:
@@ -44,7 +44,7 @@ class Door(io.TextIOBase):
         self.flush()
 
     def flush(self) -> None:
-        # Python 3.13 reports an error of the flush with which a collected stream closes itself.
+        # Python 3.13 reports an error if a closed stream is flushed when it is collected.
         if not self._below.closed:
             self._below.flush()
 
@@ -59,5 +59,5 @@ class Door(io.TextIOBase):
 
 
 def unfiltered(stream: TextIO) -> TextIO:
-    """Return the stream below the door, for the animation of :mod:`toolkit.report.progress` alone."""
-    return stream._below if isinstance(stream, Door) else stream  # noqa: SLF001 - the door's own module
+    """Return the stream below a :class:`SafeStream`, for the animation of :mod:`toolkit.report.progress`."""
+    return stream._below if isinstance(stream, SafeStream) else stream  # noqa: SLF001 - the same module
