@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from toolkit.job.places import Where
     from toolkit.study.report import Report
     from toolkit.study.result import Result
+    from toolkit.study.tasks import SweepResult
 
 __all__ = [
     "HostFacts", "ImageFacts", "JobRecord", "LaunchOptions", "Mode", "OutputExplanation", "Silent", "Tell",
     "Verdict", "cancel", "doctor", "errors", "explain", "failure", "follow", "inspect", "job", "jobs",
-    "launch", "load_facts", "logs", "probe", "refresh", "report", "report_studies", "resume", "script",
-    "wait",
+    "launch", "load_facts", "logs", "probe", "refresh", "report", "report_studies", "report_sweep", "resume",
+    "script", "wait",
 ]  # fmt: skip
 
 StrPath = str | os.PathLike[str]
@@ -409,6 +410,26 @@ def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = Non
 
     folder = folder_of(source.key if isinstance(source, JobRecord) else _text(source), tell or Silent())
     return summarise(read_training(folder), read_record(folder))
+
+
+def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResult":
+    """Return the table of a sweep: values, state and last figures of each task.
+
+    Args:
+        source: the job; the last one by default.
+        tell: receives a notice if the place of the job is unreachable and older output is used.
+
+    Raises:
+        BadInput: if there is no such job, or it is not a sweep.
+    """
+    from toolkit.job.running.reach import find
+    from toolkit.job.running.sweep import brought, result_of
+
+    hears = tell or Silent()
+    record = source if isinstance(source, JobRecord) else find(source, hears)
+    if not record.spec.sweep:
+        raise BadInput(f"{record.key}: the job is not a sweep", fix="use app.report")
+    return result_of(brought(record, hears))
 
 
 def report_studies(folder: StrPath, *more: StrPath) -> "Report":

@@ -1,11 +1,15 @@
 """``toolkit report``: what a training, a study or a timeline tells, as text, plots and JSON."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from toolkit.cli.frame.say import say, say_json, say_text
 from toolkit.errors import BadInput
+
+if TYPE_CHECKING:
+    from toolkit.model.job import JobRecord
 
 
 @click.command("report")
@@ -44,7 +48,8 @@ def command(
     """Show what a training or a scaling study came to.
 
     JOB is a job launched from here (by default the last one), DIR the folder of a job or of a trainer's
-    output; without --output nothing is written, with it result.json and training.png are. STUDY is a
+    output; without --output nothing is written, with it result.json and training.png are. Of a sweep a
+    table of its tasks is shown, and sweep.csv and sweep.json are written. STUDY is a
     folder that toolkit scale made, several are shown together: one page with plots, and tables as CSV and
     LaTeX, are written to STUDY/report.
 
@@ -112,10 +117,14 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
     import msgspec
 
     from toolkit.job.running.metrics import folder_of
+    from toolkit.job.running.sweep import find_sweep
     from toolkit.report.progress import Progress
     from toolkit.report.study.training import epochs_table, summary
     from toolkit.study.result import read_record, read_training, summarise
 
+    if not (job and Path(job).is_dir()) and (record := find_sweep(job)):
+        _sweep(record, output, as_json=as_json)
+        return
     folder = folder_of(job, Progress())
     training = read_training(folder)
     result = summarise(training, read_record(folder))
@@ -131,6 +140,25 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
             from toolkit.report.study.plots import training_png
 
             _write(output / "training.png", training_png(training, result))
+
+
+def _sweep(record: "JobRecord", output: Path | None, *, as_json: bool) -> None:
+    import msgspec
+
+    from toolkit import app
+    from toolkit.cli.frame.styles import width_of_terminal
+    from toolkit.report.progress import Progress
+    from toolkit.report.sweep import sweep_csv, sweep_text
+
+    result = app.report_sweep(record, tell=Progress())
+    encoded = msgspec.json.encode(result)
+    if as_json:
+        say_json(encoded)
+    else:
+        say_text(sweep_text(result, width_of_terminal()))
+    if output:
+        _write(output / "sweep.json", msgspec.json.format(encoded, indent=2) + b"\n")
+        _write(output / "sweep.csv", sweep_csv(result).encode())
 
 
 def _write(path: Path, content: bytes) -> None:

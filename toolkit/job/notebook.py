@@ -163,6 +163,7 @@ def _spec(spec: JobSpec, asking: NotebookRequest, folder: str, image: ImageFacts
         nodes=1,
         ranks_per_node=1,
         array="",
+        sweep=(),
         output=(DEFAULTS.output or "") if spec.output == OUTPUT_OF_ARRAY else spec.output,
         requeue=False,
         chain=0,

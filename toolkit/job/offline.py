@@ -9,6 +9,7 @@ from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
 from toolkit.job.project.code import code_of
 from toolkit.job.project.ranks import check_ranks
+from toolkit.job.project.sweep import check_sweep, tell_sweep
 from toolkit.job.request.flags import Flags, check_words, tell_fix
 from toolkit.job.request.keys import demanded
 from toolkit.job.request.layering import JobRequest
@@ -44,6 +45,8 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
     program = _program(job)
     code = code_of(job, flags)
     check_ranks(job, code, flags)
+    check_sweep(job, code, flags)
+    tell_sweep(job, code, tell, travels=False)
     folder = _data(job, tell)
     image = image_facts(asked, flags, tell)
     if image.architecture not in {None, site.architecture}:

@@ -15,6 +15,7 @@ from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import Code, brought, code_of, placed, travelling, with_project
 from toolkit.job.project.plain import OF_SCRIPT
 from toolkit.job.project.ranks import check_ranks, copied
+from toolkit.job.project.sweep import check_sweep, tell_sweep
 from toolkit.job.request.envfile import (
     NO_ENV,
     MountedEnv,
@@ -48,7 +49,7 @@ from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
 from toolkit.launch.request.gpus import tell_idle
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
-from toolkit.launch.sites.queue import queue_faults
+from toolkit.launch.sites.queue import array_faults, queue_faults
 from toolkit.launch.tracking import records
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
@@ -141,6 +142,7 @@ def check(asked: JobRequest, flags: Flags) -> Sources:
     program = program_file(job.trainer or "") if known and known.own else None
     code = code_of(job, flags)
     check_ranks(job, code, flags)
+    check_sweep(job, code, flags)
     env = env_file(job.env_image)
     return Sources(image_of(job.image or "", asked.site), folder, fix, program, code, env)
 
@@ -191,6 +193,7 @@ def prepare(
     folder, data = _data(target.runner, asked, sources.data, target.base, remote=remote)
     program = _program(sources.program, target.base)
     project = brought(sources.code, flags, target.base, tell) if remote else None
+    tell_sweep(job, sources.code, tell, travels=project is not None)
     places = JobPaths(target.run(name_of(job)), target.there, folder, program[0].target if program else "")
     places = over(placed(places, sources.code, job, project, remote=remote), target.env)
     spec = specify(with_project(job, project), places)
@@ -229,7 +232,8 @@ def check_program(
     if offered and asked.origins.get("name") == OF_SCRIPT:
         code = with_python(code, offered)
         job = msgspec.structs.replace(job, command=code.words)
-    refuse(findings(code, job, image.name, offered, image.facts.python or ""), flags, tell)
+    found = findings(code, job, image.name, offered, image.facts.python or "", here=flags.sync)
+    refuse(found, flags, tell)
     return replace(sources, code=code), job
 
 
@@ -246,7 +250,8 @@ def check_queue(target: Target, spec: JobSpec, asked: JobRequest, flags: Flags, 
     facts = target.cluster
     if asked.site and asked.site.partitions:
         facts = msgspec.structs.replace(facts, partitions=None)
-    refuse([*queue_faults(spec, facts)], flags, tell)
+    settings = target.host.slurm.settings if target.host.slurm else {}
+    refuse([*array_faults(spec, settings), *queue_faults(spec, facts)], flags, tell)
 
 
 def prepared(

@@ -36,7 +36,10 @@ from toolkit.probe.asking import of_job
 from toolkit.probe.probe import probe
 from toolkit.run.command import Runner
 
-_NEW = ("trainer", "image", "env_image", "runtime", "mode", "program", "data", "directory", "site")
+_NEW = (
+    "trainer", "image", "env_image", "runtime", "mode", "program", "data", "directory", "site", "sweep",
+    "sweep_parallel",
+)  # fmt: skip
 """What makes another job of it, of which nothing would be known."""
 
 

@@ -12,6 +12,10 @@ JobState = Literal["pending", "running", "completed", "failed", "cancelled", "ti
 FINAL_STATES: frozenset[JobState] = frozenset({"completed", "failed", "cancelled", "timeout"})
 
 
+MOST_TASKS = 500
+"""Tasks of a job that toolkit tracks one by one; Slurm accepts arrays of thousands (MaxArraySize)."""
+
+
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A job as the user asks for it; ``command`` runs once a rank inside the image.
 
@@ -51,6 +55,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     mail_type: str = ""
     mail_user: str = ""
     array: str = ""
+    sweep: tuple[str, ...] = ()
+    """The values of the tasks of an array, as ``lr=0.1,0.01``; empty if it is not a sweep."""
     dependency: str = ""
     begin: str = ""
     exclusive: bool = False

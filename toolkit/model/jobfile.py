@@ -95,6 +95,10 @@ FIELDS: tuple[JobField, ...] = (
     JobField("licenses", "Licences that the job needs",
              metavar="NAME[:N]", form="licenses", sbatch="licenses", queue=True, pbs=False),
     JobField("exclusive", "Do not share the nodes with other jobs", flag=True, queue=True),
+    JobField("sweep", "Run once for each value, such as lr=0.1,0.01",
+             metavar="NAME=VALUES", many=True, queue=True, pbs=False),
+    JobField("sweep_parallel", "Tasks of a sweep that run at once",
+             metavar="N", bounds=(1, 500), queue=True, free=True),
     JobField("array", "Submit an array job, such as 0-7",
              metavar="RANGE", form="array", sbatch="array", queue=True, pbs=False),
     JobField("dependency", "Wait for other jobs, such as afterok:123",
@@ -188,6 +192,8 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     mail_type: str | None = None
     mail_user: str | None = None
     array: str | None = None
+    sweep: tuple[str, ...] | None = None
+    sweep_parallel: int | None = None
     dependency: str | None = None
     begin: str | None = None
     exclusive: bool | None = None
@@ -251,6 +257,8 @@ class JobFields(TypedDict, total=False):
     mail_type: str
     mail_user: str
     array: str
+    sweep: Sequence[str]
+    sweep_parallel: int
     dependency: str
     begin: str
     exclusive: bool

@@ -10,8 +10,8 @@ Scaling = Literal["weak", "strong"]
 PointState = Literal["planned", "submitted", "measured", "failed"]
 
 OWN = (
-    "nodes", "ranks_per_node", "output", "error", "array", "dependency", "requeue", "chain", "warning",
-    "elastic", "min_nodes",
+    "nodes", "ranks_per_node", "output", "error", "array", "sweep", "sweep_parallel", "dependency", "requeue",
+    "chain", "warning", "elastic", "min_nodes",
 )  # fmt: skip
 """Fields of a job that a study sets itself."""
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from toolkit.launch.request import sweep
 from toolkit.launch.tracking import records
 from toolkit.launch.tracking.jobs import output_of
 from toolkit.launch.tracking.states import clock, times
@@ -26,7 +27,7 @@ def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
     ``progress`` has the progress of tasks of an array, by number.
     """
     spec = record.spec
-    script = posixpath.join(spec.directory, records.SCRIPT)
+    script, values = posixpath.join(spec.directory, records.SCRIPT), dict(enumerate(sweep.rows(spec.sweep)))
     entries = [
         ("job", [record.key]),
         ("state", [_state(record)]),
@@ -42,7 +43,7 @@ def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
         ("started", [f"{clock(record.started)}, the cluster's time" if record.started else ""]),
         ("ended", [f"{clock(record.ended)}, the cluster's time" if record.ended else ""]),
         ("nodes", [record.nodes]),
-        ("tasks", [_task(task, progress.get(task.index, "")) for task in record.tasks]),
+        ("tasks", [_task(task, progress.get(task.index, ""), values) for task in record.tasks]),
     ]
     return joined(line for name, values in entries for line in _entry(name, values))
 
@@ -57,10 +58,12 @@ def _state(record: JobRecord) -> str:
     return state(record) + code
 
 
-def _task(task: JobTask, progress: str) -> str:
+def _task(task: JobTask, progress: str, values: Mapping[int, sweep.Row]) -> str:
     code = f", exit code {task.exit_code}" if task.exit_code is not None else ""
     where = f" on {task.nodes}" if task.nodes else ""
-    return f"{task.index}  {task.state}{code}{where}{'; ' if progress else ''}{progress}"
+    row = sweep.in_words(values.get(task.index, {}))
+    more = "; ".join(filter(None, (row, progress)))
+    return f"{task.index}  {task.state}{code}{where}{'; ' if more else ''}{more}"
 
 
 def _numbers(record: JobRecord) -> str:

@@ -14,7 +14,7 @@ from toolkit.model.study import OWN, Point, Size, Study
 TIMELINE = "timeline.json"
 """Horovod's timeline, in the folder of the job, in which it is started."""
 
-_NEUTRAL = {"array": "", "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
+_NEUTRAL = {"array": "", "sweep": (), "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
 """Set for every point, because settings and variables may differ: it is one job of one size."""
 
 _FREE = {field.name for field in FIELDS if field.free}

@@ -31,7 +31,7 @@ QUESTIONS = [
     ("MPI hangs", "howto/mpi-trouble.md", "hang"),
     ("results back", "howto/own-script.md", "toolkit jobs fetch"),
     ("cancel a job", "jobs.md", "toolkit jobs cancel"),
-    ("a sweep", "jobs.md", "--array"),
+    ("a sweep", "howto/sweeps.md", "--sweep"),
     ("resume after the time limit", "howto/own-script.md", "--requeue"),
     ("notebook", "notebook.md", "toolkit notebook"),
     ("a token", "secrets.md", "--env-file"),

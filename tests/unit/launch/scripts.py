@@ -94,6 +94,15 @@ CASES = {
     "job-everything.sh": (EVERYTHING, SRUN),
     "job-variables.sh": (spec(env={"MESSAGE": "$HOME is 'here'"}, secrets=("WANDB_API_KEY",)), SRUN),
     "job-variables-array.sh": (spec(array="0-7", secrets=("WANDB_API_KEY", "HF_TOKEN")), GLOO),
+    "job-sweep.sh": (
+        spec(
+            command=("python", "train.py", "--lr", "{lr}", "--name={note}-{lr}"),
+            sweep=("lr=0.1,1e-3", 'note=plain,"it\'s $(id), 50%"'),
+            array="0-3%2",
+            output="output-%a.log",
+        ),
+        GLOO,
+    ),
     "job-podman.sh": (
         msgspec.structs.replace(SPEC, image="/work/ada/toolkit/images/my-0123456789ab.tar", runtime="podman"),
         PODMAN,

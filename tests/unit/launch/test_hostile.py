@@ -58,7 +58,13 @@ _NASTY = {
     "binds": ("/x,y",),
     "sbatch": ("--nodes=9",),
     "modules": ("a;b",),
+    "sweep": ("a b=1",),
 }
+_SWEEPS = [
+    ("lr=0.1,$(touch broke)", "n=1..2"),
+    ("x.y=\"a,b'; touch broke '\",2,`touch broke`",),
+]
+"""Each has the task of an array that a test runs."""
 
 
 @st.composite
@@ -74,6 +80,8 @@ def jobs(draw):
     values["binds"] = tuple(draw(st.lists(st.sampled_from(["/data", "/a b:/in:ro", "/q'uote"]), max_size=2)))
     sbatch = ["--hold", "--comment='a b'", "--switches=2"]
     values["sbatch"] = tuple(draw(st.lists(st.sampled_from(sbatch), max_size=1)))
+    if "array" in values and draw(st.booleans()):
+        values["sweep"] = draw(st.sampled_from(_SWEEPS))
     values["preflight"] = draw(st.booleans())
     if draw(st.integers(0, 4)) == 0:
         wrong = draw(st.sampled_from([*GOOD, *_NASTY]))
@@ -106,6 +114,7 @@ _FIELDS = [
     "error",
     "workdir",
     "module",
+    "sweep",
     "sbatch",
     "env",
     "env-file",
@@ -185,7 +194,8 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
         assert {"TMPDIR=" + f"{folder}/local", f"{folder}/base:/base"} <= set(words)
     assert {p.name for p in folder.iterdir()} <= {"bin", "base", "job.sh", "recorded", "tool kit"}
     brought = {"toolkit-gloo.py"} if plan is CARRIED else {"toolkit-mpirun.sh"} if plan is ACROSS else set()
-    brought |= {"variables.sh"} if spec.env else set()
+    brought |= {"variables.sh"} if spec.env or spec.sweep else set()
+    brought |= {"sweep.sh"} if spec.sweep else set()
     kept = {p.name for p in Path(there).iterdir()}
     assert brought <= kept <= {"exit-code", "job.sh", "2", *brought}
     shutil.rmtree(folder)

@@ -23,8 +23,8 @@ _NAMES: dict[Group, str] = {
         mode program strategy data workdir project sync copies preflight compare pattern unit warm_up
     """,
     "Slurm": """
-        qos wckey reservation array dependency begin mail_type mail_user requeue chain elastic
-        min_nodes warning output error modules sbatch
+        qos wckey reservation array sweep sweep_parallel dependency begin mail_type mail_user requeue
+        chain elastic min_nodes warning output error modules sbatch
     """,
 }
 _GROUP_OF: dict[str, Group] = {name: group for group, names in _NAMES.items() for name in names.split()}

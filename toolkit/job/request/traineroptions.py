@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from toolkit import __version__
 from toolkit.knowledge.trainers import trainers
+from toolkit.launch.request import sweep
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.launchfault import LaunchFault
@@ -13,6 +14,8 @@ from toolkit.near import near
 from toolkit.run.command import Command, Runner
 
 _SECONDS = 30.0
+_MOST_TASKS = 16
+"""Tasks of a sweep whose options are checked; each check starts a Python."""
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 _ERROR = re.compile(r"^(?:[\w.-]+: |python -m [\w.]+: )error: (.*)", re.MULTILINE)
 _UNKNOWN = "unrecognized arguments: "
@@ -30,7 +33,16 @@ def trainer_faults(spec: JobSpec, image: ImageFacts, here: Runner) -> Iterator[L
     """
     if "-m" not in spec.command or not image.stack or image.stack.get("toolkit") != __version__:
         return
-    module, *words = spec.command[spec.command.index("-m") + 1 :]
+    module, *given = spec.command[spec.command.index("-m") + 1 :]
+    tried = [sweep.filled(given, row) for row in sweep.rows(spec.sweep)[:_MOST_TASKS]] or [tuple(given)]
+    for words in dict.fromkeys(tried):
+        found = [*_faults(spec, module, words, here)]
+        yield from found
+        if found:
+            return
+
+
+def _faults(spec: JobSpec, module: str, words: tuple[str, ...], here: Runner) -> Iterator[LaunchFault]:
     asked = (sys.executable, "-P", "-m", "toolkit.trainers.options", module.rpartition(".")[2], *words)
     done = here.run(Command.of(*asked, timeout=_SECONDS))
     said = done.errors

@@ -9,7 +9,7 @@ from pathlib import Path
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.job.project.code import COPY
 from toolkit.job.project.pack import MOMENT
-from toolkit.launch.request import variables
+from toolkit.launch.request import sweep, variables
 from toolkit.launch.tracking import records
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
@@ -19,8 +19,8 @@ from toolkit.run.stage import remote_hashes, sha256
 _LIST_SECONDS = 120.0
 _PIECE = 4 << 20
 _OWN = {
-    records.SCRIPT, variables.FILE, variables.SECRETS, "exit-code", "stop-asked", "process", "went-back",
-    "token", "notebook.json", "notebook.py", "relay.py", "relay.sh", ".secret",
+    records.SCRIPT, sweep.FILE, variables.FILE, variables.SECRETS, "exit-code", "stop-asked", "process",
+    "went-back", "token", "notebook.json", "notebook.py", "relay.py", "relay.sh", ".secret",
 }  # fmt: skip
 """Files that toolkit and its job scripts write for themselves."""
 _OWN_NAMES = ("toolkit-*", ".*.part", "*.pyc")
@@ -46,19 +46,28 @@ def written(runner: Runner, record: JobRecord) -> list[Written]:
     done = runner.run(command)
     if not done.stdout:
         done.require(f"listing {folder} on {runner.place}", "the folder of the run may be gone")
-    found = (_entry(folder, line) for line in done.text.split("\0") if line)
+    array = bool(record.spec.array)
+    found = (_entry(folder, line, array=array) for line in done.text.split("\0") if line)
     return sorted((one for one in found if one is not None), key=lambda one: one.path)
 
 
-def _entry(folder: str, line: str) -> Written | None:
-    size, moment, path = line.split("\t", 2)
+def _entry(folder: str, line: str, *, array: bool) -> Written | None:
+    size, moment, whole = line.split("\t", 2)
+    # Each task of an array has a separate folder.
+    task, path = _of_task(whole) if array else ("", whole)
     name = posixpath.basename(path)
     inside = path.startswith(f"{COPY}/")
     if not inside and (path in _OWN or any(fnmatchcase(name, own) for own in _OWN_NAMES)):
         return None
     if inside and (int(float(moment)) == MOMENT or "__pycache__/" in path):
         return None
-    return Written(posixpath.join(folder, path), path.removeprefix(f"{COPY}/"), int(size))
+    return Written(posixpath.join(folder, whole), task + path.removeprefix(f"{COPY}/"), int(size))
+
+
+def _of_task(path: str) -> tuple[str, str]:
+    """Return the folder of a task that a path begins with, and the rest."""
+    first, slash, rest = path.partition("/")
+    return (first + slash, rest) if slash and first.isdigit() else ("", path)
 
 
 def chosen(found: Iterable[Written], patterns: Sequence[str]) -> list[Written]:
@@ -124,13 +133,15 @@ def _copy(runner: Runner, one: Written, path: Path, digest: str, detail: Callabl
 
 def in_words(record: JobRecord, files: Sequence[Written]) -> str:
     """Return a line on what a job wrote, with the command that fetches it; empty if it wrote nothing."""
-    results = [one for one in files if one.path not in {record.spec.output, record.spec.error}]
+    names = {record.spec.output, record.spec.error}
+    names |= {name.replace("%a", str(task.index)) for task in record.tasks for name in names}
+    results = [one for one in files if one.path not in names]
     if not results:
         return ""
     first = sorted(results, key=lambda one: one.size, reverse=True)[:3]
-    names = ", ".join(f"{one.path} ({_size(one.size)})" for one in first)
+    shown = ", ".join(f"{one.path} ({_size(one.size)})" for one in first)
     more = f" and {len(results) - len(first)} more" if len(results) > len(first) else ""
-    return f"It wrote {names}{more}; fetch: toolkit jobs fetch {record.key}"
+    return f"It wrote {shown}{more}; fetch: toolkit jobs fetch {record.key}"
 
 
 def _size(count: int) -> str:

@@ -8,6 +8,7 @@ from toolkit.engine.logs.explanation import causes
 from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.job import explanation
 from toolkit.job.running.fetch import in_words, written
+from toolkit.launch.request import sweep
 from toolkit.launch.tracking import jobs, output, pace, records, states
 from toolkit.launch.tracking.follow import follow
 from toolkit.launch.tracking.slurm import JobStatus
@@ -17,6 +18,7 @@ from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
 
+_MOST_SHOWN = 5
 _PLAIN_SECONDS = 60.0
 """Seconds between two lines of progress in a log; a terminal shows progress all the time."""
 
@@ -129,8 +131,8 @@ def conclude(record: JobRecord, tell: Tell) -> None:
 
 
 def _has_figures(record: JobRecord) -> bool:
-    """Return whether a job wrote metrics that ``toolkit report`` can read."""
-    return (records.folder(record.key) / records.METRICS).is_file()
+    """Return whether a job left figures that ``toolkit report`` can read; of a sweep it shows a table."""
+    return bool(record.spec.sweep) or (records.folder(record.key) / records.METRICS).is_file()
 
 
 def failure(record: JobRecord) -> CheckFailed:
@@ -151,7 +153,7 @@ def failure(record: JobRecord) -> CheckFailed:
     if all_alone(text, record.spec.ranks):
         return _alone(record)
     found = explanation.of_job(record)
-    detail = []
+    detail = _failed_tasks(record)
     if first := output.first_failure(text):
         detail.append(f"rank {first.rank} on {first.node} failed first: {first.how}; its last lines:")
         detail += [f"    {line}" for line in first.last_lines]
@@ -169,6 +171,24 @@ def failure(record: JobRecord) -> CheckFailed:
         fix=fixes[0] if fixes else f"read all of its output: toolkit jobs logs {record.key}",
         detail=detail,
     )
+
+
+def _failed_tasks(record: JobRecord) -> list[str]:
+    """Return a line on the tasks of an array that failed, and one on how to run them again."""
+    failed = [task.index for task in record.tasks if task.state in {"failed", "timeout", "cancelled"}]
+    if not failed:
+        return []
+    values = sweep.rows(record.spec.sweep)
+    shown = ", ".join(
+        f"{index} ({sweep.in_words(values[index])})" if index < len(values) else str(index)
+        for index in failed[:_MOST_SHOWN]
+    )
+    more = f" and {len(failed) - _MOST_SHOWN} more" if len(failed) > _MOST_SHOWN else ""
+    numbers = ",".join(map(str, failed))
+    return [
+        f"{len(failed)} of {len(record.tasks)} tasks failed: {shown}{more}",
+        f"to run them again: toolkit launch --from-job {record.key} --array {numbers}",
+    ]
 
 
 def _cause(found: OutputExplanation, known: list[KnownFault]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from toolkit.errors import Missing
 from toolkit.job.running.reach import reached
+from toolkit.launch.request.sweep import in_words, rows
 from toolkit.launch.tracking import jobs, records
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
 from toolkit.model.progress import Tell
@@ -29,10 +30,11 @@ def texts(record: JobRecord, tell: Tell, reach: Reach = reached) -> Iterator[str
         Missing: if there is no copy here and the place cannot be reached.
     """
     tasks = [task for task in record.tasks if task.state not in _WAITING]
+    values = {number: f": {in_words(row)}" for number, row in enumerate(rows(record.spec.sweep)) if row}
     with contextlib.ExitStack() as stack:
         place = _OutputPlace(record, stack, reach)
         for task in tasks if record.tasks else (None,):
-            title = f"==> task {task.index} <==\n" if task else ""
+            title = f"==> task {task.index}{values.get(task.index, '')} <==\n" if task else ""
             for text in _decoded(_bytes_of(record, task, place, tell)):
                 yield title + text
                 title = ""

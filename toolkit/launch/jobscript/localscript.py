@@ -45,7 +45,9 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     said = job.said()
     left = [name for name in said if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
     meant = [name for name in left if said[name] is not False]
-    if refused := [_named(name, origins[name]) for name in meant if _of_this_job(origins[name], file)]:
+    # A command with placeholders makes no sense without the values, wherever they are from.
+    mine = [name for name in meant if name == "sweep" or _of_this_job(origins[name], file)]
+    if refused := [_named(name, origins[name]) for name in mine]:
         raise BadInput(
             f"{', '.join(refused)}: not possible with --local, which has no queue",
             fix="leave it out, or launch on a cluster; docs/launch.md lists the options of --local",

@@ -14,7 +14,7 @@ from toolkit.launch.jobscript import foreign as found
 from toolkit.launch.jobscript.plan import MPIRUN_FILE, by_agent, gloo_file, launch_words
 from toolkit.launch.jobscript.preflight import PREFLIGHT
 from toolkit.launch.jobscript.wrapper import gloo_program
-from toolkit.launch.request import variables
+from toolkit.launch.request import sweep, variables
 from toolkit.launch.request.checks import as_name, check_command, check_names, check_spec, check_time
 from toolkit.launcher import at, srun
 from toolkit.launcher.srun import IN_SHELL, NODES
@@ -166,6 +166,8 @@ def variable_values(spec: JobSpec) -> dict[str, object]:
         "secrets": spec.secrets,
         "secrets_file": variables.SECRETS,
         "is_array": bool(spec.array),
+        "sweep": sweep.lines(spec.sweep),
+        "sweep_file": sweep.FILE,
     }
 
 
@@ -196,6 +198,7 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
     submitted = schedulers.of(site).SUBMIT_DIR
     pieces[submitted] = with_variables(submitted)
     made = bool(spec.array) or any(text in spec.directory for text in pieces)
+    pieces |= sweep.pieces(spec.sweep)
     return {**IN_SHELL, **pieces, **({spec.directory: '"$job_dir"'} if made else {})}
 
 

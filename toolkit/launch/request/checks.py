@@ -7,7 +7,7 @@ from typing import NamedTuple
 from toolkit import nodelist
 from toolkit.errors import BadInput
 from toolkit.knowledge import sbatch
-from toolkit.launch.request import numbers
+from toolkit.launch.request import numbers, sweep
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import FIELDS, JobField
 from toolkit.runtime.apptainer import IMAGE_BIND
@@ -256,6 +256,7 @@ def _variable(item: str) -> str:
 _EACH: Mapping[str, Callable[[str], str]] = {
     "modules": _module,
     "sbatch": _sbatch,
+    "sweep": sweep.fault,
     "binds": bind_fault,
     "env": _variable,
 }

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from toolkit.errors import BadInput
+from toolkit.launch.request import sweep
 from toolkit.launch.request.layers import JobLayer, Merged, merge
 from toolkit.launch.sites import partition
 from toolkit.launch.sites.share import FITTED
@@ -35,7 +36,7 @@ def completed(merged: Merged, site: Site | None) -> Merged:
     Raises:
         BadInput: if no partition of the site can run the job, or the job names a partition that cannot.
     """
-    merged = _placed(merged, site) if site else merged
+    merged = _swept(_placed(merged, site) if site else merged)
     job = merged.job
     layers = []
     if job.warning is None and _can_stop(job, site):
@@ -47,6 +48,26 @@ def completed(merged: Merged, site: Site | None) -> Merged:
     more = merge(layers)
     found = merge([JobLayer("", job), *layers])
     return Merged(found.job, {**merged.origins, **more.origins}, merged.note)
+
+
+def _swept(merged: Merged) -> Merged:
+    """Return the job with the array of its sweep.
+
+    Raises:
+        BadInput: for an array beside a sweep, or a limit without one.
+    """
+    job, origins = merged.job, merged.origins
+    if not job.sweep:
+        if job.sweep_parallel is not None and origins["sweep_parallel"].startswith("-"):
+            raise BadInput("--sweep-parallel: it belongs to --sweep", fix="for an array: --array 0-7%2")
+        return merged
+    if job.array:
+        raise BadInput(
+            f"{origins['array']}: a sweep sets the array; leave one of them out",
+            fix="--sweep-parallel N limits how many tasks run at once",
+        )
+    array = sweep.array(job.sweep, job.sweep_parallel)
+    return Merged(msgspec.structs.replace(job, array=array), {**origins, "array": "sweep"}, merged.note)
 
 
 def _placed(merged: Merged, site: Site) -> Merged:

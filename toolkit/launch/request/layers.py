@@ -19,7 +19,7 @@ PREFIX = "TOOLKIT_"
 OPTION = "option"
 """The source of settings from the command line."""
 
-_LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env"}
+_LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env", "sweep"}
 """Fields with several values, which a variable cannot hold."""
 
 

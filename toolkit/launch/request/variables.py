@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 
 from toolkit.errors import BadInput
+from toolkit.launch.request import sweep
 from toolkit.model.hidden import Hidden
 from toolkit.model.job import JobSpec
 
@@ -118,7 +119,8 @@ def names_of(spec: JobSpec) -> tuple[str, ...]:
     Raises:
         BadInput: for an invalid name.
     """
-    names = (*spec.env, *(name for name in spec.secrets if name not in spec.env))
+    of_sweep = map(sweep.variable, sweep.names_of(spec.sweep))
+    names = tuple(dict.fromkeys((*spec.env, *spec.secrets, *of_sweep)))
     for name in names:
         check_name(name, "--env")
     return names
@@ -130,6 +132,7 @@ def script_of(spec: JobSpec) -> str:
         return ""
     lines = [f"export {name}={_quoted(name, value)}" for name, value in spec.env.items()]
     lines += [f'. "${{0%/*}}/{SECRETS}"'] if spec.secrets else []
+    lines += [f'. "${{0%/*}}/{sweep.FILE}"'] if spec.sweep else []
     return "\n".join([*lines, 'exec "$@"', ""])
 
 

@@ -1,6 +1,6 @@
 """Find reasons why Slurm would refuse a job: its partition, account or QOS; pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from toolkit.knowledge import sbatch
 from toolkit.launch.sites.detect import partition_of
@@ -22,6 +22,37 @@ def queue_faults(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
     if facts.partitions and not named:
         yield from _partitions(spec, facts.partitions)
     yield from _accounts(spec, facts)
+
+
+def array_faults(spec: JobSpec, settings: Mapping[str, str]) -> Iterator[LaunchFault]:
+    """Yield the fault of an array that is larger than Slurm allows.
+
+    Args:
+        spec: the job.
+        settings: the lines of ``scontrol show config``.
+    """
+    size = settings.get("MaxArraySize", "")
+    if not spec.array or not size.isdigit() or (largest := _largest(spec.array)) < int(size):
+        return
+    if spec.sweep:
+        yield LaunchFault(
+            f"--sweep: {largest + 1} tasks, and Slurm allows {size} (MaxArraySize)", "split the sweep"
+        )
+    else:
+        most = int(size) - 1
+        yield LaunchFault(
+            f"--array {spec.array}: Slurm numbers tasks up to {most} (MaxArraySize)", "use smaller numbers"
+        )
+
+
+def _largest(array: str) -> int:
+    """Return the largest number of a task.
+
+    >>> _largest("3,0-96:8%2")
+    96
+    """
+    tasks = array.partition("%")[0].split(",")
+    return max(int(part.partition(":")[0].rpartition("-")[2]) for part in tasks)
 
 
 def _partitions(spec: JobSpec, known: tuple[PartitionFacts, ...]) -> Iterator[LaunchFault]:

@@ -5,10 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from toolkit.model.job import FINAL_STATES, JobState, JobTask
-
-MOST = 500
-"""toolkit tracks this many tasks one by one; Slurm accepts arrays of thousands (MaxArraySize)."""
+from toolkit.model.job import FINAL_STATES, MOST_TASKS, JobState, JobTask
 
 _FOREMOST: tuple[JobState, ...] = (
     "running", "pending", "unknown", "failed", "timeout", "cancelled", "completed",
@@ -26,7 +23,7 @@ def indexes(written: str) -> tuple[int, ...]:
         if match := re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part):
             first = int(match[1])
             numbers = range(first, int(match[2] or first) + 1, int(match[3] or 1) or 1)
-            found += numbers[: MOST - len(found)]
+            found += numbers[: MOST_TASKS - len(found)]
     return tuple(dict.fromkeys(found))
 
 

@@ -10,7 +10,7 @@ from toolkit.launch.request import variables
 from toolkit.launch.tracking import arrays, process, records, slurm, successors
 from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.launch.tracking.worlds import all_alone
-from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
+from toolkit.model.job import FINAL_STATES, MOST_TASKS, JobRecord, JobTask
 from toolkit.run.command import Command, Runner
 from toolkit.run.ends import read_ends
 
@@ -225,6 +225,13 @@ def _remove_secrets(runner: Runner, record: JobRecord) -> None:
             runner.run(Command(("rm", "-f", "--", *paths), timeout=_REMOVE_SECONDS))
 
 
+def copy_tasks(runner: Runner, record: JobRecord) -> None:
+    """Copy output and metrics of the tasks that have begun to this machine, of an array that runs."""
+    for task in record.tasks:
+        if task.state != "pending":
+            _copy_results(runner, record, task)
+
+
 def _copy_results(runner: Runner, record: JobRecord, task: JobTask | None) -> None:
     metrics = posixpath.join(task_folder(record, task), records.METRICS)
     kept = (
@@ -247,7 +254,7 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
         asked = task.state == "unknown" or (over and task.state == "failed" and record.spec.may_resume)
         status = left_status(runner, record, task) if asked else None
         tasks.append(task if status is None else arrays.ended(task, status))
-    whole = arrays.foremost(task.state for task in tasks) if len(tasks) < arrays.MOST else "unknown"
+    whole = arrays.foremost(task.state for task in tasks) if len(tasks) < MOST_TASKS else "unknown"
     state, code = record.state, record.exit_code
     if over and whole in FINAL_STATES:
         state = whole

@@ -170,6 +170,7 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
     checked = {
         "version",  # our own
         "variables", "variables_end", "variables_file",  # quoted by variables.script_of in a here-document
+        "sweep_file", "loop.index0",  # a constant, a number; a line is quoted by sweep.lines
         "secrets_file", 'secrets | join(", ")',  # a constant, names that variables.names_of let pass
         "mode",  # one of a fixed list
         "because", "note",  # made one line of a comment by script._comment

@@ -1,0 +1,92 @@
+#!/bin/bash
+# Made by toolkit. Needs nothing but Slurm, singularity and the image: sbatch job.sh
+#
+# Launch mode gloo: PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm
+#
+#SBATCH --job-name=mnist
+#SBATCH --nodes=2
+#SBATCH --ntasks=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --time=01:00:00
+#SBATCH --array=0-3%2
+#SBATCH --output=output-%a.log
+#SBATCH --open-mode=append
+
+set -u
+# After sbatch --export=NONE, srun would pass no variable of this shell to its steps, not even PATH (srun(1), --export).
+unset SLURM_EXPORT_ENV
+
+# toolkit writes the files of this job to this folder.
+job_dir=/work/ada/toolkit/runs/mnist-1
+job_dir="$job_dir/$SLURM_ARRAY_TASK_ID"
+mkdir -p -- "$job_dir" || exit 1
+cd -- "$job_dir" || exit 1
+
+# Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
+# again after a node failure: remove what the first start wrote.
+rm -f exit-code stop-asked
+leave_status() {
+    local status=$?
+    # A signal that ends this shell during a foreground command leaves the status of the command before. `jobs -r` lists
+    # such a command without an &. A trap for the signal would run only after the command.
+    case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
+    rm -f .secret
+    echo "$status" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+
+# Ranks that communicate over TCP share this secret: they refuse a connection without it.
+rm -f .secret
+(umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
+
+# One line for each task of the sweep: its number and its values.
+sed -n "s/^$SLURM_ARRAY_TASK_ID: //p" > sweep.sh << 'END' || exit 1
+0: export TOOLKIT_SWEEP_LR=0.1 TOOLKIT_SWEEP_NOTE=plain
+1: export TOOLKIT_SWEEP_LR=0.1 TOOLKIT_SWEEP_NOTE='it'"'"'s $(id), 50%'
+2: export TOOLKIT_SWEEP_LR=1e-3 TOOLKIT_SWEEP_NOTE=plain
+3: export TOOLKIT_SWEEP_LR=1e-3 TOOLKIT_SWEEP_NOTE='it'"'"'s $(id), 50%'
+END
+[ -s sweep.sh ] || {
+    echo "job: the sweep has no task $SLURM_ARRAY_TASK_ID" >&2
+    exit 1
+}
+# shellcheck source=/dev/null
+. ./sweep.sh
+
+# These variables are in a file that only you can read, because all users can see the arguments of a program.
+(umask 077 && cat > variables.sh) << 'END' || exit 1
+. "${0%/*}/sweep.sh"
+exec "$@"
+END
+
+command -v singularity > /dev/null || {
+    echo "job: singularity is not on PATH of $(hostname); load its module or ask the centre" >&2
+    exit 127
+}
+
+echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode gloo"
+
+# Does Gloo report as many ranks as were started? If not, stop before the training starts.
+# --foreground signals only the launcher, and once: an mpirun that gets two signals does not stop its ranks.
+timeout --foreground --kill-after=10 300 \
+    srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=none \
+        singularity exec --bind "$job_dir" \
+        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+        env TOOLKIT_JOB_DIR="$job_dir" HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
+        sh "$job_dir"/variables.sh \
+        python -m toolkit.trainers.gloo -- python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
+status=$?
+if [ "$status" -eq 124 ]; then
+    echo "job: preflight: Gloo did not start within 300 s; the job stops" >&2
+elif [ "$status" -ne 0 ]; then
+    echo "job: preflight failed with status $status; the job stops before the training" >&2
+fi
+[ "$status" -eq 0 ] || exit "$status"
+
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=none \
+    singularity exec --bind "$job_dir" \
+    /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+    env TOOLKIT_JOB_DIR="$job_dir" HOROVOD_CONTROLLER=gloo HOROVOD_CPU_OPERATIONS=gloo \
+    sh "$job_dir"/variables.sh \
+    python -m toolkit.trainers.gloo -- python train.py --lr "$TOOLKIT_SWEEP_LR" \
+        --name="$TOOLKIT_SWEEP_NOTE"-"$TOOLKIT_SWEEP_LR"

@@ -1,0 +1,77 @@
+"""A sweep on this machine: whether the program takes its values, and what the user sees of it before."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolkit.errors import CheckFailed
+from toolkit.job.project.code import Code
+from toolkit.job.request.flags import Flags
+from toolkit.launch.request import sweep
+from toolkit.model.jobfile import JobFile
+from toolkit.model.progress import Tell
+
+_LONGEST = 1 << 20
+_MOST_SHOWN = 12
+
+
+def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
+    """Refuse a sweep whose values do not reach the program.
+
+    The values reach it by a placeholder in its words, or by a variable that the text of the program names.
+
+    Raises:
+        CheckFailed: naming the value and both ways.
+    """
+    if not job.sweep or flags.force:
+        return
+    words = (job.arguments or ()) if job.trainer else (job.command or ())
+    texts = [*_texts(code)]
+    if code is not None and not (code.facts.facts or code.facts.script is not None):
+        # Of a program whose text is not here nothing is known.
+        return
+    names = sweep.names_of(job.sweep)
+    unused = [
+        name
+        for name in names
+        if sweep.filled(words, dict.fromkeys(names, "") | {name: "x"})
+        == sweep.filled(words, dict.fromkeys(names, ""))
+        and not any("TOOLKIT_SWEEP" in text for text in texts)
+    ]
+    if unused:
+        program = job.trainer or (code.name if code else "the program")
+        options = " ".join(f"--{name} {sweep.placeholder(name)}" for name in unused)
+        other = "" if job.trainer else f"; or read {sweep.variable(unused[0])} in it"
+        raise CheckFailed(
+            f"--sweep {unused[0]}: {program} does not get the value, so all tasks would be the same",
+            fix=f"put {sweep.placeholder(unused[0])} into its words, such as: -- {options}{other}",
+        )
+
+
+def _texts(code: Code | None) -> Iterator[str]:
+    """Yield the words of a program, and the text of each of its files."""
+    if code is None:
+        return
+    yield from code.words
+    files = {file for facts in code.facts.facts for file in facts.files}
+    files |= {Path.cwd() / word for word in code.words if "/" in word or "." in word}
+    for file in files:
+        with contextlib.suppress(OSError, ValueError):
+            if file.is_file() and file.stat().st_size <= _LONGEST:
+                yield file.read_text("utf-8", "replace")
+
+
+def tell_sweep(job: JobFile, code: Code | None, tell: Tell, *, travels: bool) -> None:
+    """Show the values of the first tasks, and where the tasks write if they share a folder."""
+    if not job.sweep:
+        return
+    rows = sweep.rows(job.sweep)
+    tell.step(f"Sweep of {len(rows)} tasks")
+    for number, row in enumerate(rows[:_MOST_SHOWN]):
+        tell.step(f"  {number:>3}  {sweep.in_words(row)}")
+    if len(rows) > _MOST_SHOWN:
+        tell.step(f"  … {len(rows) - _MOST_SHOWN} more, up to {sweep.in_words(rows[-1])}")
+    if code is not None and not travels and not any("TOOLKIT_JOB_DIR" in text for text in _texts(code)):
+        tell.notice(
+            "all tasks start in one folder: write to $TOOLKIT_JOB_DIR, or put a placeholder into file names"
+        )

@@ -1,0 +1,57 @@
+"""Find a sweep, copy what its tasks wrote to this machine, and make the table of it."""
+
+from toolkit.errors import BadInput, ToolkitError
+from toolkit.job.running.reach import reached
+from toolkit.launch.request import sweep
+from toolkit.launch.tracking import jobs, records
+from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
+from toolkit.model.progress import Tell
+from toolkit.run.local import LocalRunner
+from toolkit.study.figures import best
+from toolkit.study.tasks import SweepResult, TaskResult, figures_of
+
+_MOST = 4 << 20
+
+
+def find_sweep(job: str | None) -> JobRecord | None:
+    """Return the record of a job if it is a sweep; ``None`` for another job, or none."""
+    try:
+        record = records.find(job, newest=True)
+    except BadInput:
+        return None
+    return record if record.spec.sweep else None
+
+
+def brought(record: JobRecord, tell: Tell) -> JobRecord:
+    """Return the record of a sweep after asking Slurm, with the output of its tasks on this machine.
+
+    Args:
+        record: the job.
+        tell: gets a notice if the place is unreachable and older output is used.
+    """
+    if record.state in FINAL_STATES:
+        return record
+    try:
+        with reached(record) as runner:
+            record, _ = jobs.refresh(runner, record)
+            if record.state not in FINAL_STATES:
+                jobs.copy_tasks(runner, record)
+    except ToolkitError as error:
+        tell.notice(f"warning: {error.message}; toolkit uses the output that it copied before")
+    return record
+
+
+def result_of(record: JobRecord) -> SweepResult:
+    """Return the table of a sweep, as far as its output and metrics are on this machine."""
+    known = {task.index: task for task in record.tasks}
+    here, runner = records.folder(record.key), LocalRunner()
+    tasks = []
+    for index, row in enumerate(sweep.rows(record.spec.sweep)):
+        task, folder = known.get(index, JobTask(index=index, state="pending")), here / str(index)
+        output = runner.read(str(folder / records.OUTPUT), most=_MOST).decode("utf-8", "replace")
+        found = figures_of(folder, output)
+        tasks.append(
+            TaskResult(index=index, values=row, state=task.state, exit_code=task.exit_code, figures=found)
+        )
+    ended = {task.index: task.figures for task in tasks if task.state == "completed"}
+    return SweepResult(job=record.key, state=record.state, tasks=tuple(tasks), best=best(ended))

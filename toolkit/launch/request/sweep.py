@@ -1,0 +1,163 @@
+"""The tasks of a sweep: from ``NAME=VALUES`` to the values of each task; pure."""
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Sequence
+
+from toolkit.errors import BadInput
+from toolkit.model.job import MOST_TASKS
+from toolkit.render import quoted
+
+FILE = "sweep.sh"
+"""The file of a task's folder that sets the variables of its values; the job script writes it."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+_VALUE = re.compile(r'"((?:[^"]|"")*)"(?=,|$)|([^,]*)')
+_RANGE = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(\d{1,9}))?")
+_FRACTIONS = re.compile(r"-?[\d.]*\d\.\.\.?-?\d[\d.]*")
+_SHAPE = "write NAME=VALUE,VALUE or NAME=FIRST..LAST, as in lr=0.1,0.01 or seed=1..5"
+
+Row = dict[str, str]
+"""The values of one task, by name."""
+
+
+def fault(item: str) -> str:
+    """Return what is wrong with one ``NAME=VALUES``; empty for nothing."""
+    name, equals, text = item.partition("=")
+    if not equals or not _NAME.fullmatch(name):
+        return _SHAPE
+    if not text.isprintable():
+        return "a value has a line break or a control character"
+    for quote, plain in _pieces(text):
+        if not quote and not plain:
+            return 'a value is empty; write "" for an empty text'
+        if not quote and (what := _fault_of_range(plain)):
+            return what
+    values = _values(text)
+    if twice := next((value for value in values if values.count(value) > 1), None):
+        return f"{twice} is there twice"
+    return ""
+
+
+def rows(sweep: Iterable[str]) -> list[Row]:
+    """Return the values of each task, in the order of the tasks: the last name changes first.
+
+    Without a sweep there are none.
+
+    >>> rows(["lr=0.1,0.01", "seed=1..2"])[1]
+    {'lr': '0.1', 'seed': '2'}
+    """
+    axes = [(name, _values(text)) for name, _, text in (item.partition("=") for item in sweep)]
+    names, values = [name for name, _ in axes], [v for _, v in axes]
+    tasks = itertools.product(*values) if values else ()
+    return [dict(zip(names, row, strict=True)) for row in tasks]
+
+
+def array(sweep: Sequence[str], parallel: int | None) -> str:
+    """Return the array of a sweep in Slurm's form, with at most ``parallel`` tasks at once.
+
+    Raises:
+        BadInput: if two names are the same variable, or there are too many tasks.
+    """
+    names = names_of(sweep)
+    variables = [variable(name) for name in names]
+    for at, one in enumerate(variables):
+        if one in variables[:at]:
+            raise BadInput(f"--sweep {names[at]}: {names[variables.index(one)]} is {one}, too")
+    count = math.prod(len(_values(item.partition("=")[2])) for item in sweep)
+    if count > MOST_TASKS:
+        raise BadInput(
+            f"--sweep: {count} tasks, and toolkit follows at most {MOST_TASKS} of a job",
+            fix="split the sweep",
+        )
+    return f"0-{count - 1}" + (f"%{parallel}" if parallel else "")
+
+
+def names_of(sweep: Iterable[str]) -> list[str]:
+    """Return the names of a sweep."""
+    return [item.partition("=")[0] for item in sweep]
+
+
+def variable(name: str) -> str:
+    """Return the variable that holds the value of a name.
+
+    >>> variable("learning-rate")
+    'TOOLKIT_SWEEP_LEARNING_RATE'
+    """
+    return f"TOOLKIT_SWEEP_{re.sub(r'[^A-Za-z0-9]', '_', name).upper()}"
+
+
+def placeholder(name: str) -> str:
+    """Return what stands for the value of a name in a command."""
+    return f"{{{name}}}"
+
+
+def filled(words: Iterable[str], row: Row) -> tuple[str, ...]:
+    """Return a command with the values of a task; ``${NAME}`` of a shell is not a placeholder."""
+    pattern = re.compile(rf"(?<!\$)\{{({'|'.join(map(re.escape, row))})\}}")
+    return tuple(pattern.sub(lambda found: row[found[1]], word) for word in words)
+
+
+def pieces(sweep: Iterable[str]) -> dict[str, str]:
+    """Return the shell text for each placeholder, as :func:`toolkit.render.quoted_around` takes it."""
+    found: dict[str, str] = {}
+    for name in names_of(sweep):
+        found[placeholder(name)] = f'"${variable(name)}"'
+        found[f"${placeholder(name)}"] = quoted(f"${placeholder(name)}")
+    return found
+
+
+def lines(sweep: Iterable[str]) -> list[str]:
+    """Return a line of shell for each task that sets the variables of its values."""
+    return [
+        "export " + " ".join(f"{variable(name)}={quoted(value)}" for name, value in row.items())
+        for row in rows(sweep)
+    ]
+
+
+def in_words(row: Row) -> str:
+    """Return the values of a task as ``lr=0.1 seed=2``."""
+    plain = re.compile(r"[^\s\"']+")
+    shown = {name: value if plain.fullmatch(value) else f'"{value}"' for name, value in row.items()}
+    return " ".join(f"{name}={value}" for name, value in shown.items())
+
+
+def _pieces(text: str) -> list[tuple[str, str]]:
+    """Return each value of a list as written: its text in quotation marks with them, or its plain text."""
+    found, at = [], 0
+    while True:
+        match = _VALUE.match(text, at)
+        assert match is not None  # noqa: S101 - the second half of the pattern matches any text
+        quote = text[match.start() : match.end()] if match[1] is not None else ""
+        found.append((quote, match[2] or ""))
+        at = match.end() + 1
+        if match.end() >= len(text):
+            return found
+
+
+def _values(text: str) -> list[str]:
+    values: list[str] = []
+    for quote, plain in _pieces(text):
+        if quote:
+            values.append(quote[1:-1].replace('""', '"'))
+        elif match := _RANGE.fullmatch(plain):
+            first, last, step = match[1], match[2], int(match[3] or 1)
+            width = max(len(first), len(last)) if re.match(r"0\d", first) else 0
+            values += [f"{number:0{width}}" for number in range(int(first), int(last) + 1, step)]
+        else:
+            values.append(plain)
+    return values
+
+
+def _fault_of_range(text: str) -> str:
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        fraction = _FRACTIONS.fullmatch(text)
+        return f"{text}: a range is of whole numbers; list the values" if fraction else ""
+    first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
+    if last < first:
+        return f"{text}: a range goes from the smaller number to the larger"
+    if step == 0:
+        return f"{text}: the step is at least 1"
+    return f"{text}: more than {MOST_TASKS} values" if (last - first) // step >= MOST_TASKS else ""

@@ -1,0 +1,49 @@
+"""The table of a sweep, as text and as CSV."""
+
+import csv
+import io
+
+from toolkit.report.table import table
+from toolkit.study.tasks import SweepResult, TaskResult
+
+
+def sweep_text(result: SweepResult, width: int | None) -> str:
+    """Return a line for each task: its values, its state and its figures; ``*`` marks the best figure."""
+    names, columns = _columns(result)
+    rows = [
+        (task.index, *task.values.values(), _state(task), *(_cell(result, task, name) for name in columns))
+        for task in result.tasks
+    ]
+    text = table(("task", *names, "state", *columns), rows, width)
+    if result.best:
+        return f"{text}\n\n* the best of the completed tasks"
+    return text if columns else f"{text}\n\nno figures were found in the output"
+
+
+def sweep_csv(result: SweepResult) -> str:
+    """Return the table as CSV."""
+    names, columns = _columns(result)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("task", *names, "state", "exit_code", *columns))
+    for task in result.tasks:
+        code = "" if task.exit_code is None else task.exit_code
+        found = (task.figures.get(name, "") for name in columns)
+        writer.writerow((task.index, *task.values.values(), task.state, code, *found))
+    return text.getvalue()
+
+
+def _columns(result: SweepResult) -> tuple[list[str], list[str]]:
+    names = [*result.tasks[0].values] if result.tasks else []
+    return names, [*dict.fromkeys(name for task in result.tasks for name in task.figures)]
+
+
+def _state(task: TaskResult) -> str:
+    return f"{task.state}, exit code {task.exit_code}" if task.exit_code else task.state
+
+
+def _cell(result: SweepResult, task: TaskResult, name: str) -> str:
+    value = task.figures.get(name)
+    if value is None:
+        return ""
+    return f"{value:.6g}{'*' if result.best.get(name) == task.index else ''}"

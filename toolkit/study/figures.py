@@ -1,0 +1,59 @@
+"""The figures that a program prints: ``loss: 0.31``, ``'eval_accuracy': 0.9``, ``412.5 images/s``; pure."""
+
+import math
+import re
+from collections.abc import Mapping
+
+_SIGNS = ("loss", "error", "mse", "mae", "rmse", "perplexity", "ppl")
+"""Figures of which the smallest is the best."""
+
+_PART = r"(?:val|valid|validation|test|train|training|eval)"
+_WORDS = r"accuracy|acc|auc|f1|iou|dice|bleu|score|reward|top1|top5"
+_NAME = rf"(?:{_PART}[_ /-])?(?:[a-z]{{1,20}}_)?(?:{'|'.join(_SIGNS)}|{_WORDS})"
+_NUMBER = r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+|nan|inf)"
+_NAMED = re.compile(
+    rf"(?<![\w.])['\"]?(?P<name>{_NAME})['\"]?(?:[ \t]*[:=][ \t]*|[ \t]+)(?P<value>{_NUMBER})(?![\w.]*[a-z])",
+    re.IGNORECASE,
+)
+_SPEED = re.compile(
+    rf"(?P<value>{_NUMBER})[ \t]*(?P<name>(?:images|img|samples|examples|tokens|steps)[ \t]?/[ \t]?s)",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r" *(\d{1,7}): ")
+"""What ``srun --label`` puts before a line: the number of the rank."""
+
+_LONGEST = 2000
+
+
+def figures(text: str) -> dict[str, float]:
+    """Return the last value of each figure in an output; of labelled lines only rank 0 counts.
+
+    >>> figures("0: epoch 1 loss: 0.7\\n0: epoch 2 loss: 0.5, val_accuracy=0.9")
+    {'loss': 0.5, 'val_accuracy': 0.9}
+    """
+    found: dict[str, float] = {}
+    for line in text.splitlines():
+        label = _LABEL.match(line)
+        if label and int(label[1]):
+            continue
+        for pattern in (_NAMED, _SPEED):
+            for match in pattern.finditer(line[:_LONGEST]):
+                name = re.sub(r"[ \t-]+", "_", match["name"].lower())
+                # The last value is the newest; its column stays where the first one put it.
+                found[name.replace("_/_", "/")] = float(match["value"])
+    return found
+
+
+def best(rows: Mapping[int, Mapping[str, float | None]]) -> dict[str, int]:
+    """Return the number of the task with the best value of each figure; ``nan`` is never the best."""
+    names = dict.fromkeys(name for row in rows.values() for name in row)
+    found = {}
+    for name in names:
+        sign = 1 if any(word in name for word in _SIGNS) else -1
+        values = ((row.get(name), number) for number, row in rows.items())
+        known = [
+            (sign * value, number) for value, number in values if value is not None and math.isfinite(value)
+        ]
+        if len(known) > 1:
+            found[name] = min(known)[1]
+    return found
