@@ -1,19 +1,30 @@
 """Launch a program of a user, and compare what becomes visible with what is expected."""
 
+import base64
+import io
 import json
+import posixpath
+import re
+import shlex
+import tarfile
 
-from tests.services.jobs import last_record, launched
+from tests.services.jobs import last_record, launched, on_login
 from tests.services.program import toolkit
 from tests.services.programs import PROGRAMS
 
+_JOBS = "$(ls ~/.local/state/toolkit/jobs 2> /dev/null | wc -l)"
+
 
 def attempt(name, on, tmp_path):
+    """Launch a program from the desk, in a folder that stays as it is."""
     program = PROGRAMS[name]
     folder = tmp_path / "work"
+    folder.mkdir()
     for path, text in program.files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("" if text.startswith("SIZE:") else text)
+        file.write_bytes(b"" if text.startswith("SIZE:") else _encoded(text))
+        file.chmod(_mode(text))
         if text.startswith("SIZE:"):
             with file.open("wb") as sparse:
                 sparse.truncate(int(text.removeprefix("SIZE:")))
@@ -33,6 +44,59 @@ def attempt(name, on, tmp_path):
         assert "toolkit jobs fetch" in done.stderr
         toolkit("jobs", "fetch", last_record()["key"], program.wrote, "-o", str(tmp_path / "results"))
         assert (tmp_path / "results" / program.wrote).is_file()
+
+
+def attempt_on_login(name, cluster, image):
+    """Launch a program on the login node, in the folder that holds it, as with sbatch.
+
+    ``image`` is the path of the SIF there.
+    """
+    program = PROGRAMS[name]
+    runs = program.runs or program.travelling
+    folder = f"/work/{cluster.user}/journeys/{re.sub(r'[^a-z0-9]+', '-', name.lower())}"
+    words = ["toolkit", "launch", "--image", image, "--nodes", str(program.nodes), "--no-preflight"]
+    line = shlex.join([*words, *program.options, *program.words])
+    sizes = [
+        f"truncate -s {text.removeprefix('SIZE:')} {shlex.quote(path)}"
+        for path, text in program.files.items()
+        if text.startswith("SIZE:")
+    ]
+    written = f"{{ [ -e {folder}/{program.wrote} ] || ls -d ~+/../../toolkit/runs/*/{program.wrote}; }}"
+    script = [
+        f"rm -rf {folder} && mkdir -p {folder} && cd {folder} || exit 9",
+        "base64 -d | tar -xf -",
+        *sizes,
+        f"before={_JOBS}",
+        f'{line}; echo "status $?"',
+        f'echo "new jobs: $(({_JOBS} - before))"',
+        *([f"{written} > /dev/null && echo written"] if program.wrote else []),
+    ]
+    said = on_login(cluster, "\n".join(script), _archive(program))
+    status = int(re.findall(r"^status (\d+)$", said, re.MULTILINE)[-1])
+    assert program.said in said or program.travelling, said
+    assert (status == 0) is runs, said
+    assert f"new jobs: {int(runs)}" in said, said
+    assert "written" in said.splitlines() or not program.wrote, said
+
+
+def _archive(program):
+    """Return the files of a program as a tar archive in base64."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for path, text in program.files.items():
+            content = b"" if text.startswith("SIZE:") else _encoded(text)
+            entry = tarfile.TarInfo(posixpath.normpath(path))
+            entry.size, entry.mode = len(content), _mode(text)
+            archive.addfile(entry, io.BytesIO(content))
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def _encoded(text):
+    return text.encode("latin-1" if "latin-1" in text else "utf-8")
+
+
+def _mode(text):
+    return 0o755 if text.startswith("#!") else 0o644
 
 
 def _keys():

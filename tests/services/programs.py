@@ -1,7 +1,8 @@
 """Programs that were not written for toolkit, each with its command and its outcome on two nodes.
 
 ``said`` is text of the job's output for a program that runs, and text of the error for one that is refused.
-``wrote`` is a file that ``toolkit jobs fetch`` copies.
+``wrote`` is a file that ``toolkit jobs fetch`` copies. A ``travelling`` program is refused at the desk for
+its files; on the login node it runs. Files that begin with ``#!`` are executable.
 """
 
 from dataclasses import dataclass, field
@@ -48,6 +49,7 @@ class Program:
     runs: bool = True
     nodes: int = 2
     wrote: str = ""
+    travelling: bool = False
     options: tuple[str, ...] = field(default=())
 
 
@@ -116,7 +118,7 @@ PROGRAMS = {
     "a misspelt command": refused({"t.py": MPI}, ("--", "pyhton", "t.py"), "no command `pyhton`"),
     "an ignored file": refused(
         {"t.py": MPI, "in.csv": "1", ".gitignore": "*.csv\n"},
-        ("t.py", "--", "in.csv"), "in.csv does not travel",
+        ("t.py", "--", "in.csv"), "in.csv does not travel", travelling=True,
     ),
     "an option of trainers": refused(
         {"t.py": MPI}, ("--strategy", "horovod", "t.py"), "only a trainer has it"
@@ -125,5 +127,49 @@ PROGRAMS = {
         {"t.py": "import torch\nimport torch.distributed as dist\ndist.init_process_group('gloo')\n"},
         ("t.py",), "has no module `torch`",
     ),
-    "too large": refused({"t.py": MPI, "big.bin": "SIZE:300000000"}, ("t.py",), "its largest files"),
+    "too large": refused(
+        {"t.py": MPI, "big.bin": "SIZE:300000000"}, ("t.py",), "its largest files", travelling=True
+    ),
+    "an executable file": Program(
+        {"t.py": f"#!/usr/bin/env python\n{MPI}{SAY}"}, ("--", "./t.py"), "total: 3"
+    ),
+    "a file that is not executable": refused({"t.py": MPI}, ("--", "./t.py"), "./t.py is not executable"),
+    "a name with a blank": Program({"my net.py": MPI + SAY}, ("my net.py",), "total: 3"),
+    "another encoding": Program(
+        {"t.py": f"# -*- coding: latin-1 -*-\nname = 'Zoë'\n{MPI}{SAY}"}, ("t.py",), "total: 3"
+    ),
+    "settings in another folder": Program(
+        {"src/t.py": f"import sys\n{MPI}if world.rank == 0:\n    print(open(sys.argv[1]).read(), total)\n",
+         "conf/a.txt": "small", "pyproject.toml": ""},
+        ("src/t.py", "--", "conf/a.txt"), "small 3",
+    ),
+    "a package below src": Program(
+        {"src/__init__.py": "", "src/net.py": "", "src/train.py": f"from . import net\n{MPI}{SAY}"},
+        ("--", "python", "-m", "src.train"), "total: 3",
+    ),
+    "code on the command line": Program(
+        {}, ("--", "python", "-c", f"{MPI}{SAY}"), "total: 3",
+    ),
+    "options of the program before the dashes": refused(
+        {"t.py": MPI}, ("t.py", "--epochs", "5"), "option of your program goes after --, as in: -- --epochs"
+    ),
+    "a command without dashes": refused({"t.py": MPI}, ("python", "t.py"), "a command goes after --"),
+    "mpirun in the command": refused(
+        {"t.py": MPI}, ("--", "mpirun", "-np", "2", "python", "t.py"), "leave `mpirun` out: toolkit starts"
+    ),
+    "srun in the command": refused(
+        {"t.py": MPI}, ("--", "srun", "python", "t.py"), "leave `srun` out: toolkit starts the ranks"
+    ),
+    "a container in the command": refused(
+        {"t.py": MPI}, ("--", "apptainer", "exec", "x.sif", "python", "t.py"), "toolkit starts the container"
+    ),
+    "a command in one word": refused({"t.py": MPI}, ("--", "python t.py"), "write the words separately"),
+    "a misspelt file": refused({"train.py": MPI}, ("--", "python", "tran.py"), "did you mean train.py?"),
+    "a misspelt module": refused(
+        {"pkg/__init__.py": "", "pkg/work.py": MPI}, ("--", "python", "-m", "pkg.works"),
+        "the project has no module `pkg.works`",
+    ),
+    "a notebook": refused({"n.ipynb": "{}"}, ("n.ipynb",), "jupyter nbconvert --to script n.ipynb"),
+    "a shell script as the program": refused({"run.sh": "true\n"}, ("run.sh",), "launch -- bash run.sh"),
+    "a folder as the program": refused({"pkg/__main__.py": MPI}, ("pkg",), "toolkit launch -- python -m pkg"),
 }  # fmt: skip

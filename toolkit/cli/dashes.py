@@ -5,13 +5,29 @@ import click
 REST = "toolkit.rest"
 """Where the context keeps the words after ``--``."""
 
+FIX = "toolkit.fix"
+"""Where the context keeps how to correct a word of the program before ``--``."""
+
 
 class SplitAtDashes(click.Command):
     """A command that keeps what stands after ``--`` apart and untouched."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        given = list(args)
         if "--" in args:
             cut = args.index("--")
             ctx.meta[REST] = tuple(args[cut + 1 :])
             args = args[:cut]
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if "--" not in given:
+                ctx.meta[FIX] = (
+                    f"an option of your program goes after --, as in: -- {error.option_name} …; "
+                    f"options of toolkit: {ctx.command_path} --help"
+                )
+            raise
+        except click.UsageError as error:
+            if "unexpected extra argument" in error.message:
+                ctx.meta[FIX] = f"a command goes after --, as in: {ctx.command_path} -- python train.py"
+            raise

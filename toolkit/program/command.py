@@ -73,7 +73,7 @@ def _read(words: list[str], place: _Place) -> CommandFacts:
     if head in _SHELLS:
         return _shell(head, rest, place)
     if words[start].endswith(".py") and has_file(place.folder / words[start]):
-        return _of_script(head, start, read_script(place.folder / words[start], place.files))
+        return _of_script(words[start], start, read_script(place.folder / words[start], place.files))
     return CommandFacts(words[start], unknown=(f"{head} is not a Python program",))
 
 

@@ -3,12 +3,14 @@
 import re
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from tests.unit.image.sifs import DATA, sif
 from tests.unit.tables import every_row
 from toolkit.cli import launch
+from toolkit.cli.frame.faults import of_call
 from toolkit.errors import BadInput, CheckFailed, Lost, Missing, ToolkitError
 from toolkit.job import prepare
 from toolkit.job.request import layering
@@ -76,6 +78,43 @@ def test_a_wrong_option_ends_in_2_before_any_place_is_opened(words, said):
     code = done.exception.code if isinstance(done.exception, ToolkitError) else done.exit_code
     assert code == 2, done.exception
     assert said in done.output + str(done.exception)
+
+
+@every_row(
+    ("words", "said", "hint"),
+    [
+        (["net.ipynb"], "net.ipynb: a job does not run notebooks", "nbconvert --to script net.ipynb"),
+        (["run.sh"], "run.sh: not a Python file", "toolkit launch -- bash run.sh"),
+        (["program"], "program: not a Python file", "toolkit launch -- ./program"),
+        (["pkg"], "pkg: this is a folder", "toolkit launch -- python -m pkg"),
+        (["data"], "data: this is a folder", "toolkit launch data/FILE.py"),
+    ],
+)
+def test_a_program_that_is_no_python_file_is_told_how_to_start_it(tmp_path, monkeypatch, words, said, hint):
+    monkeypatch.chdir(tmp_path)
+    for name in ("net.ipynb", "run.sh", "program", "pkg/__init__.py", "data/x"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    error = run(*words).exception
+    assert isinstance(error, BadInput)
+    assert error.message.startswith(said)
+    assert hint in error.fix
+
+
+@every_row(
+    ("words", "hint"),
+    [
+        (["train.py", "--epochs", "5"], "an option of your program goes after --, as in: -- --epochs …"),
+        (["python", "train.py"], "a command goes after --, as in: "),
+        (["--nods", "2", "--", "x"], "launch --help"),
+    ],
+)
+def test_words_of_the_program_before_the_dashes_are_told_where_they_belong(words, hint):
+    done = CliRunner().invoke(
+        launch.command, words, obj={"verbose": False, "quiet": False}, standalone_mode=False
+    )
+    assert isinstance(done.exception, click.ClickException)
+    assert hint in of_call(done.exception).fix
 
 
 def test_a_recipe_without_image_ends_in_3_and_in_the_commands_that_make_it():

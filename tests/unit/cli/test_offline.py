@@ -87,7 +87,7 @@ def test_what_is_refused_with_a_cluster_at_hand_is_refused_here(words, said, cod
     ("words", "said"),
     [
         (["nosuch.py"], "nosuch.py: No such file"),
-        (["d.py"], "d.py: a folder, not a regular file"),
+        (["d.py"], "d.py: this is a folder, not a program"),
         (["net.py", "--data", "nowhere"], "--data nowhere: there is no such folder"),
         (["imagenet"], "imagenet: say where its images are with --data DIR"),
     ],

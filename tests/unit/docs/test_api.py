@@ -31,9 +31,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a folder with the files of the examples, and a cluster whose Slurm is a stub."""
     for name in ("HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "WORK", "TOOLKIT_CACHE_DIR"):
         monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     write_mpi_sif(tmp_path / "my.sif")
     (tmp_path / "facts.json").write_bytes(msgspec.json.encode(app.load_facts(CLUSTER)))
     (tmp_path / "slurm-12.out").write_text(KILLED)
+    (tmp_path / "train.py").write_text("import horovod.keras as hvd\n\nhvd.init()\n")
     job_folder(tmp_path / "runs" / "mnist-1")
     monkeypatch.chdir(tmp_path)
     return tmp_path

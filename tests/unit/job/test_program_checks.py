@@ -15,7 +15,8 @@ from toolkit.model.progress import Silent
 from toolkit.program.script import read_text
 
 IMAGE = Contents(
-    frozenset({"python", "python3", "sh", "mpirun"}), frozenset({"numpy", "tensorflow", "horovod", "yaml"})
+    frozenset({"python", "python3", "sh", "bash", "mpirun"}),
+    frozenset({"numpy", "tensorflow", "horovod", "yaml"}),
 )
 
 FAULTS = {
@@ -66,6 +67,69 @@ def test_a_fault_is_named_with_its_line(text):
 @every_row("text", SOUND)
 def test_a_sound_program_has_no_fault(text):
     assert found(text) == []
+
+
+STARTS = {
+    ("mpirun", "-np", "2", "python", "t.py"): "`mpirun` would start its own ranks on each of the 2 ranks",
+    ("srun", "python", "t.py"): "`srun` would start its own ranks on each of the 2 ranks",
+    ("horovodrun", "-np", "2", "x"): "`horovodrun` would start its own ranks on each of the 2 ranks",
+    ("python", "tt.py"): "tt.py: there is no such file, did you mean t.py?",
+    ("bash", "rum.sh"): "rum.sh: there is no such file, did you mean run.sh?",
+    ("./tt.py",): "./tt.py: there is no such file, did you mean ./t.py?",
+    ("./t.py",): "./t.py is not executable",
+    ("python", "-m", "lib.nothing"): "the project has no module `lib.nothing`",
+    ("python", "-m", "numpyy"): "x.sif has no module `numpyy`, did you mean numpy?, and the project has none",
+    ("python t.py",): "x.sif has no command `python t.py`, did you mean python?",
+    ("apptainer", "exec", "x.sif", "t"): "x.sif has no command `apptainer`",
+}
+
+
+@every_row("words", STARTS)
+def test_a_start_that_cannot_work(words, folder):
+    (folder / "run.sh").write_text("true\n")
+    assert found("", *words, nodes=2)[:1] == [STARTS[words]]
+
+
+@every_row(
+    "words",
+    [
+        ("python", "-m", "lib.net"),
+        ("python", "-m", "http.server"),
+        ("python", "-m", "horovod.runner"),
+        ("bash", "run.sh"),
+        ("./run.sh",),
+        ("./run.py",),
+        ("bash", "-c", "x"),
+        ("python", "-"),
+        ("python", "/opt/x.py"),
+        ("lib/../run.sh",),
+    ],
+)
+def test_a_start_that_works(words, folder):
+    (folder / "run.sh").write_text("true\n")
+    (folder / "run.py").write_text("import numpy\n")
+    for name in ("run.sh", "run.py"):
+        (folder / name).chmod(0o755)
+    assert found("", *words) == []
+
+
+def test_one_rank_may_start_ranks_inside_its_container():
+    assert found("", "mpirun", "-np", "2", "python", "t.py") == []
+
+
+@every_row(
+    ("program", "hint"),
+    [
+        ("srun", "toolkit starts the ranks"),
+        ("docker", "the container of --image"),
+        ("a b", "separately: -- a b"),
+    ],
+)
+def test_a_command_of_a_launch_has_its_own_hint(program, hint):
+    Path("t.py").write_text("")
+    job = JobFile(command=(program, "t.py"))
+    (fault,) = findings(code_of(job, Flags()), job, "x.sif", IMAGE, "3.11.2")
+    assert hint in fault.fix
 
 
 def test_a_command_that_the_image_has_not():

@@ -6,6 +6,7 @@ import re
 import click
 
 from toolkit import DISTRIBUTION
+from toolkit.cli.dashes import FIX
 from toolkit.cli.frame.say import say
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.report.plain import as_shown, bounded
@@ -37,7 +38,7 @@ def of_call(error: click.ClickException) -> ToolkitError | None:
         return None
     said = " ".join(error.format_message().split()).rstrip(".")
     ctx = getattr(error, "ctx", None)
-    fix = f"{ctx.command_path} --help" if ctx else ""
+    fix = (ctx.meta.get(FIX) or f"{ctx.command_path} --help") if ctx else ""
     return BadInput(said[:1].lower() + said[1:], fix=fix)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from toolkit.errors import CheckFailed
 from toolkit.image.software.contents import Contents
+from toolkit.job.project import starts
 from toolkit.job.project.code import Code
 from toolkit.job.request.flags import Flags
 from toolkit.knowledge.joins import distribution_of
@@ -22,7 +23,9 @@ _SHORTEST = 4
 _SHELL_WORDS = {"[", "cd", "exec", "source", ".", "ulimit", "set", "export", "type", "command"}
 
 
-def findings(code: Code, job: JobFile, image: str, found: Contents | None, python: str) -> list[LaunchFault]:
+def findings(
+    code: Code, job: JobFile, image: str, found: Contents | None, python: str, *, here: bool = True
+) -> list[LaunchFault]:
     """Return the faults of a program, the first to happen first.
 
     Args:
@@ -31,12 +34,15 @@ def findings(code: Code, job: JobFile, image: str, found: Contents | None, pytho
         image: the name of the image.
         found: what the image offers, if that could be read.
         python: the version of Python in the image, if it is known.
+        here: whether the job starts in this folder or a copy of it.
     """
+    here = here and not job.workdir and not job.sweep
     faults = [*_syntax(code, python)]
     if found is not None:
         faults = [*_command(code, job, image, found), *faults]
+        faults += starts.module_faults(code, job, image, found) if here else ()
         faults += _imports(code, job, image, found)
-    return [*faults, *_missing(code), *_undefined(code)]
+    return [*starts.faults(code, job, here=here), *faults, *_missing(code), *_undefined(code)]
 
 
 def with_python(code: Code, found: Contents) -> Code:
@@ -57,7 +63,7 @@ def _command(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
         yield LaunchFault(f"{image} has no `python`", "write `python3` in its place")
         return
     local = (code.start / program).exists()
-    fix = f"write ./{program} for the file of this folder" if local else "install it in the image"
+    fix = f"write ./{program} for the file of this folder" if local else starts.fix_of(program)
     yield LaunchFault(f"{image} has no command `{program}`{near(program, found.commands)}", fix)
 
 

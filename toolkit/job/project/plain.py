@@ -1,12 +1,16 @@
 """A Python file that defines no trainer: what runs is ``python FILE``, with the user's words alone."""
 
+from pathlib import Path
+
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.folders import at_home, has_file
+from toolkit.folders import at_home, has_file, has_folder
 from toolkit.launch.request.checks import as_name
 from toolkit.launch.request.layers import Merged
+from toolkit.launch.request.trainers import shipped
 from toolkit.program.script.read import read_script
+from toolkit.render import quoted
 
 OF_SCRIPT = "name of the script"
 """The source of a job's name that is the name of its script."""
@@ -22,7 +26,10 @@ def without_trainer(merged: Merged) -> Merged:
     """
     job = merged.job
     path = at_home(job.trainer or "")
-    if job.trainer is None or not job.trainer.endswith(".py") or not has_file(path):
+    if job.trainer is None or job.trainer in shipped():
+        return merged
+    if not job.trainer.endswith(".py") or not has_file(path):
+        _check_not_python(job.trainer, path)
         return merged
     if read_script(path).trainer:
         return merged
@@ -41,3 +48,25 @@ def without_trainer(merged: Merged) -> Merged:
     }
     made = msgspec.structs.replace(job, trainer=None, arguments=None, command=command, name=name)
     return Merged(made, origins, merged.note)
+
+
+def _check_not_python(given: str, path: Path) -> None:
+    """Refuse a file or folder that is not a Python file, with the command that runs it.
+
+    Raises:
+        BadInput: if there is such a file or folder.
+    """
+    if has_folder(path):
+        package = any((path / name).is_file() for name in ("__main__.py", "__init__.py"))
+        command = f"toolkit launch -- python -m {path.name}" if package else f"toolkit launch {given}/FILE.py"
+        raise BadInput(f"{given}: this is a folder, not a program", fix=command)
+    if not has_file(path):
+        return
+    if path.suffix == ".ipynb":
+        raise BadInput(
+            f"{given}: a job does not run notebooks",
+            fix=f"jupyter nbconvert --to script {given}, and launch the .py file; or use toolkit notebook",
+        )
+    shell = path.suffix in {".sh", ".bash"}
+    words = f"bash {quoted(given)}" if shell else quoted(f"./{given}" if "/" not in given else given)
+    raise BadInput(f"{given}: not a Python file, a trainer or a job file", fix=f"toolkit launch -- {words}")

@@ -1,0 +1,107 @@
+"""Faults of how a command starts its program: absent files, a second launcher."""
+
+import os
+import posixpath
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolkit.folders import has_file, has_folder
+from toolkit.image.software.contents import Contents
+from toolkit.job.project.code import Code
+from toolkit.model.jobfile import JobFile
+from toolkit.model.launchfault import LaunchFault
+from toolkit.near import near
+from toolkit.render import quoted
+
+_LAUNCHERS = frozenset(
+    {"srun", "aprun", "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "horovodrun"}
+)
+_CONTAINERS = frozenset({"apptainer", "singularity", "docker", "podman", "enroot", "shifter", "ch-run"})
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+_PLAIN = "install it in the image"
+
+
+def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
+    """Yield the faults that the words of a command show.
+
+    Args:
+        code: the program as it is on this machine.
+        job: the job that it is of.
+        here: whether the job starts in this folder or a copy of it.
+    """
+    program = code.facts.program
+    ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
+    name = posixpath.basename(program)
+    if name in _LAUNCHERS and ranks > 1:
+        yield LaunchFault(f"`{name}` would start its own ranks on each of the {ranks} ranks", fix_of(name))
+    if here:
+        yield from _absent(code)
+
+
+def _absent(code: Code) -> Iterator[LaunchFault]:
+    """Yield a fault for a relative path that leads to no file, or to one that cannot be executed."""
+    program, path = code.facts.program, code.start / code.facts.program
+    named = [word for word in (program, _script(code)) if "/" in word or word == _script(code)]
+    for word in named:
+        if word and not posixpath.isabs(word) and not has_file(code.start / word) and not _is_here(word):
+            fault = f"{word}: there is no such file{near(word, _names(code))}"
+            yield LaunchFault(fault, "correct the name")
+    if "/" in program and not posixpath.isabs(program) and has_file(path) and not os.access(path, os.X_OK):
+        start = "python" if program.endswith(".py") else "bash"
+        yield LaunchFault(
+            f"{program} is not executable", f"chmod +x {quoted(program)}, or write `{start} {program}`"
+        )
+
+
+def _script(code: Code) -> str:
+    """Return the file that Python or a shell shall run; empty if there is none, or toolkit read it."""
+    at, words = code.facts.script, code.words
+    if at is not None:
+        return words[at] if words[at] != "-" and not code.facts.facts else ""
+    shell = posixpath.basename(words[0]) in _SHELLS and len(words) > 1 and not words[1].startswith("-")
+    return words[1] if shell else ""
+
+
+def _is_here(word: str) -> bool:
+    path = Path.cwd() / word
+    return has_file(path) or has_folder(path)
+
+
+def _names(code: Code) -> list[str]:
+    """Return the files of the folder that a command starts in, as a command names them."""
+    try:
+        return [name for file in code.start.iterdir() for name in (file.name, f"./{file.name}")]
+    except OSError:
+        return []
+
+
+def module_faults(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[LaunchFault]:
+    """Yield a fault for a module behind ``python -m`` that is neither in the project nor in the image."""
+    words = code.words
+    if code.facts.facts or code.facts.joins or "-m" not in words[:-1]:
+        return
+    python = posixpath.basename(code.facts.program).startswith("python")
+    if not python or job.binds or "PYTHONPATH" in (job.env or {}):
+        return
+    module = words[words.index("-m") + 1]
+    top = module.partition(".")[0]
+    if has_folder(code.start / top):
+        if top not in found.modules:
+            yield LaunchFault(f"the project has no module `{module}`", "correct the name, or add the file")
+    elif found.whole and found.modules and top not in found.modules | sys.stdlib_module_names:
+        yield LaunchFault(
+            f"{image} has no module `{top}`{near(top, found.modules)}, and the project has none",
+            "launch in the folder that holds the package, or name it with --project DIR",
+        )
+
+
+def fix_of(program: str) -> str:
+    """Return what to do about a command that the image does not have."""
+    if " " in program:
+        return f"write the words separately: -- {program}"
+    if program in _LAUNCHERS:
+        return f"leave `{program}` out: toolkit starts the ranks, as --nodes and --ranks-per-node say"
+    if program in _CONTAINERS:
+        return f"leave `{program}` out: toolkit starts the container of --image"
+    return _PLAIN
