@@ -196,6 +196,7 @@ NO_FILES = frozenset(
         *("--mail-type", "--mail-user", "--memory", "--memory-per-cpu", "--min-free", "--module", "--name"),
         *("--node", "--nodelist", "--nodes", "--output", "--packages", "--partition", "--pattern"),
         *("--platform", "--python", "--qos", "--reservation", "--sbatch", "--since", "--site", "--strong"),
+        "--sweep",
         *(
             "--tag",
             "--time",

@@ -20,8 +20,9 @@ from toolkit.job.project.sweep import check_sweep, tell_sweep
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.layering import asked
 from toolkit.job.running.fetch import in_words, written
+from toolkit.job.running.follow import watch_job
 from toolkit.launch.sites.queue import array_faults
-from toolkit.launch.tracking import records
+from toolkit.launch.tracking import follow, records
 from toolkit.model.job import JobTask
 from toolkit.run.local import LocalRunner
 from toolkit.scheduler.pbs import header
@@ -206,6 +207,47 @@ def test_the_table_of_a_sweep(record, tmp_path):
     assert told == json.loads(cli(report_cli.command, kept.key, "--json"))
     there.clear()  # the place is unreachable
     assert "0.875" in cli(report_cli.command, kept.key)
+
+
+def test_the_table_of_some_tasks_alone(record):
+    kept, _ = record
+    spec = msgspec.structs.replace(kept.spec, array="1,3")
+    records.save(msgspec.structs.replace(kept, spec=spec))
+    told = json.loads(cli(report_cli.command, kept.key, "--json"))
+    assert [task["index"] for task in told["tasks"]] == [1, 3]
+
+
+def test_a_failed_sweep_names_its_tasks_and_how_to_run_them_again(record):
+    kept, _ = record
+    tasks = tuple(JobTask(index=i, state="failed" if i in {1, 2} else "completed") for i in range(4))
+    error = app.failure(msgspec.structs.replace(kept, state="failed", tasks=tasks))
+    assert "2 of 4 tasks failed: 1 (lr=0.1 seed=2), 2 (lr=0.01 seed=1)" in error.detail
+    assert f"to run them again: toolkit launch --from-job {kept.key} --array 1,2" in error.detail
+
+
+def test_following_counts_the_tasks_that_ended(record, monkeypatch):
+    kept, there = record
+    for name in ("_FIRST_QUERY", "_OUTPUT_SECONDS", "_SETTLE_SECONDS"):
+        monkeypatch.setattr(follow, name, 0.01)
+
+    def said(*states):
+        return "\n".join(
+            f"JobId=7 ArrayTaskId={i} JobState={state} NodeList=node1 ExitCode=0:0"
+            for i, state in enumerate(states)
+        )
+
+    there["login"].answers["scontrol"] = [
+        said("RUNNING", "PENDING", "PENDING", "PENDING"),
+        said("COMPLETED", "RUNNING", "RUNNING", "PENDING"),
+        said(*["COMPLETED"] * 4),
+    ]
+    heard = Heard()
+    heard.output = heard.detail = lambda _: None
+    watch_job(there["login"], kept, heard)
+    assert [line for line in heard.steps if "tasks" in line] == [
+        "Job 7: 1 of 4 tasks have ended",
+        "Job 7: 4 of 4 tasks have ended",
+    ]
 
 
 def test_a_job_that_is_not_a_sweep_has_no_table():

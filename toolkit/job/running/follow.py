@@ -9,7 +9,7 @@ from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.job import explanation
 from toolkit.job.running.fetch import in_words, written
 from toolkit.launch.request import sweep
-from toolkit.launch.tracking import jobs, output, pace, records, states
+from toolkit.launch.tracking import arrays, jobs, output, pace, records, states
 from toolkit.launch.tracking.follow import follow
 from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.launch.tracking.worlds import all_alone, same_epochs
@@ -75,6 +75,7 @@ class _Watch:
         self._live = sys.stderr.isatty()
         self._said: object = None
         self._status: JobStatus | None = None
+        self._tasks, self._ended = len(arrays.indexes(record.spec.array)), 0
         self._done, self._since, self._told = 0, time.monotonic(), float("-inf")
 
     def line(self, text: str) -> None:
@@ -87,6 +88,11 @@ class _Watch:
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
             self._tell.step(states.sentence(status, self.name))
         self._said, self._status = shown, status
+        # Slurm forgets a task minutes after its end.
+        ended = self._tasks - sum(task.state not in FINAL_STATES for task in status.tasks)
+        if status.tasks and ended > self._ended:
+            self._ended = ended
+            self._tell.step(f"Job {self.name}: {ended} of {self._tasks} tasks have ended")
 
     def metrics(self, content: bytes) -> None:
         running = self._status is not None and self._status.state == "running"

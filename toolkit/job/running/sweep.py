@@ -3,7 +3,7 @@
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.job.running.reach import reached
 from toolkit.launch.request import sweep
-from toolkit.launch.tracking import jobs, records
+from toolkit.launch.tracking import arrays, jobs, records
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
 from toolkit.model.progress import Tell
 from toolkit.run.local import LocalRunner
@@ -45,8 +45,10 @@ def result_of(record: JobRecord) -> SweepResult:
     """Return the table of a sweep, as far as its output and metrics are on this machine."""
     known = {task.index: task for task in record.tasks}
     here, runner = records.folder(record.key), LocalRunner()
-    tasks = []
+    tasks, mine = [], arrays.indexes(record.spec.array)
     for index, row in enumerate(sweep.rows(record.spec.sweep)):
+        if index not in mine:
+            continue
         task, folder = known.get(index, JobTask(index=index, state="pending")), here / str(index)
         output = runner.read(str(folder / records.OUTPUT), most=_MOST).decode("utf-8", "replace")
         found = figures_of(folder, output)
