@@ -164,6 +164,11 @@ PROGRAMS = {
         {"t.py": MPI}, ("--", "apptainer", "exec", "x.sif", "python", "t.py"), "toolkit starts the container"
     ),
     "a command in one word": refused({"t.py": MPI}, ("--", "python t.py"), "write the words separately"),
+    "a variable before the command": refused(
+        {"t.py": MPI}, ("--", "OMP_NUM_THREADS=1", "python", "t.py"), "give --env OMP_NUM_THREADS=1"
+    ),
+    "a shell line in one word": refused({"t.py": MPI}, ("--", "cd lib && python t.py"), "give it to a shell"),
+    "a word of the shell": refused({"t.py": MPI}, ("--", "cd", "lib"), "`cd` is a word of the shell"),
     "a misspelt file": refused({"train.py": MPI}, ("--", "python", "tran.py"), "did you mean train.py?"),
     "a misspelt module": refused(
         {"pkg/__init__.py": "", "pkg/work.py": MPI}, ("--", "python", "-m", "pkg.works"),

@@ -81,6 +81,9 @@ STARTS = {
     ("python", "-m", "numpyy"): "x.sif has no module `numpyy`, did you mean numpy?, and the project has none",
     ("python t.py",): "x.sif has no command `python t.py`, did you mean python?",
     ("apptainer", "exec", "x.sif", "t"): "x.sif has no command `apptainer`",
+    ("OMP_NUM_THREADS=4", "python", "t.py"): "`OMP_NUM_THREADS=` would be the program",
+    ("cd", "lib"): "`cd` is a word of the shell, not a program",
+    ("module", "load", "x"): "`module` is a word of the shell, not a program",
 }
 
 
@@ -123,6 +126,7 @@ def test_one_rank_may_start_ranks_inside_its_container():
         ("srun", "toolkit starts the ranks"),
         ("docker", "the container of --image"),
         ("a b", "separately: -- a b"),
+        ("a && b", "give it to a shell: -- sh -c 'a && b'"),
     ],
 )
 def test_a_command_of_a_launch_has_its_own_hint(program, hint):

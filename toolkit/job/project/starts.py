@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ _LAUNCHERS = frozenset(
 )
 _CONTAINERS = frozenset({"apptainer", "singularity", "docker", "podman", "enroot", "shifter", "ch-run"})
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+_BUILTINS = frozenset({"cd", "source", ".", "export", "set", "ulimit", "module", "alias", "eval"})
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)")
 _PLAIN = "install it in the image"
 
 
@@ -30,7 +33,16 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
         job: the job that it is of.
         here: whether the job starts in this folder or a copy of it.
     """
-    program = code.facts.program
+    program, first = code.facts.program, code.words[0]
+    if found := _ASSIGNMENT.match(first):
+        yield LaunchFault(
+            f"`{found[1]}` would be the program", f"give --env {quoted(first)}, or write env before it"
+        )
+    if first in _BUILTINS:
+        more = "; modules of the cluster: --module NAME" if first == "module" else ""
+        yield LaunchFault(
+            f"`{first}` is a word of the shell, not a program", f"write -- sh -c '{first} …'{more}"
+        )
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
     name = posixpath.basename(program)
     if name in _LAUNCHERS and ranks > 1:
@@ -98,6 +110,8 @@ def module_faults(code: Code, job: JobFile, image: str, found: Contents) -> Iter
 
 def fix_of(program: str) -> str:
     """Return what to do about a command that the image does not have."""
+    if " " in program and re.search(r"[&|;<>$]", program):
+        return f"give it to a shell: -- sh -c {quoted(program)}"
     if " " in program:
         return f"write the words separately: -- {program}"
     if program in _LAUNCHERS:
