@@ -5,11 +5,10 @@ import os
 import pty
 import random
 import re
-import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 
+from tests import forked
 from tests.fuzz.kind import Kind
 from tests.unit.image.sifs import elf, sandbox
 
@@ -51,14 +50,7 @@ def controls(shown: bytes) -> list[str]:
 def shown(words: tuple[str, ...]) -> bytes:
     """Return what a command writes where standard output is a terminal."""
     terminal, other = pty.openpty()
-    root = Path(__file__).parents[2]
-    child = subprocess.Popen(
-        [sys.executable, "-m", "toolkit", *words],
-        stdin=other,
-        stdout=other,
-        stderr=other,
-        env={**os.environ, "TERM": "xterm", "PYTHONPATH": str(root)},
-    )
+    child = forked.start(words, (other, other, other), env={**os.environ, "TERM": "xterm"})
     os.close(other)
     said = bytearray()
     try:

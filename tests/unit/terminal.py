@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests import forked
+
 ROOT = Path(__file__).parents[2]
 
 FORGED = "FORGED"
@@ -28,17 +30,26 @@ def on_a_terminal(words: Sequence[str], typed: str = "", **env: str) -> bytes:
     """Run ``toolkit`` with all three streams on a terminal, and return what it wrote there.
 
     ``typed`` are the keys that a user presses, which the terminal shows too. Colours are off unless ``env``
-    says ``NO_COLOR=""``; ``code`` in it replaces the program.
+    says ``NO_COLOR=""``; ``code`` in it replaces the program. A variable of Python itself starts Python anew.
     """
-    program = ["-c", env.pop("code")] if "code" in env else ["-m", "toolkit", *words]
+    code = env.pop("code", "")
     usual = {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
+    whole = {**os.environ, **usual, **env}
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, *program],
-        stdin=theirs, stdout=theirs, stderr=theirs,
-        env={**os.environ, **usual, **env},
-        start_new_session=True,
-    )  # fmt: skip
+    streams = (theirs, theirs, theirs)
+    process: forked.Forked | subprocess.Popen[bytes]
+    if any(name.startswith("PYTHON") for name in env):
+        program = ["-c", code] if code else ["-m", "toolkit", *words]
+        process = subprocess.Popen(
+            [sys.executable, *program],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=whole,
+            start_new_session=True,
+        )
+    else:
+        process = forked.start(words, streams, env=whole, code=code)
     os.close(theirs)
     os.write(ours, typed.encode())
     written = bytearray()

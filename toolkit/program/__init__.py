@@ -4,6 +4,7 @@ A new program is a module here, and its name in the model.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Protocol
 
 from toolkit.model.facts import ImageFacts
@@ -46,6 +47,7 @@ class Program(Protocol):
 ALL: tuple[Program, ...] = (mpi, horovod, torch, jax, tf_config, serial)
 
 
+@cache
 def named(name: ProgramName) -> Program:
     """Return the program of a name."""
     return next(program for program in ALL if name == program.NAME)

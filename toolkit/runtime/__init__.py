@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Protocol
 
 from toolkit.model.facts import ContainerRuntime, ImageFacts
@@ -83,6 +84,7 @@ RUNTIMES: tuple[Runtime, ...] = (
 """The preferred one first."""
 
 
+@lru_cache(1024)
 def named(command: str) -> Runtime:
     """Return the runtime of a command, a path or a name in facts; Apptainer for any other."""
     name = posixpath.basename(command)

@@ -6,6 +6,7 @@ import pytest
 
 from docs.generate.schemas import documents, schema
 from tests.unit.program.adapt.golden import FOLDER
+from tests.unit.schemas import library
 from toolkit.cli.main import main
 
 SCRIPT = FOLDER / "keras_two_models.py"
@@ -53,12 +54,10 @@ def test_a_file_is_written_once(adapt, tmp_path):
 
 
 def test_json_fits_its_schema(adapt):
-    import jsonschema
-
     code, out, err = adapt("train.py", "--json")
     assert (code, err) == (0, "")
     value = json.loads(out)
-    jsonschema.validate(value, schema(documents()["toolkit.adapt/1"], "toolkit.adapt/1"))
+    library().validate(value, schema(documents()["toolkit.adapt/1"], "toolkit.adapt/1"))
     assert (value["program"], value["joins"], value["output"]) == ("horovod", [], None)
     assert {"line": 27, "what": value["left"][0]["what"]} == value["left"][0]
 

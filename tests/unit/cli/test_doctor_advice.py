@@ -51,7 +51,7 @@ def test_nothing_is_advised_that_the_verdict_says_fails(place: str, name: str, m
         wrong = {m for m in named(said.text) if becomes[m] != "ok" and m != mode}
         assert not wrong, f"{mode}: {said.text}"
         assert said.command.startswith("toolkit ")
-        assert _works(place, name, said.command), said.command
+        assert _works(said.command, place, name, verdict), said.command
 
 
 def _in(mode: Mode | None, verdict: Verdict) -> Verdict:
@@ -70,16 +70,25 @@ def test_the_mode_that_is_asked_for_decides_nothing_but_what_is_chosen():
         assert matched(host, record.facts, request) == matched(host, record.facts, Request())
 
 
-@cache
-def _works(place: str, name: str, command: str) -> bool:
-    """Return whether a launch that is to be typed is predicted to work; other commands are not looked at."""
+def _works(command: str, place: str, name: str, verdict: Verdict) -> bool:
+    """Return whether a launch that is to be typed is predicted to work; other commands are not looked at.
+
+    ``verdict`` is that of a launch with the usual shape.
+    """
     words = shlex.split(command)
     if words[1] != "launch":
         return True
-    host, image = truth().hosts[place], truth().images[name].facts
     given = dict(pairwise(words))
-    shape = {"nodes": int(given["--nodes"]), "ranks_per_node": int(given.get("--ranks-per-node", "1"))}
-    return bool(predict(host, image, Request(**shape, mode=given.get("--mode"))).chosen)
+    nodes, ranks = int(given["--nodes"]), int(given.get("--ranks-per-node", "1"))
+    usual = Request(nodes=nodes, ranks_per_node=ranks) == Request()
+    judged = verdict if usual else _verdict(place, name, nodes, ranks)
+    return bool(_in(given.get("--mode"), judged).chosen)
+
+
+@cache
+def _verdict(place: str, name: str, nodes: int, ranks: int) -> Verdict:
+    request = Request(nodes=nodes, ranks_per_node=ranks)
+    return predict(truth().hosts[place], truth().images[name].facts, request)
 
 
 def test_a_mode_that_works_stands_in_for_the_one_that_was_asked_for():

@@ -3,13 +3,12 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests import forked
 from tests.unit.image import locks
 from tests.unit.image.sifs import sandbox, sif, squashfs
 from tests.unit.image.test_inspect import STACK
@@ -17,7 +16,7 @@ from tests.unit.launch.examples import RECORD, SPEC
 from tests.unit.launch.test_local import tools
 from tests.unit.report.trainings import EPOCHS, HEADER
 from tests.unit.study.studies import kept, point, study
-from tests.unit.terminal import FORGED, HOSTILE, ROOT, STEERING, assert_harmless, on_a_terminal
+from tests.unit.terminal import FORGED, HOSTILE, STEERING, assert_harmless, on_a_terminal
 from toolkit.launch.tracking import records
 from toolkit.model.lock import encoded
 from toolkit.report.job import jobs_table
@@ -176,20 +175,16 @@ def test_colours_of_toolkit_reach_a_terminal_and_those_of_an_image_do_not(image)
 
 
 def test_in_a_pipe_text_is_filtered_as_on_a_terminal(image):
-    done = subprocess.run(
-        [sys.executable, "-m", "toolkit", "image", "inspect", image],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
+    done = forked.run(["image", "inspect", image])
+    assert done.returncode == 0
     assert_harmless(done.stdout)
     assert b"\\u001b]0;OWNED" in done.stdout
     assert b"\\u009b2J" in done.stdout
 
 
 def test_json_keeps_its_value_and_holds_no_hidden_character(image):
-    words = [sys.executable, "-m", "toolkit", "image", "inspect", "--json", image]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, check=True)
+    done = forked.run(["image", "inspect", "--json", image])
+    assert done.returncode == 0
     assert_harmless(done.stdout)
     assert json.loads(done.stdout)["stack"]["recipe"] == HOSTILE
     assert_harmless(on_a_terminal(["image", "inspect", "--json", str(image)]), live=True)
@@ -201,18 +196,17 @@ def test_a_script_is_exact_in_a_pipe_and_harmless_on_a_terminal(home):
     path = f"{tools(home)}:/usr/bin:/bin"
     words = ["launch", "--local", "--dry-run", "--no-preflight", "--force", "--image", str(image)]
     words += ["--", "echo", STEERING]
-    env = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-m", "toolkit", *words], capture_output=True, check=True, env=env)
+    done = forked.run(words, env={**os.environ, "PATH": path})
+    assert done.returncode == 0
     assert STEERING.encode() in done.stdout
     shown(words, PATH=path)
 
 
 def test_long_names_and_long_messages_are_cut(home):
     for word in ("y" * 300, "y/" * 3000, "y z " * 1500):
-        done = subprocess.run(
-            [sys.executable, "-m", "toolkit", "report", word], cwd=ROOT, capture_output=True, text=True
-        )
+        done = forked.run(["report", word])
+        said = done.stderr.decode()
         assert done.returncode
-        assert max(map(len, re.split(r"\s", done.stderr))) <= 200
-        assert len(done.stderr) < 4200
-        assert "…" in done.stderr
+        assert max(map(len, re.split(r"\s", said))) <= 200
+        assert len(said) < 4200
+        assert "…" in said

@@ -3,13 +3,13 @@
 import json
 import tomllib
 from functools import cache
-from types import ModuleType
 
 import msgspec
 import pytest
 
 from docs.generate.outside import ROOT
 from docs.generate.schemas import documents, identity, pages, schema
+from tests.unit.schemas import library
 from tests.unit.tables import every_row
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
@@ -23,20 +23,17 @@ DOCUMENTS = documents()
 
 
 @cache
-def library() -> ModuleType:
-    """Return jsonschema, which takes seconds to import and is of use to these tests alone."""
-    import jsonschema
-
-    return jsonschema
+def validator(name):
+    return library().Draft202012Validator(schema(DOCUMENTS[name], name))
 
 
 def check(name, value):
-    library().validate(value, schema(DOCUMENTS[name], name), cls=library().Draft202012Validator)
+    validator(name).validate(value)
 
 
 @every_row("name", DOCUMENTS)
 def test_a_schema_is_one_and_names_its_document(name):
-    made = schema(DOCUMENTS[name], name)
+    made = validator(name).schema
     library().Draft202012Validator.check_schema(made)
     assert made["$defs"][DOCUMENTS[name].__name__]["properties"]["schema"] == {"const": name}
 
@@ -103,3 +100,26 @@ def test_every_schema_is_a_file_that_the_index_links():
 
 def test_what_holds_no_name_of_a_schema_is_no_document():
     assert identity(JobFile) == ""
+
+
+@every_row(
+    ("text", "right"),
+    [
+        ("https://a.b/c?d=e#f", True),
+        ("pkg:pypi/x@1.0", True),
+        ("a/b", True),
+        ("", True),
+        ("//[::1]:80/é", True),
+        ("1:b", False),
+        ("a b", False),
+        ("%zz", False),
+        ("a<b>", False),
+        ("#a#b", False),
+    ],
+)
+def test_a_reference_is_one_of_rfc_3987(text, right):
+    made = {"type": "string", "format": "iri-reference"}
+    checker = library().Draft7Validator.FORMAT_CHECKER
+    assert library().Draft7Validator(made, format_checker=checker).is_valid(text) == right
+    made["format"] = "iri"
+    assert not library().Draft7Validator(made, format_checker=checker).is_valid("a/b")

@@ -1,10 +1,9 @@
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.unit.image.signed import OBJECTS, Keys, attach, gpg_home, write_sif
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.files.digest import check_digest, digest_file, sha256
@@ -318,10 +317,10 @@ def test_four_processes_that_sign_one_sif_at_once_all_leave_their_signature(
         monkeypatch.setenv("GNUPGHOME", str(keys.home))
         for person in people:
             keys.make(person)
-        words = (sys.executable, "-m", "toolkit", "image", "sign", str(sif), "--key")
-        running = [subprocess.Popen((*words, person), stderr=subprocess.PIPE) for person in people]
-        said = [process.communicate(timeout=120)[1] for process in running]
-        assert [process.returncode for process in running] == [0] * 4, said
+        with (tmp_path / "said").open("w+b") as said:
+            streams = (said.fileno(), said.fileno(), said.fileno())
+            running = [forked.start(("image", "sign", sif, "--key", person), streams) for person in people]
+            assert [process.wait(120) for process in running] == [0] * 4, (tmp_path / "said").read_text()
         assert {one.signature.user for one in checked(sif) if one.holds} == set(people)
     assert check_digest(sif) == sha256(sif)
 

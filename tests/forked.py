@@ -1,0 +1,169 @@
+"""Run toolkit in a process that a server forks: to start Python anew takes 30 times as long.
+
+The server has imported what the commands import. The process has its own streams, environment, folder and
+session, and ends as Python ends. Variables of Python itself change nothing: a test about one starts Python.
+"""
+
+import atexit
+import gc
+import json
+import os
+import pkgutil
+import runpy
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+_LONGEST = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A process that runs."""
+
+    _status: socket.socket
+
+    def wait(self, timeout: float = 60) -> int:
+        """Wait until it ends, and return its exit status, negative for a signal."""
+        self._status.settimeout(timeout)
+        with self._status:
+            return int(self._status.recv(16))
+
+
+def start(
+    words: Sequence[object],
+    streams: Sequence[int],
+    *,
+    env: Mapping[str, str] | None = None,
+    code: str = "",
+    closed: Sequence[int] = (),
+) -> Forked:
+    """Start ``toolkit`` with words, or ``code`` in its place, and with these three streams.
+
+    ``env`` is the whole environment, that of the test without one. ``closed`` are numbers of streams that the
+    process does not have.
+    """
+    call = {
+        "words": [*map(str, words)],
+        "env": dict(os.environ if env is None else env),
+        "cwd": str(Path.cwd()),
+        "code": code,
+        "closed": [*closed],
+    }
+    ours, theirs = socket.socketpair()
+    with theirs:
+        socket.send_fds(_server(), [json.dumps(call).encode()], [*streams, theirs.fileno()])
+    return Forked(ours)
+
+
+def run(words: Sequence[object], **more: Any) -> "subprocess.CompletedProcess[bytes]":
+    """Run ``toolkit`` to its end, and return what it wrote; ``more`` is for :func:`start`."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as none:
+        status = start(words, [none.fileno(), out.fileno(), err.fileno()], **more).wait()
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess([*words], status, out.read(), err.read())
+
+
+@cache
+def _server() -> socket.socket:
+    """Start the server, and return the socket that takes calls; it ends with this process."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.forked", str(theirs.fileno())],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+        )
+
+    def end() -> None:
+        ours.close()
+        server.wait(60)
+
+    atexit.register(end)
+    return ours
+
+
+def _import() -> None:
+    """Import what commands import, of which much waits for the function that needs it."""
+    package = import_module("toolkit")
+    for found in pkgutil.walk_packages(package.__path__, "toolkit."):
+        if not found.name.startswith(("toolkit.trainers", "toolkit.__main__")):
+            import_module(found.name)
+
+
+def _serve(calls: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """Fork for each call; return it and its streams in the process that is to run it."""
+    while True:
+        text, fds, _, _ = socket.recv_fds(calls, _LONGEST, 4)
+        if not text:
+            break
+        if not os.fork():
+            return json.loads(text), _kept(fds)
+        for fd in fds:
+            os.close(fd)
+        with suppress(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+    sys.exit()
+
+
+def _kept(fds: list[int]) -> list[int]:
+    """Fork the process itself, and send its status when it ends; return its streams in it."""
+    *streams, status = fds
+    if pid := os.fork():
+        for fd in streams:
+            os.close(fd)
+        os.write(status, str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+        os._exit(0)
+    os.close(status)
+    return streams
+
+
+def _become(call: dict[str, Any], streams: list[int]) -> None:
+    os.setsid()
+    os.chdir(call["cwd"])
+    os.environ.clear()
+    os.environ.update(call["env"])
+    sys.argv = ["-c" if call["code"] else "toolkit", *call["words"]]
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+        os.close(fd)
+    for number in call["closed"]:
+        os.close(number)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        first = getattr(sys, f"__{name}__")
+        open_one = None if number in call["closed"] else _stream(number, first.encoding, first.errors)
+        setattr(sys, name, open_one)
+
+
+def _stream(number: int, encoding: str, errors: str) -> Any:
+    stream = open(number, "w" if number else "r", encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
+    if number == 2:
+        stream.reconfigure(line_buffering=True)
+    return stream
+
+
+if __name__ == "__main__":
+    _import()
+    gc.freeze()  # what is imported stays: its memory is shared, and not searched when a process ends
+    with socket.socket(fileno=int(sys.argv[1])) as socket_of_calls:
+        received, three = _serve(socket_of_calls)
+    _become(received, three)
+    if received["code"]:
+        exec(compile(received["code"], "<string>", "exec"), {"__name__": "__main__"})  # noqa: S102
+    else:
+        runpy.run_module("toolkit", run_name="__main__", alter_sys=True)
