@@ -1,4 +1,4 @@
-"""Run toolkit in a process that a server forks: to start Python anew takes 30 times as long.
+"""Run toolkit in a process that a server forks: a start of Python takes 30 times as long.
 
 The server has imported what the commands import. The process has its own streams, environment, folder and
 session, and ends as Python ends. Variables of Python itself change nothing: a test about one starts Python.
@@ -49,8 +49,8 @@ def start(
 ) -> Forked:
     """Start ``toolkit`` with words, or ``code`` in its place, and with these three streams.
 
-    ``env`` is the whole environment, that of the test without one. ``closed`` are numbers of streams that the
-    process does not have.
+    ``env`` is the whole environment; by default the environment of the test. ``closed`` are numbers of
+    streams that the process does not have.
     """
     call = {
         "words": [*map(str, words)],
@@ -66,7 +66,7 @@ def start(
 
 
 def run(words: Sequence[object], **more: Any) -> "subprocess.CompletedProcess[bytes]":
-    """Run ``toolkit`` to its end, and return what it wrote; ``more`` is for :func:`start`."""
+    """Run ``toolkit`` and return what it wrote; ``more`` is for :func:`start`."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as none:
         status = start(words, [none.fileno(), out.fileno(), err.fileno()], **more).wait()
         out.seek(0)

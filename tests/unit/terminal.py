@@ -30,7 +30,7 @@ def on_a_terminal(words: Sequence[str], typed: str = "", **env: str) -> bytes:
     """Run ``toolkit`` with all three streams on a terminal, and return what it wrote there.
 
     ``typed`` are the keys that a user presses, which the terminal shows too. Colours are off unless ``env``
-    says ``NO_COLOR=""``; ``code`` in it replaces the program. A variable of Python itself starts Python anew.
+    says ``NO_COLOR=""``; ``code`` in it replaces the program. A variable of Python starts a new Python.
     """
     code = env.pop("code", "")
     usual = {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}

@@ -73,7 +73,7 @@ def test_the_mode_that_is_asked_for_decides_nothing_but_what_is_chosen():
 def _works(command: str, place: str, name: str, verdict: Verdict) -> bool:
     """Return whether a launch that is to be typed is predicted to work; other commands are not looked at.
 
-    ``verdict`` is that of a launch with the usual shape.
+    ``verdict`` is about a launch with the usual shape.
     """
     words = shlex.split(command)
     if words[1] != "launch":

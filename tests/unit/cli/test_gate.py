@@ -3,7 +3,6 @@
 import ast
 import os
 import shlex
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -309,22 +308,26 @@ def test_a_record_from_before_images_were_checked_is_not_submitted(place: Path):
 
 def calls(name: str) -> set[str]:
     """Return the functions of toolkit, as ``module:function``, that call something by this name."""
-    return _callers()[name]
+    last = name.rpartition(".")[2]
+    return {
+        f"{file}:{function.name}"
+        for file, text in _texts().items()
+        if last in text
+        for function in _functions(file)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == name
+    }
 
 
 @cache
-def _callers() -> dict[str, set[str]]:
-    """Return which functions call what, by the words of the call."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for file in _PACKAGE.rglob("*.py"):
-        if "trainers" in file.parts:
-            continue
-        for function in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(function, ast.FunctionDef):
-                for node in ast.walk(function):
-                    if isinstance(node, ast.Call):
-                        found[ast.unparse(node.func)].add(f"{file.relative_to(_PACKAGE)}:{function.name}")
-    return found
+def _texts() -> dict[str, str]:
+    files = [file for file in _PACKAGE.rglob("*.py") if "trainers" not in file.parts]
+    return {str(file.relative_to(_PACKAGE)): file.read_text("utf-8") for file in files}
+
+
+@cache
+def _functions(file: str) -> list[ast.FunctionDef]:
+    return [node for node in ast.walk(ast.parse(_texts()[file])) if isinstance(node, ast.FunctionDef)]
 
 
 def test_records_are_made_of_what_passed_the_gate_alone():

@@ -77,12 +77,13 @@ def recognise(output: Output) -> Recognised:
 
 
 def _match(signature: LogSignature, output: Output, found: PatternLines) -> SignatureMatch | None:
-    shown: dict[str, Line] = {}
-    if not _fits(signature, found):
+    hits = found.positions[_compiled(signature.pattern)]
+    if not hits or not _fits(signature, found):
         return None
+    shown: dict[str, Line] = {}
     first = -1
     overcome, ending = _overcome(signature, found), _ending(signature, found)
-    likely = (p for p in found.positions[_compiled(signature.pattern)] if overcome <= p < ending)
+    likely = (p for p in hits if overcome <= p < ending)
     for position in islice(likely, _MOST_LOOKED_AT):
         after = _after(signature, output, position)
         if after is None:

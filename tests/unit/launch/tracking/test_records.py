@@ -1,16 +1,12 @@
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests import forked
 from tests.unit.launch.examples import RECORD
 from toolkit.errors import BadInput
 from toolkit.launch.tracking import records
-
-ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(autouse=True)
@@ -166,13 +162,10 @@ for number in range(13):
 def test_eight_processes_at_once_lose_no_record_and_no_change(tmp_path):
     fields = ["nodes", "started", "ended", "host", "cluster", "ssh_config", "predicted", "place"]
     records.save(keyed("shared", "1"))
-    words = [sys.executable, "-c", _MANY]
-    running = [
-        subprocess.Popen([*words, str(number), field], cwd=ROOT, stderr=subprocess.PIPE, text=True)
-        for number, field in enumerate(fields, 1)
-    ]
-    said = [process.communicate(timeout=60)[1] for process in running]
-    assert [process.returncode for process in running] == [0] * 8, said
+    with (tmp_path / "said").open("w+") as said:
+        streams = (said.fileno(), said.fileno(), said.fileno())
+        running = [forked.start((me, field), streams, code=_MANY) for me, field in enumerate(fields, 1)]
+        assert [process.wait() for process in running] == [0] * 8, (tmp_path / "said").read_text()
     shared = records.find("shared")
     assert [getattr(shared, field) for field in fields] == [f"{n}-12" for n in range(1, 9)]
     made = [record for record in records.every() if record.key != "shared"]
