@@ -71,6 +71,12 @@ def predict(
     return Verdict(predictions=predictions, findings=found, chosen=_choose(works, asked))
 
 
+def outcomes(host: HostFacts, image: ImageFacts, request: Request) -> tuple[Prediction, ...]:
+    """Return the predictions of :func:`predict` without its findings, which takes less time."""
+    plans = (plan(host, image, request, mode) for mode in modes_of(image, request))
+    return tuple(_judged(host, image, request, made).prediction for made in plans)
+
+
 def working(predictions: tuple[Prediction, ...], best: tuple[Mode, ...] = ()) -> tuple[Mode, ...]:
     """Return the ways that are predicted to work, best first; ``best`` are the modes made for the program."""
     works = {p.mode for p in predictions if p.works}

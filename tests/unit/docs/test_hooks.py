@@ -10,20 +10,21 @@ from docs.generate.outside import ROOT
 _LINK = "[a](../slurm/sites/example.toml)"
 
 
-@pytest.fixture
-def config(tmp_path):
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
     """A small site with toolkit's hooks."""
-    (tmp_path / "docs").mkdir()
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "docs").mkdir()
     for name in ("index.md", "rules.md"):
-        (tmp_path / "docs" / name).write_text(_LINK)
+        (folder / "docs" / name).write_text(_LINK)
     hooks = ROOT / "docs" / "generate" / "hooks.py"
-    (tmp_path / "mkdocs.yml").write_text(f"site_name: x\nhooks: [{hooks}]\n")
-    made = load_config(str(tmp_path / "mkdocs.yml"))
+    (folder / "mkdocs.yml").write_text(f"site_name: x\nhooks: [{hooks}]\n")
+    made = load_config(str(folder / "mkdocs.yml"))
     made.nav = [{"Home": "index.md"}, {"Commands": "reference/cli/"}]
     return made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def files(config):
     return config.plugins.run_event("files", get_files(config), config=config)
 

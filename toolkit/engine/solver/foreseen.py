@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolkit.engine.predict import RANKING, predict
+from toolkit.engine.predict import RANKING, outcomes
 from toolkit.engine.solver.search import Taken
 from toolkit.knowledge.cuda import least_driver
 from toolkit.knowledge.stacks import Stacks, Version
@@ -34,10 +34,9 @@ def ways(
     image = foreseen(table, architecture, taken, operations)
     if short := _driver(host, taken):
         return dict.fromkeys(RANKING, short)
-    verdict = predict(host, image, request)
     ranking: tuple[Mode, ...] = (*RANKING, "gloo") if "gloo" in operations else RANKING
     # A program without MPI has other launch modes.
-    judged = {prediction.mode: prediction for prediction in verdict.predictions}
+    judged = {prediction.mode: prediction for prediction in outcomes(host, image, request)}
     return {mode: _trouble(judged[mode]) for mode in ranking if mode in judged} or {
         mode: _trouble(prediction) for mode, prediction in judged.items()
     }
