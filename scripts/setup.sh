@@ -22,6 +22,10 @@ needed=(
     busybox:busybox            # make test runs the probe in its shell
     strace:strace              # make test counts file-system calls
 )
+# make test-package reads the documentation site with it. Ubuntu has it as a snap only.
+if [ "$(id -u)" = 0 ] && grep -qsx 'ID=debian' /etc/os-release; then
+    needed+=(chromium:chromium)
+fi
 
 python=
 for candidate in python3 python3.13 python3.12 python3.11; do

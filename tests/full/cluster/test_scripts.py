@@ -148,7 +148,7 @@ def test_a_half_made_environment_is_made_again_and_is_not_ready_until_all_is_ins
     # As an interrupt within `python -m venv` leaves it.
     (checkout / ".venv/bin").mkdir(parents=True)
     (checkout / ".venv/bin/python").symlink_to(sys.executable)
-    for name in ("dockerd", "mmdebstrap", "npm", "ssh", "shellcheck", "strace"):
+    for name in ("dockerd", "mmdebstrap", "npm", "ssh", "shellcheck", "strace", "chromium"):
         program(tmp_path / "bin" / name, "true")
     path = f"{tmp_path}/bin:{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin"
     # There is no pyproject.toml here, so that the installation fails.
