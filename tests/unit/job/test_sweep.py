@@ -128,7 +128,7 @@ def test_limits_of_slurm_and_a_scheduler_without_sweeps():
 
 def test_a_job_of_this_machine_has_no_sweep(folder, monkeypatch):
     (folder / "toolkit.toml").write_text('[launch]\nsweep = ["lr=1,2"]\n')
-    with pytest.raises(BadInput, match="there is no queue with --local"):
+    with pytest.raises(BadInput, match="not possible with --local, which has no queue"):
         app.script(["solver", "{lr}"], image="x.sif", local=True)
 
 
