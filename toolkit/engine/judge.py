@@ -70,7 +70,8 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
     """Return what becomes of a launch, by answers in the order of the rules.
 
     A failure that is certain counts even where other facts are missing, unless the rule that
-    lacks them stands before it: then something else may happen first, and nobody can say what.
+    lacks them stands before it: then something else may happen first, and nobody can say what. What
+    such a rule says may happen by chance is added to the failure.
     """
     undecided = [a for a in answers if a.missing and not a.rule.advice]
     ids = tuple(dict.fromkeys(a.rule.id for a in answers))
@@ -78,8 +79,9 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
     if first := _first(answers):
         before = answers[: answers.index(first)]
         doubts = [a for a in before if a.hit and a.hit.outcome == "unknown"]
-        earlier = [a for a in undecided if a in before] + doubts
-        return _failed(case, first, earlier, ids, missing)
+        named = tuple(o for a in doubts if a.hit for o in a.hit.by_chance if o != "ok")
+        earlier = [a for a in (*undecided, *doubts) if a in before and not (a.hit and a.hit.by_chance)]
+        return _failed(case, first, earlier, named, ids, missing)
     if missing:
         because = "what is not known: " + "; ".join(dict.fromkeys(map(case.why_unknown, missing)))
         return Prediction(
@@ -141,6 +143,7 @@ def _failed(
     case: Case,
     first: RuleAnswer,
     earlier: list[RuleAnswer],
+    chances: tuple[Outcome, ...],
     ids: tuple[str, ...],
     missing: tuple[str, ...],
 ) -> Prediction:
@@ -149,7 +152,7 @@ def _failed(
         raise ValueError(first)
     because = hit.because or hit.title or first.rule.title
     outcome: Outcome = hit.outcome
-    chance = hit.by_chance
+    chance = tuple(dict.fromkeys(o for o in (*hit.by_chance, *chances) if o != outcome))
     if earlier:
         lacking = "; ".join(dict.fromkeys(doubt for a in earlier for doubt in _doubts(case, a)))
         outcome, because = "unknown", f"{because}; but something else may happen first: {lacking}"

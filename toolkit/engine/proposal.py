@@ -336,7 +336,7 @@ def _lifts(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> 
         other = row.served_by and wired and row.served_by != wired
         if not row.of(mpi) or other or not counts(row.nodes, request.nodes):
             continue
-        if row.lift and (alone or "{interface}" not in row.lift):
+        if row.lifts(mpi) and (alone or "{interface}" not in row.lift):
             env[row.lifted_by] = row.lift.format(interface=(host.interfaces or ("",))[0])
     return env
 

@@ -15,6 +15,7 @@ from toolkit.engine.traits import HYDRA, bind_target
 from toolkit.engine.wireup import Offer, cleaned, leaves_out_home, offer
 from toolkit.folders import is_below
 from toolkit.knowledge import counts
+from toolkit.knowledge.mpi import netmods
 from toolkit.knowledge.settings import Component, Kind, Setting, settings
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
@@ -277,7 +278,7 @@ def _is_bound(case: Case, folder: str) -> bool:
 
 def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
     """MPICH chooses between network modules by their names; one alone is built in, and nothing chooses."""
-    there = [name for name in (mpi.device or "").partition(":")[2].split(",") if name]
+    there = netmods(mpi)
     if not there:
         raise Undecided("image.mpi.device")
     return ok if len(there) == 1 or ok.value.lower() in there else bad

@@ -91,6 +91,15 @@ class LauncherWords(MpiRow, frozen=True, kw_only=True):
     words: tuple[str, ...]
 
 
+NETMOD = "MPIR_CVAR_CH4_NETMOD"
+"""The variable by which an MPICH with several network modules takes another than its first."""
+
+
+def netmods(mpi: ImageMpi) -> list[str]:
+    """Return the network modules of an MPICH, of which the first is its default."""
+    return [name for name in (mpi.device or "").partition(":")[2].split(",") if name]
+
+
 class Defect(MpiRow, frozen=True, kw_only=True):
     """A defect of single releases; a variable or an option of the container in the plan may avoid it.
 
@@ -98,7 +107,8 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     ``{interface}`` in it means the host's network interface, if it has only one. ``by_chance`` are outcomes
     of other tries. ``under`` bounds the releases of the host's Open MPI that starts it, ``batch`` says that
     the launcher is on a node of its ranks. ``launched_by`` lists the MPI of the host's mpirun under which it
-    was measured ("mpich <5"); empty if it is the same under srun and mpirun.
+    was measured ("mpich <5"); empty if it is the same under srun and mpirun. ``netmod`` is the network module
+    that MPICH takes by default.
     """
 
     id: str
@@ -115,6 +125,11 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     under: str = ""
     batch: bool | None = None
     launched_by: tuple[str, ...] = ()
+    netmod: str = ""
+
+    def lifts(self, mpi: ImageMpi) -> bool:
+        """Return whether this MPI can follow ``lift``: it has the network module that is named."""
+        return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
     def launched(self, mpi: HostMpi | None) -> bool:
         """Return whether it was measured under this MPI of the host, or under every launcher."""
@@ -175,6 +190,7 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
     by: Literal["ucx", ""] = ""
     ptrace: bool | None = None
     several_nodes: Outcome | None = None
+    by_chance: tuple[Outcome, ...] = ()
     lifted_by: str = ""
 
 

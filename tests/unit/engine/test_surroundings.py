@@ -343,7 +343,12 @@ def test_what_a_person_sets_counts():
             "srun-pmix",
             {"OMPI_MCA_btl_tcp_if_include": "eth0"},
         ),
-        (with_(MPICH, version="5.0.1", device="ch4:ucx"), None, "srun-pmi2", {"UCX_TLS": "tcp,self"}),
+        (
+            with_(MPICH, version="5.0.1", device="ch4:ucx,ofi"),
+            None,
+            "srun-pmi2",
+            {"MPIR_CVAR_CH4_NETMOD": "ofi"},
+        ),
     ],
 )
 def test_a_fault_of_a_release_is_lifted_where_no_fabric_is_shut_out(

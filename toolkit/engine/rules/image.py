@@ -6,12 +6,14 @@ import re
 from toolkit import knowledge
 from toolkit.engine.bound import mounted_first
 from toolkit.engine.case import Case
+from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
 from toolkit.engine.settings import value_in_force
 from toolkit.engine.traits import OPAL_FOLDERS, bind_target, host_launcher
 from toolkit.engine.wireup import cleaned, offer, served, waits_for_the_dead
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
+from toolkit.knowledge.mpi import NETMOD, Defect, netmods
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
 from toolkit.versions import within
@@ -205,17 +207,28 @@ def mpi_release_defect(case: Case) -> Hit | None:
             and row.of(mpi)
             and counts(row.nodes, case.request.nodes)
             and counts(row.ranks_per_node, ranks)
-            and row.lifted_by not in {*case.plan.env, *case.plan.container}
             and row.served_by in {"", _server(case)}
             and (not row.modes or case.mode in row.modes)
             and row.batch in {None, case.request.batch}
             and (not row.under or _started_by_openmpi(case, row.under))
             and (case.mode != "mpirun-host" or row.launched(host_launcher(case.host_facts)))
+            and not _lifted(case, mpi, row)
         ):
             fix = f"{TRY_IT}; or {row.fix}" if row.outcome == "unknown" else row.fix
             told = (row.title, row.title, fix, row.source)
             return Hit(case.cite("image.mpi"), row.outcome, *told, by_chance=row.by_chance)
     return None
+
+
+def _lifted(case: Case, mpi: ImageMpi, row: Defect) -> bool:
+    """Return whether the launch avoids a defect, or its MPI takes another network module."""
+    if not row.netmod:
+        return row.lifted_by in {*case.plan.env, *case.plan.container}
+    if chosen := value_in_force(case, NETMOD):
+        return chosen.lower() != row.netmod
+    if mpi.device is None:
+        raise Undecided("image.mpi.device")
+    return netmods(mpi)[:1] != [row.netmod]
 
 
 def _started_by_openmpi(case: Case, releases: str) -> bool:

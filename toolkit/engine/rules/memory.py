@@ -93,9 +93,10 @@ def namespaces_split_a_node(case: Case) -> Hit | None:
             raise Undecided("host.runtime.setuid")
         if fits is None:
             raise _lacking(mpi, case)
-        outcome = row.outcome if case.request.nodes == 1 else row.several_nodes or row.outcome
-        evidence = case.cite("host.runtime", "image.mpi")
-        return Hit(evidence, outcome, row.because, source=row.source)
+        several = case.request.nodes > 1 and row.several_nodes
+        evidence, outcome = case.cite("host.runtime", "image.mpi"), several or row.outcome
+        chance = row.by_chance if several else ()
+        return Hit(evidence, outcome, row.because, source=row.source, by_chance=chance)
     return None
 
 

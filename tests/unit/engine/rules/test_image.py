@@ -42,7 +42,8 @@ MOUNTED = msgspec.structs.replace(
 )
 OMPI_6 = mpi(version="6.0.0rc2", plugins=False)
 OLD_INTEL = with_(NO_LIBFABRIC, mpi=msgspec.structs.replace(INTEL, version="2021.13.1"))
-MPICH_501 = image(mpi=msgspec.structs.replace(MPICH, version="5.0.1"))
+MPICH_501 = image(mpi=msgspec.structs.replace(MPICH, version="5.0.1", device="ch4:ucx,ofi"))
+MPICH_BY_OFI = image(mpi=msgspec.structs.replace(MPICH, version="5.0.1", device="ch4:ofi,ucx"))
 MPICH_420 = image(mpi=msgspec.structs.replace(MPICH, version="4.2.0", interfaces=("pmix",)))
 MPICH_402 = with_(
     image(mpi=msgspec.structs.replace(MPICH, version="4.0.2", interfaces=("pmix",))), pmix="4.2.2"
@@ -115,7 +116,9 @@ QUIET = {
     "mpi-release-defect": [
         case(),
         case(of=OMPI_6, env={"OMPI_MCA_btl_tcp_if_include": "eth0"}),
-        case(of=MPICH_501, mode="srun-pmi2", env={"UCX_TLS": "tcp,self"}),
+        case(of=MPICH_501, mode="srun-pmi2", env={"MPIR_CVAR_CH4_NETMOD": "ofi"}),
+        case(of=with_(MPICH_501, environment={"MPIR_CVAR_CH4_NETMOD": "ofi"}), mode="srun-pmi2"),
+        case(of=MPICH_BY_OFI, mode="srun-pmi2"),
         case(of=MPICH_501, mode="srun-none"),
         case(of=with_(mpi(version="3.1.3"), pmix="2.1.4")),
         case(of=with_(mpi(version="3.0.4"), pmix="2.1.4"), mode="srun-pmi2"),
@@ -128,6 +131,7 @@ QUIET = {
 UNDECIDED = {
     "image-lacks-mpi": [case(of=unread(IMAGE, "mpi"))],
     "mpi-moved": [case(of=unread(IMAGE, "mpi"))],
+    "mpi-release-defect": [case(of=unread(MPICH_501, "mpi.device"), mode="srun-pmi2")],
     "libfabric-missing": [
         case(of=unread(image(mpi=INTEL), "libfabric"), mode="srun-pmi2"),
         case(of=unread(BROUGHT, "libraries"), mode="srun-pmi2"),
@@ -314,18 +318,31 @@ def test_one_rank_alone_is_warned_and_runs():
     assert foresee(of.host_facts, of.image_facts, of.request, of.plan).outcome == "ok"
 
 
-def test_a_long_pmi_value_keeps_srun_waiting_where_it_ends_mpirun():
+def test_whether_mpich_5_fills_a_line_of_pmi_is_chance_unless_it_puts_the_address_of_libfabric():
     plain = msgspec.structs.replace(HOST.slurm, mpi_default="none")
     hydra = host(mpis=(HYDRA,), slurm=plain, runtime=msgspec.structs.replace(HOST.runtime, setuid=True))
+    given = {"env": {"UCX_TLS": "tcp,self"}}
+    later = with_(MPICH_501, mpi=msgspec.structs.replace(MPICH_501.mpi, version="5.0.9"))
     said = {
         "srun": case(hydra, MPICH_501, "srun-pmi2"),
+        "shorter address": case(hydra, MPICH_501, "srun-pmi2", **given),
+        "next release": case(hydra, later, "srun-pmi2"),
         "mpirun": case(hydra, MPICH_501, "mpirun-host"),
-        "2x2": case(hydra, MPICH_501, "srun-pmi2", ranks_per_node=2),
+        "ucx asked for": case(hydra, MPICH_BY_OFI, "srun-pmi2", env={"MPIR_CVAR_CH4_NETMOD": "ucx"}),
+        "one node": case(hydra, MPICH_501, "srun-pmi2", nodes=1, ranks_per_node=2),
+        "libfabric": case(hydra, MPICH_501, "srun-pmi2", env={"MPIR_CVAR_CH4_NETMOD": "ofi"}),
     }
-    outcomes = {
-        name: foresee(of.host_facts, of.image_facts, of.request, of.plan).outcome for name, of in said.items()
-    }
-    assert outcomes == {"srun": "hang", "mpirun": "init-failure", "2x2": "init-failure"}
+    found = {name: foresee(of.host_facts, of.image_facts, of.request, of.plan) for name, of in said.items()}
+    sure = {"one node": "ok", "libfabric": "ok"}
+    assert {name: one.outcome for name, one in found.items()} == {n: sure.get(n, "unknown") for n in said}
+    assert set(found["srun"].by_chance) == {"ok", "init-failure", "hang"}
+
+
+def test_a_failure_that_is_certain_keeps_the_outcomes_by_chance_of_what_comes_before_it():
+    apart = host(mpis=(HYDRA,), runtime=msgspec.structs.replace(HOST.runtime, setuid=False))
+    of = case(apart, MPICH_501, "srun-pmi2", ranks_per_node=2)
+    found = foresee(of.host_facts, of.image_facts, of.request, of.plan)
+    assert (found.outcome, found.by_chance) == ("init-failure", ("hang",))
 
 
 def test_mpich_4_2_0_waits_for_a_key_where_it_speaks_pmix_to_slurm():

@@ -1,0 +1,58 @@
+"""Faults that end at a release: what the end rests on, the code or several launches, never one success."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+from tests.unit.tables import every_row
+from toolkit.data import shipped
+
+CURED = {
+    "mpi.toml": ("defect", "apart", "namespaces", "shared_memory", "libfabric"),
+    "pmix.toml": ("caution", "insists"),
+    "runtime.toml": ("defect",),
+}
+"""Tables whose rows call some releases bad, so that their upper bound calls the next one good."""
+CODE = re.compile(r"[\w.-]+/[\w.-]+(:\S|#\d+| (commit|issues?|pull) )|docs/news/|NEWS |CVE-|release notes")
+"""The source names the change or the report that names it."""
+MEASURED = {
+    "mpi.toml apart >=4.1,<4.2": "4.2.3 and 4.3.2 were measured too, and fail otherwise: the next row",
+    "mpi.toml defect <2019": "2019.4 on two and 2021.9 on one node work in the same cells",
+    "mpi.toml namespaces <2019": "2019.4 and 2021.9 work in the same cell",
+    "mpi.toml libfabric >=2019,<2021.18": "2021.4 to 2021.17 crash, 2021.18 and 2021.19 do not: two of each",
+    "mpi.toml libfabric >=2019,<2021.6": "2021.3, 2021.5 and 2021.6 to 2021.17 were measured, and all fail",
+    "mpi.toml libfabric >=2021.6,<2021.18": "2021.18 and 2021.19 were measured too, and fail otherwise",
+}
+"""Rows whose bound rests on launches of releases on both sides of it → which."""
+
+
+def rows() -> Iterator[tuple[str, dict[str, Any]]]:
+    for file, tables in CURED.items():
+        text = (shipped("recipes") / "knowledge" / file).read_text("utf-8")
+        found = tomllib.loads(text)
+        for table in tables:
+            several = found.get(table, [])
+            yield from (
+                (f"{file} {table}", row) for row in (several if isinstance(several, list) else [several])
+            )
+
+
+def bounded() -> Iterator[tuple[str, str]]:
+    """Yield name and source of each row that ends at a release."""
+    for name, row in rows():
+        for key in ("versions", "client", "ucx", "runtime"):
+            if "<" in str(row.get(key, "")):
+                yield f"{name} {row[key]}", row.get("source", "")
+
+
+@every_row("row", [f"{name} | {source}" for name, source in bounded()])
+def test_a_fault_ends_at_a_release_for_a_cause_or_by_launches_on_both_sides(row: str):
+    name, _, source = row.partition(" | ")
+    assert CODE.search(source) or name in MEASURED, row
+
+
+def test_the_list_names_rows_that_are_there_and_need_it():
+    needed = {name for name, source in bounded() if not CODE.search(source)}
+    assert set(MEASURED) == needed
+    assert len(list(bounded())) >= 12
