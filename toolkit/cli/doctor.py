@@ -45,6 +45,7 @@ _COUNT = WholeNumber(1)
     help="Judge by this mode alone; --live: try it",
 )
 @click.option("--live", is_flag=True, help="Run a small job in the mode, and compare it with the prediction")
+@click.option("--no-run", is_flag=True, help="Start no container for variables that only running it shows")
 @click.option("--partition", help="Slurm partition of which a node is asked, and of --live's job")
 @click.option("--account", help="Slurm account for --live")
 @key_options
@@ -78,6 +79,7 @@ def command(
     ranks_per_node: int | None,
     modes: tuple[Mode, ...],
     live: bool,
+    no_run: bool,
     partition: str | None,
     account: str | None,
     verify_key: str | None,
@@ -99,6 +101,9 @@ def command(
     text is then judged before you build it.
 
     After -- give the command of a rank: toolkit then judges the MPI that its program loads.
+
+    If scripts of the image set variables that only running it shows, and the image is on the cluster,
+    toolkit starts one container on a node, which prints them; --no-run leaves that out.
 
     Exits with 0 if a launch mode works (with --mode: if that mode does), 1 if none does, 2 for a
     bad file or option, 3 if the cluster cannot be reached. Without IMAGE it checks the host alone,
@@ -166,7 +171,7 @@ def command(
         job = wanted(
             image, site, job_file, partition, nodes, ranks_per_node, mode, tell, program, runtime, env_image
         )
-        found = diagnose(image, facts, job, where, partition, tell)
+        found = diagnose(image, facts, job, where, partition, tell, run=not no_run)
     if fix:
         from toolkit.cli import doctor_fix
 

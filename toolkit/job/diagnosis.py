@@ -8,12 +8,14 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
+from toolkit.job.contained import Question, with_answer
 from toolkit.job.facts import facts_of
 from toolkit.job.places import Where
 from toolkit.job.request.envfile import clear_env, env_file
 from toolkit.job.request.inputs import StartableImage
 from toolkit.job.request.keys import KeyDemand
 from toolkit.job.request.layering import announce, asked
+from toolkit.job.request.locations import named_image
 from toolkit.job.sight import shown_by, view, view_of
 from toolkit.launch.loaded import with_runtime
 from toolkit.launch.request import layers
@@ -144,6 +146,8 @@ def diagnose(
     where: Where,
     partition: str | None,
     tell: Tell,
+    *,
+    run: bool = False,
 ) -> Diagnosis:
     """Read the image, then the facts of the place, and judge the launch.
 
@@ -154,26 +158,36 @@ def diagnose(
         where: the place to probe.
         partition: the Slurm partition of which one node is probed.
         tell: receives progress.
+        run: ask a container on a node for variables that only running the image shows.
 
     Raises:
         BadInput: if the image or the facts file cannot be read.
         CheckFailed: if the image is damaged, or the answer of the probe is cut short.
         Missing: if the place is unreachable.
     """
+    given = ""
     if isinstance(image, str):
-        from toolkit.image.inspect import inspect
-        from toolkit.job.request.locations import named_image
-
         given = named_image(image)
-        image = inspect(given, tell=tell, view=wanted.view)
+        image = _inspected(given, wanted.view, tell)
         if wanted.env:
-            wanted = with_env(wanted, image, str(given), tell)
+            wanted = with_env(wanted, image, given, tell)
+    asks = run and place is None
     if not isinstance(place, HostFacts):
         here = place is None and not where.remote
         place = facts_of(place, where, partition)
         if here and wanted.site:
             _check_here(place, wanted.site)
+    if asks and image.format == "sif":
+        view = with_answer(wanted.view, Question(image, Path(given), place, where, partition), tell)
+        if view.told is not None:
+            image = _inspected(given, view, tell)
     return wanted.judge(place, image)
+
+
+def _inspected(image: str, view: RankView, tell: Tell) -> ImageFacts:
+    from toolkit.image.inspect import inspect  # which takes its time to import
+
+    return inspect(image, tell=tell, view=view)
 
 
 def _check_here(host: HostFacts, site: Site) -> None:

@@ -8,13 +8,15 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
 
     ``command`` is empty if the program is unknown. ``script`` is the text of a Python script of the user that
     the command names, ``hidden`` are folders over which the runtime mounts folders of the host. ``env`` is a
-    file of ``toolkit env`` on this machine that is mounted over the image, empty for none.
+    file of ``toolkit env`` on this machine that is mounted over the image, empty for none. ``told`` are the
+    variables that a container of the image printed, ``None`` if it was not started.
     """
 
     command: tuple[str, ...] = ()
     script: str | None = None
     hidden: tuple[str, ...] = ()
     env: str = ""
+    told: dict[str, str] | None = None
 
 
 WHOLE = RankView()

@@ -12,7 +12,7 @@ from toolkit.image.files.config import ImageConfig, settings, started
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.refusal import refusals
-from toolkit.image.loader.scripts import environment
+from toolkit.image.loader.scripts import Environment, environment
 from toolkit.image.loader.search import places as walk
 from toolkit.image.software import cuda, fabric, horovod, needs, wireup
 from toolkit.image.software.agent import remote_agent
@@ -72,7 +72,8 @@ def describe(
     tree = BoundedTree(opened, budget, view.hidden)
     book = ImageEvidence()
     # The image's own PATH is inserted later, in place of Apptainer's PATH in the scripts.
-    said = environment(tree, {k: v for k, v in (config.env if config else {}).items() if k != "PATH"})
+    given = {k: v for k, v in (config.env if config else {}).items() if k != "PATH"}
+    said = _answered(environment(tree, given), view.told, book)
     given = settings(config, said.values)
     base = Loader(tree, given)
     packages, walked = debian(tree), walk(tree, given)
@@ -165,6 +166,17 @@ def _mpis(
         ssh=_path("ssh", *remote_agent(loader, mpirun), book),
         settings=mca_files(loader, first.mpi if first else None),
     )
+
+
+def _answered(said: Environment, told: Mapping[str, str] | None, book: ImageEvidence) -> Environment:
+    """Return variables of which a container printed those that reading the image leaves unknown."""
+    if told is None:
+        return said
+    known = {name: value for name, value in said.values.items() if name not in said.untold}
+    printed = {name: told[name] for name in said.untold if name in told}
+    for name, value in _of_interest(printed).items():
+        book.evidence[f"environment.{name}"] = f"env in a container on a node: {name}={value}"
+    return Environment({**known, **printed})
 
 
 def _environment(given: dict[str, str], untold: dict[str, str], book: ImageEvidence) -> dict[str, str]:

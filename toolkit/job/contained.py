@@ -1,0 +1,127 @@
+"""Ask a container on a node for the variables that only running the image shows."""
+
+import posixpath
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from toolkit.errors import Missing, ToolkitError
+from toolkit.job.places import Where
+from toolkit.job.request.gate import clear, demand_of
+from toolkit.job.request.inputs import StartableImage
+from toolkit.job.request.layering import asked as settings
+from toolkit.job.request.locations import directory, image_there
+from toolkit.launch.jobscript.plan import runtime_of
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.progress import Tell
+from toolkit.model.rank import RankView
+from toolkit.run.command import Command, Runner
+from toolkit.run.stage import sha256
+from toolkit.runtime import apptainer
+
+IMMEDIATE = 30
+"""For how many seconds the step may wait for a free node."""
+_SECONDS = 120.0
+_LOOK_SECONDS = 30.0
+_VARIABLE = "environment."
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An image whose scripts have to run, and the place to run them."""
+
+    image: ImageFacts
+    file: Path
+    host: HostFacts
+    where: Where
+    partition: str | None
+
+
+def untold(image: ImageFacts) -> tuple[str, ...]:
+    """Return the variables of an image that only running it shows."""
+    return tuple(sorted(name.removeprefix(_VARIABLE) for name in image.unknown if name.startswith(_VARIABLE)))
+
+
+def with_answer(view: RankView, asked: Question, tell: Tell) -> RankView:
+    """Return the view of a rank with the variables of a container on a node, if there are any to ask for.
+
+    The call is shown before it is made. Without an answer the view stays as it is.
+    """
+    names = untold(asked.image)
+    if not names or not _starts(asked.host) or asked.image.format != "sif" or not _cleared(asked, tell):
+        return view
+    runner = asked.where.opened()
+    try:
+        path = _path_there(runner, asked)
+        if not path:
+            place, why = runner.place, f"only a container shows {', '.join(names)}"
+            tell.step(f"{asked.file.name}: {why}, and the image is not on {place}")
+            return view
+        answer = _variables(runner, asked, path, names, tell)
+    finally:
+        runner.close()
+    return msgspec.structs.replace(view, told=answer) if answer else view
+
+
+def _starts(host: HostFacts) -> bool:
+    """Return whether a step of Slurm can start a container there."""
+    return host.slurm is not None and host.runtime is not None and host.runtime.name in apptainer.NAMES
+
+
+def _cleared(asked: Question, tell: Tell) -> bool:
+    """Return whether the signatures of the image allow it to start, as for a job without options."""
+    digest = (asked.image.digest or "").removeprefix("sha256:") or sha256(asked.file)
+    name = asked.file.name
+    found = StartableImage(name, asked.image, digest, asked.file, str(asked.file))
+    try:
+        clear(found, demand_of(settings({}, ("true",)), None, False), tell)
+    except ToolkitError as error:
+        tell.step(f"{name}: not started: {error.message}")
+        return False
+    return True
+
+
+def _path_there(runner: Runner, asked: Question) -> str:
+    """Return the path of the image on that machine; empty if it is not there."""
+    if not asked.where.remote:
+        return str(asked.file.resolve())
+    digest = (asked.image.digest or "").removeprefix("sha256:") or sha256(asked.file)
+    try:
+        path = image_there(asked.file, digest, directory(runner, None, remote=True))
+    except Missing:
+        return ""
+    there = runner.run(Command.of("test", "-r", path, timeout=_LOOK_SECONDS)).ok
+    return path if there else ""
+
+
+def words(host: HostFacts, path: str, partition: str | None) -> tuple[str, ...]:
+    """Return the call that prints the variables of a container on one node."""
+    queue = (f"--partition={partition}",) if partition else ()
+    step = ("srun", "--nodes=1", "--ntasks=1", "--time=1", f"--immediate={IMMEDIATE}", "--mpi=none", *queue)
+    return (*step, runtime_of(host), "exec", path, "env")
+
+
+def _variables(
+    runner: Runner, asked: Question, path: str, names: Iterable[str], tell: Tell
+) -> dict[str, str]:
+    call = words(asked.host, path, asked.partition)
+    shown = posixpath.basename(path)
+    tell.step(f"{shown}: only a container shows {', '.join(names)}; --no-run skips: {shlex.join(call)}")
+    try:
+        done = runner.run(Command(call, timeout=_SECONDS))
+    except Missing:
+        return {}
+    if not done.ok:
+        last = next(iter(done.errors.strip().splitlines()[-1:]), "no message")
+        tell.step(f"{shown}: the container did not answer: {last}")
+        return {}
+    return read(done.text)
+
+
+def read(text: str) -> dict[str, str]:
+    """Return the variables that ``env`` printed; of one with several lines the first."""
+    pairs = (line.partition("=") for line in text.splitlines())
+    return {name: value for name, sign, value in pairs if sign and name.isidentifier()}
