@@ -28,6 +28,11 @@ _REGISTRY_SECONDS = 6
 _BOOTSTRAP_SECONDS = 900
 _TRUSTED = Path("/etc/apt/trusted.gpg.d")
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+TESTING = frozenset({"forky", "duke", "sid"})
+"""Releases of Debian that change each day; their indexes are valid for a week."""
+UNDATED = ('--aptopt=Acquire::Check-Valid-Until "false"',)
+"""Accept an index past its date, whose signature apt still checks; the image keeps the option for its apt."""
+_EXPIRED = re.compile(r"Release file for \S+ is expired \(invalid since [^)]{1,60}\)")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
 
 
@@ -161,7 +166,8 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     mirror = ["-"] if hidden else [where] if where else []
     # The copyright files stay, because redistributing an image requires them.
     kept = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
-    words = ("mmdebstrap", "--variant=minbase", *excluded, kept, release, str(tar), *mirror)
+    dated = UNDATED if release in TESTING else ()
+    words = ("mmdebstrap", "--variant=minbase", *dated, *excluded, kept, release, str(tar), *mirror)
     stdin = _source(where, release).encode() if hidden else None
     command = Command(words, stdin=stdin, timeout=_BOOTSTRAP_SECONDS)
     try:
@@ -176,9 +182,17 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
         ) from error
     said = without_login(done.errors.strip() or done.text).encode()  # mmdebstrap names the mirror
     done = dataclasses.replace(done, stderr=said)
-    done.require(f"bootstrapping Debian {release}", f"to use another package mirror, set {MIRROR}=URL")
+    done.require(f"bootstrapping Debian {release}", _advice(said.decode("utf-8", "replace")))
     with contextlib.suppress(OSError):
         tar.chmod(0o644)
+
+
+def _advice(said: str) -> str:
+    """Return what to do about the output of a bootstrap that failed."""
+    another = f"set {MIRROR}=URL"
+    if expired := _EXPIRED.search(said):
+        return f"the mirror is out of date ({expired[0]}): {another} to one that is up to date"
+    return f"to use another package mirror, {another}"
 
 
 def _source(mirror: str, release: str) -> str:

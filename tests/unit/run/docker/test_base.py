@@ -121,3 +121,28 @@ def test_the_password_of_a_mirror_is_not_told_when_bootstrapping_fails(monkeypat
     with pytest.raises(CheckFailed) as caught:
         bases._mmdebstrap("bookworm", tmp_path / "base.tar", heard)
     assert heard.details == list(caught.value.detail) == ["E: cannot fetch https://mirror.example/debian"]
+
+
+def test_a_release_that_changes_daily_is_taken_from_a_mirror_that_is_behind(tmp_path, asked):
+    for release in ("forky", "bookworm"):
+        bases._mmdebstrap(release, tmp_path / "base.tar", Heard())
+    undated = [any("Check-Valid-Until" in word for word in command.words) for command in asked]
+    assert undated == [True, False]
+
+
+def test_an_index_past_its_date_is_named(monkeypatch, tmp_path):
+    said = (
+        "E: Release file for http://mirror.example/debian/dists/trixie-updates/InRelease is expired "
+        "(invalid since 19d 21h 3min 57s). Updates for this repository will not be applied."
+    )
+
+    class Failing:
+        def stream(self, command, on_line):
+            return Completed(command, 25, b"", said.encode())
+
+    monkeypatch.setattr(bases, "LocalRunner", Failing)
+    with pytest.raises(CheckFailed) as caught:
+        bases._mmdebstrap("trixie", tmp_path / "base.tar", Heard())
+    assert "out of date" in caught.value.fix
+    assert "trixie-updates/InRelease is expired (invalid since 19d 21h 3min 57s)" in caught.value.fix
+    assert "TOOLKIT_DEBIAN_MIRROR=URL" in caught.value.fix
