@@ -165,15 +165,15 @@ def test_how_an_mpich_ends_whose_ranks_have_a_dev_shm_each_turns_on_its_release(
 
 
 def test_where_the_site_leaves_a_minimal_dev_the_plan_brings_the_whole_one_in():
-    plan = propose(MINIMAL, MPICH_5, Request(ranks_per_node=2), "srun-pmi2")
+    plan = propose(MINIMAL, MPICH_5, Request(nodes=1, ranks_per_node=2), "srun-pmi2")
     assert plan.binds == ("/dev",)
-    assert predict(MINIMAL, MPICH_5, Request(ranks_per_node=2)).of("srun-pmi2").outcome == "ok"
+    assert predict(MINIMAL, MPICH_5, Request(nodes=1, ranks_per_node=2)).of("srun-pmi2").outcome == "ok"
     for other in (
         HOST,
         NO_DEV,
         runtime(name="singularity", version="3.5.3", settings={"mount dev": "minimal"}),
     ):
-        assert propose(other, MPICH_5, Request(ranks_per_node=2), "srun-pmi2").binds == ()
+        assert propose(other, MPICH_5, Request(nodes=1, ranks_per_node=2), "srun-pmi2").binds == ()
 
 
 def test_two_ranks_that_are_numbered_apart_mostly_work_and_more_of_them_do_not():
