@@ -30,7 +30,7 @@ _VARIABLE = "environment."
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class UntoldImage:
     """An image whose scripts have to run, and the place to run them."""
 
     image: ImageFacts
@@ -45,7 +45,7 @@ def untold(image: ImageFacts) -> tuple[str, ...]:
     return tuple(sorted(name.removeprefix(_VARIABLE) for name in image.unknown if name.startswith(_VARIABLE)))
 
 
-def with_answer(view: RankView, asked: Question, tell: Tell) -> RankView:
+def with_answer(view: RankView, asked: UntoldImage, tell: Tell) -> RankView:
     """Return the view of a rank with the variables of a container on a node, if there are any to ask for.
 
     The call is shown before it is made. Without an answer the view stays as it is.
@@ -71,7 +71,7 @@ def _starts(host: HostFacts) -> bool:
     return host.slurm is not None and host.runtime is not None and host.runtime.name in apptainer.NAMES
 
 
-def _cleared(asked: Question, tell: Tell) -> bool:
+def _cleared(asked: UntoldImage, tell: Tell) -> bool:
     """Return whether the signatures of the image allow it to start, as for a job without options."""
     digest = (asked.image.digest or "").removeprefix("sha256:") or sha256(asked.file)
     name = asked.file.name
@@ -84,7 +84,7 @@ def _cleared(asked: Question, tell: Tell) -> bool:
     return True
 
 
-def _path_there(runner: Runner, asked: Question) -> str:
+def _path_there(runner: Runner, asked: UntoldImage) -> str:
     """Return the path of the image on that machine; empty if it is not there."""
     if not asked.where.remote:
         return str(asked.file.resolve())
@@ -105,7 +105,7 @@ def words(host: HostFacts, path: str, partition: str | None) -> tuple[str, ...]:
 
 
 def _variables(
-    runner: Runner, asked: Question, path: str, names: Iterable[str], tell: Tell
+    runner: Runner, asked: UntoldImage, path: str, names: Iterable[str], tell: Tell
 ) -> dict[str, str]:
     call = words(asked.host, path, asked.partition)
     shown = posixpath.basename(path)

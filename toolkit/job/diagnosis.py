@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
-from toolkit.job.contained import Question, with_answer
+from toolkit.job.contained import UntoldImage, with_answer
 from toolkit.job.facts import facts_of
 from toolkit.job.places import Where
 from toolkit.job.request.envfile import clear_env, env_file
@@ -178,7 +178,7 @@ def diagnose(
         if here and wanted.site:
             _check_here(place, wanted.site)
     if asks and image.format == "sif":
-        view = with_answer(wanted.view, Question(image, Path(given), place, where, partition), tell)
+        view = with_answer(wanted.view, UntoldImage(image, Path(given), place, where, partition), tell)
         if view.told is not None:
             image = _inspected(given, view, tell)
     return wanted.judge(place, image)

@@ -11,7 +11,7 @@ from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
 from toolkit.image.inspect import inspect
 from toolkit.job import contained
-from toolkit.job.contained import Question, read, untold, with_answer
+from toolkit.job.contained import UntoldImage, read, untold, with_answer
 from toolkit.job.places import Where
 from toolkit.model.rank import WHOLE, RankView
 from toolkit.run.command import Completed
@@ -64,7 +64,7 @@ def asking(monkeypatch, root, script=MODULES, host=HOST, remote=False, **answers
     file = image(root, script)
     where = Where("login" if remote else None, None, None)
     heard = Heard()
-    yield Question(inspect(str(file)), file, host, where, "gpu"), heard, machine
+    yield UntoldImage(inspect(str(file)), file, host, where, "gpu"), heard, machine
 
 
 def test_a_module_that_is_loaded_is_asked_for_and_the_answer_is_what_a_rank_sees(monkeypatch, tmp_path):
