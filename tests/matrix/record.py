@@ -189,7 +189,7 @@ def _images(images: dict[str, ImageRecord]) -> str:
     return f'{{"schema": "{SCHEMA}",\n"images": {facts}}}\n'
 
 
-_NEW = {
+_NEW: dict[str, dict[str, Any]] = {
     "plan": {"program": "mpi", "starter": ""},
     "request": {"program": None, "command": [], "joins": [], "says": {}},
 }
