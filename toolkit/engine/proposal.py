@@ -6,12 +6,14 @@ from toolkit import knowledge
 from toolkit.engine.inherited import harmful, set_by_slurm, steers_mpi
 from toolkit.engine.reports import met
 from toolkit.engine.traits import (
+    DRIVER,
     HYDRA,
     OPAL_FOLDERS,
     bind_target,
     brings_orte,
     brings_prrte,
     copies_blindly,
+    driver_unsearched,
     gpu_options,
     has_option,
     host_launcher,
@@ -65,6 +67,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
             **_lifts(host, image, request, mode),
             **_lifts_reported(host, image, request, mode),
             **_copying(host, image, request, mode),
+            **_driver_path(host, image),
             **_env(host, image, mode),
             **request.env,
         },
@@ -84,7 +87,7 @@ def _without_mpi(
         launcher=_launcher(host, image, request, mode),
         inside=mode == "mpirun-container",
         container=(*_by_runtime(host, image), *_driver(host, image), *_left_out(host)),
-        env=dict(request.env),
+        env={**_driver_path(host, image), **request.env},
         unset=harmful(host, mode),
         binds=_binds(host),
         wrapper=("sh", RANKS_FILE) if named(program).peers(starter) else (),
@@ -195,6 +198,16 @@ def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     return gpu_options(host, image)
 
 
+def _driver_path(host: HostFacts, image: ImageFacts) -> dict[str, str]:
+    """Lead programs to the driver, if the image lacks the script of the runtime that does.
+
+    Measured with Apptainer 1.4.5: under ``--nv`` a folder without ``/.singularity.d`` has no LD_LIBRARY_PATH.
+    """
+    own = image.environment.get("LD_LIBRARY_PATH", "")
+    named = ":".join(filter(None, (own, DRIVER)))
+    return {"LD_LIBRARY_PATH": named} if driver_unsearched(host, image) else {}
+
+
 def _left_out(host: HostFacts) -> tuple[str, ...]:
     """Leave out what the site binds into every container and the machine does not have.
 
@@ -251,7 +264,7 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
     if provider is None or not folders:
         return {}
     libraries = dict.fromkeys((posixpath.dirname(provider.library or ""), *(provider.folders or ())))
-    own = (image.environment.get("LD_LIBRARY_PATH", ""), "/.singularity.d/libs")
+    own = (image.environment.get("LD_LIBRARY_PATH", ""), DRIVER)
     first = [f for f in libraries if f and (not is_system(f) or is_below(f, provider.prefix or "-"))]
     env = {"LD_LIBRARY_PATH": ":".join((*first, *(f for f in own if f)))}
     if provider.implementation == "openmpi" and provider.relocatable and provider.prefix:

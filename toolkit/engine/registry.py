@@ -132,6 +132,7 @@ RULES: tuple[Rule, ...] = (
     compat.cuda_compat_needed,
     compat.cuda_compat_outdated,
     compat.library_path_hides_driver,
+    compat.driver_not_searched,
     gpu.gpu_newer_than_cuda,
     gpu.gpu_dropped_by_cuda,
     gpu.gpu_parts_apart,

@@ -7,7 +7,7 @@ from toolkit.knowledge.pmix import Pair, is_plugin, release_of
 from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
 from toolkit.model.prediction import Mode, Request
-from toolkit.runtime import Runtime, named
+from toolkit.runtime import Runtime, apptainer, named
 from toolkit.versions import parse, within
 
 OPAL_FOLDERS = frozenset(("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR"))
@@ -109,6 +109,16 @@ def gpu_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     if image.pytorch_rocm and host.amd_gpus:
         return runtime_of(host).AMD_GPUS
     return runtime_of(host).GPUS if computes_on_gpus(host, image) else ()
+
+
+DRIVER = "/.singularity.d/libs"
+"""Where Apptainer puts the host's driver, which a script of the image adds to LD_LIBRARY_PATH."""
+
+
+def driver_unsearched(host: HostFacts, image: ImageFacts) -> bool:
+    """Return whether the runtime mounts a driver that no script of the image leads programs to."""
+    named = host.runtime is None or host.runtime.name in apptainer.NAMES
+    return image.driver_searched is False and named and bool(gpu_options(host, image))
 
 
 def built_for_gpus(image: ImageFacts) -> bool:

@@ -386,6 +386,10 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Driver version of the forward-compatibility package (``cuda-compat``) in the image."""
     cuda_compat_folders: tuple[str, ...] = ()
     """Every name of the folder of its libcuda: ``/usr/local/cuda/compat``."""
+    driver_searched: bool | None = None
+    """A script in ``/.singularity.d/env`` leads programs to the driver that the runtime mounts; ``None`` for
+    an image of Docker and OCI, which a runtime converts, and in facts of earlier releases.
+    """
     horovod: str | None = None
     """Version of Horovod."""
     horovod_built: tuple[str, ...] | None = None

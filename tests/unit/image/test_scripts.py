@@ -6,7 +6,7 @@ from tests.unit.image.sifs import sandbox
 from tests.unit.tables import every_row
 from toolkit.image.files.config import BEGINNING
 from toolkit.image.files.folder import FolderTree
-from toolkit.image.loader.scripts import environment
+from toolkit.image.loader.scripts import driver_searched, environment
 
 OLD = 'export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-"/old"}"\nexport PATH="/bin"\n'
 
@@ -182,3 +182,16 @@ def test_backslashes_in_a_variable_are_text(tmp_path, script, path):
 def test_a_variable_that_doubles_itself_stays_within_bounds(tmp_path):
     script = "export PATH=/x\n" + "export PATH=$PATH:$PATH\n" * 64
     assert len(read(tmp_path, script).values["PATH"]) < 10_000
+
+
+def test_the_script_that_leads_programs_to_the_driver_is_looked_for(tmp_path):
+    env, line = "/.singularity.d/env", "export LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/.singularity.d/libs\n"
+    cases = {
+        "none": ({}, False),
+        "other": ({f"{env}/90-environment.sh": "export A=1\n"}, False),
+        "apptainer": ({f"{env}/99-base.sh": line}, True),
+        "singularity": ({f"{env}/99-runtimevars.sh": line}, True),
+    }
+    for name, (files, wanted) in cases.items():
+        tree = FolderTree(sandbox(tmp_path / name, {"/bin/sh": "#!", **files}))
+        assert driver_searched(tree) is wanted, name

@@ -8,15 +8,15 @@ import posixpath
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
 from toolkit.engine.rules.gpu import PAIR, kinds, too_old
+from toolkit.engine.traits import DRIVER
 from toolkit.knowledge import cuda
+from toolkit.runtime import apptainer
 from toolkit.versions import older
 
 _COMPAT = ("/usr/local/cuda/compat",)
 """Where the forward-compatibility libraries lie, unless the image tells (CUDA Compatibility guide)."""
 _PATH = "LD_LIBRARY_PATH"
 _NV = "--nv"
-_DRIVER = "/.singularity.d/libs"
-"""Where ``--nv`` puts the host's driver; the runtime names it last in LD_LIBRARY_PATH."""
 
 
 @rule(
@@ -98,7 +98,7 @@ def _ask_path(case: Case) -> None:
 def _names_compat(case: Case) -> bool:
     """Tell whether programs find the libraries of cuda-compat, and before the host's driver."""
     named = _named(case)
-    before = named[: named.index(_DRIVER)] if _DRIVER in named else named
+    before = named[: named.index(DRIVER)] if DRIVER in named else named
     return not set(before).isdisjoint(case.image_facts.cuda_compat_folders or _COMPAT)
 
 
@@ -107,8 +107,8 @@ def _path_with(case: Case, *first: str) -> str:
 
     What is set inside the container takes the place of all that image and runtime put there.
     """
-    own = (f for f in _named(case) if f not in (*(case.image_facts.cuda_compat_folders or _COMPAT), _DRIVER))
-    return f"--env {_PATH}={':'.join((*first, *own, _DRIVER))}"
+    own = (f for f in _named(case) if f not in (*(case.image_facts.cuda_compat_folders or _COMPAT), DRIVER))
+    return f"--env {_PATH}={':'.join((*first, *own, DRIVER))}"
 
 
 def _named(case: Case) -> list[str]:
@@ -125,7 +125,7 @@ def _library_path(case: Case) -> str:
     "The image puts forward-compatibility libraries in front that are older than the host's driver",
     severity="error",
     fix="take the folder of cuda-compat out of LD_LIBRARY_PATH, and leave the others",
-    source="NVIDIA CUDA Compatibility guide, forward compatibility: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
+    source="NVIDIA CUDA Compatibility guide, forward compatibility: CUDA_ERROR_SYSTEMDRIVER_MISMATCH (803)",
     facts=("image.cuda_compat", "host.gpu_driver", "image.environment"),
     advice=True,
 )
@@ -151,7 +151,7 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
     "library-path-hides-driver",
     "The LD_LIBRARY_PATH that is given hides the host's GPU driver",
     severity="error",
-    fix=f"name {_DRIVER} in it too, as its last folder",
+    fix=f"name {DRIVER} in it too, as its last folder",
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; EESSI/software-layer issue 231",
     facts=("host.gpu_driver", "image.cuda"),
     advice=True,
@@ -165,7 +165,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
     """
     case.have("host.gpu_driver")
     given = case.plan.env.get(_PATH)
-    if given is None or _DRIVER in _named(case):
+    if given is None or DRIVER in _named(case):
         return None
     asked = _NV in case.plan.container
     if not asked:
@@ -173,6 +173,31 @@ def library_path_hides_driver(case: Case) -> Hit | None:
     if not asked and not case.image.cuda:
         return None
     evidence = (f"plan: {_PATH}={given}", *case.cite("host.gpu_driver"))
-    fix = f"--env {_PATH}={':'.join((*_named(case), _DRIVER))}"
+    fix = f"--env {_PATH}={':'.join((*_named(case), DRIVER))}"
     # Where nothing asks for --nv yet, it is a job without GPU that does no harm.
     return Hit(evidence, fix=fix, severity="error" if asked else "warning")
+
+
+@rule(
+    "driver-not-searched",
+    "No script of the image leads programs to the host's GPU driver",
+    severity="error",
+    fix=f"--env {_PATH}={DRIVER}; or build the folder again: apptainer build --sandbox DIR IMAGE",
+    source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; measured with Apptainer 1.4.5",
+    facts=("host.gpu_driver",),
+    advice=True,
+    accelerator="gpu-failure",
+)
+def driver_not_searched(case: Case) -> Hit | None:
+    """--nv mounts the driver's libraries into /.singularity.d/libs. A script in /.singularity.d/env, which
+    Apptainer writes when it builds an image, adds that folder to LD_LIBRARY_PATH. A folder that was unpacked
+    in another way lacks the script, and programs find no libcuda.so.1.
+    """
+    case.have("host.gpu_driver")
+    image, runtime = case.image_facts, case.host_facts.runtime
+    started = runtime is None or runtime.name in apptainer.NAMES
+    if image.driver_searched is not False or not started or _NV not in case.plan.container:
+        return None
+    if case.plan.env.get(_PATH):
+        return None  # the runtime adds the folder to a value that is given
+    return Hit(("image: no script in /.singularity.d/env", *case.cite("host.gpu_driver")))

@@ -21,6 +21,8 @@ _RUNTIME = frozenset(("01-base.sh", "94-appsbase.sh", "95-apps.sh", "99-base.sh"
 """Written by Apptainer itself, equal in every image, for options of the call
 (apptainer:internal/pkg/build/sources/base_environment.go).
 """
+DRIVER = "/.singularity.d/libs"
+"""Where ``--nv`` and ``--rocm`` put the host's driver."""
 _EXPORTING = frozenset(("export", "declare", "typeset", "readonly", "local"))
 _RUNNING = frozenset((".", "source", "eval", "module", "ml", "spack", "conda", "mamba", "micromamba"))
 """Commands that set variables depending on the machine on which they run."""
@@ -57,6 +59,12 @@ def environment(tree: FileTree, given: Mapping[str, str] | None = None) -> Envir
     for script in islice(own, _MOST_SCRIPTS):
         shell.read(script, files.text(tree, script, _MOST_TEXT) or "")
     return shell.told()
+
+
+def driver_searched(tree: FileTree) -> bool:
+    """Return whether a script of the image adds the folder of the host's driver to LD_LIBRARY_PATH."""
+    found = islice(files.glob(tree, "/.singularity.d/env/*.sh"), _MOST_SCRIPTS)
+    return any(DRIVER in (files.text(tree, script, _MOST_TEXT) or "") for script in found)
 
 
 class Shell:

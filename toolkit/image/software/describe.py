@@ -12,7 +12,7 @@ from toolkit.image.files.config import ImageConfig, settings, started
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.refusal import refusals
-from toolkit.image.loader.scripts import Environment, environment
+from toolkit.image.loader.scripts import Environment, driver_searched, environment
 from toolkit.image.loader.search import places as walk
 from toolkit.image.software import cuda, fabric, horovod, needs, wireup
 from toolkit.image.software.agent import remote_agent
@@ -46,6 +46,8 @@ _KEPT_PREFIXES = (
     "MV2_",
     "NCCL_",
 )
+_STARTED = frozenset({"sif", "squashfs", "sandbox"})
+"""Formats that a runtime starts with the scripts that they hold."""
 _MOST = 1 << 16
 _NOT_WHOLE = "there are more of them than are searched"
 _NO_HOROVOD = "horovod: no native library of that package"
@@ -100,6 +102,7 @@ def describe(
         entry_script=entry.path if entry else "",
         entry_sets=_of_interest(entry.sets) if entry else {},
         environment=_environment(given, said.untold, book),
+        driver_searched=driver_searched(tree) if form in _STARTED else None,
         stack=_stack(tree, book),
     )
     facts = _system(facts, finder, first, book)

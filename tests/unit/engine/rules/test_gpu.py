@@ -1,5 +1,7 @@
 """The driver of the host against the CUDA of the image, and what trains on a GPU."""
 
+import msgspec
+
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
 from tests.unit.tables import every_row
 from toolkit.engine.case import Case
@@ -16,6 +18,7 @@ P100 = ("Tesla P100-PCIE-16GB",)
 K80 = ("Tesla K80",)
 B200 = ("NVIDIA B200",)
 LIBS = "/.singularity.d/libs"
+PODMAN = msgspec.structs.replace(HOST.runtime, name="podman", path="/usr/bin/podman")
 NO_GPU = absent(HOST, "gpu_driver", "gpus")
 OF_AMD = absent(host(amd_gpus=("gfx90a",) * 8), "gpu_driver", "gpus")
 COMPAT = image(cuda="12.0.1", cuda_compat="525.85.12")
@@ -56,6 +59,7 @@ FIRES = {
         case(of=absent(IMAGE, "cuda"), env={"LD_LIBRARY_PATH": ""}, container=("--nv",)),
         case(given={"LD_LIBRARY_PATH": "/opt/mine/lib"}),
     ],
+    "driver-not-searched": [case(of=image(driver_searched=False), container=("--nv",))],
     "gpu-newer-than-cuda": [case(host(gpus=H100), image(cuda="11.2.152"))],
     "gpu-dropped-by-cuda": [case(host(gpus=V100), image(cuda="13.0.48"))],
     "gpu-parts-apart": [case(host(mig=("3g.20gb", "3g.20gb")), ranks_per_node=2)],
@@ -124,6 +128,14 @@ QUIET = {
         case(of=absent(IMAGE, "cuda"), env={"LD_LIBRARY_PATH": "/opt/mine/lib"}),
         case(NO_GPU, env={"LD_LIBRARY_PATH": "/opt/mine/lib"}, container=("--nv",)),
     ],
+    "driver-not-searched": [
+        case(container=("--nv",)),
+        case(of=image(driver_searched=True), container=("--nv",)),
+        case(of=image(driver_searched=False)),
+        case(of=image(driver_searched=False), env={"LD_LIBRARY_PATH": "/a"}, container=("--nv",)),
+        case(host(runtime=PODMAN), image(driver_searched=False), container=("--nv",)),
+        case(NO_GPU, image(driver_searched=False), container=("--nv",)),
+    ],
     "gpu-newer-than-cuda": [case(host(gpus=H100)), case(host(gpus=("Some GPU",)), image(cuda="11.2"))],
     "gpu-dropped-by-cuda": [case(host(gpus=V100), image(cuda="12.9.1")), case(of=image(cuda="13.0.48"))],
     "gpu-parts-apart": [
@@ -179,6 +191,9 @@ UNDECIDED = {
     "library-path-hides-driver": [
         case(unread(HOST, "gpu_driver"), env={"LD_LIBRARY_PATH": "/opt/mine/lib"}),
         case(of=unread(IMAGE, "cuda"), env={"LD_LIBRARY_PATH": "/opt/mine/lib"}),
+    ],
+    "driver-not-searched": [
+        case(unread(HOST, "gpu_driver"), image(driver_searched=False), container=("--nv",))
     ],
     "gpu-parts-apart": [case(unread(HOST, "mig"), ranks_per_node=2)],
     "gpu-without-driver": [case(unread(HOST, "gpu_driver"))],
@@ -373,3 +388,17 @@ ROCM = absent(
 )
 def test_the_driver_comes_in_where_the_image_computes_on_gpus(on, of, container):
     assert propose(on, of, Request(), "srun-pmix").container == container
+
+
+def test_an_image_without_the_runtimes_scripts_gets_the_path_of_the_driver():
+    there = {"LD_LIBRARY_PATH": "/opt/lib"}
+    cases = (
+        (image(driver_searched=False), LIBS),
+        (image(driver_searched=False, environment=there), f"/opt/lib:{LIBS}"),
+        (image(driver_searched=True), None),
+        (image(), None),
+        (absent(image(driver_searched=False, tensorflow_cuda=None, nccl=None), "cuda"), None),
+    )
+    for of, wanted in cases:
+        for mode in ("srun-pmix", "torch"):
+            assert propose(HOST, of, Request(), mode).env.get("LD_LIBRARY_PATH") == wanted, (of, mode)
