@@ -1,0 +1,59 @@
+"""Every fact that a probe or an inspector reads decides something, or is named here with what it is for."""
+
+import ast
+from pathlib import Path
+
+import toolkit.engine
+from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+
+ENGINE = Path(toolkit.engine.__file__).parent
+FACTS = {
+    "host": HostFacts,
+    "host.slurm": SlurmFacts,
+    "host.runtime": ContainerRuntime,
+    "host.mpis": HostMpi,
+    "image": ImageFacts,
+    "image.mpi": ImageMpi,
+}
+UNREAD = {
+    "host.schema": "names the form of the file, for its readers",
+    "host.distribution": "shown to the reader; its C library decides launches",
+    "host.other_runtimes": "`--runtime` makes one of them the host's runtime before rules see the facts",
+    "host.slurm.partitions": "a job asks for a partition; `launch` checks it before the engine judges",
+    "host.runtime.path": "the name of the command in job scripts",
+    "image.schema": "names the form of the file, for its readers",
+    "image.path": "the name of the image in messages and job scripts",
+    "image.digest": "says which image was judged, in records and fixes",
+    "image.distribution": "shown to the reader; releases of its libraries decide launches",
+    "image.hwloc": "no launch was seen to depend on the image's hwloc; that of Slurm is not a fact",
+    "image.mpi4py": "shown to the reader; which MPI its extension loads is in `programs`",
+    "image.labels": "what the maker of the image says, which no program reads",
+    "image.entrypoint": "`entry_script` and `entry_sets` say what it does",
+    "image.mpi.library_string": "words of the library, from which version and device are read",
+    "image.mpi.how": "evidence of what names the library",
+}
+"""Facts of which a rule has no use, with what they are for."""
+
+
+def words() -> set[str]:
+    """Return the names of attributes and the last words of texts in the code of the engine."""
+    found: set[str] = set()
+    for file in ENGINE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Attribute):
+                found.add(node.attr)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
+                found.add(node.value.rpartition(".")[2])
+    return found
+
+
+def test_a_fact_that_no_rule_reads_is_named_with_its_reason():
+    read = words()
+    unread = {
+        f"{name}.{field}"
+        for name, facts in FACTS.items()
+        for field in facts.__struct_fields__
+        if field not in read
+    }
+    assert unread == set(UNREAD)
+    assert all(len(reason) > 20 for reason in UNREAD.values())
