@@ -68,6 +68,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
             **_lifts_reported(host, image, request, mode),
             **_copying(host, image, request, mode),
             **_driver_path(host, image),
+            **_providers(image, mode),
             **_env(host, image, mode),
             **request.env,
         },
@@ -196,6 +197,13 @@ def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Bring the GPUs' driver in; without it the image computes on the processors, often without a word."""
     return gpu_options(host, image)
+
+
+def _providers(image: ImageFacts, mode: Mode) -> dict[str, str]:
+    """Name the folder of the providers of Intel's libfabric, if it searches another one."""
+    own = image.mpi is not None and image.mpi.implementation == "intelmpi" and mode not in {"bind", "gloo"}
+    folder = image.providers_unsearched if own and "FI_PROVIDER_PATH" not in image.environment else None
+    return {"FI_PROVIDER_PATH": folder} if folder else {}
 
 
 def _driver_path(host: HostFacts, image: ImageFacts) -> dict[str, str]:

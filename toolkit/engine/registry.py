@@ -112,6 +112,7 @@ RULES: tuple[Rule, ...] = (
     bind.bind_abi_split,
     settings.setting_breaks_mpi,
     image.libfabric_missing,
+    image.libfabric_lacks_providers,
     image.mpi_release_defect,
     memory.shared_memory_apart,
     memory.mpi_shared_memory_small,

@@ -329,6 +329,10 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Networks that this libfabric, or the one inside MPICH's library, supports: ``tcp``, ``verbs``,
     ``psm2``, ``cxi``.
     """
+    providers_unsearched: str | None = None
+    """Folder of that libfabric's plugins if it searches another one, unless ``FI_PROVIDER_PATH`` names it;
+    empty if it searches there, or has providers built in.
+    """
     verbs_providers: tuple[str, ...] | None = None
     """User-space drivers of libibverbs: ``mlx5``, ``hfi1verbs``; empty if there is none."""
     hwloc: str | None = None

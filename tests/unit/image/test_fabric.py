@@ -1,5 +1,8 @@
 """What carries messages: UCX, libfabric, verbs, hwloc; and what it all needs of C library and processor."""
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
 from tests.unit.image.sifs import component, elf, sandbox
@@ -201,3 +204,33 @@ def test_the_level_of_the_processor_is_what_any_library_asks_for(tmp_path, level
     facts = inspect(sandbox(tmp_path, {**BASE, "/usr/local/lib/libmpi.so.40": elf(level=level)}))
     assert facts.cpu_level == told
     assert ("cpu_level" in facts.absent) is (told is None)
+
+
+ASKS = b"\0Search for providers in specific path.  Path is dir1:dir2. (default: /usr/local/lib/libfabric)\0"
+PLUGGED = "/opt/intel/lib/libfabric"
+BY_FILES = {
+    **BASE,
+    "/opt/intel/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=b"I_MPI_\0"),
+    f"{PLUGGED}/libfabric.so.1": elf(soname="libfabric.so.1", text=ASKS),
+    f"{PLUGGED}/prov/libtcp-fi.so": elf(),
+}
+PATHS = "export LD_LIBRARY_PATH=/opt/intel/lib:/opt/intel/lib/libfabric\n"
+
+
+@every_row(
+    ("script", "more", "folder"),
+    [
+        ("", {}, f"{PLUGGED}/prov"),
+        (f"export FI_PROVIDER_PATH={PLUGGED}/prov\n", {}, ""),
+        (f"export FI_PROVIDER_PATH=@/a:{PLUGGED}/prov/\n", {}, ""),
+        ("export FI_PROVIDER_PATH=/a\n", {}, f"{PLUGGED}/prov"),
+        ("", {f"{PLUGGED}/libfabric.so.1": elf(soname="libfabric.so.1", text=ASKS + FUNCTIONS)}, ""),
+        ("", {f"{PLUGGED}/prov/libtcp-fi.so": elf(needed=("libgone.so.1",))}, ""),
+        ("", {f"{PLUGGED}/libfabric.so.1": elf(soname="libfabric.so.1")}, None),
+    ],
+)
+def test_where_libfabric_searches_for_its_providers(script, more, folder):
+    with tempfile.TemporaryDirectory() as root:
+        env = {"/.singularity.d/env/90-environment.sh": PATHS + script}
+        facts = inspect(sandbox(Path(root), {**BY_FILES, **env, **more}))
+        assert facts.providers_unsearched == folder

@@ -1,6 +1,8 @@
 """The MPIs of an image: which one programs load, and the description in each."""
 
 import struct
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -873,3 +875,36 @@ def test_programs_that_name_their_folder_themselves_do_not_need_the_variable(tmp
 def test_what_an_mpi_asks_of_libfabric_is_told_where_another_may_stand_before_it(tmp_path, library, asked):
     _, mpi = mpi_of(tmp_path, {f"{LIB}/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI, **library)})
     assert mpi.fabric_asked == asked
+
+
+INTEL_BIN = "/opt/intel/bin"
+INTEL = {
+    "/opt/intel/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=b"I_MPI_\0Intel(R) MPI Library 2021.13\0"),
+    f"{INTEL_BIN}/mpirun": b'#!/bin/sh\nexport I_MPI_MPIRUN=mpirun\nmpiexec.hydra "$@"\n',
+    f"{INTEL_BIN}/mpiexec.hydra": elf(text=b"I_MPI_"),
+    "/opt/mpich/bin/mpiexec.hydra": elf(text=b"HYDRA"),
+}
+MPICH_FIRST = "export PATH=/opt/mpich/bin:/opt/intel/bin:$PATH\n"
+INTEL_FIRST = "export PATH=/opt/intel/bin:/opt/mpich/bin:$PATH\n"
+
+
+@every_row(
+    ("script", "more", "name"),
+    [
+        (MPICH_FIRST, {}, "mpiexec.hydra"),
+        ("", {}, "mpiexec.hydra"),  # PATH has neither
+        (INTEL_FIRST, {}, "mpirun"),
+        (MPICH_FIRST, {"/opt/intel/env/vars.sh": "export PATH=/opt/intel/bin:$PATH\n"}, "mpirun"),
+        (
+            f"{MPICH_FIRST}export I_MPI_ROOT=/opt/intel\n",
+            {"/opt/intel/env/vars.sh": "export PATH=/opt/intel/bin:$PATH\n"},
+            "mpiexec.hydra",
+        ),
+    ],
+)
+def test_a_launcher_that_is_a_script_starts_what_path_has_or_the_program_beside_it(script, more, name):
+    with tempfile.TemporaryDirectory() as root:
+        libraries = f"{script}export LD_LIBRARY_PATH=/opt/intel/lib\n"
+        env = {"/.singularity.d/env/90-environment.sh": libraries}
+        _, mpi = mpi_of(Path(root), {**INTEL, **env, **more})
+        assert (mpi.implementation, mpi.launcher) == ("intelmpi", f"{INTEL_BIN}/{name}")

@@ -20,6 +20,8 @@ from toolkit.versions import within
 
 MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
 """Extensions of a mpi4py with one for each ABI, which opens an MPI before it takes one (its _mpiabi.py)."""
+_PROVIDER_PATH = "FI_PROVIDER_PATH"
+_ADD_PROVIDER = "add the libraries that its providers need, or a libfabric with tcp (Debian: libfabric1)"
 _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
 """Where Intel MPI has one of its own: its mpirun finds the first two (env/vars.sh), mpi4py all of them."""
 
@@ -134,6 +136,35 @@ def libfabric_missing(case: Case) -> Hit | None:
             stage = LaunchStage.START if row.alone else None
             return Hit(evidence, outcome, because, source=row.source, stage=stage, by_chance=chance)
     return None
+
+
+@rule(
+    "libfabric-lacks-providers",
+    "The libfabric in the image does not search the folder of its providers",
+    severity="error",
+    fix="name the folder: --env FI_PROVIDER_PATH=DIR",
+    source="ofiwg/libfabric:src/fabric.c, fi_ini; measured: Intel MPI 2021.13 alone, on one node and on two",
+    facts=("image.mpi", "image.libfabric", "image.libraries"),
+    modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
+)
+def libfabric_lacks_providers(case: Case) -> Hit | None:
+    """The providers of Intel's libfabric are files. It searches FI_PROVIDER_PATH, or the folder that it was
+    built for, which an image does not have. Without a provider MPI_Init ends, even of one rank. The script
+    env/vars.sh of Intel MPI sets the variable; a LD_LIBRARY_PATH that leads to libfabric does not.
+    """
+    mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
+    none = case.image_facts.libfabric_providers == ()
+    if mpi is None or mpi.implementation != "intelmpi" or not (folder or none) or brings_libfabric(case):
+        return None
+    shared = value_in_force(case, "I_MPI_FABRICS") == "shm"
+    if shared or (folder and value_in_force(case, _PROVIDER_PATH)) or not _in_reach(case, mpi):
+        return None
+    because = f"{mpi_name(mpi)} finds no provider of its libfabric"
+    evidence = case.cite("image.mpi", "image.libfabric")
+    if not folder:
+        return Hit(evidence, "init-failure", f"{because}: none in the image loads", fix=_ADD_PROVIDER)
+    fix = f"--env {_PROVIDER_PATH}={folder}"
+    return Hit(evidence, "init-failure", f"{because}: they are in {folder}", fix=fix)
 
 
 def _ended_sooner(case: Case) -> tuple[Outcome, ...]:

@@ -221,6 +221,7 @@ def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFact
             "libnccl-net*.so that sends through libfabric: not in the image",
         ),
         nccl_ofi_found=fabric.nccl_ofi_found(finder),
+        providers_unsearched=fabric.unsearched(finder, path),
         **{name: book.list(name, parts.names, parts.line, told=parts.told) for name, parts in lists.items()},
     )
 

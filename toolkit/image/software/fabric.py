@@ -63,6 +63,12 @@ class Parts:
     told: bool = True
 
 
+_SEARCHED = re.compile(
+    rb"Search for providers in specific path.{0,400}?\(default: (/[^)]{1,200})\)", re.DOTALL
+)
+"""The help of libfabric for FI_PROVIDER_PATH, with the folder that it was built for."""
+
+
 def ucx(finder: Finder) -> PackageVersion | Untold | None:
     """Return the version of UCX from its main library, libucp."""
     path = finder.anywhere("libucp.so.0")
@@ -135,6 +141,29 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
     own = {_PLUGIN_NAMES.get(name, name) for name in plugins}
     line = f"{path}: {' '.join(sorted(built_in)) or 'none'} built in, {' '.join(sorted(own)) or 'no'} plugins"
     return Parts(tuple(sorted(built_in | own)), f"{line}{_lacking(broken)}")
+
+
+def unsearched(finder: Finder, path: str | None) -> str | None:
+    """Return the folder of libfabric's plugins that it does not search; empty if it needs no other.
+
+    It searches FI_PROVIDER_PATH, else the folder that it was built for, which it has in a text.
+    (ofiwg/libfabric:src/fabric.c, fi_ini)
+    """
+    if path is None:
+        return None
+    told = _SEARCHED.search(finder.loader.texts(path))
+    if told is None:
+        return None
+    named = finder.loader.environment.get("FI_PROVIDER_PATH", told[1].decode())
+    searched = {posixpath.normpath(folder) for folder in named.lstrip("@").split(":")}
+    folder = finder.folder(path)
+    found = [
+        posixpath.normpath(posixpath.join(folder, below)) for below in ("libfabric", "prov", "../libfabric")
+    ]
+    there = [one for one in found if finder.loadable(one, _PROVIDER)[0]]
+    if _built_in(finder, path) or searched & set(there):
+        return ""
+    return next(iter(there), "")
 
 
 def _built_in(finder: Finder, path: str) -> set[str]:

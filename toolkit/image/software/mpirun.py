@@ -19,6 +19,10 @@ _KINDS = (
 next.
 """
 _HEAD = 8 << 20
+_STARTER = "mpiexec.hydra"
+"""What the script mpirun of Intel MPI calls, by its name alone."""
+_VARIABLES = ("mpivars.sh", "../env/vars.sh", "../setvars.sh")
+"""Scripts that it reads first, which put its folder in front of PATH, unless I_MPI_ROOT is set."""
 
 
 def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str] | None:
@@ -35,8 +39,26 @@ def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str
         if real is None or loader.tree.kind(real) != "file":
             continue
         if (kind := _kind(loader, real)) == _family(implementation) or (not kind and path in beside):
-            return real, path
+            return _started_by(loader, real, path)
     return None
+
+
+def _started_by(loader: Loader, real: str, path: str) -> tuple[str, str]:
+    """Return the launcher, or the program beside it if its script would start another installation's.
+
+    The mpirun of Intel MPI calls mpiexec.hydra by PATH, where the program of an MPICH may come first.
+    """
+    content = files.read(loader.tree, real, _HEAD) or b""
+    folder = posixpath.dirname(path)
+    own = posixpath.join(folder, _STARTER)
+    target = files.resolve(loader.tree, own)
+    if not content.startswith(b"#!") or _STARTER.encode() not in content or target is None:
+        return real, path
+    read = (posixpath.normpath(posixpath.join(folder, name)) for name in _VARIABLES)
+    led = "I_MPI_ROOT" not in loader.environment and any(files.is_file(loader.tree, file) for file in read)
+    found = loader.program(_STARTER)
+    same = found is not None and files.resolve(loader.tree, found) == target
+    return (real, path) if led or same else (target, own)
 
 
 def _family(implementation: str) -> str:

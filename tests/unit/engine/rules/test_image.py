@@ -57,6 +57,7 @@ ONEAPI = msgspec.structs.replace(INTEL, prefix="/opt/impi", version="2021.13")
 BROUGHT = image(mpi=ONEAPI, libfabric=OWN, libraries=("libc.so.6",))
 STUB = "/opt/impi/lib/python3.11/site-packages/mpi4py/MPI.mpich.cpython-311-x86_64-linux-gnu.so"
 PYTHON = with_(BROUGHT, libfabric="/opt/impi/lib/libfabric/libfabric.so.1", programs={STUB: ONEAPI.library})
+UNLED = with_(BROUGHT, libraries=("libfabric.so.1",), providers_unsearched="/opt/impi/lib/libfabric/prov")
 LINKED = msgspec.structs.replace(ONEAPI, needs=("libfabric.so.1",))
 MOVED = mpi(built_for="/build/ompi/lib/openmpi", led_by={"OPAL_PREFIX": "/opt/hpcx/ompi"})
 
@@ -75,6 +76,12 @@ FIRES = {
         case(of=BROUGHT, mode="srun-pmi2"),
         case(host(mpis=(INTEL_HYDRA,)), NO_LIBFABRIC, "mpirun-host"),
         case(of=with_(PYTHON, programs={"/opt/probe": ONEAPI.library}), mode="mpirun-container", nodes=1),
+    ],
+    "libfabric-lacks-providers": [
+        case(of=UNLED, mode="srun-pmi2"),
+        case(of=UNLED, mode="srun-none"),
+        case(of=UNLED, mode="mpirun-host"),
+        case(of=with_(UNLED, providers_unsearched="", libfabric_providers=()), mode="srun-pmi2"),
     ],
     "mpi-release-defect": [
         case(of=OMPI_6),
@@ -113,6 +120,16 @@ QUIET = {
         case(of=with_(BROUGHT, libraries=("libfabric.so.1",)), mode="srun-pmi2"),
         case(of=with_(BROUGHT, mpi=LINKED), mode="srun-pmi2"),
     ],
+    "libfabric-lacks-providers": [
+        case(),
+        case(of=with_(UNLED, providers_unsearched=""), mode="srun-pmi2"),
+        case(of=with_(UNLED, environment={"FI_PROVIDER_PATH": "/opt/prov"}), mode="srun-pmi2"),
+        case(of=UNLED, mode="srun-pmi2", env={"FI_PROVIDER_PATH": "/opt/prov"}),
+        case(of=with_(UNLED, environment={"I_MPI_FABRICS": "shm"}), mode="srun-pmi2"),
+        case(of=with_(NO_LIBFABRIC, providers_unsearched="/opt/prov"), mode="srun-pmi2"),
+        case(of=image(providers_unsearched="/opt/prov")),
+        case(host(libfabric="/opt/ofi/lib/libfabric.so.1"), UNLED, "srun-pmi2", **BESIDE),
+    ],
     "mpi-release-defect": [
         case(),
         case(of=OMPI_6, env={"OMPI_MCA_btl_tcp_if_include": "eth0"}),
@@ -142,6 +159,7 @@ OUTCOMES = {
     "mpi-moved": "init-failure",
     "image-mpi-not-measured": "unknown",
     "libfabric-missing": "init-failure",
+    "libfabric-lacks-providers": "init-failure",
     "mpi-release-defect": "comm-failure",
 }
 
@@ -362,3 +380,18 @@ def test_mpich_4_2_0_waits_for_a_key_where_it_speaks_pmix_to_slurm():
     }
     beside = case(of=with_(MPICH_420, pmix="5.0.1"), nodes=1, ranks_per_node=2, container=("--sharens",))
     assert judge(beside, RULES)[0].outcome == "ok"
+
+
+def test_the_plan_names_the_folder_of_the_providers_of_intels_libfabric():
+    named = {"FI_PROVIDER_PATH": "/opt/impi/lib/libfabric/prov"}
+    led = predict(HOST, UNLED, Request()).of("srun-pmi2")
+    assert led.plan is not None
+    assert named.items() <= led.plan.env.items()
+    assert led.outcome == "ok"
+    for other in (
+        with_(UNLED, environment={"FI_PROVIDER_PATH": "/a"}),
+        with_(UNLED, providers_unsearched=""),
+        image(providers_unsearched="/a"),
+    ):
+        plan = predict(HOST, other, Request()).of("srun-pmi2").plan
+        assert plan is None or "FI_PROVIDER_PATH" not in plan.env
