@@ -33,6 +33,6 @@ for python in /usr/bin/python3 "$(newest)"; do
         cp requirements/dev.txt "$place/requirements.txt"
     fi
     echo "unit: Python $number"
-    TOOLKIT_THOROUGH=1 "$place/bin/python" -m pytest tests/unit -n auto -q
+    TOOLKIT_THOROUGH=1 "$place/bin/python" -m pytest tests/unit -n auto --dist worksteal -q
 done
 echo "unit: ran under Python ${tested// /, }"

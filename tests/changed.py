@@ -125,7 +125,7 @@ def main() -> int:
         return 0
     status = 0
     if found.unit:
-        words = [sys.executable, "-m", "pytest", "-q", "-n", "auto", *found.unit]
+        words = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--dist", "worksteal", *found.unit]
         status = subprocess.run(words, cwd=ROOT).returncode
     if found.smoke and status == 0:
         status = subprocess.run(["make", "--no-print-directory", "smoke"], cwd=ROOT).returncode

@@ -245,7 +245,7 @@ CLUSTERS = {
 }
 
 
-@careful(100)
+@careful(60)
 @given(real_recipes(), st.sampled_from(sorted(CLUSTERS)))
 def test_the_real_knowledge_is_solved_as_brute_force_does(recipe, cluster):
     host, table, said = CLUSTERS[cluster], stacks(), {}

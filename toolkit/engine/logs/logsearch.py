@@ -87,7 +87,10 @@ def search(output: Output, patterns: tuple[re.Pattern[str], ...], seconds: float
         if not _search_page(output, page, found, until):
             break
         left.discard(page)
-    ordered = {pattern: array("q", sorted(positions)) for pattern, positions in found.items()}
+    ordered = {
+        pattern: array("q", sorted(positions)) if positions else positions
+        for pattern, positions in found.items()
+    }
     gaps = [(page.first, page.last) for page in left] + ([output.missing] if output.missing else [])
     unread = (min(first for first, _ in gaps), max(last for _, last in gaps)) if gaps else None
     return PatternLines(ordered, unread)
