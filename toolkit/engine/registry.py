@@ -111,6 +111,7 @@ RULES: tuple[Rule, ...] = (
     bind.bind_plugins_missing,
     bind.bind_abi_split,
     settings.setting_breaks_mpi,
+    image.image_sets_rank,
     image.libfabric_missing,
     image.libfabric_lacks_providers,
     image.mpi_release_defect,

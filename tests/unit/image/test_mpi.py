@@ -795,6 +795,8 @@ def test_an_open_mpi_whose_own_libraries_are_not_found_leaves_its_interfaces_unk
         ("/build/hpcx/ompi", "/lib", {}, {"OPAL_PREFIX": "/opt/x"}),
         ("/usr", "/lib/x86_64-linux-gnu/openmpi/lib", {}, {"OPAL_PKGLIBDIR": "/opt/x/lib/openmpi3"}),
         ("/build/hpcx/ompi", "/lib", {LOADS: "export OPAL_PREFIX=/opt/x\n"}, {}),
+        ("/opt/x", "/lib", {LOADS: "export OPAL_PREFIX=/gone/\n"}, {"OPAL_PREFIX": "/opt/x"}),
+        ("/opt/x", "/lib", {LOADS: "export OPAL_PREFIX=/gone OPAL_LIBDIR=/opt/x/lib\n"}, {}),
     ],
 )
 def test_an_open_mpi_that_was_moved_finds_its_plugins_by_a_variable_alone(
@@ -815,9 +817,10 @@ def test_an_open_mpi_that_was_moved_finds_its_plugins_by_a_variable_alone(
     files["/opt/x/lib/openmpi3/mca_shmem_posix.so"] = elf()
     facts, mpi = mpi_of(tmp_path / "wholly", {**files, **more})
     assert (mpi.led_by, mpi.interfaces) == (led_by, ("pmix",))
-    assert mpi.built_for == (f"{built}{below}/openmpi3" if led_by else None)
+    searched = "/gone" if LOADS in more else built
+    assert mpi.built_for == (f"{searched}{below}/openmpi3" if led_by else None)
     if led_by:
-        seen = f"/opt/x/lib/libopen-pal.so.40: looks for its plugins in {built}{below}/openmpi3"
+        seen = f"/opt/x/lib/libopen-pal.so.40: looks for its plugins in {searched}{below}/openmpi3"
         assert facts.evidence["mpi.built_for"] == seen
 
 

@@ -9,7 +9,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
 from toolkit.engine.settings import value_in_force
-from toolkit.engine.traits import OPAL_FOLDERS, bind_target, host_launcher
+from toolkit.engine.traits import HYDRA, OPAL_FOLDERS, bind_target, host_launcher
 from toolkit.engine.wireup import cleaned, offer, served, waits_for_the_dead
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
@@ -20,6 +20,7 @@ from toolkit.versions import within
 
 MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
 """Extensions of a mpi4py with one for each ABI, which opens an MPI before it takes one (its _mpiabi.py)."""
+_RANK_VARIABLES = frozenset(("PMI_SIZE", "PMI_RANK", "PMI_FD", "PMI_PORT", "PMI_ID"))
 _PROVIDER_PATH = "FI_PROVIDER_PATH"
 _ADD_PROVIDER = "add the libraries that its providers need, or a libfabric with tcp (Debian: libfabric1)"
 _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
@@ -165,6 +166,32 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
         return Hit(evidence, "init-failure", f"{because}: none in the image loads", fix=_ADD_PROVIDER)
     fix = f"--env {_PROVIDER_PATH}={folder}"
     return Hit(evidence, "init-failure", f"{because}: they are in {folder}", fix=fix)
+
+
+@rule(
+    "image-sets-rank",
+    "The image sets a variable that the launcher sets for each rank",
+    severity="error",
+    fix="build the image without it: it comes from a job in which the image was saved",
+    source="pmodels/mpich:src/pmi/src/pmi_v1.c; measured: MPICH 4.0.2 with PMI_SIZE=1 and PMI_RANK=0",
+    facts=("image.mpi",),
+    modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
+)
+def image_sets_rank(case: Case) -> Hit | None:
+    """The environment of an image takes the place of the variables of the host. An image that was saved in a
+    job may have the rank and the size of that job, and each of its ranks takes them for its own: of a size of
+    one, it starts a world of one, and the job exits with status 0.
+    """
+    mpi, given = case.image.mpi, case.image_facts.environment
+    set_by = sorted(given.keys() & _RANK_VARIABLES)
+    if mpi is None or mpi.implementation not in HYDRA or not set_by or set_by[0] in case.plan.env:
+        return None
+    alone = given.get("PMI_SIZE") == "1" and given.get("PMI_RANK", "0") == "0"
+    told = ", ".join(f"{name}={given[name]}" for name in set_by)
+    because = f"the image sets {told}, in place of what the launcher tells each rank"
+    evidence = tuple(f"image: {name}={given[name]}" for name in set_by)
+    stage = LaunchStage.START
+    return Hit(evidence, "singletons" if alone else "unknown", because, stage=stage)
 
 
 def _ended_sooner(case: Case) -> tuple[Outcome, ...]:

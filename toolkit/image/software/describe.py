@@ -34,6 +34,7 @@ from toolkit.model.stack import STACK_PATH
 _KEPT = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH")
 _KEPT_PREFIXES = (
     "OMPI_",
+    "PMI_",
     "PMIX_",
     "PRTE_",
     "OPAL_",

@@ -112,8 +112,8 @@ class OpenMpiFolder:
 
 
 def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
-    """Return an Open MPI that searches for its plugins in a missing folder, if the image names no other
-    folder.
+    """Return an Open MPI that searches for plugins in a missing folder: the folder of its configuration or
+    the OPAL_PREFIX that the image sets. Another variable of the image that names a folder counts as right.
 
     (open-mpi/ompi:opal/mca/installdirs.) HPC-X is built for a folder that does not exist, and so is a conda
     package whose prefix was not replaced (conda/conda#10284). Such an Open MPI does not start if its shared
@@ -123,13 +123,15 @@ def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> Open
     files = [file for (framework, _), file in found.files.items() if framework == "shmem"]
     if pal is None or not files or any(loader.environment.get(name) for name in _LEADING):
         return None
+    named = loader.environment.get("OPAL_PREFIX", "").rstrip("/")
     content = loader.texts(pal)
     end = content.find(_AFTER_PREFIX)
     prefix = _PREFIX.search(content[max(0, end - _LONGEST) : end]) if end >= 0 else None
     below, name = _LIBRARIES.findall(content), _PLUGINS.search(content)
-    if not (prefix and below and name):
+    if not ((named or prefix) and below and name):
         return None
-    built, folder = prefix[1].decode("utf-8", "replace"), posixpath.dirname(files[0])
+    configured = prefix[1].decode("utf-8", "replace") if prefix else ""
+    built, folder = named or configured, posixpath.dirname(files[0])
     inner = [(one + name[1]).decode("utf-8", "replace") for one in dict.fromkeys(below)]
     if any(loader.real(built + one) == (loader.real(folder) or folder) for one in inner):
         return None
@@ -137,7 +139,7 @@ def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> Open
     return OpenMpiFolder(pal, built + inner[0], {"OPAL_PREFIX": root} if root else {"OPAL_PKGLIBDIR": folder})
 
 
-_LEADING = ("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR", "OMPI_MCA_mca_base_component_path")
+_LEADING = ("OPAL_LIBDIR", "OPAL_PKGLIBDIR", "OMPI_MCA_mca_base_component_path")
 _AFTER_PREFIX = b"\0${exec_prefix}/bin\0"
 _PREFIX = re.compile(rb"\0(/[^\0]{1,1000})\0+(?:\$\{prefix\}\0*)?\Z")
 """The first two of its folders, from configure; conda pads shortened paths with zeros."""

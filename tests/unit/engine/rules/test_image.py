@@ -57,6 +57,7 @@ ONEAPI = msgspec.structs.replace(INTEL, prefix="/opt/impi", version="2021.13")
 BROUGHT = image(mpi=ONEAPI, libfabric=OWN, libraries=("libc.so.6",))
 STUB = "/opt/impi/lib/python3.11/site-packages/mpi4py/MPI.mpich.cpython-311-x86_64-linux-gnu.so"
 PYTHON = with_(BROUGHT, libfabric="/opt/impi/lib/libfabric/libfabric.so.1", programs={STUB: ONEAPI.library})
+SAVED, ALONE = image(mpi=MPICH), {"PMI_SIZE": "1", "PMI_RANK": "0"}
 UNLED = with_(BROUGHT, libraries=("libfabric.so.1",), providers_unsearched="/opt/impi/lib/libfabric/prov")
 LINKED = msgspec.structs.replace(ONEAPI, needs=("libfabric.so.1",))
 MOVED = mpi(built_for="/build/ompi/lib/openmpi", led_by={"OPAL_PREFIX": "/opt/hpcx/ompi"})
@@ -76,6 +77,12 @@ FIRES = {
         case(of=BROUGHT, mode="srun-pmi2"),
         case(host(mpis=(INTEL_HYDRA,)), NO_LIBFABRIC, "mpirun-host"),
         case(of=with_(PYTHON, programs={"/opt/probe": ONEAPI.library}), mode="mpirun-container", nodes=1),
+    ],
+    "image-sets-rank": [
+        case(of=with_(SAVED, environment=ALONE), mode="srun-pmi2"),
+        case(of=with_(SAVED, environment=ALONE), mode="mpirun-host"),
+        case(of=with_(SAVED, environment={"PMI_SIZE": "1"}), mode="srun-none"),
+        case(of=with_(SAVED, environment={"PMI_RANK": "3", "PMI_SIZE": "4"}), mode="srun-pmi2"),
     ],
     "libfabric-lacks-providers": [
         case(of=UNLED, mode="srun-pmi2"),
@@ -120,6 +127,13 @@ QUIET = {
         case(of=with_(BROUGHT, libraries=("libfabric.so.1",)), mode="srun-pmi2"),
         case(of=with_(BROUGHT, mpi=LINKED), mode="srun-pmi2"),
     ],
+    "image-sets-rank": [
+        case(of=SAVED, mode="srun-pmi2"),
+        case(of=with_(SAVED, environment={"PMI_DEBUG": "1"}), mode="srun-pmi2"),
+        case(of=with_(SAVED, environment=ALONE), mode="srun-pmi2", env={"PMI_RANK": "0"}),
+        case(of=image(environment=ALONE)),
+        case(of=with_(absent(IMAGE, "mpi"), environment=ALONE), mode="srun-pmi2"),
+    ],
     "libfabric-lacks-providers": [
         case(),
         case(of=with_(UNLED, providers_unsearched=""), mode="srun-pmi2"),
@@ -159,6 +173,7 @@ OUTCOMES = {
     "mpi-moved": "init-failure",
     "image-mpi-not-measured": "unknown",
     "libfabric-missing": "init-failure",
+    "image-sets-rank": "singletons",
     "libfabric-lacks-providers": "init-failure",
     "mpi-release-defect": "comm-failure",
 }
