@@ -1,10 +1,12 @@
-"""Three programs of users; the other ones are in the tests of the cluster."""
+"""Some programs of users; the other programs are in the tests of the cluster."""
 
 import pytest
 
 from tests.services.attempts import attempt
 
 
-@pytest.mark.parametrize("name", ["three files", "keras on two nodes", "a missing import"])
+@pytest.mark.parametrize(
+    "name", ["three files", "keras on two nodes", "a missing import", "mpirun in the command"]
+)
 def test_a_program_of_a_user(name, on, tmp_path):
     attempt(name, on, tmp_path)
