@@ -54,6 +54,30 @@ def test_a_sweep_from_the_desk_to_its_table(on, tmp_path):
     assert toolkit("jobs", "logs").stdout.startswith("==> task 1: lr=0.1 seed=2 ")
 
 
+def test_a_sweep_of_a_trainer_on_two_nodes_has_its_metrics(on, few):
+    words = (
+        "mnist",
+        "--nodes",
+        "2",
+        "--data",
+        str(few),
+        "--sweep",
+        "rate=0.001,0.1",
+        "--sweep-parallel",
+        "1",
+    )
+    bad = launched(on, *words, "--", "--learning-rate", "x{rate}", ok=False)
+    assert "--learning-rate" in bad.stderr
+    launched(on, *words, "--", "--epochs", "1", "--learning-rate", "{rate}")
+    told = json.loads(toolkit("report", "--json").stdout)
+    assert [(task["values"], task["state"]) for task in told["tasks"]] == [
+        ({"rate": "0.001"}, "completed"),
+        ({"rate": "0.1"}, "completed"),
+    ]
+    assert all(0 < task["figures"]["test_accuracy"] <= 1 for task in told["tasks"])
+    assert set(told["best"]) == {"loss", "accuracy", "test_loss", "test_accuracy", "images/s"}
+
+
 def test_a_sweep_from_the_login_node_writes_where_it_is_told(cluster, on):
     launched(on, "--no-preflight", "--", "true")  # copies the image
     line = (
