@@ -71,7 +71,7 @@ def attempt_on_login(name, cluster, image):
         f'echo "new jobs: $(({_JOBS} - before))"',
         *([f"{written} > /dev/null && echo written"] if program.wrote else []),
     ]
-    said = on_login(cluster, "\n".join(script), _archive(program))
+    said = on_login(cluster, "\n".join(script), _archive(program), timeout=900)
     status = int(re.findall(r"^status (\d+)$", said, re.MULTILINE)[-1])
     assert program.said in said or program.travelling, said
     assert (status == 0) is runs, said

@@ -31,10 +31,10 @@ def last_record():
     return json.loads(toolkit("jobs", "list", "--json").stdout)["jobs"][-1]
 
 
-def on_login(cluster, line, stdin=""):
+def on_login(cluster, line, stdin="", timeout=120):
     """Return the output of a shell line on the login node, from the user's own ssh."""
     words = ["ssh", "-F", str(cluster.ssh_config), "login", line]
-    done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=timeout)
     return done.stdout + done.stderr
 
 
