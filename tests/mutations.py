@@ -24,7 +24,9 @@ _SWAPS = (
     ("if not ", "if "), (" and ", " or "), (" or ", " and "), ("True", "False"), ("False", "True"),
 )  # fmt: skip
 # The first to run: where a mistake of such a file shows soonest.
-_FIRST = {"recipes": "tests/unit/matrix", "toolkit": "tests/unit/engine", "slurm": "tests/unit/launch"}
+_FIRST = {"recipes": "tests/unit/matrix", "toolkit": "tests/unit/engine/rules", "slurm": "tests/unit/launch"}
+
+_PYTEST = (sys.executable, "-m", "pytest", *["-q", "-x", "-n", "auto", "--dist", "worksteal", "--no-header"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,7 @@ def noticed(edit: Edit, graph: grimp.ImportGraph) -> str:
     try:
         file.write_text("\n".join(lines) + "\n")
         for tests in ([first], others):
-            words = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "auto", "--no-header", *tests]
-            done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+            done = subprocess.run([*_PYTEST, *tests], cwd=ROOT, capture_output=True, text=True)
             if done.returncode:
                 return next(
                     (x for x in done.stdout.splitlines() if x.startswith(("FAILED", "ERROR"))), "failed"
