@@ -3,6 +3,7 @@
 """
 
 import os
+from functools import lru_cache
 from pathlib import Path
 
 _OWN = ("/usr", "/lib", "/lib64")
@@ -15,6 +16,7 @@ def is_below(path: str, folder: str) -> bool:
     return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
 
 
+@lru_cache(4096)
 def is_system(folder: str) -> bool:
     """Return whether libraries in a folder are the distribution's: a container has such folders too."""
     if folder.rstrip("/") in _LOCAL:
