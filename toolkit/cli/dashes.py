@@ -8,6 +8,9 @@ REST = "toolkit.rest"
 FIX = "toolkit.fix"
 """Where the context keeps how to correct a word of the program before ``--``."""
 
+_RUN_COMMANDS = {"launch", "scale"}
+"""Commands whose words after ``--`` may be a command alone."""
+
 
 class SplitAtDashes(click.Command):
     """A command that keeps what stands after ``--`` apart and untouched."""
@@ -28,6 +31,6 @@ class SplitAtDashes(click.Command):
                 )
             raise
         except click.UsageError as error:
-            if "unexpected extra argument" in error.message:
+            if "unexpected extra argument" in error.message and ctx.info_name in _RUN_COMMANDS:
                 ctx.meta[FIX] = f"a command goes after --, as in: {ctx.command_path} -- python train.py"
             raise
