@@ -1,6 +1,6 @@
 """A page for everything that ``toolkit doctor`` and ``toolkit explain`` can find."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
 
@@ -76,7 +76,7 @@ def _rule(rule: Rule) -> str:
         _recognised(rule),
         *(_example(shown) if shown else ()),
         *_output(related(rule)),
-        *_tail(rule.fix, rule.source),
+        *_tail(f"{plain(rule.fix)}.", rule.source),
         "On the command line:",
         fence(f"toolkit doctor --explain {rule.id}", "sh"),
     ]
@@ -88,7 +88,7 @@ def _signature(signature: LogSignature) -> str:
     parts = [
         *_head(signature.id, signature.severity, signature.title, told),
         *_output((signature,)),
-        *_tail(signature.fix, signature.source),
+        *_tail(_numbered(signature.fix), signature.source),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -99,7 +99,7 @@ def _alone(finding: Finding) -> str:
         *_head(finding.id, finding.severity, finding.title, told),
         "## In the output of a job",
         fence(_LONELY, "text"),
-        *_tail(finding.fix, finding.source),
+        *_tail(f"{plain(finding.fix)}.", finding.source),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -128,4 +128,8 @@ def _output(signatures: tuple[LogSignature, ...]) -> Iterator[str]:
 
 
 def _tail(fix: str, source: str) -> Iterator[str]:
-    yield from ("## What mends it", f"{plain(fix)}.", "## Source", f"{plain(source)}.")
+    yield from ("## Fix", fix, "## Source", f"{plain(source)}.")
+
+
+def _numbered(steps: Iterable[str]) -> str:
+    return "\n".join(f"{number}. {plain(step)}" for number, step in enumerate(steps, 1))

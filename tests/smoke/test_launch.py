@@ -107,7 +107,7 @@ def test_forced_on_it_fails_as_predicted_and_the_cause_is_named(on, mnist):
     done = launched(on, "mnist", "--nodes", "2", "--mode", "srun-pmi2", "--force", ok=False)
     assert done.returncode == 1
     assert re.search(r"^ *cause: .* \(image-lacks-pmi2\)$", done.stderr, re.MULTILINE)
-    assert "hint: srun --mpi=pmix, mode srun-pmix" in done.stderr
+    assert "hint: Launch with `toolkit launch --mode srun-pmix`" in done.stderr
     assert "you forced mode srun-pmi2; toolkit predicted 'init-failure'" in done.stderr
     record = last_record()
     assert record["forced"]

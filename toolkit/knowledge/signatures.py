@@ -13,19 +13,19 @@ from toolkit.model.finding import Retry, Severity
 class LogSignature(Row, frozen=True, kw_only=True):
     """A line of job output that shows a cause; ``sample`` is a real line that the pattern must match.
 
-    ``then`` are patterns of lines that must follow soon, if one line is not specific enough. ``overcome`` is
-    the pattern of a line which shows that the ranks continued anyway. ``seen`` and ``unless`` are patterns of
-    lines that the output must have somewhere, or must not have, such as the name of a framework. ``finding``
-    is the id of the rule that predicts it, or empty if there is none. ``general`` marks lines that report a
-    failure without its reason; they are left out if a cause is found. ``alive``: it means nothing once Slurm
-    has begun to stop the step, because ranks then lose the file system under them. ``retry`` has priority
-    over the class of the line.
+    ``fix`` are steps, the best first. ``then`` are patterns of lines that must follow soon, if one line is
+    not specific enough. ``overcome`` is the pattern of a line which shows that the ranks continued anyway.
+    ``seen`` and ``unless`` are patterns of lines that the output must have somewhere, or must not have,
+    such as the name of a framework. ``finding`` is the id of the rule that predicts it, or empty if there
+    is none. ``general`` marks lines that report a failure without its reason; they are left out if a cause
+    is found. ``alive``: it means nothing once Slurm has begun to stop the step, because ranks then lose the
+    file system under them. ``retry`` has priority over the class of the line.
     """
 
     id: str
     pattern: str
     title: str
-    fix: str
+    fix: tuple[str, ...]
     sample: str
     then: tuple[str, ...] = ()
     overcome: str = ""

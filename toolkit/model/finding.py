@@ -11,7 +11,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong, why it matters and how to fix it.
 
     ``id`` names the rule in logs, tickets and documentation. ``evidence`` has one line for each fact: where
-    it was read and what was read there; it is never empty. ``modes`` are the launch modes that it concerns;
+    it was read and what was read there; it is never empty. ``fix`` has a line for each step, the best first,
+    or one line with semicolons between the steps. ``modes`` are the launch modes that it concerns;
     empty means all. ``undecided`` says that the rule could not judge: a fact was missing, or no such case was
     ever measured.
     """

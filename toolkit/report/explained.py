@@ -73,7 +73,9 @@ def code_words(code: ErrorCode) -> str:
 
 
 def steps(fix: str) -> list[str]:
-    """Return the alternatives of a fix line, which semicolons separate outside of quotes and brackets."""
+    """Return the steps of a fix: its lines; of a single line, what semicolons separate outside of quotes."""
+    if "\n" in fix:
+        return fix.splitlines()
     parts, depth, quote = [""], 0, ""
     for letter in fix:
         if quote:

@@ -21,10 +21,11 @@ def test_an_unknown_fault_has_root_line_class_steps_and_advice():
         "  line 1: 1: ShapeError: 3 is not 4",
         "",
         "A Python exception ended the program (python-exception)",
-        "  The last line of the traceback names the exception, the lines above it show",
+        "  The last line of the traceback names the exception. The lines above it show",
         "  where it was raised. The same code fails again with the same input.",
-        "  1. Read the code at the line after `raised at`.",
-        "  2. Run one rank with the same input.",
+        "  1. Correct the code or the input at the last line of your own code in the",
+        "     traceback.",
+        "  2. Run one rank with the same input to reproduce the fault.",
         "",
         "Submitting the same job again will not help.",
         "End: line 2: srun: error: node2: task 1: Exited with exit code 1",
@@ -50,7 +51,8 @@ def test_lines_fit_the_terminal(width):
         ("one", ["one"]),
         ("one; two", ["one", "two"]),
         ("sinfo -o 'a; b'; two (x; y)", ["sinfo -o 'a; b'", "two (x; y)"]),
+        ("Run one; it is short.\nRun two.", ["Run one; it is short.", "Run two."]),
     ],
 )
-def test_a_fix_is_cut_at_semicolons_outside_of_quotes_and_brackets(fix, wanted):
+def test_a_fix_is_cut_at_lines_or_at_semicolons_outside_of_quotes_and_brackets(fix, wanted):
     assert steps(fix) == wanted

@@ -129,7 +129,7 @@ def _finding(signature: LogSignature, evidence: tuple[str, ...]) -> Finding:
         severity=signature.severity,
         title=signature.title,
         evidence=evidence,
-        fix=signature.fix,
+        fix="\n".join(signature.fix),
         source=signature.source,
     )
 

@@ -170,7 +170,8 @@ def failure(record: JobRecord) -> CheckFailed:
     if record.forced:
         detail.append(f"you forced mode {record.mode}; toolkit predicted '{record.predicted}'")
     code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
-    fixes = [finding.fix for finding in known] or list(found.fault.fix if found.fault else ())
+    fixes = [step for finding in known for step in finding.fix.splitlines()]
+    fixes = fixes or list(found.fault.fix if found.fault else ())
     how = "ended as" if record.state in FINAL_STATES else "is"
     return CheckFailed(
         f"job {record.id or record.key} {how} {record.state}{code}",

@@ -57,6 +57,17 @@ def test_a_signature_is_tied_to_a_rule_or_to_none_and_says_all(signature):
 
 
 @BY_ID
+def test_a_title_is_one_short_sentence_and_a_fix_has_sentences(signature):
+    assert len(signature.title.split()) <= 20
+    assert not signature.title.endswith(".")
+    for step in signature.fix:
+        assert re.fullmatch(r"[A-Z].*\.", step), step
+        assert len(re.sub(r"`[^`]*`", "x", step).split()) <= 25, step
+    # A single step has no semicolon outside of code, where `report.explained` would cut it.
+    assert len(signature.fix) > 1 or ";" not in re.sub(r"`[^`]*`", "x", signature.fix[0])
+
+
+@BY_ID
 @every_row(
     "hostile",
     ["a" * 2000, "/" * 2000, "0" * 2000, " " * 2000, "at " * 660, "libmpi.so " * 200, "error: " * 280],
