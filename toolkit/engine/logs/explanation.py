@@ -6,7 +6,7 @@ from toolkit.engine.logs.clues import Clue, bare, classify, clues, is_harmless
 from toolkit.engine.logs.codes import error_codes
 from toolkit.engine.logs.explain import Recognised, SignatureMatch, recognise
 from toolkit.engine.logs.joblines import Output
-from toolkit.engine.logs.root import RootClue, find_root, waited
+from toolkit.engine.logs.root import RootClue, find_root, only_misses_gpu, waited
 from toolkit.knowledge.signatures import classes
 from toolkit.model.finding import (
     FaultClass,
@@ -125,6 +125,8 @@ def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None)
     row = classify(bare(match.lines[0].text))
     if row is not None and row.role == "consequence":
         return "consequence"
+    if match.position > root.clue.position and only_misses_gpu(match.lines[0].text):
+        return "consequence"
     same = _class_of(match) == root.clue.class_
     near = abs(match.lines[0].number - root.clue.line.number) <= _NEAR
     if same and near:
@@ -155,7 +157,7 @@ def as_findings(found: OutputExplanation) -> tuple[Finding, ...]:
         severity="error",
         title=found.fault.title,
         evidence=(f"line {found.root.number}: {found.root.text}",),
-        fix="; ".join(found.fault.fix),
+        fix="\n".join(found.fault.fix),
         source="recipes/knowledge/classes.toml",
     )
     return (own, *found.findings)

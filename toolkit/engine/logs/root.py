@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolkit.engine.logs.clues import HEAD, Clue, bare, classify
+from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.traceback import Raised, tracebacks
 
@@ -40,6 +41,17 @@ _TIMED_OUT = re.compile(
     r"|watchdog got stuck|DEADLINE_EXCEEDED|timed out names?|GetKeyValue\(\) timed out|has been waiting for"
     r"|clients joined"
 )
+
+_NO_GPU_FOUND = re.compile(
+    r"(?i)no (?:supported |usable |visible |available )*(?:cuda |hip |rocm |gpu |accelerator )?"
+    r"(?:devices?|gpus?|accelerators?) (?:(?:was|were|is|are) )?(?:found|available|detected|visible)"
+    r"|unable to initialize backend|not in the list of known backends|unknown backend"
+    r"|(?:cuda|rocm|gpu) is not available|cuda\.is_available\(\) is false"
+)
+"""What a framework says after every attempt to use a GPU failed, whatever the reason was."""
+
+_GPU_CODES = ("cuda", "hip")
+_GPU_CLASSES = {"cuda-or-hip", "gpu-handover", "node-or-hardware"}
 
 _PROGRESS = re.compile(
     r"^(?:step|epoch|iter)|(?<!\d)\d{1,9}/\d{1,9} \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
@@ -81,6 +93,8 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     if chosen is None:
         return None
     clue, frame = chosen
+    if only_misses_gpu(clue.line.text) and (named := _gpu_error_before(output, clue, causes)):
+        others, clue, frame = [clue, *others], named, ""
     rank, node = _who(clue, endings)
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
@@ -128,6 +142,25 @@ def _choose(
         return others[0], ""
     named = [clue for clue in endings if _NAMES_STATUS.search(clue.line.text)]
     return ((named or endings)[0], "") if endings else None
+
+
+def only_misses_gpu(text: str) -> bool:
+    """Return whether a line says that no GPU was found, without the name of a GPU error."""
+    return _NO_GPU_FOUND.search(text) is not None and deciding_code(text, _GPU_CODES) is None
+
+
+def _gpu_error_before(output: Output, clue: Clue, causes: list[tuple[Clue, str]]) -> Clue | None:
+    """Return the first line of a rank that names a GPU error, before it reported that it found no GPU."""
+    known = {cause.position: cause for cause, _ in causes if cause.class_ in _GPU_CLASSES}
+    for position, line in output.before(clue.position, _WINDOW):
+        if line.task != clue.line.task or _NO_GPU_FOUND.search(line.text):
+            continue
+        code = deciding_code(line.text, _GPU_CODES)
+        if code:
+            return Clue(position, line, code.class_, 5, "cause", code.retry)
+        if position in known:
+            return known[position]
+    return None
 
 
 def _first_dead(dead: list[Clue], others: list[Clue]) -> Clue:

@@ -153,3 +153,65 @@ def test_every_row_has_a_class_and_every_class_a_row():
 @every_row("file", sorted((HERE / "healthy").glob("*.txt")), ids=lambda f: f.stem)
 def test_output_that_means_no_harm_has_no_root_line(file):
     assert told(file.read_text("utf-8")) == ("", "", "")
+
+
+NO_GPU = "jaxlib.XlaRuntimeError: INTERNAL: no supported devices found for platform {}"
+NO_BACKEND = "RuntimeError: Unable to initialize backend '{}': INTERNAL: no supported devices"
+
+
+def of_backend(name):
+    """Return the two tracebacks of JAX that say no more than that a backend has no device."""
+    second = TRACEBACK.format("it", NO_BACKEND.format(name))
+    during = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    return TRACEBACK.format("it", NO_GPU.format(name.upper())) + during + second
+
+
+@every_row(
+    ("warning", "error", "cause", "class_", "retry"),
+    [
+        (
+            "W0107 09:14:55.0  77 gpu_client.cc:9] skipping device 3: cuDeviceGet: CUDA_ERROR_INVALID_DEVICE",
+            of_backend("cuda"),
+            "gpu-number",
+            "gpu-handover",
+            "user",
+        ),
+        (
+            "2026-02-03 10:00:01.5: W xla/ex.cc:81] context of CUDA:2 failed: CUDA_ERROR_DEVICE_UNAVAILABLE",
+            of_backend("cuda"),
+            "gpu-busy",
+            "node-or-hardware",
+            "node",
+        ),
+        (
+            "W0107 09:14:55.0  77 rocm.cc:4] no context for device 0: hipErrorNoBinaryForGpu",
+            of_backend("rocm"),
+            "rocm-no-kernel",
+            "cuda-or-hip",
+            "image",
+        ),
+        (
+            "cuda/__init__.py:180: UserWarning: CUDA initialization: Error 802: system not yet initialized",
+            TRACEBACK.format("it", "RuntimeError: No CUDA GPUs are available"),
+            "gpu-fabric-manager",
+            "node-or-hardware",
+            "node",
+        ),
+    ],
+    ids=["ordinal", "busy", "rocm", "torch"],
+)
+def test_a_gpu_error_before_the_news_that_no_gpu_was_found_is_the_root_line(
+    warning, error, cause, class_, retry
+):
+    found = explain_output(Output(f"start\n{warning}\n{error}{END}"))
+    assert (found.root and found.root.text, found.fault and found.fault.id) == (warning, class_)
+    assert [f.id for f in found.findings if f.role == "cause"] == [cause]
+    assert found.retry == retry
+    assert "line 8: " in found.consequences[0]
+
+
+def test_the_news_that_no_gpu_was_found_is_the_root_line_of_a_rank_without_another_error():
+    other = "0: W executor.cc:81] CUDA:2 failed: CUDA_ERROR_DEVICE_UNAVAILABLE\n"
+    for before in ("", other):
+        text = before + labelled(1, of_backend("cuda")) + END
+        assert told(text) == (f"1: {NO_GPU.format('CUDA')}", "gpu-handover", "1")
