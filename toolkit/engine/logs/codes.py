@@ -23,10 +23,8 @@ class _CodeIndex(NamedTuple):
 def code_in(text: str, family: str) -> FaultCode | None:
     """Return the first code of a family that a line names, by number, by name, or by its whole text."""
     index = _index(family)
-    for pattern in index.patterns:
-        for found in pattern.finditer(text):
-            if code := _meant(index, found):
-                return code
+    if code := _by_pattern(index, text):
+        return code
     told = index.telling.search(text) if index.telling else None
     return next((code for words, code in index.texts if told and words == told[1].lower()), None)
 
@@ -38,14 +36,19 @@ def deciding_code(text: str, names: Iterable[str]) -> FaultCode | None:
 
 
 def error_codes(texts: Iterable[str]) -> tuple[ErrorCode, ...]:
-    """Return the codes that lines name, as they are shown; of each family the first."""
-    shown: dict[str, ErrorCode] = {}
+    """Return the codes that lines name, as they are shown; of each family the first.
+
+    CUDA and HIP have codes with the same text; if a line names one of the two, the other is left out.
+    """
+    shown: dict[str, tuple[FaultCode, bool]] = {}
     for text in texts:
-        for family in families().values():
-            code = code_in(text, family.id)
-            if code and family.id not in shown:
-                shown[family.id] = _shown(family, code)
-    return tuple(shown.values())[:_MOST]
+        for name in families():
+            code = code_in(text, name)
+            if code and name not in shown:
+                shown[name] = code, _by_pattern(_index(name), text) is not None
+    named = {code.text.lower() for code, is_named in shown.values() if is_named and code.text}
+    kept = [n for n, (code, is_named) in shown.items() if is_named or code.text.lower() not in named]
+    return tuple(_shown(families()[name], shown[name][0]) for name in kept)[:_MOST]
 
 
 def _shown(family: CodeFamily, code: FaultCode) -> ErrorCode:
@@ -58,6 +61,12 @@ def _shown(family: CodeFamily, code: FaultCode) -> ErrorCode:
         means=code.means,
         source=family.source,
     )
+
+
+def _by_pattern(index: _CodeIndex, text: str) -> FaultCode | None:
+    """Return the first code that a line names in the form of a family, such as ``CUDA error 98``."""
+    found = (match for pattern in index.patterns for match in pattern.finditer(text))
+    return next((code for match in found if (code := _meant(index, match))), None)
 
 
 def _meant(index: _CodeIndex, found: re.Match[str]) -> FaultCode | None:

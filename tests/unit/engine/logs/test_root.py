@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tests.unit.tables import every_row
 from toolkit.engine.logs.clues import classify
+from toolkit.engine.logs.codes import error_codes
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
 from toolkit.knowledge.signatures import classes, fault_lines
@@ -215,3 +216,16 @@ def test_the_news_that_no_gpu_was_found_is_the_root_line_of_a_rank_without_anoth
     for before in ("", other):
         text = before + labelled(1, of_backend("cuda")) + END
         assert told(text) == (f"1: {NO_GPU.format('CUDA')}", "gpu-handover", "1")
+
+
+@every_row(
+    ("line", "families"),
+    [
+        ("RuntimeError: HIP error: device-side assert triggered", ["HIP error"]),
+        ("RuntimeError: CUDA error: device-side assert triggered", ["CUDA error"]),
+        ("hipErrorNoDevice after cudaErrorNoDevice", ["CUDA error", "HIP error"]),
+        ("OSError: [Errno 28] No space left on device", ["errno"]),
+    ],
+)
+def test_a_text_that_two_families_have_is_shown_for_the_family_that_the_line_names(line, families):
+    assert [code.family for code in error_codes((line,))] == families
