@@ -23,7 +23,7 @@ def test_an_unknown_fault_has_root_line_class_steps_and_advice():
         "A Python exception ended the program (python-exception)",
         "  The last line of the traceback names the exception. The lines above it show",
         "  where it was raised. The same code fails again with the same input.",
-        "  1. Correct the code or the input at the last line of your own code in the",
+        "  1. Correct the code or the input at the last line of your code in the",
         "     traceback.",
         "  2. Run one rank with the same input to reproduce the fault.",
         "",
