@@ -35,7 +35,7 @@
 #                      try the wheel, and make the tag (DRY=1: all but the tag)
 # make release-check   name the generated pages and files that a release would change
 # make fresh           what the package index has beside the rows of recipes/knowledge; fails if a row is older than its limit
-# make requirements    write requirements/ anew: the newest versions that pyproject.toml allows, with their hashes
+# make requirements    update requirements/: the newest versions that pyproject.toml allows, with their hashes
 # make clean           remove what these commands made in this clone; Debian packages, the download cache, and
 #                      clusters that hold jobs of yours stay (ALL=1 removes the cache, these clusters and their jobs)
 
@@ -70,7 +70,7 @@ export PYTHONDONTWRITEBYTECODE :=
 help:
 	@sed -n 's/^# make/make/p; s/^#    / /p' Makefile
 
-# The environment is made anew when the package's metadata changes.
+# The environment is built again when the package's metadata changes.
 $(VENV)/ready: pyproject.toml requirements/dev.txt scripts/setup.sh
 	@scripts/setup.sh $(VENV)
 
@@ -113,7 +113,7 @@ words: $(VENV)/ready
 	$(BIN)/python -m tests.words
 	$(BIN)/codespell
 
-# Links and anchors are checked twice: those of the pages by MkDocs, those of the finished site by ours.
+# MkDocs checks links and anchors in the pages; toolkit's own check reads the finished site.
 docs: $(VENV)/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python -m docs.generate.links build/site
@@ -135,7 +135,7 @@ garbage: $(VENV)/ready
 smoke: $(VENV)/ready
 	$(ENGINE) $(BIN)/pytest tests/smoke -q --durations=5
 
-# Each worker has a cluster of its own.
+# Each worker has its own cluster.
 $(SHARDS): test-%: $(VENV)/ready
 	$(ENGINE) $(BIN)/pytest tests/full/$* -q --durations=15 -n $(WORKERS) --no-loadscope-reorder
 

@@ -62,7 +62,7 @@ def imported() -> list[str]:
 
 
 def compiled(source: str | Path, target: Path) -> Path:
-    """Compile one module into a file that is taken as it is, whatever becomes of the source."""
+    """Compile one module into a file that Python uses even if the source changes."""
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     py_compile.compile(str(source), str(target), doraise=True, invalidation_mode=mode)
     return target

@@ -1,6 +1,5 @@
-# Where Slurm is not on PATH, add what a login shell has there: a command over SSH gets none, and at some centres
-# nothing else finds Slurm. Stands before what is asked at a place, as text of the same `sh -s`. TOOLKIT_PROGRAM names
-# another program that has to be found.
+# If Slurm is not on PATH, add the PATH of a login shell. A command over SSH has no login shell, and some centres add Slurm
+# only there. This text comes before the commands of the same `sh -s`. TOOLKIT_PROGRAM is another program to find.
 # shellcheck shell=sh
 command -v "${TOOLKIT_PROGRAM-srun}" >/dev/null || {
     case ${SHELL-} in */bash | */dash | */ksh | */zsh) ;; *) SHELL="sh" ;; esac

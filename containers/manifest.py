@@ -1,8 +1,8 @@
 """Write down the SHA-256 of every file under /opt and of every program and library; the image's last step.
 
-Standard library alone, and Python 3.8: it runs in images that have nothing else. Of each wheel it says too
-which files are no longer what the wheel brought (they were stripped) and how many are gone (tests, headers),
-so that whoever compares an image with its wheels knows what the build did on purpose.
+Needs only the standard library and Python 3.8, because images may have nothing else. For each wheel, it also
+lists the files that the build changed (stripped) and counts the files that it removed (tests, headers). So a
+comparison of an image with its wheels can ignore these files.
 """
 
 from __future__ import annotations

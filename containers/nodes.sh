@@ -1,12 +1,12 @@
 #!/bin/sh
 # Run the probe on this machine and, at the same time, on compute nodes under srun: sh -s NODES WAIT [PARTITION].
 #
-# NODES is a number, "all" (of the partition, those that are idle or have room) or names as Slurm writes them.
-# A job that does not start within WAIT seconds is given up, and one that does not end in 20 more.
-# Standard output: the probe's answer for this machine, then "toolkit-nodes/1", what sinfo knows of the nodes
-# ("|name|state|partition"), what srun brought (each line labelled with the number of its task), how srun ended
-# ("@srun N") with its errors ("!line"), and "@nodesend".
-# POSIX sh only. This text is filled in by toolkit: the line "@probe@" below becomes the probe script.
+# NODES is a number, "all" (the idle or partly free nodes of the partition) or names in Slurm's notation.
+# The job is cancelled if it does not start within WAIT seconds, or does not end within 20 more.
+# Standard output: the probe's answer for this machine, "toolkit-nodes/1", sinfo's lines about the nodes
+# ("|name|state|partition"), srun's output (each line with the number of its task), srun's exit status ("@srun N") with
+# its errors ("!line"), and "@nodesend".
+# POSIX sh only. toolkit replaces the line "@probe@" below by the probe script.
 
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -27,7 +27,7 @@ available() {
     ' "$1" | sort -u
 }
 
-# Ends what is being waited for, first asking: srun then takes its job back.
+# Stop the process that the script waits for. SIGTERM comes first, so that srun cancels its job.
 give_up() {
     [ -n "$child" ] && kill "$child" 2>/dev/null && sleep 1 && kill -9 "$child" 2>/dev/null
     exit 124
@@ -47,7 +47,7 @@ start() {
     else
         set -- --immediate="$wait_s" --time=2 --job-name=toolkit-probe ${partition:+"--partition=$partition"} "$@"
     fi
-    # What Slurm sets for the processes of this very step is not what a job brings along.
+    # The variables that Slurm sets for this step differ from the variables of a job.
     # shellcheck disable=SC2016 # the node's shell reads it
     script | TOOLKIT_PLUGINS=$plugins TOOLKIT_NODE=yes srun -Q --label --mpi=none --export=ALL --ntasks-per-node=1 --chdir=/ "$@" \
         sh -c 'printf "@node %s\n" "$SLURMD_NODENAME"
@@ -129,7 +129,7 @@ main() {
     printf '\ntoolkit-nodes/1\n'
     cat "$folder/said"
     printf '\n@srun %d\n' "$status"
-    # An error names the user's account and the controller's address at most; neither is told.
+    # An error may contain the user's name and the controller's address; both are removed.
     person=$(id -un 2>/dev/null | sed 's/[][\\.*^$|]/\\&/g')
     sed -n -e "s|${person:-nobody}|-|g" -e 's/[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\(:[0-9]\{1,5\}\)*/ADDRESS/g' \
         -e 's/^srun: error: /!/p' "$folder/errors" | head -n 5

@@ -1,36 +1,35 @@
 #!/bin/sh
-# Ask a machine what the rules of toolkit need to know. Read by `sh -s`; asks, and never judges.
+# Print the facts of a machine that the rules of toolkit need. `sh -s` reads this script; it changes nothing.
 #
 # POSIX sh only: dash, busybox and bash run the same bytes on hosts, compute nodes and inside images.
-# The answer is a text: a version line, then a section a question ("@ name", raw lines behind "|",
-# "@rc N"), then "@end". Nothing stays on disk. No user name, address, token or whole environment leaves.
-# TOOLKIT_NODE=yes says that this is a compute node: Slurm's controller is not asked once more by each of them;
-# TOOLKIT_PLUGINS is then the folder of Slurm's plugins. TOOLKIT_SITE=yes asks for what a site profile holds, too:
-# TOOLKIT_ACCOUNTS=yes asks for the accounts alone.
-# TOOLKIT_MODULES, TOOLKIT_COMMANDS and TOOLKIT_FOLDERS are words of that profile, split at blanks, and are answered in
-# their order; a module is a name, or "swap,A,B".
+# The answer is a text: a version line, then a section for each question ("@ name", raw lines after "|", "@rc N"), then
+# "@end". Nothing stays on disk. The answer contains no user name, address, token or whole environment.
+# TOOLKIT_NODE=yes: this is a compute node, which does not ask Slurm's controller again; TOOLKIT_PLUGINS is then the
+# folder of Slurm's plugins. TOOLKIT_SITE=yes: also ask for the facts of a site profile. TOOLKIT_ACCOUNTS=yes: of these,
+# ask only for the accounts. TOOLKIT_MODULES, TOOLKIT_COMMANDS and TOOLKIT_FOLDERS are words of the profile, separated by
+# spaces, and are answered in this order; a module is a name, or "swap,A,B".
 
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 export LC_ALL PATH
-# Words that grep up to 2.20 (RHEL 7) puts before its own: colours would be in the answers.
+# grep up to 2.20 (RHEL 7) adds these options; the answers would contain colours.
 unset GREP_OPTIONS
 
-# A question gets a process group of its own, so that nothing of it outlives its limit.
+# Each question runs in its own process group, so that all of its processes stop at the time limit.
 last=
 if command -v setsid >/dev/null; then
     apart() { exec setsid "$@"; }
-    # By this line a shell stays between us and what it runs: a program that waits for a driver or a file system cannot
-    # even be killed, and is left behind.
+    # With this line, a shell stays between this script and the program. A program that waits for a driver or a file
+    # system cannot be killed; the script then continues without it.
     last='
 exit'
 else
     apart() { exec "$@"; }
-    set -m 2>/dev/null # where there is no terminal, dash and busybox refuse
+    set -m 2>/dev/null # without a terminal, dash and busybox refuse
 fi
 
-# Answers go through a file: a pipe would be held open by whatever escapes the group. TMPDIR of a job names folders that
-# a login host does not have.
+# Answers go through a file, because a process outside the group could keep a pipe open. TMPDIR of a job may be a folder
+# that a login host does not have.
 for base in "${TMPDIR:-/tmp}" /tmp /dev/shm "${HOME:-/}"; do
     folder=$base/toolkit-probe.$$
     (umask 077 && mkdir "$folder") 2>/dev/null && break
@@ -39,11 +38,11 @@ done
 trap '[ -z "$folder" ] || rm -rf "$folder"' EXIT
 trap 'exit 143' HUP INT TERM
 
-# Run a shell text for at most $1 seconds; 124 says that it took longer.
+# Run a shell text for at most $1 seconds; the status is 124 if it took longer.
 limit() {
     (apart sh -c "$2$last") </dev/null 2>&1 &
     asked=$!
-    # Killed hard: what ignores TERM would hold us up.
+    # SIGKILL, because a program may ignore SIGTERM.
     (apart sh -c "sleep $1; kill -9 -$asked || kill -9 $asked") </dev/null >/dev/null 2>&1 &
     watch=$!
     wait "$asked" 2>/dev/null
@@ -54,24 +53,24 @@ limit() {
     return "$status"
 }
 
-# The home folder, the name of the person and network addresses are taken out of every answer.
+# Every answer is printed without the home folder, the name of the user and network addresses.
 escaped() { printf '%s\n' "$1" | sed 's/[][\\.*^$|]/\\&/g'; }
 home=$(escaped "${HOME:-/}") person=$(escaped "$(id -un 2>/dev/null)")
 real_home=$(escaped "$(readlink -f "${HOME:-/}" 2>/dev/null)")
 case $home in / | '') home=/nonexistent ;; esac
 case $real_home in / | '') real_home=$home ;; esac
-# A name that is a word of the system itself tells nobody, and taking it out would take answers with it.
+# A user name that is also a word of the system stays, because removing it would damage the answers.
 case $person in
     '' | root | bin | sys | lib | gpu | cpu | hpc | test | debug | batch | slurm | munge | mpi | openmpi | mpich | pmix | none) person=nobody ;;
     *) ! grep -q -i -w -e "$person" /etc/os-release 2>/dev/null || person=nobody ;;
 esac
-# A compute node is known by its name, which is told apart from the answers; in a value it is of no use.
+# The name of a compute node is sent separately from the answers; values do not need it.
 host=$(escaped "$(uname -n 2>/dev/null | sed 's/\..*//')")
 [ -n "$host" ] || host=localhost
 case $person in ? | ??) alone=nobody ;; *) alone=$person ;; esac
 address='[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}'
 hexes='[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f:]*'
-# Of values that a person chose, the name of the machine and what looks like a key are taken out too.
+# Values that the user chose are printed without the name of the machine, and without words that look like a key.
 chosen() {
     case $question in
         environment | temporary | mca-params)
@@ -99,7 +98,7 @@ written() {
         -e 's/^/|/' -e '5000q'
 }
 
-# ask NAME SECONDS SHELL-TEXT. All questions share one budget; what is asked after it is spent is not known.
+# ask NAME SECONDS SHELL-TEXT. All questions share one time budget; later questions stay unanswered.
 begun=$(date +%s 2>/dev/null) || begun=
 TOOLKIT_SILENT=
 export TOOLKIT_SILENT
@@ -109,7 +108,7 @@ ask() {
         left=$((begun + 40 - $(date +%s)))
         [ "$seconds" -le "$left" ] || seconds=$left
     fi
-    # A controller that kept us waiting once is not asked again: the other questions need the time.
+    # After one timeout, the controller is not asked again, because the other questions need the time.
     case $question in slurm-config | partitions | features) [ -z "$TOOLKIT_SILENT" ] || seconds=0 ;; esac
     printf '@ %s\n' "$1"
     if [ "$seconds" -le 0 ]; then
@@ -128,7 +127,7 @@ ask() {
     case $question$status in slurm-config124 | partitions124) TOOLKIT_SILENT=yes ;; esac
 }
 
-# Prints variables that change how MPI starts with their values, some others by name alone, secrets not at all.
+# Print variables that change the start of MPI with their values, some others only by name, and no secrets.
 # shellcheck disable=SC2016 # the text is for another shell
 variables='
     awk '"'"'
@@ -153,7 +152,7 @@ variables='
         }'"'"'
 '
 
-# Sets $launchers to every launcher of MPI on PATH, one for each program, and what the shell finds first at the front.
+# Set $launchers to all MPI launchers on PATH, one for each program; first the launcher that the shell finds.
 # shellcheck disable=SC2016
 find_launchers='
     launchers= seen=" " IFS=:
@@ -176,7 +175,7 @@ find_launchers='
     done
 '
 
-# A login shell may have printed something without a line break.
+# A login shell may have printed text without a line break.
 printf '\ntoolkit-probe/1\n'
 
 ask architecture 2 'uname -m'
@@ -198,7 +197,7 @@ ClusterName|AccountingStorageEnforce|JobRequeue|PreemptMode|MaxArraySize|PMIx[A-
     ask partitions 5 'sinfo -h -e -o "%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z"'
 fi
 
-# Of whoever asks: the accounts that may be charged. What names a person is taken out as everywhere.
+# The accounts of the user. The name of the user is removed as in all answers.
 # shellcheck disable=SC2016
 if [ -n "${TOOLKIT_SITE-}${TOOLKIT_ACCOUNTS-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
     ask accounts 5 '
@@ -211,8 +210,8 @@ fi
 if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
     # shellcheck disable=SC2016
     ask features 5 'said=$(sinfo -h -o "%R|%f") || exit; printf "%s\n" "$said" | sort -u'
-    # A login shell knows modules; they are loaded one after the other, as a job would. What its profile prints
-    # stands before "asked now".
+    # A login shell has the command "module"; the modules are loaded one after the other, as in a job. The output of
+    # its login files comes before "asked now".
     # shellcheck disable=SC2016
     ask modules 10 '
         command -v bash >/dev/null || exit 127
@@ -227,7 +226,7 @@ if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
                     printf "system none\n"
                 fi
                 if type module >/dev/null 2>&1; then
-                    # At once: each call may look through all the modules of a centre.
+                    # In one call, because each call may search all modules of a centre.
                     module -t avail apptainer singularity tacc-apptainer Apptainer Singularity 2>&1 |
                         grep -i -E "^([A-Za-z0-9_.+-]+/)*(apptainer|tacc-apptainer|singularity(-?(ce|pro))?)\
 (/[A-Za-z0-9_.+-]+)?(\([A-Za-z]+\))?$" | sort -u | sed "s/^/offers /"
@@ -255,7 +254,7 @@ if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
         bash -lc "$text"'
 fi
 
-# Folders that a profile names, and those that centres have: of a login shell at the login host, as in a job on a node.
+# The folders of the profile and the usual folders of centres: in a login shell on the login host, in a job on a node.
 # shellcheck disable=SC2016
 if [ -n "${TOOLKIT_SITE-}" ]; then
     ask places 5 '
@@ -290,14 +289,14 @@ if [ -n "${TOOLKIT_SITE-}" ]; then
         done'
 fi
 
-# Which libpmix Slurm opens: the path that its plugin names or is linked with, else the loader's own.
+# The libpmix that Slurm opens: the path in its plugin, else the path that the loader finds.
 # shellcheck disable=SC2016
 ask pmix 5 '
     folder=${TOOLKIT_PLUGINS-}
     [ -n "${TOOLKIT_NODE-}$TOOLKIT_SILENT" ] ||
         folder=$(scontrol show config 2>/dev/null | sed -n "s/^PluginDir *= *//p")
     seen= plugins=" "
-    # Slurm takes several folders, with colons between them (slurm.conf(5), PluginDir).
+    # PluginDir may be several folders, separated by colons (slurm.conf(5)).
     for plugin in $(for folder in $(printf "%s\n" "$folder" | tr : " "); do
         printf "%s\n" "$folder"/mpi_pmix.so "$folder"/mpi_pmix_v*.so
     done) \
@@ -332,7 +331,7 @@ ask launchers 5 "$find_launchers"'
         printf "path %s\nreal %s\n" "$path" "$(readlink -f "$path")"
         "$path" --version </dev/null 2>&1 | grep -v -E "^ERROR: ld\.so: object|no version information available" | head -n 12 | sed "s/^/says /"
     done'
-# What mpirun hands to its ranks, seen from one rank here, outside any job. Root may, where root is who asks.
+# The variables that mpirun sets for a rank, without a job. Root needs an extra option.
 ask launcher-environment 5 "
     command -v mpirun >/dev/null || exit 127
     for name in \$(env | sed -n 's/^\\(SLURM_[A-Za-z0-9_]*\\)=.*/\\1/p'); do unset \"\$name\"; done
@@ -340,19 +339,19 @@ ask launcher-environment 5 "
     PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 1 env | {
     $variables
     } | sed '/^PMIX_VERSION=/!s/=.*//'"
-# The library of each launcher, which could be bound into an image: beside the launcher, else the loader's own.
+# The library of each launcher, which could be mounted into an image: beside the launcher, else the loader's library.
 # shellcheck disable=SC2016
 ask mpi-libraries 8 "$find_launchers"'
     known=" " n="[0-9]"
-    # What ldd prints, as names with the paths where they were found.
+    # The output of ldd as names with paths.
     closure() {
         sed -n -e "s/^[[:space:]]*\(lib[^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p" -e "s/^[[:space:]]*\(lib[^ ]*\) => not found.*/\1/p"
     }
-    # The files of such a list; the C library defines its own versions, and what others need of it is asked.
+    # The files of such a list, without the C library, whose versions the other files need.
     foreign() {
         sed -n -e "/^lib\(c\|m\|dl\|rt\|pthread\|util\|resolv\|anl\|nsl\)\.so\./d" -e "s/^[^ ]* \(\/.*\)/\1/p"
     }
-    # The folder of a library, by whatever links it is found: what is not below the prefix stays behind.
+    # The folders of a library, with links resolved; folders outside the prefix are not mounted.
     places() {
         printf "%s\n" "$1" | sed -n "s/^[^ ]* //p" | sed "s#/[^/]*\$##" | sort -u | while read -r place; do
             [ -d "$place" ] && printf "folder %s %s\n" "$place" "$(readlink -f "$place")"
@@ -367,7 +366,7 @@ ask mpi-libraries 8 "$find_launchers"'
         grep -a -o "lib[a-z]*mpi[a-z0-9_]*\.so\.[0-9][0-9]*" "$real" | sort -u | sed "s/^/names /"
         grep -a -o -E "ompi_mpi_comm_world|I_MPI_ROOT|MVAPICH|CRAY MPICH|ParaStation|MPICH Version|MPIR_CVAR_|PMIx_Init|pmix3x|PMI_FD|PMI2_Init" \
             "$real" | sort -u | sed "s/^/holds /"
-        # A text of its own; the options that it was configured with hold others that look like it.
+        # A whole string; the configure options contain similar ones.
         tr "\000" "\n" <"$real" | grep -a -x -E "ch[34]:[a-z0-9]+([ ,][a-z0-9]+)*" | head -n 1 | sed "s/^/device /"
         needs=$(ldd "$real" 2>/dev/null) && printf "followed yes\n"
         needs=$(printf "%s\n" "$needs" | closure)
@@ -380,7 +379,7 @@ ask mpi-libraries 8 "$find_launchers"'
             set -- "$plugins"/mca_*.so
             [ -e "$1" ] || continue
             printf "plugins %s\n" "$(readlink -f "$plugins")"
-            # Those that wire ranks up and that carry messages; each may need more than the library does.
+            # Components that connect ranks and send messages; each may need more libraries than the MPI library.
             told=$(printf "%s\n" "$needs" "no-library" | sed -n "/./s/^\([^ ]*\).*/\1 /p")
             for file in "$plugins"/mca_pmix_*.so "$plugins"/mca_pml_*.so "$plugins"/mca_mtl_*.so "$plugins"/mca_btl_*.so; do
                 [ -e "$file" ] || continue
@@ -402,7 +401,7 @@ ask mpi-libraries 8 "$find_launchers"'
             esac
         done
         grep -a -l "[$]ORIGIN" "$real" $files | sed "s/^/origin /"
-        # The newest that each file needs: a container has the files, or leaves them behind.
+        # The newest version that each file needs; a container either has the files or does not.
         grep -a -H -o -E "GLIBC_(2\.[0-9.]*[0-9]|ABI_DT_RELR)" "$real" $files | sort -u | awk "{
             at = match(\$0, /:GLIBC_[^:]*\$/); file = substr(\$0, 1, at - 1); said = substr(\$0, at + 1)
             split(substr(said, 7), part, \".\")
@@ -429,7 +428,7 @@ ask mpi-libraries 8 "$find_launchers"'
             done
         done
     done
-    # Libraries that no mpirun on PATH leads to: of Cray, of modules by their variables, of LD_LIBRARY_PATH, of mpicc.
+    # Libraries without an mpirun on PATH: from Cray, from variables of modules, from LD_LIBRARY_PATH, from mpicc.
     printf "launcher -\n"
     newest() { for file in "$@"; do [ -f "$file" ] && printf "%s\n" "$file"; done | sort -V | tail -n 1; }
     count=0
@@ -481,7 +480,7 @@ ask runtime 5 '
         [ -u "$folder/starter-suid" ] && printf "setuid yes\n" || printf "setuid no\n"
         [ -x "$folder/squashfuse_ll" ] && printf "squashfuse %s\n" "$folder/squashfuse_ll"
     done
-    # The runtime takes lines that are indented, and lists with commas between.
+    # The runtime accepts indented lines, and lists with commas.
     configured=$(cat "$sysconf"/apptainer/apptainer.conf "$sysconf"/singularity/singularity.conf 2>/dev/null |
         sed "s/^[[:space:]]*//")
     printf "%s\n" "$configured" |
@@ -489,19 +488,19 @@ ask runtime 5 '
 enable overlay|enable underlay|sessiondir max size|user bind control|oci mode|\
 allow container (sif|dir|squashfs)) *=" |
         sed "s/^/setting /"
-    # Only some images may be started: that it is so, not which and whose.
+    # Whether the site allows only some images, without their names and owners.
     printf "%s\n" "$configured" |
         sed -n -e "/= *NULL *\$/d" -e "s/^\(limit container [a-z]*\) *= *[^ ].*/setting \1 = set/p"
     grep -q -E "^ *activated *= *true" "$sysconf"/apptainer/ecl.toml 2>/dev/null && printf "setting execution control list = set\n"
-    # What is bound into every container has to be there, behind its links too.
+    # Folders that are mounted into every container must exist, also after resolving links.
     printf "%s\n" "$configured" | sed -n "s/^bind path *= *//p" | tr , "\n" | while read -r bound; do
         [ -n "$bound" ] || continue
         why=$(ls -dL -- "${bound%%:*}" 2>&1 >/dev/null) && continue
         case $why in *"No such file"*) printf "unbound %s\n" "$bound" ;; *) printf "unseen %s\n" "$bound" ;; esac
     done
     true'
-# Rootless podman: whether the user has ranges of numbers for the other users of a container, and a program to map them.
-# It is not started: it leaves a process behind.
+# Rootless podman: whether the user has number ranges for the other users of a container, and a program that maps them.
+# podman is not started, because it leaves a process running.
 # shellcheck disable=SC2016
 ask podman 3 '
     path=$(command -v podman) || exit 127
@@ -523,7 +522,7 @@ ask user-namespaces 3 '
         [ -r "/proc/sys/$name" ] && printf "%s = %s\n" "$name" "$(cat /proc/sys/$name)"
     done
     [ "$(id -u)" -eq 0 ] && printf "asked as root\n"
-    # Of a restriction by AppArmor a program is free whose profile says so (apparmor.d(5), userns rules).
+    # AppArmor restricts user namespaces, except for programs whose profile allows them (apparmor.d(5), userns rules).
     if [ -r /etc/apparmor.d ]; then
         grep -ls "/bin/starter" /etc/apparmor.d/* | while read -r file; do
             grep -Eq "^[[:space:]]*userns[[:space:]]*," "$file" && printf "profile %s\n" "$file"
@@ -533,12 +532,12 @@ ask user-namespaces 3 '
     command -v unshare >/dev/null || exit 127
     said=$(unshare -Ur true 2>&1) && exit
     status=$?
-    # util-linux knows -r from 2.24 on (its release notes).
+    # unshare has -r since util-linux 2.24 (its release notes).
     case $said in *"invalid option"*) unshare -U true; exit ;; esac
     printf "%s\n" "$said"
     exit "$status"'
 ask squashfuse 2 'command -v squashfuse_ll || command -v squashfuse'
-# Of parts of a GPU (MIG) the profile is told, and not what identifies them.
+# For parts of a GPU (MIG), the answer has the profile without the identifier.
 # shellcheck disable=SC2016
 ask gpu 8 '[ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/null || exit 127
     cat /proc/driver/nvidia/version 2>/dev/null
@@ -547,7 +546,7 @@ ask gpu 8 '[ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/nul
     parts=$(nvidia-smi -L 2>/dev/null) || exit 0
     printf "%s\n" "$parts" | sed -n "s/^[[:space:]]*MIG[[:space:]]*\([0-9][^[:space:]]*\).*/part \1/p"
     printf "parts listed\n"'
-# GPUs of AMD: all that the driver serves, by the bus; what they are, of those that a job was given.
+# AMD GPUs: all devices of the driver on the bus; the model of the GPUs that the job may use.
 # shellcheck disable=SC2016
 ask gpu-amd 2 '
     for folder in /sys/bus/pci/drivers/amdgpu/*:*; do
@@ -560,7 +559,7 @@ ask gpu-amd 2 '
             END { if (amd && version) print \"gfx\", version }" "$file" 2>/dev/null
     done
     true'
-# Libraries of the driver that --nv binds, and which releases of the C library they name.
+# Libraries of the driver that --nv mounts, and the releases of the C library that they need.
 # shellcheck disable=SC2016
 ask gpu-libraries 5 '
     command -v ldconfig >/dev/null || exit 127
@@ -572,7 +571,7 @@ ask gpu-libraries 5 '
         printf "file %s\n" "$file"
         grep -a -o -E "GLIBC_(2\.[0-9.]*[0-9]|ABI_DT_RELR)" "$file" | sort -u | sed "s/^/glibc /"
     done'
-# Of the first processor alone; whether the kernel has switched threads off it tells beside.
+# The first processor only; the kernel says separately whether threads are switched off.
 # shellcheck disable=SC2016
 ask cpu 2 '
     awk "/^(flags|vendor_id|siblings|cpu cores)/ { print } /^\$/ { exit }" /proc/cpuinfo || exit
@@ -585,13 +584,13 @@ ask network 2 'ls /sys/class/net
         printf "state %s %s\n" "${folder##*/}" "$(cat "$folder/operstate" 2>/dev/null)"
     done
     {
-        # Not by addresses that a machine gives itself (169.254): such lead to its own management controller.
+        # Without addresses that a machine gives itself (169.254): these lead to its management controller.
         awk "NR > 1 && \$2 !~ /FEA9\$/ { print \$1 }" /proc/net/route
-        # Where there is IPv6 alone: what has a default route. A refusal of one is written down for lo.
+        # With only IPv6: interfaces with a default route. An unreachable default route appears under lo.
         awk "\$1 ~ /^0+\$/ && \$2 == \"00\" && \$NF != \"lo\" { print \$NF }" /proc/net/ipv6_route 2>/dev/null
     } | sort -u | sed "s/^/route /"
     ls /sys/class/infiniband 2>/dev/null | sed "s/^/infiniband /"
-    # InfiniBand or Ethernet, which is RoCE: the name of a device does not tell.
+    # InfiniBand or Ethernet (RoCE); the name of a device does not show it.
     for file in /sys/class/infiniband/*/ports/*/link_layer; do
         [ -r "$file" ] || continue
         device=${file#/sys/class/infiniband/}
@@ -624,7 +623,7 @@ ask temporary 2 '
     [ -n "${TMPDIR-}" ] || exit 0
     printf "TMPDIR=%s\n" "$TMPDIR"
     [ -d "$TMPDIR" ] && [ -w "$TMPDIR" ] && printf "usable yes\n" || printf "usable no\n"'
-# Packages that Python finds in the home folder, before those of an image.
+# Packages in the home folder, which Python finds before the packages of an image.
 # shellcheck disable=SC2016
 ask user-packages 2 '
     for folder in "$HOME"/.local/lib/python[0-9]*/site-packages; do
@@ -639,7 +638,7 @@ ask user-packages 2 '
         done
     done
     true'
-# Files of settings that follow the home folder into a container; only what belongs to a framework of MPI or PMIx.
+# Settings files that a container sees with the home folder; only parameters of MPI and PMIx frameworks.
 # shellcheck disable=SC2016
 ask mca-params 2 '
     for file in "$HOME/.openmpi/mca-params.conf" "$HOME/.pmix/mca-params.conf"; do

@@ -63,7 +63,7 @@ def beside(library: str) -> Path | None:
 
 
 def own(library: str, function: str) -> str:
-    """Ask a library that came with the MPI; empty text where there is none."""
+    """Return the answer of a function in a library of the MPI; an empty text without the library."""
     path = beside(library)
     if path is None:
         return ""
@@ -74,7 +74,7 @@ def own(library: str, function: str) -> str:
 
 
 def written(library: str) -> str:
-    """Return the version that stands in a library that came with the MPI, where no function of it tells."""
+    """Return the version that a library of the MPI contains, if no function returns it."""
     path = beside(library)
     found = re.search(rb"\0(\d+\.\d+\.\d+)\0", path.read_bytes()) if path else None
     return found[1].decode() if found else ""

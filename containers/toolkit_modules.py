@@ -5,8 +5,8 @@ Each question for a file of a SIF goes through a file system in user space; ``im
 which it is wanted. What comes with a module stays where it is: sources, extension modules, data.
 
 ``bytecode.py`` writes the file in the image's build, and a ``.pth`` file imports this at the start of Python.
-A folder that is newer than the file, or mounted from elsewhere, is read as usual: what a person installs or
-binds over it counts.
+Python reads a folder as usual if it is newer than the file or a mount, so that packages count that the user
+installs or mounts.
 """
 
 import marshal
@@ -72,7 +72,7 @@ class Store:
         return marshal.loads(os.pread(self.descriptor, length, self.start + at))
 
     def trusts(self, folder: str) -> bool:
-        """Tell whether a folder is still as it was when the file was written."""
+        """Return whether a folder is unchanged since the file was written."""
         try:
             there = os.stat(folder)
         except OSError:
@@ -97,7 +97,7 @@ class Store:
 
 
 class Loader(SourceFileLoader):
-    """Loads one module; its source, resources and name are those of its file."""
+    """Loads one module, with the source, resources and name of its file."""
 
     def __init__(self, fullname: str, path: str, store: Store, at: int, length: int) -> None:
         super().__init__(fullname, path)
@@ -130,7 +130,7 @@ class Finder(FileFinder):
 
 
 def install() -> None:
-    """Take over the folders of the table, wherever they stand in the search path."""
+    """Load modules of the table's folders, which may have any place in the search path."""
     try:
         store = Store(FILE)
     except (OSError, ValueError, EOFError, TypeError):

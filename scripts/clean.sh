@@ -48,7 +48,7 @@ if "$here/engine.sh" answers; then
     # What a command of this clone left when it was killed.
     mapfile -t ids < <(docker container ls --all --quiet --filter label=toolkit=run --filter "label=$label")
     [ "${#ids[@]}" -eq 0 ] || docker container rm --force "${ids[@]}" > /dev/null
-    # An image that carries another id by now was made anew by somebody else. One that a container uses stays.
+    # An image with another id was built by another clone. An image that a container uses stays.
     images=0
     while read -r id name; do
         [ "$(docker image inspect --format '{{.Id}}' "$name" 2> /dev/null)" = "$id" ] || continue

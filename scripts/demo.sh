@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From nothing to a network trained on two nodes: each step is a command that a person could type.
+# From an empty machine to a network trained on two nodes; each step is a command that a user could type.
 set -euo pipefail
 bin=$1
 recipe=$2
@@ -47,7 +47,7 @@ finish() {
         echo "The cluster is up. Try: $toolkit cluster shell --name $cluster"
         echo "Remove it with:        $toolkit cluster down --name $cluster"
     else
-        # Also a cluster that is half up; that there is none at all is no news.
+        # This also removes a partly started cluster; a missing cluster is not an error.
         "$toolkit" cluster down --name "$cluster" 2> /dev/null || true
     fi
     exit "$status"
@@ -95,7 +95,7 @@ done_in doctor
 title 5 "Fetch MNIST, then train on two nodes through sbatch, srun and singularity"
 say data get mnist
 say launch mnist --nodes 2 --cluster "$cluster" --image "$sif"
-# The record of this launch is the demo's own; `make clean` keeps those of other jobs.
+# Note the record of this launch, so that `make clean` removes it and keeps the records of other jobs.
 state=${XDG_STATE_HOME:-$HOME/.local/state}/toolkit
 { find "$state/jobs" -name record.json -newer "$out/.began" -exec grep -lsE '"cluster": ?"demo"' {} + || true; } \
     2> /dev/null | while read -r record; do basename "$(dirname "$record")"; done >> build/made.jobs

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# engine.sh start|stop|answers: a Docker engine of our own, where none answers and we are root.
+# engine.sh start|stop|answers: start a Docker engine if none answers and the user is root.
 set -euo pipefail
 run=/run/toolkit-engine
 
@@ -28,7 +28,7 @@ start() {
     mkdir -p "$run"
     echo "engine: starting dockerd"
     # Builds use the host's network and clusters need no address translation, so no firewall rule is touched.
-    # A session of its own keeps a Ctrl-C at the terminal from reaching it; exec keeps the process id.
+    # In its own session, the engine does not get Ctrl-C from the terminal; exec keeps the process id.
     # shellcheck disable=SC2016  # the inner shell expands them
     setsid bash -c 'echo $$ > "$0/pid"; exec dockerd --iptables=false --ip6tables=false --pidfile "$0/dockerd.pid"' \
         "$run" > "$run/dockerd.log" 2>&1 < /dev/null 9>&- &

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Build the image of recipe $2 and its SIF with the toolkit of $1; both are reused where nothing changed.
-# What follows the recipe is for toolkit image solve, as in --facts FILE or --site NAME: the versions are then those that
-# start on that cluster.
+# Build the image of recipe $2 and its SIF with the toolkit of $1; both are reused if nothing changed.
+# Words after the recipe are options of toolkit image solve, such as --facts FILE or --site NAME, which choose versions
+# that start on that cluster.
 set -euo pipefail
 toolkit=$1/toolkit
 recipe=$2

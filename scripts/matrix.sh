@@ -6,6 +6,6 @@ bin=$1
 shift
 "$bin/python" -m tests.matrix.build
 "$bin/python" -m tests.matrix.run "$@"
-# The trainings have options of their own: python -m tests.matrix.train --help
+# The trainings have separate options: python -m tests.matrix.train --help
 [ $# -gt 0 ] || "$bin/python" -m tests.matrix.train
 "$bin/python" -m tests.matrix.table

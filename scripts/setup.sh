@@ -10,7 +10,7 @@ mkdir -p build
 exec 8> build/.setup.lock
 flock --exclusive 8
 
-# program:package; what each is for stands behind it
+# program:package  # purpose
 needed=(
     docker:docker.io           # builds images, runs the virtual cluster
     dockerd:docker.io
@@ -66,14 +66,14 @@ if [ "${#missing[@]}" -gt 0 ]; then
     else
         echo "setup: not installed: ${missing[*]}" >&2
         echo "  on Debian or Ubuntu: sudo apt-get install ${missing[*]}" >&2
-        # With an engine that answers and a Python the demo can begin; the rest is told where it is needed.
+        # The demo can start with a Docker engine and Python; later steps name a missing program.
         if ! timeout 10 docker version > /dev/null 2>&1 || ! "$python" -c 'import ensurepip' 2> /dev/null; then
             exit 3
         fi
     fi
 fi
 
-# One that was interrupted while it was made has a python, but no pip of its own.
+# An environment whose creation was interrupted has python, but no pip.
 if ! "$venv/bin/python" -c 'import sys, pip; sys.exit(sys.prefix == sys.base_prefix)' 2> /dev/null; then
     echo "setup: making the virtual environment $venv with $("$python" --version)"
     "$python" -m venv --clear "$venv"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Run the unit tests under Debian's python3 and under the newest Python of this machine, besides that of the environment $1.
-# Each gets an environment below build/pythons, which is made anew when the locked packages change.
+# Run the unit tests under Debian's python3 and under the newest Python of this machine, if they differ from the Python of
+# the environment $1. Each has an environment below build/pythons, which is built again when the locked packages change.
 set -euo pipefail
 venv=$1
 cd "$(dirname "$0")/.."

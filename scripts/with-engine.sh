@@ -41,15 +41,15 @@ trap 'forward INT 130' INT
 trap 'forward TERM 143' TERM
 trap 'forward TERM 129' HUP
 (
-    # One at a time: of two that see no engine, the second finds that of the first.
+    # One process at a time: if two processes see no engine, the second finds the engine of the first.
     flock 8
     if ! "$here/engine.sh" answers 8>&-; then
         "$here/engine.sh" start 8>&-
         touch "$borrowed"
     fi
 ) 8> "$lock.start"
-# Job control gives the command a process group of its own. It hears Ctrl-C exactly once, from us, and
-# does not ignore it, as it would in the background of a script.
+# Job control gives the command a separate process group, so that it gets Ctrl-C exactly once, from this script. Without
+# job control, a command in the background of a script would ignore Ctrl-C.
 set -m
 "$@" 9>&- < /dev/null &
 child=$!

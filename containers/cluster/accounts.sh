@@ -34,5 +34,5 @@ while read -r name; do
     if [ "$1" = login ]; then at_home "$name"; fi
 done < "$given/names"
 
-# What the teacher puts here, everybody may read: the image, the data.
+# All users may read the teacher's files in this folder, such as the image and the data.
 if [ "$1" = login ]; then owned ada 0755 /work/shared; fi

@@ -39,8 +39,8 @@ setpriv --reuid munge --regid munge --init-groups munged --foreground &
 install -d -m 0755 /run/sshd
 install -m 0600 /etc/toolkit/ssh_host_ecdsa_key /etc/ssh/ssh_host_ecdsa_key
 [ "$role" != login ] || make_home
-# All who come here share one address; nobody is to be kept out for a connection of another that broke.
-# OpenSSH before 9.8 has no such penalties, and no word for them.
+# All users connect from one address, so a broken connection of one user must not lock out the others.
+# OpenSSH before 9.8 has neither penalties nor this option.
 if /usr/sbin/sshd -t -o PerSourcePenalties=no 2>/dev/null; then
     /usr/sbin/sshd -D -e -o PerSourcePenalties=no &
 else

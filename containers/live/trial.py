@@ -1,11 +1,11 @@
 """Try MPI in an image that has Python: python3 trial.py LIBRARY TASKS SECONDS, once a rank.
 
 Loads the MPI library at run time, so that it needs neither a compiler nor mpi4py, and works with the ABI
-of Open MPI and that of MPICH. Runs with every Python from 3.4. What it writes is read by toolkit.launch.live;
-trial.c says the same where there is no Python.
+of Open MPI and of MPICH. Runs with every Python from 3.4. toolkit.launch.live reads its output; trial.c
+prints the same output for images without Python.
 """
 
-# The Pythons of old images read no newer style.
+# Old images have a Python without newer syntax.
 # ruff: noqa: ANN001, ANN002, ANN201, ANN202, ANN204, UP032
 
 import array
@@ -165,7 +165,7 @@ def main(path, tasks, seconds):
             if peer and rank in (0, peer):
                 ping_pong(mpi, rank, peer, kind)
             mpi.call("MPI_Barrier", mpi.world)
-    # Another size is no failure of this program: every rank is to tell of it before one of them ends.
+    # A wrong size is not an error of this program: every rank must report it before one of them exits.
     mpi.call("MPI_Finalize")
     say("rank {} end".format(rank))
     return status

@@ -2,8 +2,8 @@
 # Start the trial of MPI that this image can run: in Python where it has one with ctypes, else the compiled one.
 here=${0%/*}
 
-# Programs of an MPI outside the loader's own folders are linked with its folder (rpath), by which it also finds what
-# it opens at run time: Intel MPI its libfabric. The trial was linked with nothing, and is told here.
+# Programs of an MPI outside the loader's default folders contain the MPI's folder (rpath). Through it, the MPI also finds
+# libraries that it opens at run time, such as libfabric of Intel MPI. The trial has no rpath, so the folder is added here.
 folder=${1%/*}
 case $folder in
     "$1" | /lib | /lib64 | /usr/lib | /usr/lib64 | /lib/*-linux-gnu* | /usr/lib/*-linux-gnu*) ;;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compile the component $1 from the archive $2 in /build/sources by its own part; the other words go to that part.
-# What is made lies in /build/compiled: a wheel, or a tar of what was installed. JOBS: compilers at once.
+# The result is in /build/compiled: a wheel, or a tar of the installed files. JOBS: number of parallel compilers.
 # Times and paths are fixed, so that the same sources give the same bytes.
 set -eu
 component=$1 archive=$2

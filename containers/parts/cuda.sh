@@ -1,7 +1,7 @@
 #!/bin/sh
-# Lay out what compiling for GPUs takes as one folder, as NVIDIA's own installer would. Runs in the unpacked package
-# nvidia-cuda-toolkit of Debian, which has nvcc; installed, it would pull in 3 GB. Headers and libraries are those of
-# the wheels. PREFIX: where to; SITE: site-packages.
+# Make one folder for compiling for GPUs, with the layout of NVIDIA's installer. Runs in Debian's unpacked package
+# nvidia-cuda-toolkit, which has nvcc; installing it would add 3 GB. Headers and libraries come from the wheels.
+# PREFIX: the folder; SITE: site-packages.
 set -eu
 nvidia=$SITE/nvidia
 mkdir -p "$PREFIX/bin" "$PREFIX/include" "$PREFIX/lib64" "$PREFIX/nvvm/bin"

@@ -1,2 +1,2 @@
 #!/bin/sh
-# For what a person adds to the image's environment.
+# For variables that the user adds to the image.
