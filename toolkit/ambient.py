@@ -23,7 +23,7 @@ def require_trusted(path: Path, fix: str = "") -> None:
     A sticky folder such as ``/tmp`` is refused too, because any user may put a file there first.
 
     Args:
-        path: a file that is there.
+        path: an existing file.
         fix: what to do if the mode cannot be changed, such as naming the file.
 
     Raises:
@@ -38,8 +38,8 @@ def require_trusted(path: Path, fix: str = "") -> None:
         if why := _why(place, found):
             # A sticky folder is shared on purpose.
             own = found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX
-            mend = f"chmod go-w {shlex.quote(str(place))}" if own else "put it into a folder of yours"
-            raise BadInput(f"{path} is not used: {why}", fix=f"{mend}{f'; or {fix}' if fix else ''}")
+            repair = f"chmod go-w {shlex.quote(str(place))}" if own else "move it into your own folder"
+            raise BadInput(f"{path}: not used: {why}", fix=f"{repair}{f'; or {fix}' if fix else ''}")
 
 
 def read_trusted(path: Path, *, most: int) -> bytes:
@@ -62,9 +62,9 @@ def _why(place: Path, found: os.stat_result) -> str:
     if found.st_uid not in _trusted():
         return f"{place} belongs to {_owner(found.st_uid)}, not to you or root"
     if found.st_mode & stat.S_IWOTH:
-        return f"{place} can be written by everybody"
+        return f"every user can write to {place}"
     if found.st_mode & _OTHERS:
-        return f"{place} can be written by its group"
+        return f"the group of {place} can write to it"
     return ""
 
 

@@ -1,15 +1,15 @@
 """The errors that users see, with the exit code of each.
 
-    ToolkitError            never raised itself
-    ├── CheckFailed     1   what was checked does not hold, or the job failed
+    ToolkitError            the base class
+    ├── CheckFailed     1   a check failed, or a job failed
     │   └── Damaged     2   an image or archive is empty, cut short or makes no sense: a bad file
     ├── BadInput        2   the call or a file is wrong: file, line, field, choices
     ├── Missing         3   something needed is absent or unreachable: what, and how to get it
-    │   └── Lost        3   a connection broke, or could not be made anew; asking again may help
-    └── Interrupted   130   the person pressed Ctrl-C, or the process was asked to end
+    │   └── Lost        3   a connection broke or could not be opened again; a retry may help
+    └── Interrupted   130   the user pressed Ctrl-C, or the process got SIGTERM or SIGHUP
 
-A message is one line that says what and where; ``fix`` is one line that says what to do.
-``detail`` may hold more lines (the tail of a log), which are shown between the two.
+A message is one line with the thing and its fault; ``fix`` is one line that says what to do.
+``detail`` may hold more lines, such as the tail of a log, which are printed before the message.
 """
 
 from collections.abc import Sequence

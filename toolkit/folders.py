@@ -1,6 +1,4 @@
-"""Which folders of a machine are its distribution's, which paths are below a folder, and the meaning of
-``~``.
-"""
+"""Functions for paths: folders of the distribution, paths below a folder, links and ``~``."""
 
 import os
 from functools import lru_cache
@@ -12,7 +10,7 @@ _LOCAL = ("/usr/local", "/usr/local/lib", "/usr/local/lib64")
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or is below it, by their text alone."""
+    """Return whether a path is a folder or below it; only the texts are compared."""
     return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
 
 
@@ -26,29 +24,29 @@ def is_system(folder: str) -> bool:
 
 def no_file(path: Path) -> str:
     """Return why a path is not a readable file; its name precedes the text."""
-    return "a folder; name a file" if path.is_dir() else "no such file"
+    return "this is a folder; give a file" if path.is_dir() else "no such file"
 
 
 def behind_links(target: Path) -> Path:
-    """Return the file that a name leads to: it is rewritten, and a link to it stays a link."""
+    """Return the target of a link, so that writing replaces the target and keeps the link."""
     # Path.resolve fails at a link to itself.
     return Path(os.path.realpath(target))
 
 
 def at_home(path: str | os.PathLike[str]) -> Path:
-    """Return a path with ``~`` as the home folder.
+    """Return a path with the home folder for ``~``.
 
-    That of somebody whom nobody knows (``~nobody-here/x``) stays as it is, and is told as a file that is not
-    there; ``Path.expanduser`` raises what is no error of a person's.
+    A path with an unknown user (``~unknown/x``) stays unchanged, so that the caller reports a missing file.
+    ``Path.expanduser`` would raise RuntimeError.
     """
     return Path(os.path.expanduser(path))  # noqa: PTH111 - see above
 
 
 def has_file(path: Path) -> bool:
-    """Return whether a path leads to a file; a name that is too long leads nowhere."""
+    """Return whether a path is a file; a name that is too long is not."""
     return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises an error for such a name
 
 
 def has_folder(path: Path) -> bool:
-    """Return whether a path leads to a folder; a name that is too long leads nowhere."""
+    """Return whether a path is a folder; a name that is too long is not."""
     return os.path.isdir(path)  # noqa: PTH112 - as above

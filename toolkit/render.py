@@ -43,11 +43,11 @@ def quoted(word: object) -> str:
     """Quote one word for a POSIX shell, whatever is in it.
 
     Raises:
-        BadInput: for a NUL byte, which no shell and no program can be given.
+        BadInput: for a NUL byte, which an argument of a program cannot contain.
     """
     text = str(word)
     if "\0" in text:
-        raise BadInput(f"{text!r} holds a NUL byte, which cannot stand in a command")
+        raise BadInput(f"{text!r}: contains a NUL byte, which a command cannot have")
     return shlex.quote(text)
 
 

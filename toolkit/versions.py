@@ -82,7 +82,7 @@ def _clause(text: str) -> tuple[str, Version]:
     found = _CLAUSE.match(text.strip())
     limit = parse(found["version"]) if found else None
     if found is None or limit is None:
-        raise ValueError(f"{text!r} is no bound; write one like '>=4.0'")
+        raise ValueError(f"{text!r} is not a bound such as '>=4.0'")
     return found["sign"], limit
 
 

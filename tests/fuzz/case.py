@@ -69,7 +69,7 @@ def run(number: int, seed: int, folder: Path) -> Outcome:
         came, fault = type(error).__name__, _unfit(error)
     except Late:
         came, fault = "late", f"it took more than {SECONDS} s"
-    except BaseException as error:  # noqa: BLE001 - whatever comes is what is looked for
+    except BaseException as error:  # noqa: BLE001 - the fuzzer looks for any exception
         came, fault = type(error).__name__, traceback.format_exc()
     seconds, grown = time.process_time() - begun, _peak() - rss
     if not fault and _listing(folder) != before:

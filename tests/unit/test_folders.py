@@ -51,7 +51,7 @@ def test_a_home_is_put_in_where_there_is_one(monkeypatch):
 
 
 def test_a_folder_is_not_called_a_file_that_is_not_there(tmp_path):
-    assert no_file(tmp_path) == "a folder; name a file"
+    assert no_file(tmp_path) == "this is a folder; give a file"
     assert no_file(tmp_path / "x") == "no such file"
 
 
@@ -63,5 +63,5 @@ def test_wherever_a_file_is_asked_for_a_folder_is_called_one(tmp_path):
         lambda: verify(tmp_path, keyring=None, lock=None, unsigned=False, tell=Silent()),
     ]
     for ask in asked:
-        with pytest.raises(BadInput, match=f"{tmp_path}/?: a folder"):
+        with pytest.raises(BadInput, match=f"{tmp_path}/?: (this is )?a folder"):
             ask()

@@ -55,7 +55,7 @@ def test_no_version_is_within_no_bounds_but_the_empty_ones():
 
 
 def test_a_bound_that_is_none_is_a_fault_of_the_table():
-    with pytest.raises(ValueError, match="is no bound"):
+    with pytest.raises(ValueError, match="is not a bound"):
         within("1.0", "about 2")
 
 

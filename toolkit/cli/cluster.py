@@ -1,4 +1,4 @@
-"""``toolkit cluster``: a Slurm cluster of containers, to learn and to test on."""
+"""``toolkit cluster``: run a virtual Slurm cluster in Docker, to learn and to test."""
 
 import os
 import shlex
@@ -16,9 +16,9 @@ from toolkit.report.progress import Progress
 
 _name = click.option("--name", help=f"Name of the cluster  [default: {DEFAULT_NAME}]")
 _FORMER_NAME = "virtual"
-"""The default up to release 0.3."""
-_user = click.option("--user", default=USER, show_default=True, help="Who runs it; or root, or user01 …")
-_node = click.option("--node", default="login", show_default=True, help="Host to run it on")
+"""The default name up to release 0.3."""
+_user = click.option("--user", default=USER, show_default=True, help="User: this one, root, or user01 …")
+_node = click.option("--node", default="login", show_default=True, help="Node to use")
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print the status as JSON")
 
@@ -27,17 +27,17 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print the status a
 def command() -> None:
     """Run a virtual Slurm cluster in Docker.
 
-    A login node and compute nodes, a container each, with Slurm, PMIx, Open MPI, Apptainer and sshd.
-    All nodes share /home and /work, and each offers all cores of this machine.
+    Each node is a container: a login node and compute nodes with Slurm, PMIx, Open MPI, Apptainer and sshd.
+    All nodes share /home and /work, and each node offers all cores of this machine.
     """
 
 
 @command.command("up")
 @_name
 @click.option("--nodes", type=WholeNumber(), help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
-@click.option("--flavour", metavar="KIND", help="Kind of cluster; a wrong one lists them  [default: pmix]")
-@click.option("--users", type=WholeNumber(), help="Accounts user01 … for a class; more can be added later")
-@click.option("--listen", metavar="ADDRESS:PORT", help="Let a class in here; else this machine alone")
+@click.option("--flavour", metavar="KIND", help="Kind of cluster; an unknown one lists them  [default: pmix]")
+@click.option("--users", type=WholeNumber(), help="Number of accounts user01 … for a class")
+@click.option("--listen", metavar="ADDRESS:PORT", help="Address for a class  [default: only this machine]")
 @_json
 @click.pass_context
 def up(
@@ -49,10 +49,10 @@ def up(
     listen: str | None,
     as_json: bool,
 ) -> None:
-    """Make the cluster, mend it, or find that it works.
+    """Start the cluster, or repair it.
 
-    Flavours differ as centres do: in what srun offers to ranks, and in the MPI of the nodes.
-    Each user of a class has an own account, home and SSH key, in a folder to be handed out.
+    Flavours differ in the MPI interfaces of srun and in the MPI of the nodes, as real clusters do.
+    Each user of a class has an account, a home folder and an SSH key; hand out the user's folder.
 
     \b
     Example: toolkit cluster up --nodes 2
@@ -62,11 +62,11 @@ def up(
     from toolkit.cluster.flavour import checked_flavour
 
     if flavour is not None:
-        checked_flavour(flavour)  # before toolkit asks an engine for its clusters
+        checked_flavour(flavour)  # fails before toolkit uses the engine
     if listen and plan.is_reachable(plan.checked_listen(listen)):
         say(
-            f"warning: other machines reach {listen}. Root of a node is root of this machine; "
-            "users of the class are not root, see docs/security.md",
+            f"warning: other machines can reach {listen}. Root on a node is root on this machine; "
+            "users of the class are not root; see docs/security.md",
             err=True,
         )
     name = _named(name)
@@ -77,13 +77,13 @@ def up(
         return
     option = "" if name == DEFAULT_NAME else f" --name {name}"
     say(f"The cluster {name} is up: login, {', '.join(cluster.hosts[1:])}; user {cluster.user}")
-    say(f"  a shell on it:    toolkit cluster shell{option}")
-    say(f"  by ssh:           ssh -F {shlex.quote(str(cluster.ssh_config))} login")
+    say(f"  open a shell:     toolkit cluster shell{option}")
+    say(f"  use ssh:          ssh -F {shlex.quote(str(cluster.ssh_config))} login")
     if cluster.users:
         first, last = cluster.accounts[0], cluster.accounts[-1]
         folder = shlex.quote(str(cluster.folder_of(first).parent))
-        say(f"  {cluster.users} users, {first} to {last}; a folder for each, to be handed out: {folder}")
-    say(f"  remove it again:  toolkit cluster down{option}")
+        say(f"  {cluster.users} users, {first} to {last}; hand out their folders in {folder}")
+    say(f"  remove it:        toolkit cluster down{option}")
 
 
 @command.command("status")
@@ -91,7 +91,7 @@ def up(
 @_json
 @click.pass_context
 def status(ctx: click.Context, name: str | None, as_json: bool) -> None:
-    """Show how each node is; exit 1 where the cluster is only half up.
+    """Show the state of each node; exit with status 1 if the cluster is only partly up.
 
     Example: toolkit cluster status --json
     """
@@ -107,7 +107,7 @@ def status(ctx: click.Context, name: str | None, as_json: bool) -> None:
         if found.users:
             say(f"  {len(found.users)} users, {found.users[0]} to {found.users[-1]}")
         by_ssh = f"ssh -F {shlex.quote(found.ssh_config)} login"
-        say(f"  {by_ssh if found.ssh_config else 'its keys are not here: another user made it'}")
+        say(f"  {by_ssh if found.ssh_config else 'its SSH keys are not here: another user made it'}")
     ctx.exit(0 if found.state == "up" else 1)
 
 
@@ -127,7 +127,7 @@ def list_clusters(as_json: bool) -> None:
     for name in found:
         say(name)
     if not found:
-        say("There is no virtual cluster; make one: toolkit cluster up", err=True)
+        say("no virtual cluster on this machine; start one: toolkit cluster up", err=True)
 
 
 @command.command("exec")
@@ -135,14 +135,14 @@ def list_clusters(as_json: bool) -> None:
 @_node
 @_user
 @click.option(
-    "-i", "--stdin", "with_input", is_flag=True, help="Give WORDS the standard input, once it has ended"
+    "-i", "--stdin", "with_input", is_flag=True, help="Pass standard input to WORDS after it has ended"
 )
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def execute(
     ctx: click.Context, name: str | None, node: str, user: str, with_input: bool, words: tuple[str, ...]
 ) -> None:
-    """Run WORDS on a node; exit with their status. Without -i they read nothing.
+    """Run the command WORDS on a node, and exit with its status. Without -i, it gets no input.
 
     \b
     Example: toolkit cluster exec -- srun -N2 hostname
@@ -151,7 +151,7 @@ def execute(
     from toolkit.cluster import use, virtual
 
     if with_input and sys.stdin is None:
-        raise BadInput("-i: standard input is closed", fix="leave -i out")
+        raise BadInput("-i: standard input is closed", fix="leave out -i")
     cluster = virtual.find(_named(name))
     given = sys.stdin.buffer.read() if with_input else None
     ctx.exit(use.execute(cluster, node, user, words, _pass_on, given))
@@ -179,7 +179,7 @@ def shell(name: str | None, node: str, user: str) -> None:
 @_name
 @click.pass_context
 def down(ctx: click.Context, name: str | None) -> None:
-    """Remove the cluster with all that is in it.
+    """Remove the cluster with all its data.
 
     Example: toolkit cluster down
     """
@@ -191,7 +191,7 @@ def down(ctx: click.Context, name: str | None) -> None:
 
 
 def _named(given: str | None) -> str:
-    """Return the name of the cluster; without one, an only cluster of an earlier release's default name.
+    """Return the given name, else the default; a cluster with the former default name also counts.
 
     Raises:
         BadInput: if both default names are in use.

@@ -1,9 +1,9 @@
-"""Keep the command of a rank, which stands after ``--``, apart from the options of toolkit."""
+"""Separate the command of a rank, after ``--``, from the options of toolkit."""
 
 import click
 
 REST = "toolkit.rest"
-"""Where the context keeps the words after ``--``."""
+"""The key of the words after ``--`` in the context."""
 
 FIX = "toolkit.fix"
 """Where the context keeps how to correct a word of the program before ``--``."""
@@ -13,7 +13,7 @@ _RUN_COMMANDS = {"launch", "scale"}
 
 
 class SplitAtDashes(click.Command):
-    """A command that keeps what stands after ``--`` apart and untouched."""
+    """A command that keeps the words after ``--`` separate and unchanged."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = list(args)

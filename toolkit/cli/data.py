@@ -1,4 +1,4 @@
-"""``toolkit data``: fetch data sets and verify them."""
+"""``toolkit data``: download and verify data sets."""
 
 from pathlib import Path
 
@@ -26,10 +26,10 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 @click.pass_context
 def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> None:
-    """Bring data set NAME here, verified by SHA-256; what is here already is verified again.
+    """Download data set NAME, and verify its files by SHA-256, including files that are already here.
 
-    Training reads it from there and never downloads. The folder is by default data/NAME below toolkit's
-    cache (TOOLKIT_CACHE_DIR, else ~/.cache/toolkit).
+    A training reads the data from this folder, and never downloads. The default folder is data/NAME below
+    toolkit's cache (TOOLKIT_CACHE_DIR, else ~/.cache/toolkit).
 
     Example: toolkit data get mnist
     """
@@ -52,14 +52,14 @@ def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> No
         }
         say_json(told)
         return
-    fetched = f"{len(done.fetched)} fetched" if done.fetched else "nothing to fetch"
+    fetched = f"{len(done.fetched)} downloaded" if done.fetched else "none downloaded"
     say(f"{folder}: {len(dataset.files)} files of {dataset.name} verified, {fetched}")
 
 
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_datasets(as_json: bool) -> None:
-    """List the data sets that can be fetched.
+    """List the data sets that toolkit can download.
 
     Example: toolkit data list
     """
@@ -75,4 +75,4 @@ def list_datasets(as_json: bool) -> None:
         say_json({"schema": "toolkit.datasets/1", "datasets": listed})
         return
     rows = [(one.name, f"{one.size / 1e6:.0f}", len(one.files), one.title) for one in found]
-    say_text(table(("name", "MB", "files", "what it is"), rows, width_of_terminal()))
+    say_text(table(("name", "MB", "files", "contents"), rows, width_of_terminal()))

@@ -1,4 +1,4 @@
-"""``toolkit doctor``: compare an image with a cluster, and say how it will run there."""
+"""``toolkit doctor``: compare an image with a cluster, and predict how it will run there."""
 
 import shlex
 from pathlib import Path
@@ -42,20 +42,18 @@ _COUNT = WholeNumber(1)
     "modes",
     multiple=True,
     type=click.Choice(MODES),
-    help="Judge by this mode alone; --live: try it",
+    help="Judge only this mode; with --live, try it",
 )
 @click.option("--live", is_flag=True, help="Run a small job in the mode, and compare it with the prediction")
-@click.option("--no-run", is_flag=True, help="Start no container for variables that only running it shows")
-@click.option("--partition", help="Slurm partition of which a node is asked, and of --live's job")
+@click.option("--no-run", is_flag=True, help="Start no container to read variables")
+@click.option("--partition", help="Slurm partition to probe, and for the job of --live")
 @click.option("--account", help="Slurm account for --live")
 @key_options
-@click.option("--fix", is_flag=True, help="Write what would have to change, as a file that launch takes")
+@click.option("--fix", is_flag=True, help="Write the needed change as a file for toolkit launch")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File that --fix writes  [default: fix.toml]"
 )
-@click.option(
-    "--ask", is_flag=True, help="Answer from the few facts of a ticket: asked, or in --facts FILE.toml"
-)
+@click.option("--ask", is_flag=True, help="Answer from a few facts: ask for them, or read --facts FILE.toml")
 @click.option(
     "-a", "--all", "everything", is_flag=True, help="Show every launch mode, all findings and all facts"
 )
@@ -100,15 +98,15 @@ def command(
     IMAGE may be the name of a recipe, or a Dockerfile or Apptainer definition file (FILE.def): its
     text is then judged before you build it.
 
-    After -- give the command of a rank: toolkit then judges the MPI that its program loads.
+    After --, give the command of a rank: toolkit then judges the MPI that its program loads.
 
-    If scripts of the image set variables that only running it shows, and the image is on the cluster,
-    toolkit starts one container on a node, which prints them; --no-run leaves that out.
+    If scripts of the image set variables, and the image is on the cluster, toolkit starts one
+    container on a node, which prints these variables. --no-run skips this.
 
-    Exits with 0 if a launch mode works (with --mode: if that mode does), 1 if none does, 2 for a
-    bad file or option, 3 if the cluster cannot be reached. Without IMAGE it checks the host alone,
-    and exits with 1 if nothing can be launched there. --live exits with 0 if the job does what
-    was predicted. --fix never overwrites a file that it did not write.
+    The exit status is 0 if a launch mode works (with --mode, if this mode works), 1 if none works,
+    2 for a bad file or option, 3 if the cluster is unreachable. Without IMAGE, the command checks
+    only the host, and the status is 1 if no job can be launched there. With --live, the status is 0
+    if the job does what was predicted. --fix never overwrites a file that it did not write.
 
     \b
     Examples:
@@ -125,18 +123,16 @@ def command(
         from toolkit.cli import doctor_ask
 
         if image is not None or fix or live:
-            raise BadInput(
-                "--ask: it answers without an image and a place; leave IMAGE, --fix and --live out"
-            )
+            raise BadInput("--ask: cannot be combined with IMAGE, --fix or --live")
         ctx.exit(doctor_ask.command(facts, as_json=as_json))
     of_job = bool(site or job_file)
     _check_options(image, facts, modes, live=live, of_job=of_job, fix=fix, output=output)
     _check_queue(facts, partition, account, live=live)
     _check_env(env_image, image, live=live)
     if (verify_key is not None or no_verify) and not live:
-        raise BadInput("--verify-key and --no-verify: without --live no image is started", fix="give --live")
+        raise BadInput("--verify-key and --no-verify: only with --live, which starts the image")
     if facts is not None and (host is not None or cluster is not None or ssh_config is not None):
-        raise BadInput("--facts, --host, --cluster and --ssh-config: facts come from a file or from a place")
+        raise BadInput("--facts: cannot be combined with --host, --cluster or --ssh-config")
     if rules or page:
         _tell_rules(page, as_json=as_json)
         return
@@ -153,7 +149,7 @@ def command(
         queue = (partition, account, verify_key, no_verify)
         trial = Trial(file, nodes or 2, ranks_per_node or 1, modes, *queue)
         ctx.exit(doctor_live.command(trial, where, tell, as_json=as_json))
-    # A facts file does not say how to reach its place.
+    # A facts file does not contain how to reach its host.
     there = "LOGIN_NODE" if facts else host
     place = ["--host", there] if there else ["--cluster", cluster] if cluster else []
     place += ["--ssh-config", str(ssh_config)] if ssh_config else []
@@ -204,38 +200,40 @@ def _check_options(
     fix: bool,
     output: Path | None,
 ) -> None:
-    """Refuse options that do not go together."""
+    """Refuse options that cannot be combined."""
     if of_job and image is None:
         raise BadInput("--site and --job need an IMAGE")
     if of_job and live:
-        raise BadInput("--site and --job: --live runs a small job without them; leave them out")
+        raise BadInput("--site and --job: cannot be combined with --live")
     if len(set(modes)) > 1 and not live:
-        raise BadInput("--mode: more than one can be given with --live only")
+        raise BadInput("--mode: more than one mode is possible only with --live")
     if live and fix:
-        raise BadInput("--live and --fix: give one of them; --fix needs no job")
+        raise BadInput("--live and --fix: cannot be combined; give one of them")
     if live and facts is not None:
-        raise BadInput("--live and --facts: a job needs a place: --cluster, --host, or this machine")
+        raise BadInput(
+            "--live and --facts: cannot be combined; a job needs --cluster, --host or this machine"
+        )
     if output is not None and not fix:
-        raise BadInput("-o: --fix is what writes a file")
+        raise BadInput("-o: only with --fix, which writes a file")
     if image is None and (live or fix):
         raise BadInput("--live and --fix need an IMAGE")
 
 
 def _check_env(env_image: str | None, image: str | None, *, live: bool) -> None:
-    """Refuse an environment without the image that it is mounted over."""
+    """Refuse an environment without its image."""
     if env_image is not None and (live or image is None):
-        raise BadInput("--env-image: it is judged together with an IMAGE, and not with --live")
+        raise BadInput("--env-image: needs an IMAGE, and cannot be combined with --live")
 
 
 def _check_queue(facts: Path | None, partition: str | None, account: str | None, *, live: bool) -> None:
-    """Refuse a partition or an account that nothing would be done with."""
+    """Refuse a partition or an account that the command would not use."""
     if facts is not None and partition is not None:
         raise BadInput(
-            f"--partition {partition} with --facts: a file holds the facts of the nodes that were asked",
+            f"--partition {partition}: cannot be combined with --facts, which has the facts of its nodes",
             fix=f"toolkit probe --partition {partition} -o {facts}",
         )
     if account is not None and not live:
-        raise BadInput(f"--account {account}: without --live no job is submitted", fix="leave it out")
+        raise BadInput(f"--account {account}: only with --live, which submits a job", fix="leave it out")
 
 
 def _buildfile(
@@ -269,7 +267,7 @@ def _buildfile(
 def _host_alone(
     facts: Path | None, where: Where, partition: str | None, place: list[str], *, as_json: bool
 ) -> int:
-    """Show the facts of a place and what they lead to, and return the exit status."""
+    """Show the facts of a host and their findings, and return the exit status."""
     from toolkit.engine.predict import examine
     from toolkit.job.facts import facts_of
 
@@ -322,7 +320,7 @@ def _tell_rules(page: str | None, *, as_json: bool) -> None:
     if not chosen:
         known = [rule.id for rule in RULES]
         raise BadInput(
-            f"--explain {page}: there is no such rule{near(page or '', known)}",
+            f"--explain {page}: unknown rule{near(page or '', known)}",
             fix="list the rules: toolkit doctor --rules",
         )
     if as_json:

@@ -24,10 +24,10 @@ _QUESTIONS = (
 
 
 def command(file: Path | None, *, as_json: bool) -> int:
-    """Print the answer, and return the exit status: 0 if a mode works as far as is known.
+    """Print the answer, and return the exit status: 0 if a mode is predicted to work.
 
     Raises:
-        BadInput: if the file is wrong, or there is neither a file nor a terminal.
+        BadInput: if the file is wrong, or without a file, if standard input is not a terminal.
     """
     from toolkit.cli.frame.styles import width_of_stdout
     from toolkit.engine.conditional import answers
@@ -56,8 +56,8 @@ def _read(file: Path) -> Ticket:
 def _asked() -> Ticket:
     if not sys.stdin.isatty():
         raise BadInput(
-            "--ask: there is no terminal to ask at",
-            fix="write what you know into a file: toolkit doctor --ask --facts TICKET.toml",
+            "--ask: standard input is not a terminal",
+            fix="write the facts into a file: toolkit doctor --ask --facts TICKET.toml",
         )
     say("Leave empty what you do not know.", err=True)
     given: dict[str, dict[str, object]] = {"cluster": {}, "image": {}, "job": {}}
@@ -76,7 +76,7 @@ def _asked() -> Ticket:
 
 
 def _value(key: str, word: str) -> str | int | tuple[str, ...]:
-    """Return an answer as the ticket has it; a wrong one is asked for again."""
+    """Return an answer in the form of a ticket; click asks again after a wrong answer."""
     section, _, name = key.partition(".")
     word = word.strip()
     if not word:
@@ -92,7 +92,7 @@ def _value(key: str, word: str) -> str | int | tuple[str, ...]:
 
 
 def _check(section: str, given: dict[str, object]) -> None:
-    """Raise for a name or a release that no fact can have."""
+    """Raise for an impossible name or release."""
     from toolkit.engine.ticket_facts import host_of, image_of
 
     if section == "cluster":

@@ -1,4 +1,4 @@
-"""``toolkit doctor --fix``: write what would have to change, and show it."""
+"""``toolkit doctor --fix``: write the change that makes a launch work, and show it as a diff."""
 
 import shlex
 from pathlib import Path
@@ -31,8 +31,8 @@ def command(
     """Find the smallest change that works, write it and show it as a diff.
 
     Raises:
-        CheckFailed: if neither options nor an image that can be built would find_fix it.
-        BadInput: if the file is there and somebody else's.
+        CheckFailed: if neither options nor another image make the launch work.
+        BadInput: if the file exists and this command did not write it.
     """
     from toolkit.launch.jobscript.plan import runtime_of
     from toolkit.launch.request.fix import find_fix, fix_of
@@ -43,7 +43,11 @@ def command(
         _recipe(host, image, request, verdict, output, as_json=as_json)
         return
     if found.nothing:
-        _tell(as_json, {"kind": None, "file": None, "diff": ""}, "Nothing to fix: it works as it is.")
+        _tell(
+            as_json,
+            {"kind": None, "file": None, "diff": ""},
+            "Nothing to fix: the launch is predicted to work.",
+        )
         return
     fix = fix_of(found, host, image, verdict)
     nodes = ["--nodes", str(request.nodes)]
@@ -86,10 +90,10 @@ def _recipe(
     ]:
         missing = [name for p in verdict.predictions for name in p.missing]
         raise CheckFailed(
-            "neither options nor an image that toolkit can build would make this work",
-            fix=f"find out first: {', '.join(dict.fromkeys(missing))}"
+            "neither options nor an image of toolkit make this launch work",
+            fix=f"probe these facts first: {', '.join(dict.fromkeys(missing))}"
             if missing
-            else "toolkit doctor IMAGE tells why",
+            else "see the reasons: toolkit doctor IMAGE",
         )
     changed = fixfile.write(output, lines)
     value = {
@@ -102,14 +106,14 @@ def _recipe(
     build = shlex.join(
         ["toolkit", "image", "build", f"./{output}" if output.name == str(output) else str(output)]
     )
-    why = "No option mends this launch; another image does, as far as is known:"
+    why = "Options cannot fix this launch; another image is predicted to work:"
     _tell(
         as_json, value, f"{why}\n\n{shown}\n\n{_written(output, changed=changed)}\nNext\n  {one_line(build)}"
     )
 
 
 def _recipe_of(image: ImageFacts) -> list[str]:
-    """Return the recipe that the image says it was made from, as lines; none for an image of others."""
+    """Return the recipe that the image was built from, as lines; empty for an image without a recipe."""
     from toolkit.errors import ToolkitError
     from toolkit.image.locks.recipe import load
     from toolkit.report.fix import recipe_text
@@ -119,14 +123,14 @@ def _recipe_of(image: ImageFacts) -> list[str]:
         return []
     try:
         return recipe_text(load(name).recipe, "").splitlines()[1:]
-    except ToolkitError:  # it was made from a recipe that is not here
+    except ToolkitError:  # this machine does not have the recipe
         return []
 
 
 def _written(file: Path, *, changed: bool) -> str:
     if not changed:
-        return one_line(f"{file} says so already.")
-    return one_line(f"Written to {file}.")
+        return one_line(f"{file} is up to date.")
+    return one_line(f"Wrote {file}.")
 
 
 def _tell(as_json: bool, value: dict[str, object], text: str) -> None:

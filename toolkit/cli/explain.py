@@ -1,4 +1,4 @@
-"""``toolkit explain``: what job output means."""
+"""``toolkit explain``: find the cause of a failed job in its output."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def command(file: str, as_json: bool) -> None:
     """Show where a job failed, why, and how to fix it; FILE is its output.
 
-    FILE may also be a job of toolkit or its folder, the number of a job of Slurm, a folder of
-    output files, or - for standard input. The output has the line with which the failure began,
-    the known cause or the class of the fault, and whether to submit again. Exits 1 if no line
+    FILE may also be a job of toolkit or its folder, the number of a Slurm job, a folder of output
+    files, or - for standard input. The answer has the first line of the failure, the known cause
+    or the class of the fault, and whether to submit the job again. The exit status is 1 if no line
     reports a failure.
 
     \b
@@ -39,7 +39,7 @@ def command(file: str, as_json: bool) -> None:
     name = "standard input" if file == "-" else file
     if found.unread:
         first, last = found.unread
-        say(f"warning: {name}: lines {first} to {last} were only partly read: too much output", err=True)
+        say(f"warning: {name}: too much output; lines {first} to {last} were only partly read", err=True)
     if not found.root and not found.findings:
         raise CheckFailed(
             f"{name}: no line reports a failure",

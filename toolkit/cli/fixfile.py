@@ -10,10 +10,10 @@ from toolkit.report.fix import MARK
 
 
 def write(file: Path, content: str) -> bool:
-    """Write a file, in place of an earlier one of this command; return whether anything changed.
+    """Write a file, or replace a file of this command; return whether anything changed.
 
     Raises:
-        BadInput: if a file of that name is there that this command did not write.
+        BadInput: if the file exists and this command did not write it.
     """
     earlier = _own(file)
     if earlier == content:
@@ -32,7 +32,7 @@ def _own(file: Path) -> str | None:
         text = ""
     if not text.startswith(MARK):
         raise BadInput(
-            f"{file}: there already, and toolkit doctor --fix did not write it",
-            fix="give another name with -o, or move it away",
+            f"{file}: exists, and toolkit doctor --fix did not write it",
+            fix="give another name with -o, or move the file away",
         )
     return text

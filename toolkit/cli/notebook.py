@@ -1,4 +1,4 @@
-"""``toolkit notebook``: Jupyter inside an image on a compute node, and one URL for this machine."""
+"""``toolkit notebook``: start Jupyter in an image on a compute node, and open a tunnel to it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,27 +22,29 @@ class _NotebookCommand(RenamedOptions):
 
 
 @click.command("notebook", cls=_NotebookCommand)
-@click.option("--image", help="SIF file, or name of a recipe; tf2.15-cpu by default")
+@click.option("--image", help="SIF file, or name of a recipe  [default: tf2.15-cpu]")
 @click.option("--env-image", metavar="FILE", help="File of toolkit env with packages over the image")
-@click.option("--packages", default="", metavar="DIR", help="Folder there with Jupyter, for an image without")
-@click.option("--folder", default="", metavar="DIR", help="What it shows; WORK or HOME there by default")
+@click.option("--packages", default="", metavar="DIR", help="Folder on the cluster with Jupyter")
+@click.option("--folder", default="", metavar="DIR", help="Folder to show  [default: WORK or HOME]")
 @click.option("--directory", metavar="DIR", help="Folder on the cluster for images and runs")
-@click.option("--time", help="Time limit, as sbatch takes it; 1 hour by default")
+@click.option("--time", help="Time limit, as for sbatch  [default: 1 hour]")
 @click.option("--cpus-per-rank", type=_COUNT, help="Cores")
 @click.option("--gpus-per-node", type=_COUNT, help="GPUs")
-@click.option("--memory", help="Memory, as in 16G")
+@click.option("--memory", help="Memory, such as 16G")
 @click.option("--partition", help="Slurm partition")
 @click.option("--account", help="Slurm account")
-@click.option("--bind", multiple=True, metavar="SRC[:DST[:ro]]", help="Bind a folder of the cluster")
+@click.option("--bind", multiple=True, metavar="SRC[:DST[:ro]]", help="Mount a folder of the cluster")
 @click.option(
     "--env", multiple=True, metavar="NAME[=VALUE]", help="Set a variable; NAME alone passes yours on"
 )
 @click.option("--env-file", metavar="FILE", help="Read secret variables from a file of NAME=VALUE lines")
-@click.option("--port", type=WholeNumber(0, 65535), default=0, help="Port of this machine; a free one")
-@click.option("--keep", is_flag=True, help="Leave the job running when the tunnel is closed")
+@click.option(
+    "--port", type=WholeNumber(0, 65535), default=0, help="Port on this machine  [default: a free port]"
+)
+@click.option("--keep", is_flag=True, help="Keep the job running when the tunnel closes")
 @click.option("--attach", metavar="JOB", help="Open the tunnel to a notebook that runs already")
 @click.option("--site", metavar="NAME", help="Site profile: partition, account, modules, binds")
-@click.option("--force", is_flag=True, help="Start although a failure is predicted")
+@click.option("--force", is_flag=True, help="Start even if a failure is predicted")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
 @click.option("--json", "as_json", is_flag=True, help="Print URL and job as one line of JSON")
@@ -69,7 +71,8 @@ def command(
 ) -> None:
     """Start Jupyter in an image on a compute node, and open a tunnel to it.
 
-    The URL holds the token: whoever has it can use the notebook. Ctrl-C ends tunnel and job.
+    The URL contains the token: everyone with the URL can use the notebook. Ctrl-C closes the tunnel and
+    cancels the job.
 
     \b
     Examples:
@@ -85,9 +88,7 @@ def command(
     from toolkit.job.submit import at, is_far_away, place_of
 
     if dry_run and as_json:
-        raise BadInput(
-            "--json prints the URL of a notebook, and --dry-run starts none; leave one of them out"
-        )
+        raise BadInput("--json and --dry-run: cannot be combined; leave out one of them")
     session = TunnelSession(port=port, keep=keep, as_json=as_json)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
         if attach is not None:
@@ -102,7 +103,7 @@ def command(
             say_exact(unseen_script(asking, site, tell))
             return
         where = place_of(where, asking.job)
-        image_of(asking.job.job.image or "", site)  # a wrong file is refused before a host is asked
+        image_of(asking.job.job.image or "", site)  # fails before toolkit connects to a host
         runner = where.opened()
         try:
             job = prepared(runner, asking, tell, remote=where.remote)

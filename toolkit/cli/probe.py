@@ -1,4 +1,4 @@
-"""``toolkit probe``: the facts of a place, to look at or to keep."""
+"""``toolkit probe``: show or save the facts of a machine or a cluster."""
 
 from pathlib import Path
 
@@ -16,16 +16,16 @@ from toolkit.cli.options.whole import WholeNumber
     default="1",
     show_default=True,
     metavar="N|all|LIST",
-    help="Compute nodes to ask too; 0 for none",
+    help="Number of compute nodes to probe; 0 for none",
 )
-@click.option("--partition", default="", metavar="NAME", help="Take them from this partition")
+@click.option("--partition", default="", metavar="NAME", help="Partition of the compute nodes")
 @click.option(
     "--wait",
     type=WholeNumber(1, 600),
     default=5,
     show_default=True,
     metavar="SECONDS",
-    help="Time for them to be free",
+    help="Time to wait for free compute nodes",
 )
 @click.option(
     "-o",
@@ -47,10 +47,10 @@ def command(
 ) -> None:
     """Read the facts of this machine, of a host over SSH or of a virtual cluster.
 
-    One script is sent in one round trip; it asks and changes nothing. Under Slurm the same
-    script runs on compute nodes, as a job of a second, for login and compute nodes differ.
-    The facts file works anywhere with: toolkit doctor IMAGE --facts FILE. It holds no user
-    names, no addresses and no tokens.
+    toolkit runs one script in one round trip, which changes nothing. On a Slurm cluster, the same
+    script runs on compute nodes as a job of one second, because login and compute nodes differ.
+    Use the facts file with: toolkit doctor IMAGE --facts FILE. It contains no user names, no
+    addresses and no tokens.
 
     \b
     Examples:
@@ -75,7 +75,7 @@ def command(
         say_json(bundle.host, indent=True)
         return
     if output:
-        say(f"{output}: the facts of {bundle.host.place}")
+        say(f"Wrote {output}, the facts of {bundle.host.place}")
     style, width = style_of_stdout(), width_of_stdout()
     if not output:
         say(style(bundle.host.place, "bold"))

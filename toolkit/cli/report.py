@@ -1,4 +1,4 @@
-"""``toolkit report``: what a training, a study or a timeline tells, as text, plots and JSON."""
+"""``toolkit report``: show the results of a training, a study or a timeline as text, plots and JSON."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Folder to write to",
 )
-@click.option("--plot/--no-plot", default=True, help="Draw plots; of a study, the page too")
-@click.option("--text", is_flag=True, help="Print a study, and write nothing without --output")
+@click.option("--plot/--no-plot", default=True, help="Draw plots, and the page of a study")
+@click.option("--text", is_flag=True, help="Print only the text of a study")
 @click.option(
     "--timeline",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Say what a timeline of Horovod tells",
+    help="Analyse a timeline of Horovod",
 )
 @click.option(
     "--for",
     "form",
     metavar="FORM",
-    help="Write the evidence of scaling that a centre asks for; its forms: --for list",
+    help="Write the scaling evidence that a centre requires; --for list shows the forms",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON")
 def command(
@@ -45,13 +45,12 @@ def command(
     form: str | None,
     as_json: bool,
 ) -> None:
-    """Show what a training or a scaling study came to.
+    """Show the results of a training or a scaling study.
 
-    JOB is a job launched from here (by default the last one), DIR the folder of a job or of a trainer's
-    output; without --output nothing is written, with it result.json and training.png are. Of a sweep a
-    table of its tasks is shown, and sweep.csv and sweep.json are written. STUDY is a
-    folder that toolkit scale made, several are shown together: one page with plots, and tables as CSV and
-    LaTeX, are written to STUDY/report.
+    JOB is a job launched from this machine (default: the last one). DIR is the folder of a job or of a
+    trainer's output. With --output, the command writes result.json and training.png. For a sweep, it prints a
+    table of the tasks, and writes sweep.csv and sweep.json. STUDY is a folder that toolkit scale made.
+    Several studies share one page; the page, plots, and tables as CSV and LaTeX go to STUDY/report.
 
     \b
     Examples:
@@ -80,23 +79,23 @@ def command(
         width = width_of_stdout()
         report_studies(folders, output, text=text, plot=plot, as_json=as_json, width=width)
     elif text:
-        raise BadInput("--text: is for studies; a training is printed as text anyway")
+        raise BadInput("--text: only for studies; a training is always printed as text")
     else:
         _training(jobs[0] if jobs else None, output, plot=plot, as_json=as_json)
 
 
 def _studies(jobs: tuple[str, ...]) -> bool:
-    """Tell whether studies are named.
+    """Return whether the arguments are studies.
 
     Raises:
-        BadInput: for several jobs, or studies among them.
+        BadInput: for several jobs, or jobs beside studies.
     """
     from toolkit.study.folder import is_study
 
     found = [is_study(Path(job)) for job in jobs]
     if not all(found) and len(jobs) > 1:
         other = jobs[found.index(False)]
-        raise BadInput(f"{other}: not a study; only studies can be shown together, a job is alone")
+        raise BadInput(f"{other}: not a study; only studies can be shown together")
     return any(found)
 
 
@@ -105,7 +104,7 @@ def _timeline(file: Path, jobs: tuple[str, ...], *, as_json: bool) -> None:
     from toolkit.report.study.timeline import told
 
     if jobs:
-        raise BadInput(f"--timeline: {jobs[0]} has no place beside it; give the file alone")
+        raise BadInput(f"--timeline: cannot be combined with {jobs[0]}; give only the file")
     text, encoded = told(file, width_of_stdout())
     if as_json:
         say_json(encoded)
@@ -136,7 +135,7 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
     if output:
         _write(output / "result.json", msgspec.json.format(encoded, indent=2) + b"\n")
         if plot:
-            # Last, so that a machine without matplotlib has all the rest before it is told.
+            # Plots come last, so that a machine without matplotlib gets everything else first.
             from toolkit.report.study.plots import training_png
 
             _write(output / "training.png", training_png(training, result))

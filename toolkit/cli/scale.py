@@ -1,4 +1,4 @@
-"""``toolkit scale``: run a training at several sizes, and keep what each came to as a study."""
+"""``toolkit scale``: run a training at several sizes, and keep the figures as a study."""
 
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,11 @@ from toolkit.model.study import OWN
 from toolkit.report.progress import Progress
 
 _MOST = 10_000_000
-"""Ranks or nodes that a count may say."""
+"""The largest number of ranks or nodes."""
 
 
 class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.2 and later only
-    """Counts with commas between them: ``1,2,4``."""
+    """Numbers separated by commas: ``1,2,4``."""
 
     name = "counts"
 
@@ -34,10 +34,10 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
             return value
         words = [word.strip() for word in str(value).split(",")]
         if not all(word.isascii() and word.isdigit() and word.strip("0") for word in words):
-            self.fail(f"{value!r}: write counts with commas between them, as in 1,2,4", param, ctx)
-        # The length first: Python makes no number of thousands of digits.
+            self.fail(f"{value!r}: expected numbers separated by commas, as in 1,2,4", param, ctx)
+        # The length is checked first, because Python refuses numbers with thousands of digits.
         if any(len(word) > len(str(_MOST)) or int(word) > _MOST for word in words):
-            self.fail(f"{value!r}: at most {_MOST}, which is more than any machine has", param, ctx)
+            self.fail(f"{value!r}: at most {_MOST}", param, ctx)
         return tuple(int(word) for word in words)
 
 
@@ -55,27 +55,27 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 @click.option(
     "--weak", "scaling", flag_value="weak", default="weak", help="Every rank keeps its batch (default)"
 )
-@click.option("--strong", "scaling", flag_value="strong", help="All ranks share out one batch")
-@click.option("--batch", type=WholeNumber(1), help="Batch of a rank; with --strong of all ranks")
-@click.option("--epochs", type=WholeNumber(1), help="Epochs of each rank  [default: warm-up and 2]")
-@click.option("--warm-up", type=WholeNumber(), default=1, show_default=True, help="Epochs left out")
-@click.option("--compare", metavar="FIELD=A,B", help="A series for each value of an option or VARIABLE")
+@click.option("--strong", "scaling", flag_value="strong", help="All ranks share one batch")
+@click.option("--batch", type=WholeNumber(1), help="Batch of each rank; with --strong, of all ranks")
+@click.option("--epochs", type=WholeNumber(1), help="Epochs of each run  [default: warm-up and 2]")
+@click.option("--warm-up", type=WholeNumber(), default=1, show_default=True, help="Epochs that do not count")
+@click.option("--compare", metavar="FIELD=A,B", help="Run one series for each value of an option or variable")
 @click.option(
     "--prove",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Try what a timeline suggests, beside none and autotune",
+    help="Test the settings suggested by a timeline, against none and autotune",
 )
-@click.option("--profile", is_flag=True, help="Run each size once more with Horovod's timeline")
+@click.option("--profile", is_flag=True, help="Run each size again with Horovod's timeline")
 @click.option("--pattern", metavar="REGEX", help="Find the figures in the output of a command")
-@click.option("--unit", default="images", show_default=True, help="What the figures of --pattern count")
+@click.option("--unit", default="images", show_default=True, help="Unit of the figures of --pattern")
 @click.option("--retry", type=WholeNumber(), default=1, show_default=True, help="Repeat failed runs")
 @click.option("--at-once", type=WholeNumber(1), default=1, show_default=True, help="Jobs in the queue")
 @click.option(
     "--study",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Folder to keep it in  [default: studies/NAME, or studies/NAME-proof with --prove]",
+    help="Folder of the study  [default: studies/NAME, or studies/NAME-proof with --prove]",
 )
 @click.option("--force", is_flag=True, help="Launch even if a failure is predicted")
 @key_options
@@ -89,7 +89,7 @@ def command(
 ) -> None:  # fmt: skip
     """Run a trainer, or any command after --, at several sizes, and keep the figures as a study.
 
-    The same command resumes an interrupted study. Words after -- may hold {ranks}, {nodes} and {batch}.
+    The same command resumes an interrupted study. Words after -- may contain {ranks}, {nodes} and {batch}.
 
     \b
     Examples:
@@ -114,7 +114,7 @@ def command(
     )
     told = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
     study = study_of(wanted, flags, told)
-    # The timeline to prove mostly lies in the folder of the study that it is of.
+    # The timeline of --prove is usually in the folder of the study that made it.
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     check_folder(folder, "--study")
     if keep["dry_run"]:

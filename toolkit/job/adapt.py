@@ -1,4 +1,7 @@
-"""``toolkit adapt``: a training script for one process, changed for several ranks; nothing of it is run."""
+"""``toolkit adapt``: change a training script for one process into a script for several ranks.
+
+toolkit reads the script and never runs it.
+"""
 
 import ast
 import difflib
@@ -19,20 +22,20 @@ _TRAINS = {"backward", "fit", "apply_gradients"}
 
 
 def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]:
-    """Return what a script needs to run on several ranks, and the changed script.
+    """Return the changes that a script needs to run on several ranks, and the changed script.
 
     Args:
         path: a script of Keras or PyTorch.
-        program: how its ranks shall join; by default what fits the script.
+        program: how its ranks join; by default what fits the script.
 
     Raises:
-        BadInput: if the file is not Python, or trains nothing that is understood.
+        BadInput: if the file is not Python, or its training is not recognised.
     """
     content = read_given(path, most=_LONGEST)
     facts = read_script(path)
     if facts.faults:
         fault = facts.faults[0]
-        raise BadInput(f"{fault.file}:{fault.line}: {fault.message}", fix="adapt reads Python that parses")
+        raise BadInput(f"{fault.file}:{fault.line}: {fault.message}", fix="fix the syntax error first")
     text, encoding = _decoded(content, path)
     if facts.joins or facts.trainer:
         joins = tuple(sorted(facts.joins)) or ("trainer",)
@@ -42,7 +45,7 @@ def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]
         way = program or way_of(source, path.name)
         made, changes, left = changed(source, way)
     except (RecursionError, ValueError, MemoryError) as error:
-        raise BadInput(f"{path}: it cannot be parsed: {error}") from error
+        raise BadInput(f"{path}: cannot be parsed: {error}") from error
     except BadInput as error:
         raise BadInput(
             f"{path.name}: {error.message.removeprefix(f'{path.name}: ')}", fix=error.fix
@@ -66,14 +69,14 @@ def _decoded(content: bytes, path: Path) -> tuple[str, str]:
 
 
 def _unknown(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
-    """Return why the script may join its ranks in a way that is not seen."""
+    """Return notes on code that may already join the ranks, which toolkit cannot see."""
     return tuple(
         ScriptChange(line=1, what=f"check whether the ranks join already: {why}") for why in facts.unknown
     )
 
 
 def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
-    """Return what other files of the project do that would have to change."""
+    """Return notes on calls in other files of the project that need a change."""
     found = []
     for file in facts.files:
         if file.name == path.name and file.samefile(path):

@@ -17,7 +17,7 @@ from toolkit.model.finding import OutputExplanation
 from toolkit.model.job import FINAL_STATES, JobRecord
 
 _MOST = 64 << 20
-"""Bytes of output that are kept; causes are near the beginning or the end, so the middle is skipped."""
+"""Bytes of output that toolkit reads; causes are near the start or the end, so it skips the middle."""
 
 
 _OUTPUTS = (
@@ -31,7 +31,7 @@ _OUTPUTS = (
     "*/stdout*.log",
     "*/stderr*.log",
 )
-"""Names of files of job output in a folder; torchrun writes a folder a rank."""
+"""Names of output files in a folder; torchrun writes one folder for each rank."""
 
 _MOST_FILES = 64
 
@@ -40,7 +40,7 @@ def of_place(name: str) -> OutputExplanation:
     """Return the explanation of a file, a folder with output, a job of toolkit, or a job of Slurm.
 
     Raises:
-        BadInput: if there is no such file, folder or job, or it cannot be read.
+        BadInput: if the file, folder or job does not exist or cannot be read.
     """
     path = Path(name)
     if path.is_dir():
@@ -65,12 +65,12 @@ def of_job(record: JobRecord) -> OutputExplanation:
         state = f"job: {record.id or record.key} ended as {record.state}{code}\n"
         pieces.append(Piece("", state.encode()))
     found = explain_pieces(pieces)
-    # A job that resumed after ranks failed has not failed.
+    # A job that resumed after a failure of its ranks has not failed.
     return OutputExplanation(findings=found.findings) if record.state == "completed" else found
 
 
 def _outputs_of(record: JobRecord) -> list[Path]:
-    """Return the files of output of a job that are here: the copy of its output, and its errors."""
+    """Return the output files of a job on this machine: the copy of its output, and its errors."""
     copy = records.folder(record.key) / records.OUTPUT
     there = Path(record.spec.directory)
     output = copy if copy.is_file() else there / record.spec.output
@@ -87,7 +87,7 @@ def _of_slurm(number: str) -> OutputExplanation:
     pieces = [*_files(slurmjob.files_of(number)), *_ends(number)]
     if not pieces:
         raise BadInput(
-            f"{number}: no file, no job of toolkit, and no failed job of Slurm on this machine has this name",
+            f"{number}: not a file, a job of toolkit or a failed Slurm job of this machine",
             fix="give the file that sbatch wrote: toolkit explain slurm-JOB.out",
         )
     return explain_pieces(pieces)

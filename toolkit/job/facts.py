@@ -1,4 +1,4 @@
-"""Ask a place for its facts, or read them from a file."""
+"""Probe a host for its facts, or read the facts from a file."""
 
 from pathlib import Path
 
@@ -10,19 +10,19 @@ from toolkit.probe.bundle import Bundle
 from toolkit.probe.probe import gather, load
 
 MOST_SECONDS = 600
-"""How long compute nodes may stay in the queue of a probe."""
+"""The longest time, in seconds, that the job of a probe may wait for compute nodes."""
 
 
 def gathered(where: Where, asked: NodeChoice) -> Bundle:
-    """Return the facts of a place and of its compute nodes, with the answers that they were read from.
+    """Return the facts of a host and of its compute nodes, with the raw answers.
 
     Raises:
-        BadInput: if the nodes may not wait so long.
-        CheckFailed: if the answer is cut short.
-        Missing: if the place is unreachable.
+        BadInput: if ``wait`` is too long.
+        CheckFailed: if the answer is incomplete.
+        Missing: if the host is unreachable.
     """
     if not 1 <= asked.wait <= MOST_SECONDS:
-        raise BadInput(f"--wait {asked.wait}: give 1 to {MOST_SECONDS} seconds")
+        raise BadInput(f"--wait {asked.wait}: not between 1 and {MOST_SECONDS} seconds")
     runner = where.opened()
     try:
         return gather(runner, asked)
@@ -31,12 +31,12 @@ def gathered(where: Where, asked: NodeChoice) -> Bundle:
 
 
 def facts_of(file: Path | None, where: Where, partition: str | None) -> HostFacts:
-    """Return the facts in a file, else the facts of a place with one node of the partition.
+    """Return the facts in a file, else the facts of a host with one node of the partition.
 
     Raises:
         BadInput: if the file is not a facts file.
-        CheckFailed: if the answer is cut short.
-        Missing: if the place is unreachable.
+        CheckFailed: if the answer is incomplete.
+        Missing: if the host is unreachable.
     """
     if file is not None:
         return load(file)

@@ -33,12 +33,12 @@ from toolkit.run.stage import Parcel, stage
 from toolkit.runtime import apptainer
 
 _MINUTES = "4"
-"""Time limit of a trial's job: it runs for seconds, and one that hangs must not hold nodes for long."""
+"""Time limit of a trial's job. It runs for seconds, and a trial that hangs must not block nodes for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
-    """What to try."""
+    """The options of a trial."""
 
     image: Path
     nodes: int
@@ -56,7 +56,7 @@ class TrialRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What all trials of a call share."""
+    """The values that all trials of a call share."""
 
     asked: TrialRequest
     where: Where
@@ -71,18 +71,18 @@ class _Bench:
 
 
 def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, HostFacts]:
-    """Try each mode that was named, else the mode that the engine chooses; also return the host's facts.
+    """Try each given mode, else the engine's choice; also return the host's facts.
 
     Raises:
-        BadInput: for an image that no runtime takes as it is, or a mode without MPI.
-        Missing: if the image has nothing that the trial could be run with.
+        BadInput: for an image that is not a SIF, or a mode without MPI.
+        Missing: if the image cannot run the trial program.
     """
     _check(asked)
-    # Of settings only the key that they require counts here.
+    # Of the settings, only a required key counts here.
     demand = demand_of(settings({}, ("true",)), asked.verify_key, asked.no_verify)
     runner = where.opened()
     try:
-        tell.step(f"Reading {asked.image.name} and asking {runner.place} what it has")
+        tell.step(f"Reading {asked.image.name} and probing {runner.place}")
         found = look(runner, asked.image.resolve(), None, tell, remote=False)
         image, host = found.facts, probe(runner, of_job(asked.partition))
         request = Request(nodes=asked.nodes, ranks_per_node=asked.ranks_per_node, program="mpi")
@@ -104,15 +104,15 @@ def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, Host
 
 def _check(asked: TrialRequest) -> None:
     if without := [mode for mode in asked.modes if mode not in MPI_MODES]:
-        raise BadInput(f"--live --mode {without[0]}: it runs no MPI, which is what is tried here")
+        raise BadInput(f"--live --mode {without[0]}: the mode uses no MPI, so there is nothing to try")
     if not asked.image.is_file():
-        what = "a folder; turn it into a SIF file" if asked.image.is_dir() else "no such file"
+        what = "this is a folder; --live needs a SIF file" if asked.image.is_dir() else "no such file"
         raise BadInput(f"{asked.image}: {what}")
     script.check_names(partition=asked.partition, account=asked.account)
 
 
 def _modes(asked: TrialRequest, verdict: Verdict) -> list[Mode]:
-    """Return the modes to try: those that were named, else the engine's choice, else the first possible."""
+    """Return the modes to try: the given modes, else the engine's choice, else the first possible mode."""
     if asked.modes:
         return list(dict.fromkeys(asked.modes))
     possible: list[Mode] = [p.mode for p in verdict.predictions if p.plan]
@@ -131,7 +131,7 @@ def _bench(
     image = found.facts
     if image.format != "sif":
         raise BadInput(f"{asked.image}: {image.format}; --live needs a SIF file, which every runtime starts")
-    trial.library(image, "srun-pmix")  # before anything is copied
+    trial.library(image, "srun-pmix")  # fails before anything is copied
     programs = trial.programs(image, runner)
     base = directory(runner, None, remote=where.remote)
     cleared = clear(found, demand, tell)
@@ -143,7 +143,7 @@ def _bench(
 
 
 def _try(bench: _Bench, prediction: Prediction) -> Trial:
-    """Run one mode to its end, and compare."""
+    """Run the trial of one mode, and compare its outcome with the prediction."""
     if prediction.plan is None:
         return Trial(mode=prediction.mode, predicted=prediction.outcome, because=prediction.why)
     begun = time.monotonic()

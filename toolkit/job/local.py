@@ -33,32 +33,32 @@ from toolkit.run.command import Runner
 
 
 def launch_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> JobRecord:
-    """Run a job on this machine until it ends, and return its record; ``tell`` takes the output.
+    """Run a job on this machine until it ends, and return its record; ``tell`` gets the output.
 
     Raises:
         BadInput: for an option that needs a cluster.
-        CheckFailed: if a failure is predicted.
+        CheckFailed: if the launch is predicted to fail.
     """
     runner, job = prepare_here(call, asked, tell, opener)
     return run_local(runner, job.record, job.script, tell.output, job.secrets)
 
 
 def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> tuple[Runner, Prepared]:
-    """Return what runs commands on this machine, and the job.
+    """Return a runner for this machine, and the job.
 
     Raises:
         BadInput: for an option that needs a cluster.
-        CheckFailed: if a failure is predicted.
+        CheckFailed: if the launch is predicted to fail.
     """
     if call.where.remote or asked.site:
-        raise BadInput("--local: leave --host, --cluster and --site out, as the job runs on this machine")
+        raise BadInput("--local: cannot be combined with --host, --cluster or --site")
     if call.fix is not None:
-        raise BadInput("--local: a fix is for the launch on a cluster; leave --fix out")
+        raise BadInput("--local: cannot be combined with --fix, which is for a launch on a cluster")
     if call.explain:
-        raise BadInput("--local: the values of a script for Slurm are explained; leave --explain out")
+        raise BadInput("--local: cannot be combined with --explain, which is for Slurm scripts")
     job, left_out = without_queue(asked.job, asked.origins, _job_file(call))
     if left_out:
-        tell.step(f"Left out, as there is no queue with --local: {', '.join(left_out)}")
+        tell.step(f"Ignored, because --local has no queue: {', '.join(left_out)}")
     asked = dataclasses.replace(asked, job=job)
     sources = check(asked, call.flags)
     runner = opener(None, None, None)
@@ -93,6 +93,6 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
 
 
 def _job_file(call: Call) -> str:
-    """Return the job file as origins name it: the one of ``--job``, or a trainer that is one."""
+    """Return the name of the job file: the value of ``--job``, or of the trainer if it is a job file."""
     named = str(call.job_file or call.said.get("trainer") or "")
     return str(Path(named)) if named else ""

@@ -1,4 +1,4 @@
-"""Where a command does its work: this machine, a host over SSH, or a virtual cluster."""
+"""Connect to the host of a command: this machine, a host over SSH, or a virtual cluster."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Where(NamedTuple):
-    """What was given as ``--host``, ``--cluster`` and ``--ssh-config``."""
+    """The values of ``--host``, ``--cluster`` and ``--ssh-config``."""
 
     host: str | None
     cluster: str | None
@@ -22,26 +22,26 @@ class Where(NamedTuple):
         return self.host is not None or self.cluster is not None
 
     def opened(self) -> "Runner":
-        """Return what runs commands there, as :func:`open_runner` does."""
+        """Return a runner for the host, as :func:`open_runner` does."""
         return open_runner(*self)
 
 
 def where_of(record: "JobRecord") -> Where:
-    """Return where a job was launched."""
+    """Return the host of a job."""
     return Where(record.host, record.cluster, Path(record.ssh_config) if record.ssh_config else None)
 
 
 def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None = None) -> "Runner":
-    """Return what runs commands in the chosen place; this machine if none is chosen.
+    """Return a runner for the host or the virtual cluster; for this machine if neither is given.
 
     Raises:
-        BadInput: if two places are chosen, or the SSH configuration cannot be read as one.
-        Missing: if the place cannot be reached, or there is no such cluster.
+        BadInput: if both are given, or the SSH configuration is wrong.
+        Missing: if the host is unreachable, or the cluster does not exist.
     """
     if host is not None and cluster is not None:
-        raise BadInput("--host and --cluster: give one of them")
+        raise BadInput("--host and --cluster: cannot be combined; give one of them")
     if ssh_config is not None and host is None and cluster is None:
-        raise BadInput("--ssh-config: give --host with it")
+        raise BadInput("--ssh-config: needs --host")
     if ssh_config is not None:
         from toolkit.run.remote.ssh_file import check_ssh_config
 

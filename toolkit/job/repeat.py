@@ -1,4 +1,4 @@
-"""``launch --from-job``: the job of a record once more, with what options change of it."""
+"""``launch --from-job``: launch the job of a record again, with the changes of options."""
 
 import os
 from typing import cast
@@ -40,18 +40,18 @@ _NEW = (
     "trainer", "image", "env_image", "runtime", "mode", "program", "data", "directory", "site", "sweep",
     "sweep_parallel",
 )  # fmt: skip
-"""What makes another job of it, of which nothing would be known."""
+"""Options that would make a different job, for which the record has no result."""
 
 
 def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remote: bool) -> Prepared:
-    """Return the job of a record, to be launched in a folder of its own from the very same image.
+    """Return the job of a record, ready to launch in a new folder from the same image.
 
-    ``remote`` says that the runner's place is another machine.
+    ``remote`` says whether the runner's host is another machine.
 
     Raises:
-        BadInput: for an option that would make another job of it.
-        CheckFailed: if the image there has changed, or its signatures do not let it start.
-        Missing: if it is gone.
+        BadInput: for an option that would make a different job.
+        CheckFailed: if the image has changed, or its signatures do not let it start.
+        Missing: if the image is gone.
     """
     said = checked(call.said, OPTION, {}, strict=True).said
     env = {**env_file(said), **(said.env or {})}
@@ -60,8 +60,8 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
         if getattr(said, name) is not None:
             option = name.replace("_", "-")
             raise BadInput(
-                f"--{option} with --from-job: the job is repeated from the same image in the same mode",
-                fix="launch without --from-job to choose anew",
+                f"--{option}: cannot be combined with --from-job, which repeats image and mode",
+                fix="launch without --from-job to choose them",
             )
     old = again(record)
     spec = _changed(old, said, call.words)
@@ -71,17 +71,17 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     site = sites.site(spec.site) if spec.site else None
     if site:
         partition.choose(spec, site, spec.site)
-    tell.step(f"Asking {runner.place} what it has")
+    tell.step(f"Probing {runner.place}")
     host = loaded.with_runtime(probe(runner, of_job(spec.partition)), site, spec.modules, spec.runtime)
     image = facts or _beside(runner, record)
     request = request_of(spec, {**spec.env, **secrets}, record.mode, site, _program(record))
     if image:
         verdict = predict(host, image, request, site, record.fix)
-        # That it worked counts for more than what is predicted of it.
+        # The earlier success counts more than the prediction.
         force = call.force or record.forced or record.state == "completed"
         choice = choose(verdict, record.mode, force=force)
     else:
-        tell.step(f"What is in the image is not known here: it is launched as {record.key} was")
+        tell.step(f"The image cannot be read on this machine; toolkit launches it as {record.key}")
         choice = _as_before(record, request, host, site)
     made = to_record(runner.place, spec, choice, cleared)
     made = msgspec.structs.replace(made, fix=record.fix, env_digest=record.env_digest)
@@ -111,7 +111,7 @@ def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site 
         env=record.plan.env | environment(record.plan, host, image, request, site),
         binds=tuple(dict.fromkeys((*_without(record.plan.binds, record.spec.binds), *request.binds))),
     )
-    because = f"'{record.predicted}' was predicted of it"
+    because = f"'{record.predicted}' was predicted"
     outcome = cast("Outcome", record.predicted)
     return ModeChoice(
         Prediction(mode=record.mode, outcome=outcome, because=because, plan=made), made, record.forced
@@ -123,7 +123,7 @@ def _without(binds: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _changed(old: Again, said: JobFile, words: tuple[str, ...]) -> JobSpec:
-    """Return the specification with what options say; ``words`` take the place of those after ``--``."""
+    """Return the specification with the changes of options; ``words`` replace the words after ``--``."""
     spec = old.spec
     fields = {name: value for name, value in said.said().items() if name in JobSpec.__struct_fields__}
     if "env" in fields:
@@ -145,13 +145,13 @@ def _changed(old: Again, said: JobFile, words: tuple[str, ...]) -> JobSpec:
 
 
 def _strategy(kept: str, before: int, now: int) -> str:
-    """Return the strategy of a record; the usual one of its ranks makes way for that of the ranks ``now``."""
+    """Return the strategy of a record; a default strategy becomes the default for the ranks ``now``."""
     usual = trainers.usual_strategy
     return usual(now) if kept in {"", usual(before)} else kept
 
 
 def _beside(runner: Runner, record: JobRecord) -> ImageFacts | None:
-    """Return what is written beside the image of a record; ``None`` if nothing, or of another image."""
+    """Return the facts file beside the image of a record; ``None`` if it is missing or of another image."""
     try:
         facts = msgspec.json.decode(runner.read(f"{record.spec.image}{FACTS}"), type=ImageFacts)
     except UNDECODABLE:

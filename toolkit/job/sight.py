@@ -1,4 +1,4 @@
-"""What a rank of a job sees of its image: the program of its command, and what mounts hide."""
+"""Find what a rank of a job sees of its image: the program of its command, and files under mounts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ def view(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
 
 
 def shown_by(command: Sequence[str]) -> CommandFacts:
-    """Return what a command shows of its program, as the current folder has it."""
+    """Return the facts about a command's program, from the files of the current folder."""
     return read_command(command, Path.cwd())
 
 

@@ -1,4 +1,4 @@
-"""Launch a job or render its script: in Slurm, on this machine, from a record, or from a site profile."""
+"""Launch a job, or render its script: with Slurm, on this machine, from a record or from a site profile."""
 
 import contextlib
 import os
@@ -88,7 +88,7 @@ def call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> Cal
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A prepared job, and the place that it is for."""
+    """A prepared job, and its host."""
 
     job: "Prepared"
     where: Where
@@ -96,10 +96,10 @@ class _Ready:
 
 
 def script(call: Call, tell: "Tell", opener: Opener) -> str:
-    """Return the job script of a launch; nothing is copied and nothing is submitted.
+    """Return the job script of a launch, without a copy or a submission.
 
     Raises:
-        ToolkitError: for any reason that would stop the launch.
+        ToolkitError: for any fault that would stop the launch.
     """
     if call.from_job is not None:
         with _repeated(call, tell, opener) as ready:
@@ -121,7 +121,7 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
     """Launch a job and return its record; with ``follow``, and for a local job, after the job has ended.
 
     Raises:
-        ToolkitError: for any reason that stops the launch. A failed job raises no error.
+        ToolkitError: for any fault that stops the launch. A failed job raises no error.
     """
     if call.from_job is not None:
         with _repeated(call, tell, opener) as ready:
@@ -136,24 +136,24 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
 
 
 def is_far_away(where: Where, made: JobRequest) -> bool:
-    """Tell whether a job is for a site that is neither this machine nor named as a host."""
+    """Return whether the job's site is neither this machine nor reachable by a given host."""
     return made.site is not None and not where.remote and not shutil.which("sbatch")
 
 
 def place_of(where: Where, made: JobRequest) -> Where:
-    """Return where to go: what was named, this machine if it has Slurm, else the host of the site."""
+    """Return the host of a launch: the given host, this machine if it has Slurm, else the site's host."""
     if where.remote or made.site is None or shutil.which("sbatch"):
         return where
     if not made.site.host:
         raise Missing(
-            f"there is no sbatch here, and the profile of {made.site.title} names no host",
-            fix="give --host; or --dry-run for the script alone",
+            f"this machine has no sbatch, and the profile of {made.site.title} names no host",
+            fix="give --host; or --dry-run to write only the script",
         )
     return where._replace(host=made.site.host)
 
 
 def submitted(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> "JobRecord":
-    """Bring the files there, submit, and return the record, which says how to come back."""
+    """Copy the files, submit the job, and return the record, which contains the host."""
     from toolkit.launch.tracking import submission
     from toolkit.run.stage import stage
 
@@ -164,7 +164,7 @@ def submitted(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> 
 
 
 def at(job: "Prepared", where: Where) -> "Prepared":
-    """Return a job whose record says how to come back to its place."""
+    """Return the job with its host in the record."""
     import msgspec
 
     config = str(where.ssh_config.resolve()) if where.ssh_config else None
@@ -225,7 +225,7 @@ def _repeated(call: Call, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
 
 
 def _check_again(call: Call) -> None:
-    """Refuse what a launch from a record could only ignore: nothing is chosen anew."""
+    """Refuse options that a launch from a record would ignore, because it repeats that launch."""
     options = {
         "--local": call.local,
         "--job": call.job_file,
@@ -234,6 +234,6 @@ def _check_again(call: Call) -> None:
     }
     if given := [option for option, value in options.items() if value]:
         raise BadInput(
-            f"--from-job takes all from a record: leave {' and '.join(given)} out",
-            fix="launch without --from-job to choose anew",
+            f"--from-job: cannot be combined with {' and '.join(given)}, which the record sets",
+            fix="leave it out, or launch without --from-job",
         )

@@ -1,4 +1,4 @@
-"""What a fix changes, for a person: the file, and a diff of what would be launched."""
+"""Text of a fix: its file, and a diff of the launch."""
 
 import difflib
 from collections.abc import Iterable
@@ -16,24 +16,24 @@ from toolkit.report.plain import joined
 from toolkit.report.toml import Value, toml
 
 MARK = "# Made by toolkit doctor --fix"
-"""How a file begins that may be written again; with it gone, the file is a person's own."""
+"""The first line of a fix file. Without this line the file belongs to the user, and stays."""
 
 _STYLES = {"+": "good", "-": "bad", "@": "dim"}
 
 
 def fix_text(fix: Fix, use: str) -> str:
-    """Return the file of a fix; ``use`` is the command that takes it."""
-    return f"{MARK}: what a launch takes over. {_comment(use)}\n{toml(msgspec.to_builtins(fix))}"
+    """Return the text of a fix file; ``use`` is the command that reads it."""
+    return f"{MARK}: changes of a launch. {_comment(use)}\n{toml(msgspec.to_builtins(fix))}"
 
 
 def recipe_text(recipe: Recipe, use: str) -> str:
-    """Return a recipe as ``toolkit image build`` reads it."""
+    """Return the text of a recipe for ``toolkit image build``."""
     body = toml(recipe_fields(recipe))
     return f"{MARK}: a recipe for an image that fits the cluster. {_comment(use)}\n{body}"
 
 
 def recipe_fields(recipe: Recipe) -> dict[str, Value]:
-    """Return a recipe's values as a person would write them: nothing of what it does not have."""
+    """Return the values of a recipe without empty ones, as a user would write them."""
     fields: dict[str, Value] = msgspec.to_builtins(recipe)
     if "horovod" not in recipe.want:
         del fields["horovod"]
@@ -41,7 +41,7 @@ def recipe_fields(recipe: Recipe) -> dict[str, Value]:
 
 
 def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
-    """Return the launch line of a plan, a group of words a line, so that a diff shows what changes."""
+    """Return the launch line of a plan with one group of words in each line, for a diff."""
     spec = JobSpec(
         name="job",
         image="IMAGE",
@@ -55,7 +55,7 @@ def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
 
 
 def difference(before: Iterable[str], after: Iterable[str], name: str, style: Style = unstyled) -> str:
-    """Return a unified diff; ``name`` is the file that makes the difference."""
+    """Return a unified diff; ``name`` is the file that makes the change."""
     lines = difflib.unified_diff(
         list(before), list(after), f"without {name}", f"with {name}", lineterm="", n=100
     )
@@ -63,7 +63,7 @@ def difference(before: Iterable[str], after: Iterable[str], name: str, style: St
 
 
 def _folded(words: list[str]) -> list[str]:
-    """Give the first words a line and each option behind it one of its own, with its value."""
+    """Return lines: the first words, then each option with its value."""
     lines: list[str] = []
     current, rest = [words[0]], words[1:]
     for word in rest:

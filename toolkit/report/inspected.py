@@ -1,4 +1,4 @@
-"""What is in an image, for a person: ``toolkit image inspect``."""
+"""Text of ``toolkit image inspect``: the contents of an image."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,13 @@ from toolkit.model.facts import ImageFacts, ImageMpi
 from toolkit.report.lines import hung
 
 _TELLING = ("pmix", "pml", "mtl", "btl")
-"""Frameworks of Open MPI that tell what it can be started by and send through."""
+"""Frameworks of Open MPI whose components show how it can be started, and its transports."""
 
 
 def lines(facts: ImageFacts, width: int | None = None) -> Iterator[str]:
-    """Yield a line a fact, or more where it has to fit a ``width``.
+    """Yield one line for each fact, or more lines to fit ``width``.
 
-    What is not known says why, what is not there is left out or ``-``.
+    An unknown fact shows its reason. An absent fact is ``-`` or left out.
     """
     for name, value in _rows(facts):
         yield from hung(f"{name:<13} ", value, width)

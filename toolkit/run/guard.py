@@ -60,7 +60,7 @@ class Guard:
             self._tell(f"+ {session}\n")
 
     def release(self, session: int) -> None:
-        """Forget a session: its first process has exited and was waited for."""
+        """Forget a session, because its first process has exited."""
         with self._lock:
             if self._owner == os.getpid():
                 self._tell(f"- {session}\n")

@@ -370,7 +370,7 @@ def _become(command: list[str]) -> int:
     # Python ignores SIGPIPE, and the executed command would inherit that.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        os.execvp(command[0], command)  # noqa: S606 - the words of the person
+        os.execvp(command[0], command)  # noqa: S606 - the user's command
     except FileNotFoundError:
         return _say(f"there is no command {command[0]} in the image", 127)
     except (OSError, ValueError) as error:

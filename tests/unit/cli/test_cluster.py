@@ -28,7 +28,7 @@ def test_help_lists_the_commands_without_an_engine(monkeypatch):
 def test_a_cluster_that_other_machines_reach_is_warned_of(monkeypatch, address, warned):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
     shown = CliRunner().invoke(cli, ["--quiet", "cluster", "up", "--listen", address])
-    assert ("root of this machine" in shown.stderr) is warned
+    assert ("root on this machine" in shown.stderr) is warned
 
 
 def clusters(monkeypatch, *names):

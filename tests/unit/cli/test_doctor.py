@@ -226,7 +226,7 @@ def test_no_mpirun_on_a_host_is_no_error_where_srun_works(tmp_path):
 
 def test_where_nothing_is_known_the_missing_facts_are_named_and_next_is_a_command(image):
     result = run(image, "--facts", str(EVIDENCE / "slurm-not-configured.txt"))
-    assert "not known: host.slurm" in " ".join(result.stdout.split())
+    assert "Unknown facts decide: host.slurm" in " ".join(result.stdout.split())
     assert "toolkit probe --host LOGIN_NODE -o facts.json" in answered(result.stdout)
 
 
@@ -280,9 +280,9 @@ def test_a_node_of_the_partition_is_asked_and_launched_in(sif, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--partition", "gpu", "--facts", CLUSTER], "--partition gpu with --facts"),
+        (["--partition", "gpu", "--facts", CLUSTER], "--partition gpu: cannot be combined with --facts"),
         (["--partition", "a b", "--host", "login"], "--partition 'a b'"),
-        (["--account", "train", "--host", "login"], "--account train: without --live"),
+        (["--account", "train", "--host", "login"], "--account train: only with --live"),
     ],
 )
 def test_a_partition_and_an_account_that_nothing_is_done_with_are_refused(image, words, said):
@@ -377,7 +377,7 @@ def test_a_site_is_not_judged_by_a_machine_without_its_scheduler(sif, monkeypatc
     ("words", "said"),
     [
         (["--site", "juwels"], "--site and --job need an IMAGE"),
-        (["x.sif", "--site", "juwels", "--live"], "--live runs a small job without them"),
+        (["x.sif", "--site", "juwels", "--live"], "cannot be combined with --live"),
         (["x.sif", "--site", "juwelx"], "did you mean juwels?"),
     ],
 )

@@ -294,7 +294,7 @@ def test_an_image_that_changes_while_it_is_read_does_not_start(signed: Path, pla
     newer = place / "newer"
     newer.write_bytes(signed.read_bytes())
     newer.replace(signed)
-    with pytest.raises(CheckFailed, match="changed while it was read"):
+    with pytest.raises(CheckFailed, match="changed while toolkit read it"):
         gate.clear(found, gate.KeyDemand(), Silent())
 
 

@@ -40,10 +40,10 @@ def test_what_no_group_names_is_advanced():
 @every_row(
     ("value", "bounds", "said"),
     [
-        ("two", (1,), "'two': write a whole number of at least 1"),
-        ("0", (1,), "0: write a whole number of at least 1"),
-        ("9", (1, 8), "9: write a whole number from 1 to 8"),
-        ("9" * 5000, (1,), "write a whole number of at least 1"),
+        ("two", (1,), "'two': expected a whole number of at least 1"),
+        ("0", (1,), "0: expected a whole number of at least 1"),
+        ("9", (1, 8), "9: expected a whole number from 1 to 8"),
+        ("9" * 5000, (1,), "expected a whole number of at least 1"),
     ],
 )
 def test_a_wrong_number_is_told_what_to_write(value, bounds, said):

@@ -42,7 +42,7 @@ def test_a_recipe_that_is_used_in_place_of_a_shipped_one_says_so(tmp_path, monke
 
     def said():
         (row,) = [r for r in json.loads(run("list", "--json"))["recipes"] if r["name"] == "mpi-only"]
-        listed = "your own, in place of the shipped recipe" in " ".join(run("list").split())
+        listed = "your own, replaces the shipped recipe" in " ".join(run("list").split())
         return row["overrides"], listed, json.loads(run("show", "mpi-only", "--json"))["overrides"]
 
     own.write_bytes(shipped.read_bytes())
@@ -51,7 +51,7 @@ def test_a_recipe_that_is_used_in_place_of_a_shipped_one_says_so(tmp_path, monke
     lock.write_text("{}")
     assert said() == (str(own), True, [str(own), str(lock)])
     for file in (own, lock):
-        assert f"  {file} is used in place of the shipped {file.name}" in run("show", "mpi-only").splitlines()
+        assert f"  {file} replaces the shipped {file.name}" in run("show", "mpi-only").splitlines()
 
 
 def test_a_recipe_is_shown_in_words_and_as_json():

@@ -52,7 +52,7 @@ def test_a_sif_of_an_engine_is_made_without_apptainer():
 
 @pytest.mark.parametrize("text", ["oci:folder", "docker-archive:x.tar"])
 def test_launch_says_that_a_job_starts_from_a_sif(text):
-    with pytest.raises(BadInput, match=f"--image {text}: a job starts from a SIF") as caught:
+    with pytest.raises(BadInput, match=f"--image {text}: not a file; toolkit launch needs a SIF") as caught:
         find_image(text)
     assert caught.value.fix == f"make one: apptainer build my.sif {text}"
 

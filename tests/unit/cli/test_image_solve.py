@@ -111,7 +111,7 @@ def test_a_site_stands_for_the_facts_beside_its_profile(tmp_path, monkeypatch):
     (folder / "mine.toml").write_text('schema = "toolkit.site/1"\ntitle = "Mine"\n')
     missing = run("tf2.15-cpu", "--site", "mine").exception
     assert isinstance(missing, Missing)
-    assert "mine.facts.json is not there" in missing.message
+    assert "mine.facts.json does not exist" in missing.message
     shutil.copy(CLUSTER, folder / "mine.facts.json")
     assert run("tf2.15-cpu", "--site", "mine").stdout == run("tf2.15-cpu", "--facts", CLUSTER).stdout
 
@@ -119,4 +119,4 @@ def test_a_site_stands_for_the_facts_beside_its_profile(tmp_path, monkeypatch):
 def test_facts_and_a_site_at_once_are_refused():
     refused = run("tf2.15-cpu", "--site", "mine", "--facts", CLUSTER).exception
     assert isinstance(refused, BadInput)
-    assert "leave one of them out" in refused.message
+    assert "cannot be combined" in refused.message

@@ -105,7 +105,7 @@ def test_a_command_may_stand_in_a_file(tmp_path):
     [
         (["nope.yaml"], "--job nope.yaml: No such file"),
         (["--job", "."], "--job .: a folder"),
-        (["a.yaml", "--job", "b.yaml"], "give one job file"),
+        (["a.yaml", "--job", "b.yaml"], "more than one job file"),
         (["mnist", "--site", "nowhere"], "there is no site 'nowhere'"),
         (
             ["mnist", "--site", "mine", "--nodes", "9", "--dry-run"],
@@ -114,13 +114,13 @@ def test_a_command_may_stand_in_a_file(tmp_path):
         (["mnist", "--site", "mine", "--partition", "x", "--dry-run"], "choices: gpus"),
         (["mnist", "--memory", "lots"], "--memory 'lots': write a whole number"),
         (["mnist", "--sbatch=--nodes=3"], "use the field nodes instead"),
-        (["mnist", "--local", "--cluster", "demo"], "--local: leave --host"),
-        (["mnist", "--local", "--explain"], "leave --explain out"),
+        (["mnist", "--local", "--cluster", "demo"], "--local: cannot be combined"),
+        (["mnist", "--local", "--explain"], "cannot be combined with --explain"),
         (["mnist", "--local", "--no-follow"], "leave --no-follow out"),
-        (["--from-job", "x", "--local"], "--from-job takes all from a record: leave --local out"),
+        (["--from-job", "x", "--local"], "--from-job: cannot be combined with --local"),
         (["mnist", "--dry-run", "--json"], "--json prints the record of a job, and --dry-run makes none"),
         (["--from-job", "x", "--dry-run", "--json"], "leave one of them out"),
-        (["--from-job", "x", "--local", "--explain"], "leave --local and --explain out"),
+        (["--from-job", "x", "--local", "--explain"], "cannot be combined with --local and --explain"),
     ],
 )
 def test_what_cannot_be_ends_in_2_with_one_line(words, said):
@@ -151,7 +151,7 @@ def test_settings_variables_and_options_follow_each_other(tmp_path, monkeypatch)
     [
         (
             "[lunch]\n",
-            "toolkit.toml:1: lunch: there is no such table, did you mean launch?; choices: [launch]",
+            "toolkit.toml:1: lunch: unknown table, did you mean launch?; choices: [launch]",
         ),
         ("[launch]\nnode = 1\n", "toolkit.toml:2: node: there is no such field, did you mean nodes?"),
         ('[launch]\n\nnodes = "2"\n', "toolkit.toml:3: nodes: write a whole number"),
@@ -275,7 +275,7 @@ def kept_with(record, strategy=None, **changes):
 
 def test_a_record_is_launched_once_more_in_a_folder_of_its_own(record):
     text = script("--from-job", record.key)
-    assert f"as in {record.key}; 'ok' was predicted of it" in text
+    assert f"as in {record.key}; 'ok' was predicted" in text
     assert record.spec.image in text
     assert f"{record.spec.directory}\n" not in text
     assert "--epochs 3" in text
@@ -483,7 +483,7 @@ def test_a_script_for_this_machine_knows_nothing_of_slurm(here, tmp_path):
         (["--mode", "srun-pmix"], "--mode srun-pmix: needs Slurm"),
         (["--array", "0-3"], "--array: not possible with --local"),
         (["--time", "1:00", "--module", "GCC"], "--time, --module: not possible with --local"),
-        (["--site", "mine"], "--local: leave --host, --cluster and --site out"),
+        (["--site", "mine"], "--local: cannot be combined with --host, --cluster or --site"),
     ],
 )
 def test_what_needs_a_cluster_is_refused_here(here, words, said):
@@ -507,7 +507,7 @@ def test_what_settings_say_of_the_queue_is_left_out_here(here, tmp_path):
     assert done.exception is None, done.exception
     assert "OMP_NUM_THREADS=3" in done.stdout
     assert "--pwd /w" in done.stdout
-    assert "Left out, as there is no queue with --local: account (toolkit.toml:2)" in done.stderr
+    assert "Ignored, because --local has no queue: account (toolkit.toml:2)" in done.stderr
 
 
 def test_a_script_is_checked_here_as_for_a_cluster(here, tmp_path):

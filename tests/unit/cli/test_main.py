@@ -220,7 +220,7 @@ def test_a_wrong_call_ends_in_2_without_traceback(capsys, words):
         (["xyzzy"], "no such command 'xyzzy'\n"),
         (
             ["doctor", "--explain", "image-lacks-pmi"],
-            "there is no such rule, did you mean image-lacks-pmix?\nhint: list the rules",
+            "unknown rule, did you mean image-lacks-pmix?\nhint: list the rules",
         ),
     ],
 )
@@ -267,7 +267,7 @@ def test_a_wrong_value_is_told_with_the_choices(capsys):
     err = run(capsys, "launch", "--mode", "srun-pmi")[2]
     assert err.startswith("error: invalid value for '--mode': 'srun-pmi' is not one of 'srun-pmix', ")
     assert run(capsys, "doctor", "--nodes", "0")[2].startswith(
-        "error: invalid value for '--nodes': 0: write a whole number of at least 1"
+        "error: invalid value for '--nodes': 0: expected a whole number of at least 1"
     )
     assert run(capsys, "completion")[2].startswith(
         "error: missing argument '{bash|zsh|fish}'. Choose from: bash"

@@ -224,7 +224,7 @@ def test_a_notebook_at_a_host_says_in_its_script_why_it_goes_to_another_partitio
         (["--gpus-per-node", "5"], "batch, devel, mem96: no GPUs; gpus, develgpus: 4 GPUs per node"),
         (["--image", "nope"], "neither a SIF file nor a recipe"),
         (["--image", "cluster:tiny"], "the file is on the cluster"),
-        (["--json"], "--json prints the URL of a notebook, and --dry-run starts none"),
+        (["--json"], "--json and --dry-run: cannot be combined"),
     ],
 )
 def test_what_cannot_be_far_away_is_refused_in_one_line(words, said):

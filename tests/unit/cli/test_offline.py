@@ -64,15 +64,23 @@ def test_the_script_says_that_its_mode_is_that_of_the_fix():
         (["--fix", "nope.toml"], "nope.toml: No such file", 2),
         (["--fix", "fix.toml", "--mode", "gloo"], "--mode gloo: fix.toml is for srun-pmi2", 2),
         (["--verify-key", "nope.asc"], "--verify-key nope.asc: No such file", 2),
-        (["--verify-key", "key.asc", "--no-verify"], "ask for opposite things", 2),
-        (["--verify-key", "key.asc"], "--verify-key: tf2.15-cpu is not on this machine, and its sign", 1),
+        (["--verify-key", "key.asc", "--no-verify"], "cannot be combined", 2),
+        (["--verify-key", "key.asc"], "--verify-key: tf2.15-cpu is not on this machine, so its sign", 1),
         (["--verify-key", "key.asc", "--image", "/no/x.sif"], "--verify-key: /no/x.sif is not on this", 1),
         (["--data", "nowhere"], "the data set mnist is not in nowhere", 3),
         (["--json"], "--json prints the record of a job, and --dry-run makes none", 2),
-        (["--image", "box"], "--image box: a folder; name a SIF file", 2),
-        (["--image", "./box"], "--image ./box: a folder; name a SIF file", 2),
-        (["--image", "docker-daemon:x"], "--image docker-daemon:x: a job starts from a SIF", 2),
-        (["--image", "docker://ubuntu"], "--image docker://ubuntu: a job starts from a SIF", 2),
+        (["--image", "box"], "--image box: this is a folder; toolkit launch needs a SIF file", 2),
+        (["--image", "./box"], "--image ./box: this is a folder; toolkit launch needs a SIF file", 2),
+        (
+            ["--image", "docker-daemon:x"],
+            "--image docker-daemon:x: not a file; toolkit launch needs a SIF file",
+            2,
+        ),
+        (
+            ["--image", "docker://ubuntu"],
+            "--image docker://ubuntu: not a file; toolkit launch needs a SIF file",
+            2,
+        ),
         (["--image", "tf2.15-cp"], "neither a SIF file nor a recipe, did you mean tf2.15-cpu?; recipes: ", 2),
     ],
 )
@@ -88,8 +96,8 @@ def test_what_is_refused_with_a_cluster_at_hand_is_refused_here(words, said, cod
     [
         (["nosuch.py"], "nosuch.py: No such file"),
         (["d.py"], "d.py: this is a folder, not a program"),
-        (["net.py", "--data", "nowhere"], "--data nowhere: there is no such folder"),
-        (["imagenet"], "imagenet: say where its images are with --data DIR"),
+        (["net.py", "--data", "nowhere"], "--data nowhere: the folder does not exist"),
+        (["imagenet"], "imagenet: --data DIR is missing"),
     ],
 )
 def test_a_trainer_whose_files_are_not_here_is_refused(words, said):
@@ -142,7 +150,7 @@ def test_a_signature_that_is_asked_for_is_looked_at(tmp_path):
     error = refused("mnist", "--site", "mine", "--dry-run", "--image", "tiny.sif", "--verify-key", str(key))
     assert error.code == 1
     assert "it has no signature" in error.message
-    assert "not looked at: --no-verify" in written("mnist", "--image", "tiny.sif", "--no-verify")[1]
+    assert "not checked, because of --no-verify" in written("mnist", "--image", "tiny.sif", "--no-verify")[1]
 
 
 DDP = "import torch.distributed as dist\ndist.init_process_group('gloo')\n"

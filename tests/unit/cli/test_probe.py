@@ -72,7 +72,7 @@ def test_the_view_is_printed_and_every_machine_is_saved(asked, tmp_path):
 
 def test_a_file_that_was_saved_is_named_and_the_machines_shown(asked, tmp_path):
     _, text = asked("virtual-cluster-nodes.txt", "-o", str(tmp_path / "f.json"))
-    assert text.startswith(f"{tmp_path / 'f.json'}: the facts of login.example.org\nMachines\n")
+    assert text.startswith(f"Wrote {tmp_path / 'f.json'}, the facts of login.example.org\nMachines\n")
 
 
 def test_wrong_lists_of_nodes_are_refused_before_the_place_is_opened():

@@ -64,7 +64,7 @@ def test_a_job_file_names_a_variable_of_the_caller(tmp_path, monkeypatch, text):
     assert env == {"MY_VALUE": CANARY, "PLAIN": "1"}
     assert [type(value) for value in env.values()] == [Hidden, str]
     monkeypatch.delenv("MY_VALUE")
-    with pytest.raises(BadInput, match=r"job.yaml: env MY_VALUE: the variable is not set here"):
+    with pytest.raises(BadInput, match=r"job.yaml: env MY_VALUE: the variable is not set"):
         layering.asked({}, (), "job.yaml")
 
 

@@ -174,7 +174,7 @@ def test_an_image_that_changed_since_is_not_launched(pushed):
 
 def test_a_signature_that_is_asked_for_cannot_be_looked_at_from_here(pushed, tmp_path):
     (tmp_path / "key").write_text(PUBLIC_KEY)
-    with pytest.raises(CheckFailed, match="its signatures cannot be looked at"):
+    with pytest.raises(CheckFailed, match="its signatures cannot be checked"):
         prepared("cluster:tiny", verify_key=str(tmp_path / "key"))
 
 

@@ -46,9 +46,9 @@ def faults(*words, image=IMAGE, here=None, **more):
         (
             (),
             {"strategy": "mirrored"},
-            "--strategy mirrored trains in one process, and 2 ranks",
+            "--strategy mirrored trains in one process, but the job has 2 ranks",
         ),
-        (("--strategy", "single"), {}, "--strategy single trains in one process, and 2 ranks"),
+        (("--strategy", "single"), {}, "--strategy single trains in one process, but the job has 2 ranks"),
     ],
 )
 def test_a_wrong_option_is_found(words, more, message):

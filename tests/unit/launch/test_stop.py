@@ -159,8 +159,8 @@ def test_a_job_of_an_array_submits_its_own_number_again(start, tmp_path):
     (tmp_path / "3").mkdir()
     start(changes={"chain": 1, "array": "0-7"}, **ARRAY)
     assert not (tmp_path / "exit-code").exists()
-    # The stand-in for the ranks runs in the folder of number 3, where nothing waits for it; then in the
-    # folder of the whole, so that its output goes where the first one's went.
+    # The successor of task 3 runs in the folder of the task, then in the folder of the array, so that its
+    # output goes to the same file.
     words = f"--parsable --dependency=afterany:77_3 --array=3 --chdir={tmp_path} job.sh\n"
     assert (tmp_path / "3" / "submitted").read_text() == words
     assert (tmp_path / "3" / "job.sh").read_text() == (tmp_path / "job.sh").read_text()

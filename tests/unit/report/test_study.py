@@ -196,7 +196,7 @@ def test_a_terminal_is_told_the_same(whole):
     assert "~8" in text
     assert "is predicted" in text
     assert "What limits it most" in text
-    assert "Left out, as they failed:" in text
+    assert "Failed runs:" in text
     assert "Not measured yet: 3 runs" in text
 
 

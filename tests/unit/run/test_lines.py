@@ -36,7 +36,7 @@ def test_a_line_is_handed_over_once_it_is_whole_and_the_last_one_at_the_end():
 
 
 class _Counted(bytes):
-    """Bytes that count how many of them are searched for line breaks."""
+    """Bytes that count in how many of them a search for line breaks looked."""
 
     looked = 0
 

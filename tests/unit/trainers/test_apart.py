@@ -54,9 +54,7 @@ def seen(tmp_path, monkeypatch):
 
 def test_the_same_gpu_on_the_same_node_is_one_line_with_the_way_out(seen):
     seen([2, 3], 0)
-    with pytest.raises(
-        Trouble, match=r"rank 2 on .* has taken the same GPU as rank 1: .*--gpu-bind=single:1"
-    ):
+    with pytest.raises(Trouble, match=r"rank 2 on .* uses the same GPU as rank 1, .*--gpu-bind=single:1"):
         apart.check_apart(Rank(2, 3, [(0, apart._node(), 0b0011), (1, apart._node(), 0b1100)]))
 
 

@@ -1,4 +1,4 @@
-"""The table of commands; help is printed from it, so that ``--help`` imports none of them."""
+"""The table of commands, from which ``--help`` is printed without importing the commands."""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("toolkit.cli.init", "Detect this cluster and write its site profile"),

@@ -1,4 +1,4 @@
-"""Refuse options and arguments whose value is empty, as that of ``--verify-key "$KEY"`` without a KEY."""
+"""Refuse empty values of options and arguments, such as ``--verify-key "$KEY"`` with an unset KEY."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,13 +8,13 @@ from click.core import ParameterSource
 
 from toolkit.errors import BadInput
 
-_FIX = "is a shell variable not set? Give a value, or leave it out"
+_FIX = "give a value, or leave it out; a shell variable may be unset"
 
 
 def refusing_empty(command: click.Command) -> click.Command:
-    """Let a command, and those below it, refuse an empty value of any option or argument that takes a text.
+    """Make a command and its subcommands refuse an empty value of an option or argument with a text.
 
-    What another program is to get (``nargs=-1`` of raw words) may be empty.
+    Words for another program (``nargs=-1`` of raw words) may be empty.
     """
     for param in command.params:
         if not (isinstance(param, click.Argument) and param.type is click.UNPROCESSED):
@@ -25,9 +25,9 @@ def refusing_empty(command: click.Command) -> click.Command:
 
 
 def _refuse(param: click.Parameter) -> None:
-    """Look at the words before click makes values of them: an empty path is the same as ``.`` afterwards."""
+    """Check the words before click converts them, because an empty path would become ``.``."""
     consume = param.consume_value
-    if getattr(consume, "refuses_empty", False):  # a command may be listed by two groups, or asked for twice
+    if getattr(consume, "refuses_empty", False):  # two groups may contain the same command
         return
 
     def consumed(ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:

@@ -1,4 +1,4 @@
-"""Options that may stand before a command and behind it: how much is told, and how errors are."""
+"""Options for before or after a command: ``--verbose``, ``--quiet`` and ``--debug``."""
 
 import click
 
@@ -11,7 +11,7 @@ NAMES = ("verbose", "quiet", "debug")
 
 
 def flags(*, hidden: bool = False) -> list[click.Parameter]:
-    """Return the options; what is given is true under its name in the context's object."""
+    """Return the options; a given option is true under its name in the context's object."""
     return [
         click.Option(
             names, is_flag=True, expose_value=False, callback=_heed, is_eager=True, hidden=hidden, help=text
@@ -21,9 +21,9 @@ def flags(*, hidden: bool = False) -> list[click.Parameter]:
 
 
 def taking_flags(command: click.Command) -> click.Command:
-    """Let a command, and those below it, take the options too; its help does not repeat them.
+    """Add the options to a command and its subcommands, without showing them in help.
 
-    Where the words of another program follow, they may be options of that.
+    A command that runs another program gets none, because the words may be options of that program.
     """
     own = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
     if not any(isinstance(param, click.Argument) and _takes_a_program(param) for param in command.params):

@@ -1,4 +1,4 @@
-"""A group of commands that are imported when they are used, not when they are listed."""
+"""A group of commands that imports a command only when it runs, not when help lists it."""
 
 import importlib
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from toolkit.near import near
 
 
 class NearGroup(click.Group):
-    """A group that says which command may be meant by one that it does not have."""
+    """A group that suggests a similar command for an unknown one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        # What looks like an option click tells better.
+        # click has better messages for unknown options.
         if not ctx.resilient_parsing and name[:1].isalnum() and self.get_command(ctx, name) is None:
             ctx.fail(f"No such command {name!r}{near(name, self.list_commands(ctx)) or '.'}")
         return super().resolve_command(ctx, args)
 
 
 class LazyGroup(NearGroup):
-    """``table`` says of each command where it is, as its module's ``command``, and what help says of it."""
+    """A group from ``table``: for each command, the module with its ``command``, and its help line."""
 
     def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401 - click's
         super().__init__(*arguments, **more)

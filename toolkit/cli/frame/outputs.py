@@ -1,4 +1,4 @@
-"""Check where a command is to write, before it asks other places for what it writes."""
+"""Check the output file of a command before its work starts."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from toolkit.probe.bundle import MARK
 
 
 def check_facts_output(output: Path) -> None:
-    """Refuse to replace a file that is not a facts file; devices and FIFOs are written to.
+    """Refuse to replace a file that is not a facts file; devices and FIFOs are allowed.
 
     Raises:
-        BadInput: if the file holds something else.
+        BadInput: if the file has other content.
     """
     if not is_there(output, label="-o") or is_dangling(output) or _holds_nothing(output):
         return
@@ -18,7 +18,7 @@ def check_facts_output(output: Path) -> None:
 
 
 def _holds_nothing(output: Path) -> bool:
-    """Return whether writing loses nothing: to an empty file of mktemp, ``/dev/stdout``, a FIFO."""
+    """Return whether writing loses no data: an empty file of mktemp, ``/dev/stdout``, a FIFO."""
     if output.is_file():
         return output.stat().st_size == 0
     return output.is_char_device() or output.is_fifo()

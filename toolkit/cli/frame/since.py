@@ -1,4 +1,4 @@
-"""Read how far back a list goes: ``2h``, ``3d`` or a date; pure."""
+"""Read the value of ``--since``: ``2h``, ``3d`` or a date; pure."""
 
 import datetime as dt
 import re
@@ -10,10 +10,10 @@ _UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "wee
 
 
 def since(text: str, now: dt.datetime) -> dt.datetime:
-    """Return the moment that ``text`` means; ``now`` has a time zone, which a date without one is in.
+    """Return the moment of ``text``; a date without a time zone is in the time zone of ``now``.
 
     Raises:
-        BadInput: for what is neither a span of time nor a date.
+        BadInput: if the text is neither a span of time nor a date.
     """
     try:
         if span := _SPAN.fullmatch(text.strip().lower()):
@@ -21,6 +21,6 @@ def since(text: str, now: dt.datetime) -> dt.datetime:
         moment = dt.datetime.fromisoformat(text.strip())
     except (ValueError, OverflowError):
         raise BadInput(
-            f"--since {text!r}: give a span (30m, 2h, 3d, 1w) or a date (2026-11-21, 2026-11-21T18:00)"
+            f"--since {text!r}: neither a span (30m, 2h, 3d, 1w) nor a date (2026-11-21, 2026-11-21T18:00)"
         ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)

@@ -1,4 +1,4 @@
-"""Colours, where somebody sees them."""
+"""Colours and widths for a terminal."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from toolkit.report.lines import Style, unstyled
 from toolkit.report.plain import styled
 
 _LEAST = 30
-"""Below it no page can be laid out; a terminal breaks what is wider."""
+"""The smallest width of a page; a narrower terminal breaks its lines."""
 _CODES = {"good": "32", "bad": "31", "warn": "33", "bold": "1", "dim": "2"}
 """Codes of ECMA-48, SGR: green, red, yellow, bold, faint."""
 
@@ -21,12 +21,12 @@ def style_of_stdout() -> Style:
 
 
 def width_of_stdout() -> int:
-    """Return how many characters fit a line; of a line that is not on a terminal, how many it should have."""
+    """Return the width of a line on standard output; a default width if it is not a terminal."""
     return max(_LEAST, shutil.get_terminal_size((100, 24)).columns)
 
 
 def width_of_terminal() -> int | None:
-    """Return the same where somebody looks; ``None`` for a file or a pipe, whose rows stay whole."""
+    """Return the width of the terminal; ``None`` for a file or a pipe, whose rows are not wrapped."""
     return width_of_stdout() if sys.stdout.isatty() else None
 
 

@@ -1,4 +1,4 @@
-"""``toolkit image adopt``: describe an image that somebody else made, and put the trainers on it."""
+"""``toolkit image adopt``: describe an image that toolkit did not build, and add the trainers to it."""
 
 import re
 import tempfile
@@ -30,7 +30,7 @@ _ENGINE = "docker-daemon:"
 _FACTS = "adopted.json"
 _LAYER = "layer"
 _MARK = "# Made by toolkit image adopt"
-"""How a description begins that may be written again; with it gone, the file is a person's own."""
+"""The first line of a description. Without this line the file belongs to the user, and stays."""
 _JSON_MARK = '{\n "schema": "toolkit.adopted/'
 _MARKS = {"error": "✘", "warning": "!", "info": "·"}
 
@@ -59,11 +59,11 @@ def command(
     platform: str,
     as_json: bool,
 ) -> None:
-    """Say what is in IMAGE and what it lacks, and write that down beside a recipe of its kind.
+    """Describe IMAGE and what it lacks, and write the description and a recipe of its kind.
 
     IMAGE is docker://HOST/NAME:TAG or oras://... in a registry, docker-daemon:NAME:TAG in the Docker engine,
-    a SIF, or any other image that toolkit image inspect reads. It is not started. In the folder are
-    adopted.json, with every package that its lists name, and NAME.toml in the form of a recipe.
+    a SIF, or any other image that toolkit image inspect reads. toolkit does not start it. The folder gets
+    adopted.json, with all packages of the image, and NAME.toml in the form of a recipe.
 
     \b
     Examples:
@@ -87,13 +87,13 @@ def command(
         say_json({**msgspec.to_builtins(found), "folder": str(folder), "layered": made}, indent=True)
         return
     say(*told(found))
-    say(f"written: {folder / _FACTS}, {folder / f'{name}.toml'}")
+    say(f"Wrote {folder / _FACTS}, {folder / f'{name}.toml'}")
     if made:
         say(f"{made['tag']}  {made['id']}")
 
 
 def told(found: Adopted) -> Iterator[str]:
-    """Yield what a person wants to know, line by line."""
+    """Yield the lines of the description."""
     yield f"{found.image}  {found.digest or ''}".rstrip()
     yield f"  system      {found.distribution or 'unknown'}, {found.architecture or 'unknown'}"
     for name, version in found.want.items():
@@ -101,9 +101,9 @@ def told(found: Adopted) -> Iterator[str]:
     yield f"  packages    {len(found.packages)} in its lists"
     if found.place:
         how = (
-            f"would be launched by {found.chosen}"
+            f"launch mode {found.chosen} is predicted to work"
             if found.chosen
-            else "no way of launching is predicted to work"
+            else "no launch mode is predicted to work"
         )
         yield f"  on {found.place}: {how}"
     for lack in found.lacks:
@@ -113,7 +113,7 @@ def told(found: Adopted) -> Iterator[str]:
 
 
 def short_name(image: str) -> str:
-    """Return what files and tags of an image are called: small letters, digits, dots and dashes."""
+    """Return the name for files and tags of an image: small letters, digits, dots and dashes."""
     last = re.split(r"[/@]", image.rstrip("/"))
     base = next((part for part in reversed(last) if part and not part.startswith("sha256:")), "image")
     base = re.sub(r"\.(sif|tar|tar\.gz|tar\.zst)$", "", base.removeprefix(_ENGINE))
@@ -122,7 +122,7 @@ def short_name(image: str) -> str:
 
 @contextmanager
 def _here(image: str, how: RegistryAccess, platform: str, tell: Tell) -> Iterator[str]:
-    """Lend an image under a name that can be read; one of a registry is fetched, and gone afterwards."""
+    """Yield the path of a readable image; an image of a registry is downloaded, and removed afterwards."""
     if not is_registry_name(image):
         yield image
         return
@@ -133,12 +133,12 @@ def _here(image: str, how: RegistryAccess, platform: str, tell: Tell) -> Iterato
 
 
 def _require_own(folder: Path, name: str, *, layer: bool) -> None:
-    """Refuse, before any work, to write over what this command did not write.
+    """Refuse, before any work, to replace a file that this command did not write.
 
     Raises:
-        BadInput: naming the file.
+        BadInput: with the file.
     """
-    fix = "name another folder with -o, or move it away"
+    fix = "give another folder with -o, or move the file away"
     require_own(folder / _FACTS, _JSON_MARK, fix)
     require_own(folder / f"{name}.toml", _MARK, fix)
     if layer:
@@ -149,17 +149,17 @@ def _require_own(folder: Path, name: str, *, layer: bool) -> None:
 
 def _write(found: Adopted, name: str, folder: Path) -> None:
     write_whole(folder / _FACTS, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    lines = [f"{_MARK}, which writes it anew unless this line is gone. Nothing is built from it."]
-    lines += [f"# What is in {found.image}:"]
+    lines = [f"{_MARK}, which replaces this file unless you remove this line. No image is built from it."]
+    lines += [f"# Contents of {found.image}:"]
     lines += [f"# {c}: {line}" for c, line in found.evidence.items()]
     shown = "\n".join("".join(c if c.isprintable() else " " for c in line)[:200] for line in lines)
-    described = recipe_like(found, f"What is in {found.image}"[:200])
+    described = recipe_like(found, f"Contents of {found.image}"[:200])
     text = toml(described)  # type: ignore[arg-type]  # of texts, tuples and tables of them
     write_whole(folder / f"{name}.toml", f"{shown}\n{text}".encode())
 
 
 def _layered(here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell) -> dict[str, str]:
-    """Build on the image in the engine; one that was fetched, or saved, is loaded into it first."""
+    """Build a layer on the image in the Docker engine; an archive is loaded into the engine first."""
     from toolkit.image.builds.layering import layer, require_python
     from toolkit.run.docker.engine import connect
     from toolkit.run.docker.engine_images import load_archive
@@ -174,7 +174,7 @@ def _layered(here: str, image: str, seen: ImageFacts, tag: str, folder: Path, te
     else:
         raise BadInput(
             f"{here}: the Docker engine cannot build on a SIF or a folder",
-            fix="name the image that it was made from, docker://HOST/NAME:TAG or docker-daemon:NAME:TAG",
+            fix="give the image that it was made from, docker://HOST/NAME:TAG or docker-daemon:NAME:TAG",
         )
     made = layer(client, below, tag or f"toolkit/adopted-{short_name(image)}:latest", folder / _LAYER, tell)
     return {"tag": made.tag, "id": made.id, "base": made.base}

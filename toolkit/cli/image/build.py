@@ -32,16 +32,16 @@ def command(
     verify_key: Path | None,
     as_json: bool,
 ) -> None:
-    """Build the image of RECIPE from its lock, try it, and tag it toolkit/RECIPE:latest.
+    """Build the image of RECIPE from its lock, test it, and tag it toolkit/RECIPE:latest.
 
-    What the lock names is fetched and verified first; no step of the build has a network. A recipe without a
-    lock is locked now. If the lock did not come with toolkit, the command says who signed it. The scripts of
-    packages run in containers of the engine, never on this machine.
+    toolkit downloads and verifies the files of the lock first; the build itself has no network. A recipe
+    without a lock is locked now. If the lock did not come with toolkit, the command shows who signed it. The
+    scripts of packages run in containers of the engine, never on this machine.
     """
     locked = lock_path(recipe).is_file()
     named = load(recipe, None if locked else stacks())
     if locked:
-        fitting_lock(named, recipe, accepted)  # a wrong lock is refused before the engine is asked
+        fitting_lock(named, recipe, accepted)  # fails before the engine is used
     signature = say_lock_signature(recipe, verify_key)
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:

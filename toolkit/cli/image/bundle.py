@@ -18,9 +18,15 @@ from toolkit.run.folders import check_file
 @click.command("bundle")
 @click.argument("recipes", nargs=-1, required=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write")
-@click.option("--python", "pythons", multiple=True, metavar="3.N", help="Python there; this one's by default")
-@click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="A SIF to take along")
-@click.option("--builder/--no-builder", default=True, help="Take along the image that makes SIFs")
+@click.option(
+    "--python",
+    "pythons",
+    multiple=True,
+    metavar="3.N",
+    help="Python release on that machine  [default: this one]",
+)
+@click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="A SIF to add")
+@click.option("--builder/--no-builder", default=True, help="Add the image that makes SIFs")
 @ACCEPTED
 @JSON
 @click.pass_context
@@ -34,10 +40,10 @@ def command(
     accepted: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Write one archive that installs toolkit and builds RECIPES on a machine without any network.
+    """Write one archive that installs toolkit and builds RECIPES on a machine without a network.
 
-    In it: toolkit and what it needs as wheels, every file that the locks of RECIPES name, the base image, the
-    image that makes SIFs, and a list of SHA-256s. There, with Docker and Python:
+    The archive contains wheels of toolkit and its dependencies, every file of the locks of RECIPES, the base
+    image, the image that makes SIFs, and a list of SHA-256s. On that machine, with Docker and Python:
 
     \b
       tar xf BUNDLE.tar && sh install.sh
@@ -48,7 +54,7 @@ def command(
     """
     check_file(output, "-o", "toolkit.tar")
     for recipe in recipes:
-        fitting_lock(load(recipe), recipe, accepted)  # a wrong lock is refused before the engine is asked
+        fitting_lock(load(recipe), recipe, accepted)  # fails before the engine is used
     for sif in sifs:
         check_startable(sif, "--sif")
     client = connect()

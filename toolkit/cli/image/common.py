@@ -1,4 +1,4 @@
-"""What the commands of ``toolkit image`` share."""
+"""Options that the commands of ``toolkit image`` share."""
 
 import functools
 import shlex
@@ -20,7 +20,7 @@ ACCEPTED = click.option(
     "accepted",
     multiple=True,
     metavar="HOST",
-    help="Accept files of the lock from this foreign host; may be given more than once",
+    help="Accept files of the lock from this foreign host; may be repeated",
 )
 
 
@@ -29,16 +29,19 @@ def _key_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -
     if value is None:
         return None
     if not value.strip():
-        raise BadInput("--verify-key '': name a file of public keys", fix="is a variable unset?")
+        raise BadInput("--verify-key '': empty", fix="give a file of public keys; a variable may be unset")
     path = Path(value)
-    from toolkit.run.gpg import check_keyring  # not for those who only ask for help
+    from toolkit.run.gpg import check_keyring  # slow, so not needed for --help
 
     check_keyring(path, "--verify-key")
     return path
 
 
 VERIFY_KEY = click.option(
-    "--verify-key", metavar="FILE", callback=_key_file, help="Refuse what no public key in FILE has signed"
+    "--verify-key",
+    metavar="FILE",
+    callback=_key_file,
+    help="Refuse a file without a signature by a public key in FILE",
 )
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -52,15 +55,15 @@ def cluster_options(function: _F) -> _F:
 
     file = click.Path(path_type=Path)
     known = click.option("--facts", metavar="FILE", type=file, help="Facts that toolkit probe -o saved")
-    named = click.option("--site", metavar="NAME", help="A site whose facts toolkit init saved")
+    named = click.option("--site", metavar="NAME", help="Site whose facts toolkit init saved")
     return known(named(with_host))  # type: ignore[return-value]  # an option keeps what it decorates
 
 
 def host_of(facts: Path | None, site: str | None) -> HostFacts | None:
-    """Return the cluster that an image is for: the one place where an option becomes facts.
+    """Return the facts of the cluster that an image is for, from ``--facts`` or ``--site``.
 
     Raises:
-        BadInput: if the file holds none, or both are given.
+        BadInput: if the file is not a facts file, or both options are given.
         Missing: if the site's facts were not saved.
     """
     if facts is None and site is None:
@@ -68,25 +71,25 @@ def host_of(facts: Path | None, site: str | None) -> HostFacts | None:
     from toolkit.probe.probe import load
 
     if facts is not None and site is not None:
-        raise BadInput("--facts and --site: facts come from a file or from a site; leave one of them out")
+        raise BadInput("--facts and --site: cannot be combined; leave out one of them")
     return load(facts or _facts_of(site or ""))
 
 
 def _facts_of(site: str) -> Path:
     from toolkit.knowledge import sites
 
-    sites.site(site)  # what is wrong with the profile is said before its facts are missed
+    sites.site(site)  # a wrong profile is reported before missing facts
     file = sites.facts_file(site)
     if not file.is_file():
         raise Missing(
-            f"--site {site}: its facts are not known here: {file} is not there",
+            f"--site {site}: the facts of the site are missing: {file} does not exist",
             fix=f"toolkit probe --host LOGIN_NODE -o {shlex.quote(str(file))}, or toolkit init there",
         )
     return file
 
 
 def say_lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
-    """Say on stderr who signed the lock of a recipe, unless it came with toolkit; return that.
+    """Print on stderr who signed the lock of a recipe, unless it came with toolkit; return the result.
 
     Raises:
         CheckFailed, BadInput, Missing: as :func:`~toolkit.image.trust.detached.lock_signature` does.

@@ -1,4 +1,4 @@
-"""``toolkit image inspect``: what is in an image, which is not started."""
+"""``toolkit image inspect``: show the contents of an image without starting it."""
 
 import click
 
@@ -12,18 +12,18 @@ from toolkit.report.progress import Progress
 
 @click.command("inspect")
 @click.argument("image")
-@click.option("--platform", default="", help="Choose in an image for several: linux/arm64")
+@click.option("--platform", default="", help="Platform of a multi-platform image, as linux/arm64")
 @JSON
 @click.pass_context
 def command(ctx: click.Context, image: str, platform: str, as_json: bool) -> None:
-    """Say what is in IMAGE without starting it.
+    """Show the contents of IMAGE without starting it.
 
     IMAGE is a SIF, a squashfs, a sandbox folder, a docker or OCI archive (also with gzip or zstd) or an OCI
     layout; or docker-archive:FILE, oci-archive:FILE[:NAME], oci:FOLDER[:NAME]; or an image of the Docker
-    engine: docker-daemon:NAME:TAG, or NAME:TAG where there is no such file.
+    engine: docker-daemon:NAME:TAG, or NAME:TAG if no such file exists.
 
-    A checksum beside it, IMAGE.sha256, is compared first. Without one, only damage in the parts that are
-    read here is noticed.
+    toolkit compares the image with a checksum in IMAGE.sha256 first. Without this file, it notices damage
+    only in the parts that it reads.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``toolkit image list``: the recipes, and what is in them."""
+"""``toolkit image list``: list the recipes with their versions."""
 
 import click
 
@@ -13,13 +13,13 @@ from toolkit.model.recipe import MPIS
 
 _TITLES = ("name", "tensorflow", "horovod", "mpi", "base", "title", "error", "want", "overrides")
 
-_MINE = " (your own, in place of the shipped recipe)"
+_MINE = " (your own, replaces the shipped recipe)"
 
 
 @click.command("list")
 @JSON
 def command(as_json: bool) -> None:
-    """List the recipes, and the versions that they give now."""
+    """List the recipes with the versions that they give now."""
     rows = [(*_listed(name), _overrides(name)) for name in names()]
     if as_json:
         listed = [dict(zip(_TITLES, row, strict=True)) for row in rows]
@@ -33,12 +33,12 @@ def command(as_json: bool) -> None:
 
 
 def _overrides(name: str) -> str:
-    """Return the path of the user's own recipe that is used in place of a shipped one; else empty text."""
+    """Return the path of the user's own recipe that replaces a shipped recipe; else an empty text."""
     return str(overridden("recipes", f"{name}.toml") or "")
 
 
 def _listed(name: str) -> tuple[object, ...]:
-    """Return a row of the list; of a recipe that cannot be read or solved, with its error."""
+    """Return a row of the list, with the error of a recipe that cannot be read or solved."""
     try:
         named = load(name, stacks())
     except ToolkitError as error:

@@ -1,4 +1,4 @@
-"""``toolkit image lock``: from a recipe to every byte that its image is made from."""
+"""``toolkit image lock``: write the lock of a recipe, which names all files with their hashes."""
 
 from pathlib import Path
 
@@ -20,9 +20,9 @@ from toolkit.run.docker.engine import connect
 
 @click.command("lock")
 @click.argument("recipe")
-@click.option("--upgrade", is_flag=True, help="Take the newest of everything, and show what moved")
+@click.option("--upgrade", is_flag=True, help="Take the newest versions, and show the changes")
 @click.option(
-    "--own", is_flag=True, help="Keep it in your folder of settings, not beside a recipe that came along"
+    "--own", is_flag=True, help="Keep the lock in your settings folder, not beside a shipped recipe"
 )
 @cluster_options
 @JSON
@@ -30,10 +30,10 @@ from toolkit.run.docker.engine import connect
 def command(
     ctx: click.Context, recipe: str, upgrade: bool, own: bool, host: HostFacts | None, as_json: bool
 ) -> None:
-    """Write RECIPE.lock.json, with which `toolkit image build` gives the same image again.
+    """Write RECIPE.lock.json, from which `toolkit image build` builds the same image again.
 
-    It names every wheel, source archive and Debian package with its hash. A lock that fits its recipe is left
-    as it is, unless --upgrade is given.
+    The lock names every wheel, source archive and Debian package with its hash. A lock that fits its recipe
+    stays unchanged, unless --upgrade is given.
 
     \b
     Examples:
@@ -44,7 +44,7 @@ def command(
     file = _own(recipe) if own else lock_path(recipe)
     old, unreadable = lock_to_replace(recipe)
     if unreadable:
-        say(f"{unreadable}; a new one takes its place", err=True)
+        say(f"{unreadable}; writing a new lock", err=True)
     if old is not None and not upgrade and host is None and not stale(old, named.recipe):
         kept = file.is_file()
         if not kept:
@@ -59,15 +59,15 @@ def command(
 
 
 def _own(recipe: str) -> Path:
-    """Return where the person's own lock goes.
+    """Return the path of the user's own lock.
 
     Raises:
-        BadInput: for a recipe that was given by its path, whose lock is looked for beside it alone.
+        BadInput: for the path of a recipe, because its lock is always beside it.
     """
     if "/" in recipe or recipe.endswith(".toml"):
         raise BadInput(
-            f"--own: {recipe} is a file, and the lock of a recipe of yours is kept beside it",
-            fix="leave --own out, or give the name of a recipe that came with toolkit",
+            f"--own: {recipe} is a file, and its lock is always beside it",
+            fix="leave out --own, or give the name of a shipped recipe",
         )
     return own_path(recipe)
 
@@ -93,5 +93,5 @@ def _told(lock: Lock, file: Path, changes: tuple[LockChange, ...], *, as_json: b
         return
     for change in changes:
         say(f"{change.where:<14} {change.name:<28} {change.old or '-'} -> {change.new or '-'}")
-    state = "fits its recipe already" if kept else "written"
+    state = "already fits its recipe" if kept else "written"
     say(f"{file}  {state}: {len(files)} files, {sum(files.values()) / 1e6:.0f} MB")

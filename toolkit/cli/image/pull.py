@@ -1,4 +1,4 @@
-"""``toolkit image pull``: from a registry into one file."""
+"""``toolkit image pull``: download an image from a registry into one file."""
 
 from pathlib import Path
 
@@ -25,10 +25,10 @@ def command(
     platform: str,
     as_json: bool,
 ) -> None:
-    """Fetch SOURCE (docker://HOST/NAME:TAG or oras://...) from a registry, and check every byte.
+    """Download SOURCE (docker://HOST/NAME:TAG or oras://...) from a registry, and verify every byte.
 
-    A SIF becomes a SIF; any other image an archive that docker load and toolkit take. What was fetched when
-    it broke off is kept beside the file, and the same command goes on from there.
+    A SIF stays a SIF; any other image becomes an archive for docker load and toolkit. An interrupted download
+    is kept beside the file, and the same command resumes it.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``toolkit image push``: to a registry, or to a cluster over SSH."""
+"""``toolkit image push``: copy an image to a registry, or to a cluster over SSH."""
 
 import posixpath
 import re
@@ -24,7 +24,7 @@ _SSH = "ssh://"
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that is on another machine now; ``bytes`` is its size, ``reused`` that it was there."""
+    """A copied file; ``bytes`` is its size, ``reused`` says whether it was there before."""
 
     schema: str = "toolkit.copied/1"
     image: str
@@ -39,7 +39,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 @click.argument("image")
 @click.argument("target")
 @registry_options
-@click.option("--facts", is_flag=True, help="Write beside it what is in it, for those without a copy")
+@click.option("--facts", is_flag=True, help="Also write a facts file, for users without a copy")
 @place_options
 @JSON
 @click.pass_context
@@ -57,15 +57,15 @@ def command(
     facts: bool,
     as_json: bool,
 ) -> None:
-    """Send IMAGE to a registry, or to a cluster over SSH.
+    """Copy IMAGE to a registry, or to a cluster over SSH.
 
     IMAGE is a SIF, an OCI layout or archive, an archive of docker save, or an image of the Docker engine
     (docker-daemon:NAME:TAG). TARGET is docker://HOST/NAME:TAG or oras://HOST/NAME:TAG; or, for a file,
-    ssh://HOST/PATH, or PATH with --host or --cluster. A path that ends in / is a folder; one without / at
-    its front is below the home folder there.
+    ssh://HOST/PATH, or PATH with --host or --cluster. A path that ends with / is a folder. A path that does
+    not start with / is below the home folder there.
 
-    Who you are to a registry is what docker login has stored. What is there is not sent again, and what broke
-    off goes on when the same command is given again.
+    toolkit uses the credentials of docker login. It does not copy what is already there, and the same command
+    resumes an interrupted copy.
 
     \b
     Examples:
@@ -77,9 +77,9 @@ def command(
     quiet = ctx.obj["quiet"]
     if is_registry_name(target):
         if host or cluster:
-            raise BadInput(f"{target} names its host; leave --host and --cluster out")
+            raise BadInput(f"{target}: contains its host; leave out --host and --cluster")
         if facts:
-            raise BadInput(f"--facts: {target} is in a registry; facts lie beside a file")
+            raise BadInput(f"--facts: {target} is in a registry; only a file has a facts file")
         from toolkit.image.transfer.push import push
 
         name = parse_name(target)
@@ -92,11 +92,11 @@ def command(
         return
     host, path = read_target(target, host, cluster)
     source = Path(image)
-    check_given(source, fix="only files are copied over SSH; toolkit image sif RECIPE writes one")
+    check_given(source, fix="only a file can be copied over SSH; toolkit image sif RECIPE writes one")
     if facts:
         from toolkit.image.inspect import inspect
 
-        inspect(source)  # what is no image is refused before the host is asked
+        inspect(source)  # fails before toolkit connects to the host
     with Progress(verbose=ctx.obj["verbose"], quiet=quiet) as tell:
         runner = open_runner(host, cluster, ssh_config)
         try:
@@ -110,12 +110,12 @@ def command(
 
 
 def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = False) -> Copied:
-    """Bring a file to ``path``, unless it is there with the same bytes.
+    """Copy a file to ``path``, unless an equal file is there.
 
-    With ``facts`` what is in it is written beside it, for those who have no copy.
+    With ``facts``, also write the facts file of the image, for users without a copy.
 
     Raises:
-        BadInput: if facts are asked for, and it is no image.
+        BadInput: with ``facts``, if the file is not an image.
     """
     from toolkit.job.request.inputs import FACTS, facts_beside
     from toolkit.run.stage import Parcel, stage
@@ -138,14 +138,14 @@ def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = F
 
 
 def read_target(target: str, host: str | None, cluster: str | None) -> tuple[str | None, str]:
-    """Return the host and the path there; ``ssh://HOST/~/PATH`` is below the home folder.
+    """Return the host and the path on it; ``ssh://HOST/~/PATH`` is below the home folder.
 
     Raises:
-        BadInput: if it names no place, or two.
+        BadInput: if the target has no host, or two.
     """
     if target.startswith(_SSH):
         if host or cluster:
-            raise BadInput(f"{target} names its host; leave --host and --cluster out")
+            raise BadInput(f"{target}: contains its host; leave out --host and --cluster")
         try:
             parts = urlsplit(target)
             port = parts.port
@@ -153,7 +153,7 @@ def read_target(target: str, host: str | None, cluster: str | None) -> tuple[str
             raise BadInput(f"{target}: {error}") from error
         if parts.password or not parts.hostname:
             raise BadInput(
-                f"{target}: write ssh://HOST/PATH or ssh://USER@HOST:PORT/PATH, without a password"
+                f"{target}: expected ssh://HOST/PATH or ssh://USER@HOST:PORT/PATH, without a password"
             )
         user = f"{unquote(parts.username)}@" if parts.username else ""
         host, path = (
@@ -164,12 +164,12 @@ def read_target(target: str, host: str | None, cluster: str | None) -> tuple[str
     elif host or cluster:
         path = target.removeprefix("~/")
     elif re.match(r"[a-z][a-z0-9+.-]*://", target):
-        raise BadInput(f"{target}: no place that is known; choices: docker://, oras://, ssh://")
+        raise BadInput(f"{target}: unknown kind of target; choices: docker://, oras://, ssh://")
     else:
         raise BadInput(
-            f"{target}: no place to send to",
-            fix="docker://HOST/NAME:TAG, oras://HOST/NAME:TAG, ssh://HOST/PATH, or a path with --host",
+            f"{target}: the host or the registry is missing",
+            fix="give docker://HOST/NAME:TAG, oras://HOST/NAME:TAG, ssh://HOST/PATH, or a path with --host",
         )
     if "\0" in path or "\n" in path or path.startswith("~"):
-        raise BadInput(f"{target}: {path!r} is no path that can be used there")
+        raise BadInput(f"{target}: {path!r} is not a valid path")
     return host, path

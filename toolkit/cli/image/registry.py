@@ -1,4 +1,4 @@
-"""What the commands that speak with a registry share."""
+"""Options that the commands for registries share."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +17,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def registry_options(function: _F) -> _F:
     """Add ``--ca``, ``--plain-http`` and ``--platform`` to a command."""
     for option in (
-        click.option("--platform", default="", help="Choose in an image for several: linux/arm64"),
-        click.option(
-            "--plain-http", is_flag=True, help="Speak without TLS; on this machine that is found out"
-        ),
+        click.option("--platform", default="", help="Platform of a multi-platform image, as linux/arm64"),
+        click.option("--plain-http", is_flag=True, help="Connect without TLS; automatic for this machine"),
         click.option(
             "--ca",
             metavar="FILE",
@@ -33,7 +31,7 @@ def registry_options(function: _F) -> _F:
 
 
 def access(ca: Path | None, *, plain_http: bool) -> "RegistryAccess":
-    """Return how the registry is reached.
+    """Return the options of the connection to the registry.
 
     Raises:
         BadInput: if the file of certificates cannot be read.

@@ -1,4 +1,4 @@
-"""``toolkit image render``: the text that an image is built from, and the folder that goes with it."""
+"""``toolkit image render``: print the Dockerfile or definition of a recipe, or write its build folder."""
 
 import shlex
 from pathlib import Path
@@ -33,7 +33,9 @@ _JOBS = 2
     show_default=True,
     help="A Dockerfile, or a definition for apptainer build",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write a folder with all that it needs")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write a folder with all files of the build"
+)
 @ACCEPTED
 @VERIFY_KEY
 @JSON
@@ -47,10 +49,10 @@ def command(
     verify_key: Path | None,
     as_json: bool,
 ) -> None:
-    """Print the Dockerfile of RECIPE, or its Singularity definition, as its lock gives it.
+    """Print the Dockerfile of RECIPE, or its Singularity definition, from its lock.
 
-    With -o, a folder is written that holds every file that it needs, so that it builds without a network.
-    Nothing of a package runs. make-base.sh in the folder makes the base of its packages: run it as an
+    With -o, the command writes a folder with every file of the build, which then needs no network. No script
+    of a package runs. make-base.sh in the folder makes the base image of Debian packages: run it as an
     ordinary user, or in a container with --in-container.
 
     \b
@@ -83,7 +85,7 @@ def command(
         else:
             say_exact(text)
         return
-    new_folder(output)  # before hundreds of megabytes are fetched for it
+    new_folder(output)  # fails before hundreds of megabytes are downloaded
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         files = fetched(files_of(making.lock), tell, recipe=recipe)
         target = write_folder(making, files, output, singularity=singularity, jobs=_JOBS, tell=tell)

@@ -1,4 +1,4 @@
-"""``toolkit image sbom``: print what an image is made of."""
+"""``toolkit image sbom``: print the software bill of materials of an image."""
 
 import click
 
@@ -11,11 +11,11 @@ from toolkit.report.progress import Progress
 @click.argument("image")
 @click.pass_context
 def command(ctx: click.Context, image: str) -> None:
-    """Print the bill of materials of IMAGE, as CycloneDX JSON.
+    """Print the software bill of materials of IMAGE, as CycloneDX JSON.
 
-    An image that was built from a lock has one with it: every Debian package, wheel and source archive with
-    its hash, also what package lists cannot see, as a compiled MPI, and what Horovod was built with. Of any
-    other, what is found in it is listed; what was not read stands in toolkit:not-read.
+    An image built from a lock contains its own: every Debian package, wheel and source archive with its hash,
+    including a compiled MPI and the options of Horovod, which package lists do not show. For any other image,
+    toolkit lists what it finds; toolkit:not-read names the parts that it did not read.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``toolkit image show``: what a recipe asks for, and what that gives."""
+"""``toolkit image show``: show the requirements of a recipe, and the versions that it gives."""
 
 import click
 import msgspec
@@ -18,7 +18,10 @@ from toolkit.model.solution import Solution
 @click.argument("recipe")
 @JSON
 def command(recipe: str, as_json: bool) -> None:
-    """Show what RECIPE asks for and the stack that it gives; `toolkit image solve` says why."""
+    """Show the requirements of RECIPE and the versions that it gives.
+
+    `toolkit image solve` shows the reasons.
+    """
     named = load(recipe, stacks())
     solution = solved(named)
     files = (overridden("recipes", f"{recipe}{ending}") for ending in (".toml", SUFFIX))
@@ -37,12 +40,12 @@ def command(recipe: str, as_json: bool) -> None:
         )
         return
     say(f"{named.name}: {named.recipe.title}")
-    say(*(f"  {file} is used in place of the shipped {file.name}" for file in own))
+    say(*(f"  {file} replaces the shipped {file.name}" for file in own))
     say(*(f"  {line}" for line in _lines(named.recipe, solution)))
 
 
 def _lines(recipe: Recipe, solution: Solution) -> list[str]:
-    """Return a line a component: its name, what the recipe wants, what was chosen."""
+    """Return one line for each component: its name, the recipe's requirement, the chosen version."""
     wishes = {**recipe.want, "base": recipe.base}
     width = max(len(wish) for wish in wishes.values())
     lines = [f"architecture  {'':<{width}}  {solution.architecture}"]

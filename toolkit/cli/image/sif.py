@@ -1,4 +1,4 @@
-"""``toolkit image sif``: from an image in the Docker engine, a recipe's or any other, to one SIF file."""
+"""``toolkit image sif``: convert an image in the Docker engine into one SIF file."""
 
 from pathlib import Path
 
@@ -18,22 +18,22 @@ from toolkit.run.folders import check_file
 
 @click.command("sif")
 @click.argument("image", metavar="RECIPE|NAME:TAG")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write (the name and .sif)")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write  [default: NAME.sif]")
 @click.option(
     "--for",
     "purpose",
     type=click.Choice([known.name for known in PACKINGS]),
     default=DEFAULT.name,
     show_default=True,
-    help="What to pack it for: " + "; ".join(f"{known.name}, {known.purpose}" for known in PACKINGS),
+    help="Purpose of the compression: " + "; ".join(f"{known.name}, {known.purpose}" for known in PACKINGS),
 )
-@click.option("--fresh", is_flag=True, help="Convert although the file is from this image already")
+@click.option("--fresh", is_flag=True, help="Convert even if the file is up to date")
 @JSON
 @click.pass_context
 def command(
     ctx: click.Context, image: str, output: Path | None, purpose: str, fresh: bool, as_json: bool
 ) -> None:
-    """Turn the image of RECIPE, or any image of the engine, into one SIF file with its checksum beside it.
+    """Convert the image of RECIPE, or any image of the engine, into one SIF file with a checksum file.
 
     \b
     Examples:
@@ -42,7 +42,7 @@ def command(
     """
     name, tag = named(image)
     target = output or Path(f"{name}.sif")
-    check_file(target, "-o", "image.sif")  # before the engine is asked
+    check_file(target, "-o", "image.sif")  # fails before the engine is used
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = convert(client, tag, target, tell, packing=packing(purpose), fresh=fresh)
@@ -51,14 +51,14 @@ def command(
         return
     say(f"{made.path}  {made.bytes / 1e6:.0f} MB  sha256:{made.sha256}")
     if made.untried:
-        say(f"  not started here: {made.untried}", err=True)
+        say(f"  not tested on this machine: {made.untried}", err=True)
 
 
 def named(image: str) -> tuple[str, str]:
-    """Return a name for the file, and the one that the engine has for the image.
+    """Return a name for the file, and the engine's name of the image.
 
     Raises:
-        BadInput: if it is neither a recipe nor the name of an image in the engine.
+        BadInput: if ``image`` is neither a recipe nor the name of an image in the engine.
     """
     if ":" not in image or Path(image).exists():
         recipe = load(image)
@@ -66,7 +66,7 @@ def named(image: str) -> tuple[str, str]:
     found = refer(image)
     if found.transport != "docker-daemon":
         raise BadInput(
-            f"{image}: a SIF is made here of images in the Docker engine",
+            f"{image}: not an image in the Docker engine",
             fix=f"apptainer build X.sif {image}",
         )
     name = found.tag.partition("@")[0].removesuffix(":latest").rpartition("/")[2]

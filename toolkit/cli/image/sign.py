@@ -1,4 +1,4 @@
-"""``toolkit image sign``: say by a PGP signature that a SIF, a bundle or a lock is yours."""
+"""``toolkit image sign``: sign a SIF, a bundle, a lock or an environment with PGP."""
 
 from pathlib import Path
 
@@ -20,21 +20,21 @@ from toolkit.report.progress import Progress
 
 @click.command("sign")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--key", required=True, metavar="FINGERPRINT|EMAIL", help="Key of yours that gpg has")
+@click.option("--key", required=True, metavar="FINGERPRINT|EMAIL", help="Your key in gpg")
 @click.option(
     "--provenance",
     type=click.Choice(["lock", "full"]),
     default="lock",
     show_default=True,
-    help="full: add who built a SIF, with what and when, from SIF.provenance.json",
+    help="full: add who built the SIF, how and when, from SIF.provenance.json",
 )
 @JSON
 @click.pass_context
 def command(ctx: click.Context, file: Path, key: str, provenance: str, as_json: bool) -> None:
     """Sign FILE: a SIF, a bundle, a lock or an environment.
 
-    gpg signs; its agent asks for the passphrase. The signature of a SIF is put into the SIF, and the new
-    checksum is written beside it. `toolkit image verify` and `apptainer verify` check it. The signature of a
+    gpg signs; its agent asks for the passphrase. The signature of a SIF becomes part of the SIF, and toolkit
+    updates its checksum file. `toolkit image verify` and `apptainer verify` check it. The signature of a
     bundle, a lock or an environment is FILE.asc. `toolkit image unbundle`, `build`, `render` and
     `toolkit launch --env-image` check it.
 
@@ -61,17 +61,17 @@ def _signed_sif(file: Path, key: str, provenance: str, tell: Tell) -> SignedFile
 
 
 def _is_bundle(file: Path) -> bool:
-    """Tell whether the first member of a tar is the list of hashes of a bundle."""
+    """Return whether the first member of a tar is the list of hashes of a bundle."""
     check_given(file)
     with open_given(file) as opened:
         return opened.read(100).rstrip(b"\0") == SUMS.encode()
 
 
 def _is_lock(file: Path) -> bool:
-    """Tell whether a file has the name of a lock.
+    """Return whether a file has the name of a lock.
 
     Raises:
-        BadInput: if the name is that of a lock, and the content is not.
+        BadInput: if it has, but its content is not a lock.
     """
     if not file.name.endswith(SUFFIX):
         return False

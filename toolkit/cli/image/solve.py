@@ -1,4 +1,4 @@
-"""``toolkit image solve``: which versions a recipe gives, and why."""
+"""``toolkit image solve``: show which versions a recipe gives, and why."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from toolkit.report.solution import lines
 from toolkit.report.toml import toml
 
 _MARK = "# Made by toolkit image solve"
-"""How a file begins that may be written again; with it gone, the file is a person's own."""
+"""The first line of a written recipe. Without this line the file belongs to the user, and stays."""
 
 
 @click.command("solve")
@@ -33,10 +33,10 @@ _MARK = "# Made by toolkit image solve"
 def command(
     ctx: click.Context, recipe: str, host: HostFacts | None, output: Path | None, as_json: bool
 ) -> None:
-    """Say which versions RECIPE gives, and why; with facts, for that cluster.
+    """Show which versions RECIPE gives, and why; with facts, for that cluster.
 
-    Exits 1 if nothing satisfies RECIPE, and says which of its lines contradict each other, and what dropping
-    each of them would give.
+    Exits with status 1 if no versions satisfy RECIPE. It then shows which lines of RECIPE conflict, and the
+    versions without each of these lines.
 
     \b
     Examples:
@@ -57,10 +57,10 @@ def command(
         say(*lines(named.recipe, found, width_of_stdout()))
     if output is not None:
         _write(output, toml(recipe_fields(pinned(named.recipe, found))))
-        say(f"Written to {output}", err=True)
+        say(f"Wrote {output}", err=True)
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a recipe, over an earlier one of this command only."""
+    """Write a recipe; only a file of this command is replaced."""
     require_own(file, _MARK, "give -o another name")
     write_whole(file, f"{_MARK}; Use: toolkit image build {file.name}\n{text}".encode())

@@ -1,4 +1,4 @@
-"""``toolkit image unbundle``: install what is in a bundle."""
+"""``toolkit image unbundle``: install the contents of a bundle."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 @click.command("unbundle")
 @click.argument("source", type=click.Path(path_type=Path))
 @VERIFY_KEY
-@click.option("--replace", is_flag=True, help="Install recipes that would be used in place of others")
+@click.option("--replace", is_flag=True, help="Install recipes that replace others")
 @JSON
 @click.pass_context
 def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: bool, as_json: bool) -> None:
-    """Install what is in SOURCE: a bundle, or the folder that it was unpacked into.
+    """Install the contents of SOURCE: a bundle, or the folder of an unpacked bundle.
 
-    Every file is compared with its hash before anything is installed. A recipe that would be used in place of
-    another one, of yours or of toolkit, is refused without --replace. install.sh, which is in the bundle,
-    runs this command too. If no Docker engine answers, the images wait: run the command again later.
+    toolkit compares every file with its hash before it installs anything. A recipe that would replace one of
+    yours or of toolkit is refused without --replace. install.sh in the bundle runs this command too. If no
+    Docker engine answers, the images are not loaded: run the command again later.
 
     \b
     Examples:
@@ -49,11 +49,11 @@ def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: 
         say_json(done, indent=True)
         return
     say(f"{source}: {done.signature.described}")
-    say(f"{done.files} files are in place, {len(done.images)} images are in the engine")
+    say(f"Installed {done.files} files; {len(done.images)} images are in the engine")
     for name in done.recipes:
         say(f"  recipe: {name}")
     for name in done.replaced:
         say(f"  replaced: {name}; toolkit uses the bundle's")
     if done.waiting:
         say(f"  not loaded: {', '.join(done.waiting)}: {why}", err=True)
-        say(f"  fix: start an engine, then: toolkit image unbundle {source}", err=True)
+        say(f"  hint: start a Docker engine, then: toolkit image unbundle {source}", err=True)

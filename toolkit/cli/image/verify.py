@@ -1,4 +1,4 @@
-"""``toolkit image verify``: check a SIF before it is trusted."""
+"""``toolkit image verify``: check the signature, checksum and contents of a SIF."""
 
 from pathlib import Path
 
@@ -21,22 +21,22 @@ _MOST_LOCK = 32 << 20
 
 @click.command("verify")
 @click.argument("sif", type=_FILE)
-@click.option("--keyring", type=_FILE, help="File of the public keys that are trusted, in place of your own")
-@click.option("--lock", "lock_file", type=_FILE, help="Lock that it has to be built from")
+@click.option("--keyring", type=_FILE, help="File of trusted public keys  [default: your keyring]")
+@click.option("--lock", "lock_file", type=_FILE, help="Lock that the SIF must be built from")
 @click.option(
     "--unsigned",
     is_flag=True,
-    help="Accept a file without a signature, or with one by a key that is not here",
+    help="Accept a missing signature, or a signature by an unknown key",
 )
 @JSON
 @click.pass_context
 def command(
     ctx: click.Context, sif: Path, keyring: Path | None, lock_file: Path | None, unsigned: bool, as_json: bool
 ) -> None:
-    """Check checksum and signatures of SIF, and what is inside against its lock; nothing is started.
+    """Check the checksum and signatures of SIF, and its contents against its lock, without starting it.
 
-    It ends with status 1 if anything does not hold, with 2 if SIF cannot be read as one, with 3 if only the
-    key to check a signature with is not there.
+    Exits with status 1 if a check fails, with 2 if SIF is not a readable SIF, with 3 if only the key of a
+    signature is missing.
 
     \b
     Examples:
@@ -53,18 +53,18 @@ def command(
     failed = [check for check in found.checks if check.outcome == "failed"]
     if failed and all(check.name == "signature" and found.unknown_keys for check in failed):
         raise Missing(
-            f"{sif}: the key {found.unknown_keys[0]} is not here, so nobody can tell whose signature that is",
-            fix="get it from whoever signed, then: gpg --import FILE, or --keyring FILE",
+            f"{sif}: the signer is unknown, because gpg does not have the key {found.unknown_keys[0]}",
+            fix="get the key from the signer, then: gpg --import FILE, or --keyring FILE",
         )
     if failed:
-        more = f"; also wrong: {', '.join(check.name for check in failed[1:])}" if failed[1:] else ""
+        more = f"; also failed: {', '.join(check.name for check in failed[1:])}" if failed[1:] else ""
         raise CheckFailed(f"{sif}: {failed[0].told}{more}", fix=_fix(failed))
 
 
 def _fix(failed: list[Check]) -> str:
     if [check.told for check in failed] == [UNSIGNED]:
-        return "toolkit image sign signs your own; --unsigned accepts one of which nobody says whose it is"
-    return "do not run it; take it again from where it was made"
+        return "sign your own SIF with toolkit image sign; --unsigned accepts a SIF without signature"
+    return "do not run it; copy it again from its source"
 
 
 def _lock(file: Path) -> Lock:

@@ -1,4 +1,4 @@
-"""Help of commands with many options: options in groups, those that most users need first."""
+"""Help of commands with many options: options in groups, the most common first."""
 
 from typing import Literal, get_args
 
@@ -31,17 +31,17 @@ _GROUP_OF: dict[str, Group] = {name: group for group, names in _NAMES.items() fo
 
 
 def group_of(option: str) -> Group:
-    """Return the group of an option by its name in Python; what has no other place is advanced."""
+    """Return the group of an option by its parameter name; the last group takes the others."""
     return _GROUP_OF.get(option, "Advanced")
 
 
 def named() -> frozenset[str]:
-    """Return every option that a group names."""
+    """Return every option of the groups."""
     return frozenset(_GROUP_OF)
 
 
 class GroupedOptions(SplitAtDashes):
-    """A command whose help shows its options in groups, in the order that the groups name them."""
+    """A command whose help shows its options in groups, in the order of the groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         order = list(_GROUP_OF)

@@ -1,4 +1,4 @@
-"""The options of ``toolkit launch`` that say what a job is: one for every row of the table of fields."""
+"""The options of ``toolkit launch`` that describe a job: one for every row of the table of fields."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 _METAVARS = {"image": "IMAGE", "time": "TIME"}
-"""How help shows the value of a field whose row does not say it."""
+"""The placeholder in help for the value of a field whose row has none."""
 
 
 def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -34,12 +34,12 @@ def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
 
 
 def job_options(function: _F) -> _F:
-    """Add all of them to a command; what is not given is ``None`` there."""
+    """Add all job options to a command; an option that is not given is ``None``."""
     return job_options_without()(function)
 
 
 def job_options_without(*names: str) -> Callable[[_F], _F]:
-    """Return what adds all of them but some, such as ``--array``, to a command."""
+    """Return a decorator that adds all job options except some, such as ``--array``."""
 
     def add(function: _F) -> _F:
         for field in reversed(FIELDS):
@@ -52,10 +52,10 @@ def job_options_without(*names: str) -> Callable[[_F], _F]:
 
 
 def said_by_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that options give a value to, out of all parameters of the command.
+    """Return the job fields with a value, from all parameters of the command.
 
     Raises:
-        BadInput: for a variable that is written otherwise, or is not set here.
+        BadInput: for an invalid variable, or a variable that is not set.
     """
     said = {name: given[name] for name in _fields() if given.get(name) not in (None, ())}
     if "env" in said:
@@ -64,7 +64,7 @@ def said_by_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of the command that are no fields of a job."""
+    """Return the parameters of the command that are not fields of a job."""
     fields = set(_fields())
     return {name: value for name, value in given.items() if name not in fields}
 
@@ -74,10 +74,10 @@ def _fields() -> list[str]:
 
 
 def environment(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Return the variables of ``--env``; a value that is secret is hidden.
+    """Return the variables of ``--env``; secret values are hidden.
 
     Raises:
-        BadInput: for a variable that is written otherwise, or is not set here.
+        BadInput: for an invalid variable, or a variable that is not set.
     """
     import os
 

@@ -1,4 +1,4 @@
-"""The options that say which key must have signed an image before it starts."""
+"""The options for the signature check of an image before it starts."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

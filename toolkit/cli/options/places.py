@@ -1,4 +1,4 @@
-"""The options that say where a command does its work."""
+"""The options for the host of a command."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +13,10 @@ def place_options(function: _F) -> _F:
     """Add ``--host``, ``--cluster`` and ``--ssh-config`` to a command."""
     for option in (
         click.option(
-            "--ssh-config", type=click.Path(path_type=Path), help="SSH configuration to use, as ssh -F does"
+            "--ssh-config", type=click.Path(path_type=Path), help="SSH configuration file, as for ssh -F"
         ),
-        click.option("--cluster", metavar="NAME", help="A virtual cluster of this machine"),
-        click.option("--host", metavar="SSH", help="A machine over SSH: HOST, USER@HOST or an alias"),
+        click.option("--cluster", metavar="NAME", help="Virtual cluster on this machine"),
+        click.option("--host", metavar="SSH", help="Host over SSH: HOST, USER@HOST or an alias"),
     ):
         function = option(function)
     return function

@@ -1,4 +1,4 @@
-"""Options by names of earlier releases: they still work, are left out of help, and say the new name."""
+"""Options with names of earlier releases. They still work with a warning; help does not show them."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
@@ -7,7 +7,7 @@ import click
 
 
 class RenamedOptions(click.Command):
-    """A command that takes options by their former names; ``RENAMED`` has the present ones."""
+    """A command that accepts former names of options; ``RENAMED`` maps them to the present names."""
 
     RENAMED: ClassVar[Mapping[str, str]] = {}
 

@@ -1,4 +1,4 @@
-"""Whole numbers as values of options."""
+"""The type of options whose value is a whole number."""
 
 from typing import Any
 
@@ -25,9 +25,9 @@ class WholeNumber(click.ParamType):  # type: ignore[type-arg]  # generic in clic
         try:
             number = int(value)
         except ValueError:  # also for numbers of thousands of digits
-            self.fail(f"{value!r}: write {self._range()}", param, ctx)
+            self.fail(f"{value!r}: expected {self._range()}", param, ctx)
         if number < self._least or (self._most is not None and number > self._most):
-            self.fail(f"{number}: write {self._range()}", param, ctx)
+            self.fail(f"{number}: expected {self._range()}", param, ctx)
         return number
 
     def _range(self) -> str:

@@ -1,4 +1,4 @@
-"""``toolkit report STUDY…``: the page of a study, its plots and tables, or its text."""
+"""``toolkit report STUDY…``: write the page, plots and tables of studies, or print their text."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +14,10 @@ from toolkit.study.report import read
 def report_studies(
     folders: Sequence[Path], output: Path | None, *, text: bool, plot: bool, as_json: bool, width: int
 ) -> None:
-    """Print the study as text; write page, plots and tables unless text or JSON alone are wanted.
+    """Print the study as text; also write page, plots and tables, unless the user wants only text or JSON.
 
     Raises:
-        Missing: at the end, if plots are wanted and matplotlib is not installed.
+        Missing: at the end, if the user wants plots and matplotlib is not installed.
     """
     report = read(folders)
     encoded = study_tables.json_of(report)
@@ -33,7 +33,7 @@ def report_studies(
     _write(where / "scaling.tex", study_tables.latex_of(report).encode())
     if not plot:
         return
-    # Last, so that a machine without matplotlib has all the rest before it is told.
+    # Plots come last, so that a machine without matplotlib gets everything else first.
     from toolkit.report.study.study_page import page
     from toolkit.report.study.study_plots import plots
 

@@ -1,4 +1,4 @@
-"""Run a study to its end, or on from where it was: submit, wait, collect, and try again what failed."""
+"""Run or resume a study: submit its runs, wait, collect the figures, and retry failed runs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ from toolkit.study.sweep import file_name
 
 
 class Sweep(NamedTuple):
-    """How a study is run: ``retry`` times more where a run failed, so many jobs ``at_once``."""
+    """Options of a study's execution: the retries of a failed run, and the jobs ``at_once``."""
 
     folder: Path
     retry: int
@@ -32,15 +32,15 @@ class Sweep(NamedTuple):
     flags: Flags
     opener: Opener
     secrets: Mapping[str, Hidden] = NO_SECRETS
-    """Variables of every run that the study does not keep."""
+    """Secret variables of every run, which the study does not store."""
 
 
 def run(sweep: Sweep, study: Study, tell: Tell) -> None:
     """Measure every point that is not measured yet.
 
     Raises:
-        CheckFailed: at the end, naming the runs that are left out.
-        Interrupted: on Ctrl-C; what was submitted goes on, and so does the study when it is called again.
+        CheckFailed: at the end, with the runs that failed.
+        Interrupted: on Ctrl-C; submitted jobs continue, and the same command resumes the study.
     """
     with folder.held(sweep.folder):
         study = joined(sweep.folder, study)
@@ -55,8 +55,8 @@ def run(sweep: Sweep, study: Study, tell: Tell) -> None:
             _all(sweep, study, points, tell)
         except (Interrupted, KeyboardInterrupt):
             raise Interrupted(
-                f"stopped; what was measured is in {sweep.folder}, and jobs in the queue go on",
-                fix="the same command goes on from there",
+                f"stopped; the measured runs are in {sweep.folder}, and jobs in the queue continue",
+                fix="the same command resumes the study",
             ) from None
     for text in proof.verdicts(study, curves(study, points.values())):
         say(text)
@@ -64,7 +64,7 @@ def run(sweep: Sweep, study: Study, tell: Tell) -> None:
 
 
 def _check_first(sweep: Sweep, study: Study, points: dict[str, Point]) -> None:
-    """Check what the next run is made of before anything of the study is written."""
+    """Check the options and files of the next run before the study is written."""
     if todo := _todo(points, sweep.retry):
         scale_point.check_run(study, todo[0][1], sweep.flags)
 
@@ -105,7 +105,7 @@ def _all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> No
 
 
 def _begun(points: dict[str, Point]) -> dict[str, JobRecord]:
-    """Return the jobs that an earlier call submitted; a point of which there is no job was not begun."""
+    """Return the jobs that an earlier call submitted; a point without a job was not submitted."""
     running = {}
     for name, point in points.items():
         if record := scale_point.job_of(point):
@@ -116,7 +116,7 @@ def _begun(points: dict[str, Point]) -> dict[str, JobRecord]:
 
 
 def _todo(points: dict[str, Point], retry: int) -> list[tuple[str, Point]]:
-    """Return what is still to be submitted; what failed comes after what was not tried."""
+    """Return the points to submit: new points first, then failed points."""
     wanted = [
         (name, point)
         for name, point in points.items()
@@ -142,8 +142,8 @@ def _tell_result(study: Study, point: Point, retry: int, tell: Tell) -> None:
 
 
 def _tell_failure(point: Point, retry: int, tell: Tell) -> None:
-    then = "it is run again" if point.tries <= retry else "it is left out"
-    tell.step(f"{point.title} failed, {then}: {point.why}")
+    then = "toolkit runs it again" if point.tries <= retry else "toolkit leaves it out"
+    tell.step(f"{point.title} failed; {then}: {point.why}")
 
 
 def _conclude(sweep: Sweep, points: dict[str, Point]) -> None:
@@ -151,7 +151,7 @@ def _conclude(sweep: Sweep, points: dict[str, Point]) -> None:
     say(f"{len(points) - len(failed)} of {len(points)} runs are measured; toolkit report {sweep.folder}")
     if failed:
         raise CheckFailed(
-            f"{len(failed)} runs failed and are left out",
-            fix=f"the same command with --retry {max(point.tries for point in failed)} runs them once more",
+            f"{len(failed)} runs failed; their figures are missing",
+            fix=f"run the same command with --retry {max(point.tries for point in failed)}",
             detail=[f"{point.title}: {point.why}" for point in failed],
         )

@@ -1,4 +1,4 @@
-"""The file of ``--env-image``: compared with its image and its signature, and where a job finds it."""
+"""Check the file of ``--env-image`` against its image and its signature, and place it for the job."""
 
 import posixpath
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ OPTION = "--env-image"
 class MountedEnv:
     """An environment that may start over its image.
 
-    ``there`` is its path where the job runs, ``paths`` the variables that lead to it, ``binds`` folders of
-    projects that stay outside, ``copied`` what has to be copied.
+    ``there`` is its path on the cluster, ``paths`` are the variables that point to it, ``binds`` are folders
+    of projects outside the file, ``copied`` are the files to copy.
     """
 
     there: str
@@ -71,13 +71,13 @@ def check_runtime(given: str | None, command: str) -> None:
     """Refuse an environment with a runtime that cannot mount it.
 
     Raises:
-        BadInput: naming those that can.
+        BadInput: with the runtimes that can.
     """
     kind = named(command)
     if given and not kind.MOUNTS_IMAGES:
         raise BadInput(
             f"{OPTION} {given}: {kind.NAMES[0]} mounts no file over an image",
-            fix="launch a SIF by Apptainer or Singularity: --runtime apptainer",
+            fix="launch a SIF with Apptainer or Singularity: --runtime apptainer",
         )
 
 
@@ -95,20 +95,20 @@ def clear_env(
     Args:
         env: the file; ``None`` for none.
         image: the image, read with the environment over it.
-        demand: the keys that are demanded of what starts.
-        tell: where progress goes.
-        base: the folder that files are copied to; empty if the job runs on this machine.
-        force: whether another image than its own may be below it.
+        demand: the required keys.
+        tell: gets progress.
+        base: the folder on the cluster for copies; empty if the job runs on this machine.
+        force: whether the environment may be used over another image.
 
     Raises:
-        BadInput: if the image is not at hand, so that both cannot be judged together.
-        CheckFailed: if the image is another one, or a signature is wrong or absent that is demanded.
+        BadInput: if the image is not on this machine, so that toolkit cannot check both together.
+        CheckFailed: if the image is another one, or a required signature is wrong or missing.
     """
     if env is None:
         return NO_ENV
     if image.here is None:
         raise BadInput(
-            f"{OPTION} {env}: {image.there} is not on this machine, and is judged together with it",
+            f"{OPTION} {env}: {image.there} is not on this machine, so toolkit cannot check both together",
             fix="launch on the login node, or from a copy of the image",
         )
     lock, digest = read_env(env, OPTION), sha256(env)
@@ -119,7 +119,7 @@ def clear_env(
     if why and not force:
         raise CheckFailed(f"{OPTION} {env}: {why}", fix=AGAIN.format(env, image.here))
     if why:
-        tell.step(f"{env.name}: {why}; it is used all the same: --force")
+        tell.step(f"{env.name}: {why}; used anyway, because of --force")
     _check_signature(env, digest, demand, tell)
     there, copied = str(env), tuple[Parcel, ...]()
     if base:
@@ -134,7 +134,7 @@ def _mounted(
     paths = paths_of(facts)
     binds: tuple[str, ...] = ()
     if lock.outside and copied:
-        tell.step(f"{', '.join(lock.outside)} is not copied; give --project, or launch there")
+        tell.step(f"{', '.join(lock.outside)}: not copied; give --project, or launch on the cluster")
     elif lock.outside:
         binds = tuple(apptainer.bind(folder) for folder in lock.outside if Path(folder).is_dir())
         paths["PYTHONPATH"] = ":".join((*lock.outside, paths["PYTHONPATH"]))

@@ -22,7 +22,7 @@ def load(file: Path) -> Fix:
     """Read a fix.
 
     Raises:
-        BadInput: one line with file, line, field and choices.
+        BadInput: one line with the file, the line, the field and the choices.
     """
     content = read_given(file, most=LONGEST, label="--fix", fix="toolkit doctor IMAGE --fix writes one")
     text = plain_text(content, str(file))
@@ -53,14 +53,14 @@ def _refused(message: str, text: str, file: Path) -> BadInput:
     if field := _FIELD.search(what):
         choices = _fields(path) if what.startswith("Object contains") else ()
         path = f"{path}.{field['field']}".lstrip(".")
-        what = "there is no such field" if choices else "this field is required"
+        what = "unknown field" if choices else "this field is required"
     elif what.startswith("Invalid enum value"):
         value = what.removeprefix("Invalid enum value").strip()
-        what, choices = f"{value} is none of the values that it may have", _literals(path)
-    told = f"; choices: {', '.join(choices)}" if choices else ""
+        what, choices = f"{value} is not an allowed value", _literals(path)
+    allowed = f"; choices: {', '.join(choices)}" if choices else ""
     start = f"{path}: " if path else ""
     return BadInput(
-        f"{file}:{line_of(text, path)}: {start}{what[0].lower()}{what[1:].replace('`', chr(39))}{told}"
+        f"{file}:{line_of(text, path)}: {start}{what[0].lower()}{what[1:].replace('`', chr(39))}{allowed}"
     )
 
 

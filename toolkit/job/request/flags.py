@@ -1,4 +1,4 @@
-"""How a launch goes about its job, and what can be said against a call before image and data are sought."""
+"""Options of a launch that are not fields of the job, and the checks that need neither image nor data."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from toolkit.model.progress import Tell
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """How a launch goes about its job, which is no part of the job: ``fix`` and ``verify_key`` are files."""
+    """Options of a launch that are not fields of the job; ``fix`` and ``verify_key`` are files."""
 
     force: bool = False
     fix: str | None = None
@@ -25,23 +25,25 @@ class Flags:
     no_verify: bool = False
     explain: bool = False
     copies: bool = False
-    """Several ranks of a program that joins none are meant."""
+    """Whether the user wants several copies of a program that does not join its ranks."""
     sync: bool = True
     project: str | None = None
-    """The folder that goes to another machine; by default the folder of the script."""
+    """The folder that toolkit copies to another machine; by default the folder of the script."""
 
 
 def check_words(asked: JobRequest, flags: Flags) -> Fix | None:
-    """Judge what is asked for without looking for image and data; return the fix that is to be taken over.
+    """Check the options without the image and the data; return the fix to apply.
 
     Raises:
-        BadInput: for an option that cannot be.
+        BadInput: if an option is wrong.
     """
     job = asked.job
     name_of(job)
     known = trainers.find(job.trainer) if job.trainer else None
     if known and known.bring and not job.data:
-        raise BadInput(f"{known.name}: say where its images are with --data DIR", fix="see docs/data.md")
+        raise BadInput(
+            f"{known.name}: --data DIR is missing, the folder of its images", fix="see docs/data.md"
+        )
     check_directory(job.directory or "")
     fix = fixfile.load(Path(flags.fix)) if flags.fix is not None else None
     if fix and job.mode not in {None, fix.launch.mode}:
@@ -51,7 +53,7 @@ def check_words(asked: JobRequest, flags: Flags) -> Fix | None:
 
 
 def tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:
-    """Say what a fix adds, and whether it was made for another image."""
+    """Print the words that a fix adds, and whether it was made for another image."""
     add = fix.launch
     env = (f"{name}={value}" for name, value in add.env.items())
     words = (*add.container, *env, *(f"-u {name}" for name in add.unset), *(f"--bind {b}" for b in add.binds))

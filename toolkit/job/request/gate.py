@@ -1,6 +1,6 @@
-"""The one gate before a container starts: signature, key and digest of its image.
+"""Check the signature, the key and the digest of an image before a container starts.
 
-A job record is made from a :class:`Cleared`, and only this module makes one.
+Every job record is made from a :class:`Cleared` image, and only this module makes it.
 """
 
 import posixpath
@@ -31,19 +31,19 @@ from toolkit.run.stage import sha256
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """An image that may start: its digest (``sha256:…``) and what its signatures are worth."""
+    """An image that may start: its digest (``sha256:…``) and the result of the signature check."""
 
     digest: str
     check: ImageCheck
 
     @property
     def note(self) -> str:
-        """Say it in a line of the job script."""
+        """Return the result as a comment of the job script."""
         return f"image {self.digest}, signature: {', '.join((self.check.signature, *self.check.signers))}"
 
 
 def demand_of(asked: JobRequest, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return what options, settings and the site profile of a job demand of its image.
+    """Return the keys that options, settings and the site profile of a job require of its image.
 
     Raises:
         BadInput: as :func:`toolkit.job.request.keys.demanded` says.
@@ -52,7 +52,7 @@ def demand_of(asked: JobRequest, verify_key: str | None, no_verify: bool) -> Key
 
 
 def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return the same for a job that is not put together from settings, such as that of a record.
+    """Return the required keys for a job that does not come from settings, such as the job of a record.
 
     Args:
         site: the name of the site profile, empty or ``None`` if there is none.
@@ -67,14 +67,15 @@ def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> Cleared:
     An image without a signature may start if no key is demanded.
 
     Raises:
-        CheckFailed: if a signature is wrong, a demanded one is absent or cannot be looked at, or the file
-            changed since it was read.
+        CheckFailed: if a signature is wrong, a required signature is missing or unreadable, or the file
+            changed since toolkit read it.
         Missing: if gpg is needed and cannot run.
     """
     check = _checked(image, demand, tell)
     if image.here is not None and image.seen and identity(image.here) != image.seen:
         raise CheckFailed(
-            f"{image.here}: it changed while it was read", fix="launch again when nobody writes to it"
+            f"{image.here}: the file changed while toolkit read it",
+            fix="launch again when no program writes to the file",
         )
     return Cleared(f"sha256:{image.digest}", check)
 
@@ -82,18 +83,17 @@ def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> Cleared:
 def clear_again(
     runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell, *, remote: bool
 ) -> tuple[Cleared, ImageFacts | None]:
-    """Check the image of a record once more, where it lies; also return what is in it if it is at hand.
+    """Check the image of a record again; also return the image if this machine has a copy.
 
-    The digest is compared first. The signatures of an image on another machine are checked in a copy of the
-    same bytes on this one. Without a copy and without a demand, the check of the earlier job counts, as the
-    bytes are the same.
+    toolkit compares the digest first. For an image on another machine, it checks the signatures in an equal
+    copy on this machine. Without a copy, and without a required key, the check of the earlier job counts.
 
     Args:
-        remote: whether the runner's place is another machine.
+        remote: whether the runner's host is another machine.
 
     Raises:
         CheckFailed: if the image has changed, or as :func:`clear` says.
-        Missing: if it is gone, or gpg is needed and cannot run.
+        Missing: if the image is gone, or gpg is needed and cannot run.
     """
     check_image(runner, record)
     here = _copy_here(record) if remote else Path(record.spec.image)
@@ -107,27 +107,26 @@ def clear_again(
         facts = ImageFacts(path=record.spec.image, format="sif")
         return clear(StartableImage(name, facts, digest, None, record.spec.image), demand, tell), None
     tell.step(
-        f"{name} has the bytes that were checked for {record.key}; signature: {record.image_check.signature}"
+        f"{name} is unchanged since the check for {record.key}; signature: {record.image_check.signature}"
     )
     return Cleared(record.image_digest, record.image_check), None
 
 
 def _view(record: JobRecord, *, remote: bool) -> RankView:
     seen = view(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
-    # The copy of an environment on another machine is not read.
+    # toolkit does not read the copy of an environment on another machine.
     return seen if remote else msgspec.structs.replace(seen, env=record.spec.env_image)
 
 
 def _checked(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageCheck:
     if demand.skip:
-        tell.step(f"The signatures of {image.name} are not looked at: --no-verify")
+        tell.step(f"The signatures of {image.name} are not checked, because of --no-verify")
         return ImageCheck(signature="not-checked")
     if image.here is None:
         for required in demand.required[:1]:
             raise CheckFailed(
-                f"{required.by}: {image.there} is not on this machine, "
-                "and its signatures cannot be looked at",
-                fix="launch from a copy here, or on the login node",
+                f"{required.by}: {image.there} is not on this machine, so its signatures cannot be checked",
+                fix="launch from a copy on this machine, or on the login node",
             )
         return ImageCheck(signature="not-checked")
     form = image.facts.format
@@ -158,7 +157,7 @@ def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
 
 
 def _why(required: Required) -> str:
-    """Say who requires a key, if that is not an option of this call."""
+    """Return the site or file that requires a key; empty for an option of this call."""
     return "" if required.by == OPTION else f" ({required.by} requires a key in {required.key})"
 
 
@@ -168,15 +167,15 @@ def _tell_signature(name: str, found: ImageCheck, tell: Tell) -> None:
         case "good":
             tell.step(f"{name} is signed by {keys}")
         case "unknown-key":
-            tell.step(f"{name} is whole; whose signature it has is not known, the key {keys} is not here")
+            tell.step(f"{name} is undamaged; the signer is unknown, because gpg does not have the key {keys}")
         case "no-gpg":
-            tell.step(f"The signature of {name} is not checked: gpg is not installed here")
+            tell.step(f"The signature of {name} is not checked, because gpg is not installed")
         case _:
             pass
 
 
 def _copy_here(record: JobRecord) -> Path | None:
-    """Return a file of this machine with the bytes of a record's image, ``None`` if there is none."""
+    """Return an equal copy of a record's image on this machine, ``None`` without a copy."""
     digest = record.image_digest.removeprefix("sha256:")
     stem = posixpath.basename(record.spec.image).removesuffix(".sif").removesuffix(f"-{digest[:12]}")
     try:

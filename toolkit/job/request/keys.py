@@ -1,4 +1,4 @@
-"""Which keys must have signed an image before it starts: by options, settings and the site profile."""
+"""Find the keys that must have signed an image before it starts, from options, settings and the site."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ OPTION = "--verify-key"
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """A file of public keys, one of which must have signed; ``by`` is the option, file or site that asks."""
+    """A file of public keys, one of which must have signed; ``by`` is the option, file or site."""
 
     key: str
     by: str
@@ -33,10 +33,10 @@ def demanded(
     site: Site | None,
     name: str | None,
 ) -> KeyDemand:
-    """Join what is demanded of an image.
+    """Merge the required keys of an image.
 
-    Options take the place of settings. They take the place of what a site profile requires only if the
-    profile permits it (``image.override``); if it does not, a key of each must have signed.
+    Options replace settings. They replace the key of a site profile only if the profile permits it
+    (``image.override``). If it does not, a key of each file must have signed.
 
     Args:
         verify_key: the value of ``--verify-key``.
@@ -45,10 +45,10 @@ def demanded(
         site: the profile that the job uses, called ``name``.
 
     Raises:
-        BadInput: if the options exclude each other or the profile, or a file of keys is not there.
+        BadInput: if the options conflict with each other or the profile, or a file of keys does not exist.
     """
     if no_verify and verify_key is not None:
-        raise BadInput("--no-verify and --verify-key ask for opposite things; leave one of them out")
+        raise BadInput("--no-verify and --verify-key: cannot be combined; leave out one of them")
     own = Required(verify_key, OPTION) if verify_key is not None else None if no_verify else settings
     of_site = _of_site(site, name)
     if of_site and site and site.image.override and (own or no_verify):
@@ -56,7 +56,7 @@ def demanded(
     if of_site and no_verify:
         raise BadInput(
             f"--no-verify: {of_site.by} requires a signature by a key in {of_site.key}",
-            fix="leave --no-verify out; only the profile can permit it (image.override)",
+            fix="leave out --no-verify; only the profile can permit it (image.override)",
         )
     required = tuple(dict.fromkeys(one for one in (own, of_site) if one))
     for one in required:
@@ -74,9 +74,9 @@ def _check_file(required: Required) -> None:
     if not required.key:
         raise BadInput(
             f"{required.by}: the value is empty",
-            fix="is a shell variable not set? Name a file of public keys, or leave it out",
+            fix="give a file of public keys, or leave it out; a shell variable may be unset",
         )
-    from toolkit.run.gpg import check_keyring  # not for those who only ask for help
+    from toolkit.run.gpg import check_keyring  # slow, so not needed for --help
 
     check_keyring(at_home(required.key), required.by)
 

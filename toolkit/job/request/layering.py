@@ -1,4 +1,4 @@
-"""Read all places that say something of a job: settings, variables, a job file, options; and join them."""
+"""Read and merge the settings of a job: settings files, variables, a job file, options."""
 
 import os
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from toolkit.model.site import Site
 from toolkit.near import near
 
 PROJECT = "toolkit.toml"
-"""The file of settings in the folder that a command is given in."""
+"""The settings file in the current folder."""
 
 _TABLE = "launch"
 _KEY = "verify_key"
@@ -40,7 +40,7 @@ _MOST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A job as all places together say it, where each value is from, and the site that it is for."""
+    """A job merged from all places, the place of each value, and the site of the job."""
 
     job: JobFile
     origins: Mapping[str, str]
@@ -48,14 +48,14 @@ class JobRequest:
     key: Required | None = None
     """The key that settings or the environment require of an image."""
     project: tuple[str, ...] = ()
-    """The fields that ``toolkit.toml`` of the current folder says and nothing later replaces."""
+    """The fields that come from ``toolkit.toml`` in the current folder."""
     note: str = ""
-    """Why the job goes to another partition than the site's default; else empty."""
+    """Why the job uses another partition than the site's default; else empty."""
 
     def notes(self, *, explain: bool = False) -> list[str]:
         """Return comments for the job script: why the partition was chosen, and if ``explain``, each value.
 
-        The line of a value has the field, what it is and where that is said.
+        The line of a value shows the field, the value and its place.
         """
         said = self.job.said() if explain else {}
         lines = [f"{name} = {_shown(said[name])}    <- {self.origins[name]}" for name in said]
@@ -65,19 +65,19 @@ class JobRequest:
 def asked(
     given: Mapping[str, Any], words: tuple[str, ...], job_file: str | None = None, *, here: bool = False
 ) -> JobRequest:
-    """Join what holds everywhere with site, settings, variables, job file and ``given`` options.
+    """Merge the defaults with the site, settings, variables, the job file and the ``given`` options.
 
-    ``words`` stood after ``--``: arguments of a trainer, or a command. A trainer that ends in ``.yaml`` is
-    a job file. A job that runs ``here`` is for no site, whatever settings name for the others.
+    ``words`` are the words after ``--``: arguments of a trainer, or a command. A trainer that ends with
+    ``.yaml`` is a job file. A job that runs ``here`` ignores the site in the settings.
 
     Raises:
-        BadInput: one line with place, field and choices.
+        BadInput: one line with the place, the field and the choices.
     """
     given = dict(given)
     _check_encoding(given)
     if str(given.get("trainer") or "").endswith(_SUFFIXES):
         if job_file:
-            raise BadInput(f"{given['trainer']} and --job {job_file}: give one job file")
+            raise BadInput(f"{given['trainer']} and --job {job_file}: more than one job file; give one")
         job_file = given.pop("trainer")
     settings = _settings()
     above = [*(one.layer for one in settings), layers.from_variables(os.environ)]
@@ -99,9 +99,9 @@ def asked(
 
 
 def announce(*made: JobRequest, tell: Tell) -> None:
-    """Show what ``toolkit.toml`` adds and why the partition was chosen, even if progress is hidden.
+    """Show the fields from ``toolkit.toml`` and the reason for the partition, even if progress is hidden.
 
-    No option names that file, and another partition may cost more.
+    The user may have forgotten that file, and another partition may cost more.
 
     Args:
         made: the jobs of one command; their settings are the same.
@@ -118,7 +118,7 @@ def _of_project(
 ) -> tuple[str, ...]:
     for layer, required in settings:
         if layer.source == PROJECT:
-            # Variables are put together name by name: some may be from here, whatever the last place is.
+            # Variables are merged name by name, so some may come from this file.
             found = (n for n in layer.said.said() if n == "env" or origins.get(n) == layer.where(n))
             used = sorted(found, key=lambda name: layer.lines.get(name, 0))
             return (*used, *((_KEY,) if required and required == key else ()))
@@ -126,16 +126,16 @@ def _of_project(
 
 
 def required_by_settings() -> Required | None:
-    """Return the key that settings or the environment require of an image; of several the later one.
+    """Return the key that settings or the environment require of an image; the later place counts.
 
     Raises:
-        BadInput: if a file of settings is wrong.
+        BadInput: if a settings file is wrong.
     """
     return _required(_settings())
 
 
 def _required(settings: list["_Settings"]) -> Required | None:
-    # An empty variable is one that is not set, elsewhere. Here it would switch a check off.
+    # For other variables, empty means unset. Here, an empty value would disable a check, so it is an error.
     if (key := os.environ.get(_KEY_VARIABLE)) is not None:
         return Required(key, _KEY_VARIABLE)
     return next((one.key for one in reversed(settings) if one.key), None)
@@ -145,7 +145,7 @@ def env_file(job: JobFile) -> dict[str, str]:
     """Return the variables of a job's env file, all of them secret.
 
     Raises:
-        BadInput: if other users may read the file, a line of it is wrong, or a variable is not set here.
+        BadInput: if other users may read the file, a line is wrong, or a variable is not set.
     """
     if not job.env_file:
         return {}
@@ -155,7 +155,7 @@ def env_file(job: JobFile) -> dict[str, str]:
 
 
 def _with_variables(merged: Merged) -> Merged:
-    """Read the env file, and hide the values that are secret by the name of their variable."""
+    """Read the env file, and hide the values whose names suggest a secret."""
     job, origins = merged.job, dict(merged.origins)
     env = variables.guarded({**env_file(job), **(job.env or {})})
     if "env_file" in origins:
@@ -164,7 +164,7 @@ def _with_variables(merged: Merged) -> Merged:
 
 
 def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
-    """Take the value of a variable that a file only names from the caller: ``env: [NAME]``, ``NAME:``."""
+    """Return the variables; a name without a value (``env: [NAME]``) gets its value from the environment."""
     env, label = raw.get("env"), f"{source}: env"
     if isinstance(env, list) and all(isinstance(item, str) for item in env):
         return {**raw, "env": variables.of_pairs(env, os.environ, label)}
@@ -176,17 +176,17 @@ def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 class _Settings(NamedTuple):
-    """What a file of settings says of a job, and the key that it requires of an image."""
+    """The settings of a job in a file, and the key that the file requires of an image."""
 
     layer: JobLayer
     key: Required | None
 
 
 def _check_encoding(given: Mapping[str, Any]) -> None:
-    """Refuse a file name that is not UTF-8: neither a job script nor a record could hold it.
+    """Refuse a file name that is not UTF-8, which a job script and a record cannot contain.
 
     Raises:
-        BadInput: naming the option.
+        BadInput: with the option.
     """
     for name, value in given.items():
         if isinstance(value, str) and not _is_utf8(value):
@@ -214,20 +214,20 @@ def _settings_file(file: Path) -> _Settings:
         if name != _TABLE or not isinstance(value, dict):
             line = line_of(text, name)
             raise BadInput(
-                f"{file}:{line}: {name}: there is no such table{near(name, (_TABLE,))}; choices: [{_TABLE}]"
+                f"{file}:{line}: {name}: unknown table{near(name, (_TABLE,))}; choices: [{_TABLE}]"
             )
     said = raw.get(_TABLE, {})
     lines = {name: line_of(text, f"{_TABLE}.{name}") for name in said}
     key = said.pop(_KEY, None)
     by = f"{file}:{lines.get(_KEY)}: {_KEY}"
     if key is not None and (not isinstance(key, str) or not key):
-        raise BadInput(f"{by}: write the name of a file of public keys")
+        raise BadInput(f"{by}: expected the name of a file of public keys")
     required = Required(beside(file, key), by) if key is not None else None
     return _Settings(layers.checked(_of_caller(said, str(file)), str(file), lines, strict=True), required)
 
 
 def _job_file(file: Path) -> JobLayer:
-    # YAML is read for those alone who write a job file.
+    # Imported here, because only a job file needs YAML.
     from toolkit.launch.request.jobyaml import read
 
     text = plain_text(read_given(file, most=LONGEST, label="--job"), str(file))

@@ -1,4 +1,4 @@
-"""Where images and data are on this machine, and which folder on a cluster holds images, data and runs."""
+"""Find images and data on this machine, and the folder for images, data and runs on a cluster."""
 
 import posixpath
 import re
@@ -16,10 +16,10 @@ from toolkit.run.command import Command, Runner
 from toolkit.runtime import apptainer
 
 ON_CLUSTER = "cluster:"
-"""Stands before an image that is on the cluster and need not be here."""
+"""The prefix of an image or data on the cluster."""
 
 _MARK = "toolkit-value:"
-"""Stands before what a login shell is asked for; profiles print banners to standard output too."""
+"""The mark before a value that a login shell prints; its login files may print banners to standard output."""
 
 _RECIPES = "recipes"
 
@@ -27,14 +27,14 @@ _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_
 
 
 def find_image(given: str) -> Path:
-    """Take a path as it is; look for the name of a recipe where ``make image`` puts its SIF.
+    """Return the image file of ``--image``: a path, or the SIF that ``make image`` wrote for a recipe.
 
     Raises:
-        BadInput: if a file is named that is not there, or that no job starts from.
-        Missing: if the recipe's image was not made yet.
+        BadInput: if the file does not exist, or a job cannot start from it.
+        Missing: if the image of the recipe was not built.
     """
     if found := image_here(given):
-        # Reading images takes its time to import, and is for commands that start one.
+        # This import is slow, and only needed to read an image.
         from toolkit.image.startable import check_startable
 
         check_startable(found, "--image")
@@ -45,28 +45,29 @@ def find_image(given: str) -> Path:
     name = shlex.quote(given)
     make = f"toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif"
     raise Missing(
-        f"there is no image {given} in {_listed(_image_folders())}"
+        f"--image {given}: not found in {_listed(_image_folders())}"
         f"{near(given, known) if given not in known else ''}",
-        fix=make if given in known else "give a SIF file, or a name that toolkit image list has",
+        fix=make if given in known else "give a SIF file, or a name that toolkit image list shows",
     )
 
 
 def image_here(given: str) -> Path | None:
-    """Return the file that an image is on this machine; ``None`` where it is a path or a name of none.
+    """Return the file of an image on this machine, ``None`` if there is no such file.
 
     Raises:
-        BadInput: for what no job starts from: a folder, a device, an image of a Docker engine or of a
-            registry. Also for a file that only its name leads to, if another user may write it.
+        BadInput: for an image that a job cannot start from: a folder, a device, an image of a Docker engine
+        or
+            of a registry. Also for a file found by a recipe's name, if another user may write it.
     """
     path = at_home(given)
     if path.is_file():
         check_given(path, label="--image")
-        if not is_path(given):  # it may be meant as the name of a recipe
+        if not is_path(given):  # it may be the name of a recipe
             require_trusted(path, f"name the file: --image {shlex.quote(f'./{path}')}")
         return path.resolve()
     if given.startswith(TRANSPORTS) or "://" in given:
         raise BadInput(
-            f"--image {given}: a job starts from a SIF",
+            f"--image {given}: not a file; toolkit launch needs a SIF file",
             fix=f"make one: {_sif_of(given)}",
         )
     if not is_path(given):
@@ -76,16 +77,16 @@ def image_here(given: str) -> Path | None:
                 named = candidate if candidate.is_absolute() else f"./{candidate}"
                 require_trusted(candidate, f"name the file: --image {shlex.quote(str(named))}")
                 return candidate.resolve()
-    # A folder may be called as a recipe is, and nobody means it then.
+    # A folder may have the name of a recipe; the recipe is meant then.
     if path.is_dir() and (is_path(given) or given not in names(_RECIPES, ".toml")):
-        raise BadInput(f"--image {given}: a folder; name a SIF file")
+        raise BadInput(f"--image {given}: this is a folder; toolkit launch needs a SIF file")
     if is_path(given) and is_there(path, label="--image"):
         check_given(path, label="--image")  # a device, a FIFO, a link that leads nowhere
     return None
 
 
 def _image_folders() -> tuple[Path, ...]:
-    """Return the folders in which the name of a recipe is looked up: of this folder, then of the checkout."""
+    """Return the folders with images of recipes: below the current folder, then below the checkout."""
     here = (Path("build/images"), Path("images"), Path())
     made = checkout()
     return (*here, made / "build" / "images") if made and made != Path.cwd() else here
@@ -103,7 +104,7 @@ def _sif_of(given: str) -> str:
 
 
 def named_image(given: str) -> str:
-    """Return the file of an image that is called by the name of a recipe; any other text as it is.
+    """Return the image file of a recipe's name; any other text stays.
 
     Raises:
         Missing: if the image of the recipe was not built.
@@ -114,7 +115,7 @@ def named_image(given: str) -> str:
 
 
 def is_path(image: str) -> bool:
-    """Tell whether an image is named by a path, and not by a recipe."""
+    """Return whether the text is a path instead of the name of a recipe."""
     return "/" in image or image.endswith(".sif")
 
 
@@ -122,14 +123,14 @@ def data_folder(given: str | None, dataset: str) -> Path:
     """Return the folder of a data set on this machine.
 
     Raises:
-        BadInput: if something else than a folder is named.
-        Missing: if it was not fetched.
+        BadInput: if ``given`` is not a folder.
+        Missing: if the data set was not downloaded.
     """
     folder = at_home(given) if given else cache_dir() / "data" / dataset
     if given and is_there(folder, label="--data") and not folder.is_dir():
-        raise BadInput(f"--data {folder}: not a folder", fix="name the folder that holds the data")
+        raise BadInput(f"--data {folder}: not a folder", fix="give the folder with the data")
     if not folder.is_dir() and not dataset:
-        raise BadInput(f"--data {folder}: there is no such folder")
+        raise BadInput(f"--data {folder}: the folder does not exist")
     if not folder.is_dir():
         wanted = f" -o {shlex.quote(given)}" if given else ""
         raise Missing(f"the data set {dataset} is not in {folder}", fix=f"toolkit data get {dataset}{wanted}")
@@ -137,20 +138,20 @@ def data_folder(given: str | None, dataset: str) -> Path:
 
 
 def program_file(given: str) -> Path:
-    """Return the file of a trainer of one's own.
+    """Return the file of the user's own trainer.
 
     Raises:
-        BadInput: if it is not there, or no other machine would take its name.
+        BadInput: if the file does not exist, or its name is not portable.
     """
     path = at_home(given)
-    check_given(path, fix="for a command of your own: -- COMMAND")
+    check_given(path, fix="for your own command: -- COMMAND")
     return path.resolve()
 
 
 def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bool = False) -> str:
-    """Return the folder on the cluster that holds images, data and runs, absolute.
+    """Return the absolute path of the folder for images, data and runs on the cluster.
 
-    ``variables`` says that ``$NAME`` in it is a variable there, as in a site profile.
+    ``variables`` says whether ``$NAME`` in the path is a variable of the cluster, as in a site profile.
     """
     if variables and wanted:
         wanted = expanded(runner, wanted)
@@ -159,44 +160,44 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
     given = wanted or "toolkit"
     if given.startswith("/"):
         return given
-    # WORK is what many centres, and our virtual cluster, call the large file system.
+    # Many centres, and the virtual cluster, name the large file system WORK.
     folder = "HOME" if given.startswith("~") else "WORK"
     base = login_variable(runner, folder) or login_variable(runner, "HOME")
     if not base.startswith("/"):
-        raise Missing(f"{runner.place} did not tell its home folder", fix="give --directory with a full path")
+        raise Missing(f"{runner.place}: HOME is not set there", fix="give --directory with a full path")
     return posixpath.normpath(posixpath.join(base, given.removeprefix("~").lstrip("/")))
 
 
 def expanded(runner: Runner, path: str) -> str:
-    """Return a path of a site profile with the values that its variables have there.
+    """Return a path of a site profile with the values of its variables on the cluster.
 
     Raises:
-        Missing: if one has none.
+        Missing: if a variable is not set there.
     """
     return _VARIABLE.sub(lambda found: _value(runner, found[1] or found[2]), path)
 
 
 def image_there(image: Path, digest: str, base: str) -> str:
-    """Return where an image is copied to; its digest lets images of one name live side by side."""
+    """Return the path of an image's copy on the cluster; the digest in it separates images of one name."""
     return posixpath.join(base, "images", f"{image.stem}-{digest[:12]}{image.suffix}")
 
 
 def login_variable(runner: Runner, name: str) -> str:
-    """Return a variable as a login shell there has it, whatever its profile prints."""
+    """Return the value of a variable in a login shell on the cluster."""
     line = f'printf "\n%s%s\n" "{_MARK}" "${{{name}:-}}"'
     text = runner.run(Command.of("sh", "-lc", line, timeout=30)).text
     return next((line.removeprefix(_MARK) for line in text.splitlines() if line.startswith(_MARK)), "")
 
 
 def check_directory(given: str) -> None:
-    """Refuse a folder that cannot be named or bound.
+    """Refuse a folder that toolkit cannot expand or mount.
 
     Raises:
-        BadInput: if it is another person's home, or holds a separator of ``--bind``.
+        BadInput: for the home of another user, or a separator of ``--bind`` in the path.
     """
     if given.startswith("~") and given != "~" and not given.startswith("~/"):
         raise BadInput(
-            f"--directory {given}: only one's own home can be named by ~", fix="give the full path"
+            f"--directory {given}: ~NAME is not supported", fix="give the full path, or ~ for your own home"
         )
     apptainer.bind(given)
 
@@ -205,6 +206,6 @@ def _value(runner: Runner, name: str) -> str:
     if found := login_variable(runner, name):
         return found
     raise Missing(
-        f"{runner.place} has no variable {name}, which the site profile names the folder by",
-        fix=f"set {name} there, or give --directory with a full path",
+        f"{runner.place} has no variable {name}, which the site profile uses for the folder",
+        fix=f"set {name} on {runner.place}, or give --directory with a full path",
     )

@@ -1,4 +1,4 @@
-"""Faults in the options of a shipped trainer, found on this machine before the job waits in the queue."""
+"""Find faults in the options of a shipped trainer on this machine, before the job waits in the queue."""
 
 import re
 import sys
@@ -64,7 +64,7 @@ def _message(trainer: str, error: str, said: str) -> str:
 def _ranks(spec: JobSpec, strategy: str) -> Iterator[LaunchFault]:
     if spec.ranks > 1 and strategy in trainers().strategies.one_process:
         yield LaunchFault(
-            f"--strategy {strategy} trains in one process, and {spec.ranks} ranks are asked for",
+            f"--strategy {strategy} trains in one process, but the job has {spec.ranks} ranks",
             "ask for one rank, or use --strategy horovod",
         )
 

@@ -180,7 +180,7 @@ def _gaps(host: HostFacts, facts: SiteFacts, questions: tuple[Question, ...]) ->
 def _why(host: HostFacts) -> str:
     return (host.unknown.get("compute_nodes") or host.absent.get("compute_nodes") or "").removeprefix(
         "compute nodes: "
-    ) or "none was asked"
+    ) or "none was probed"
 
 
 def partition_of(part: PartitionFacts, *, counted: bool) -> Partition:

@@ -1,4 +1,4 @@
-"""The doctor's table of the ways to launch: what becomes of each, and the command of the chosen one."""
+"""The doctor's table of launch modes with their outcomes, and the command of the chosen mode."""
 
 from collections.abc import Iterator
 from typing import get_args

@@ -48,9 +48,8 @@ _METHOD = """\
 <section><h2>How to read it</h2>
 <p>An epoch is one pass over the data, of training alone. Speed-up and efficiency are relative to the smallest
 size of a series. The model of the time on <i>n</i> ranks is {models}:
-<i>P</i> is shared out, <i>K</i> is not, and the last term is the ring allreduce. Its range comes from fitting
-it anew to the times as they might have been measured, with every choice of terms that fits them nearly as
-well.</p></section>"""
+<i>P</i> is shared out, <i>K</i> is not, and the last term is the ring allreduce. The range comes from
+fits to resampled times, with every choice of terms that fits the times nearly as well.</p></section>"""
 
 
 def page(report: Report, plots: Sequence[Plot]) -> str:

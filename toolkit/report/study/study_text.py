@@ -40,9 +40,9 @@ def text_of(report: Report, width: int = 100) -> str:
         ]
         parts.append("\n".join([one_line(line.label), *said]))
     if report.left_out:
-        parts.append(joined(["Left out, as they failed:", *(f"  {text}" for text in report.left_out)]))
+        parts.append(joined(["Failed runs:", *(f"  {text}" for text in report.left_out)]))
     if report.missing:
-        parts.append(f"Not measured yet: {len(report.missing)} runs; toolkit scale goes on with them.")
+        parts.append(f"Not measured yet: {len(report.missing)} runs; toolkit scale resumes them.")
     return "\n\n".join(parts)
 
 

@@ -40,7 +40,7 @@ def chosen() -> Mirrors:
 
 
 def of_machine() -> Mirrors:
-    """Return the known mirrors: the environment's, then those of this machine's package sources."""
+    """Return the known mirrors: from the environment, then from this machine's package sources."""
     return joined(chosen(), listed("\n".join(_texts())))
 
 

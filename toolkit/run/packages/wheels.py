@@ -83,7 +83,7 @@ def _compiled(
 
 
 def uv_cache() -> str:
-    """Return the folder of uv's cache; uv would say of one that takes nothing that there is no such wheel."""
+    """Return the folder of uv's cache; if it is not writable, uv wrongly reports a missing wheel."""
     return str(in_cache("uv"))
 
 

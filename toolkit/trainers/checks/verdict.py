@@ -76,7 +76,7 @@ def _clocks(facts: Sequence[Facts], most: float) -> Iterator[str]:
     for one in facts:
         if one.first and abs(one.ahead) > most:
             which = "ahead of" if one.ahead > 0 else "behind"
-            yield f"{_who(one)}: the clock is {abs(one.ahead):.1f} s {which} that of {facts[0].host}"
+            yield f"{_who(one)}: the clock is {abs(one.ahead):.1f} s {which} the clock of {facts[0].host}"
 
 
 def _images(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:

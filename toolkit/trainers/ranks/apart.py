@@ -46,9 +46,9 @@ def shared(world: World, nodes: Sequence[float], masks: Sequence[int]) -> Troubl
     for other in range(world.rank):
         if nodes[other] == nodes[world.rank] and masks[other] & masks[world.rank]:
             return Trouble(
-                f"rank {world.rank} on {os.uname().nodename} has taken the same GPU as rank {other}: both "
-                "are shown it, and not all that the other is; show each rank its own: --gpu-bind=single:1, "
-                "or all those of the node: --gpu-bind=none"
+                f"rank {world.rank} on {os.uname().nodename} uses the same GPU as rank {other}, because "
+                "Slurm gave both ranks this GPU; give each rank its own GPU with --gpu-bind=single:1, or all "
+                "GPUs of the node with --gpu-bind=none"
             )
     return None
 

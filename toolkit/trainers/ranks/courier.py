@@ -26,7 +26,7 @@ class GradientBuffer:
         try:
             comm.Allreduce(MPI.IN_PLACE, self.buffer, MPI.SUM)
             self.buffer /= comm.Get_size()
-        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
             self._error = error
         self._there.set()
 

@@ -1,4 +1,4 @@
-# Train 20 steps of 32 images in every way, and say how far the weights are from those of one process.
+# Train 20 steps of 32 images with every strategy, and print the distance of the weights from one process.
 cd /out
 small() { # NAME RANKS BATCH OPTIONS...
     name=$1 ranks=$2 batch=$3
