@@ -27,6 +27,7 @@ class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     mpi: tuple[Strategy, ...]
     apart: tuple[Strategy, ...]
     one_process: tuple[Strategy, ...]
+    torch: tuple[Strategy, ...]
 
 
 class TrainerKnowledge(Row, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ import msgspec
 from toolkit.model.prediction import MODES, PROGRAMS, Mode, ProgramName
 from toolkit.model.runtime import NAMES
 
-Strategy = Literal["single", "horovod", "mirrored", "multiworker", "mpi-aggregate", "hybrid", "ps"]
+Strategy = Literal["single", "horovod", "mirrored", "multiworker", "mpi-aggregate", "hybrid", "ps", "ddp"]
 """How a trainer uses its ranks."""
 
 Broadcast = Literal["auto", "on", "off"]

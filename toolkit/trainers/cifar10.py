@@ -15,9 +15,9 @@ from functools import partial
 
 from toolkit.trainers.command import run
 from toolkit.trainers.data import cifar
-from toolkit.trainers.data.augment import mirrored_and_moved
+from toolkit.trainers.data.augment import mirrored_and_moved, moved_in_torch
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.models import networks
+from toolkit.trainers.models import networks, torchnetworks
 from toolkit.trainers.models.applications import application
 from toolkit.trainers.trainer import Trainer
 from toolkit.trainers.trouble import Trouble
@@ -52,9 +52,16 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
         if small
         else partial(application, name, SHAPE, cifar.CLASSES, side=side)
     )
+    torch_model = partial(torchnetworks.residual, cifar.CLASSES, depth=int(small[1])) if small else None
+    augment, torch_augment = (None, None) if options.no_augment else (mirrored_and_moved, moved_in_torch)
     variant = {"model": name, **({} if small else {"image_size": side}), "augment": not options.no_augment}
     return replace(
-        trainer, model=model, variant=variant, augment=None if options.no_augment else mirrored_and_moved
+        trainer,
+        model=model,
+        torch_model=torch_model,
+        variant=variant,
+        augment=augment,
+        torch_augment=torch_augment,
     )
 
 
@@ -84,6 +91,8 @@ TRAINER = Trainer(
         warmup_epochs=1,
     ),
     augment=mirrored_and_moved,
+    torch_model=partial(torchnetworks.residual, cifar.CLASSES, depth=8),
+    torch_augment=moved_in_torch,
     add_options=add_options,
     configured=configured,
 )

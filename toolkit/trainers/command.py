@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from toolkit.trainers.checks.node import DEVICES, openable
-from toolkit.trainers.learning.refusals import refused
-from toolkit.trainers.ranks.devices import prepare_devices
+from toolkit.trainers.frameworks import framework_of
+from toolkit.trainers.learning.refusals import refused, refused_by_framework
 from toolkit.trainers.ranks.spread import RankSpread
 from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
 from toolkit.trainers.ranks.world import STRATEGIES, World, complain_once, open_world
@@ -44,7 +44,7 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
             world.agree(trouble)
         threads = 0
         try:
-            threads = prepare_devices(world)
+            threads = framework_of(world).prepare_devices(world)
         except Trouble as found:
             trouble = trouble or found
         # A fault of any rank stops all ranks; a rank with a fault still joins the others to report it.
@@ -152,6 +152,8 @@ def _refuse(trainer: Trainer, options: Options) -> None:
     """Exit on the first rank if options exclude each other or have no effect."""
     if options.batch_limit != Options.batch_limit and options.batch_size:
         complain_once(f"--batch-limit is for --batch-size auto, and not for {options.batch_size}")
+    if wrong := refused_by_framework(trainer, options):
+        complain_once(wrong)
     default = trainer.learning.of_batch(options.batch_size or trainer.batch_size)
     if wrong := refused(options.learning, options.strategy, default):
         complain_once(wrong)

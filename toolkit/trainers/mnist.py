@@ -15,7 +15,7 @@ from toolkit.trainers.command import run
 from toolkit.trainers.data import idx
 from toolkit.trainers.data.sources import Samples
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.models import networks
+from toolkit.trainers.models import networks, torchnetworks
 from toolkit.trainers.trainer import Trainer
 from toolkit.trainers.trouble import Trouble
 
@@ -65,6 +65,7 @@ TRAINER = Trainer(
     epochs=4,
     batch_size=32,
     learning=Learning(learning_rate=0.001),
+    torch_model=partial(torchnetworks.dense, SIDE, CLASSES),
     passes="each",
 )
 

@@ -11,10 +11,11 @@ from functools import partial
 from toolkit.trainers.command import run
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.mnist import CLASSES, SIDE, check, load
-from toolkit.trainers.models import networks
+from toolkit.trainers.models import networks, torchnetworks
 from toolkit.trainers.trainer import Trainer
 
 MODELS = {"classic": networks.two_convolutions, "tutorial": networks.five_by_five}
+TORCH_MODELS = {"classic": torchnetworks.two_convolutions, "tutorial": torchnetworks.five_by_five}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +24,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
     model = partial(MODELS[options.model], SIDE, CLASSES)
-    return replace(trainer, model=model, variant={"model": options.model})
+    torch_model = partial(TORCH_MODELS[options.model], SIDE, CLASSES)
+    return replace(trainer, model=model, torch_model=torch_model, variant={"model": options.model})
 
 
 TRAINER = Trainer(
@@ -35,6 +37,7 @@ TRAINER = Trainer(
     epochs=12,
     batch_size=128,
     learning=Learning(learning_rate=0.001),
+    torch_model=partial(torchnetworks.two_convolutions, SIDE, CLASSES),
     add_options=add_options,
     configured=configured,
 )

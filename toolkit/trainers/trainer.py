@@ -14,8 +14,10 @@ from toolkit.trainers.training.loop import Augment
 
 if TYPE_CHECKING:
     import tensorflow as tf
+    import torch
 
     from toolkit.trainers.ranks.world import World
+    from toolkit.trainers.training.torchloop import TorchAugment
 
 
 Passes = Literal["each", "shared"]
@@ -51,6 +53,10 @@ class Trainer:
     """Horovod's message settings for this model if ranks compute on CPUs."""
     augment: "Augment | None" = None
     """Augments the inputs of a batch at random while the model trains."""
+    torch_model: "Callable[[], torch.nn.Module] | None" = None
+    """Returns the same model in PyTorch, for ``--strategy ddp``; ``None`` if there is none."""
+    torch_augment: "TorchAugment | None" = None
+    """Augments as ``augment`` does, in PyTorch."""
     passes: Passes = "shared"
     variant: Mapping[str, str | int | float] = field(default_factory=dict)
     add_options: Callable[[argparse.ArgumentParser], None] = nothing

@@ -15,6 +15,7 @@ class Rank:
 
     def __init__(self, rank, size, others=()):
         self.rank, self.size, self._others = rank, size, others
+        self.framework = "tensorflow"
         self.asked = 0
 
     def total(self, values):

@@ -12,8 +12,8 @@ from toolkit.trainers.training import checkpoint
 from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.course import Course, totals
 from toolkit.trainers.training.keeper import Keeper, Start
-from toolkit.trainers.training.loop import Score, Trained, paced
 from toolkit.trainers.training.metrics import FILE, Metrics
+from toolkit.trainers.training.rounds import Score, Trained, paced
 from toolkit.trainers.training.watch import NextSteps
 from toolkit.trainers.trouble import Stopped, Trouble
 

@@ -10,7 +10,7 @@ from tests.unit.tables import every_row
 from toolkit.trainers import cifar10, imagenet, imagenet_synthetic, mnist
 from toolkit.trainers.command import parse, run
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.learning.refusals import REFUSALS, refused
+from toolkit.trainers.learning.refusals import REFUSALS, refused, refused_by_framework
 from toolkit.trainers.ranks.world import STRATEGIES
 
 PLAIN = Learning(learning_rate=0.1)
@@ -34,6 +34,7 @@ def verdict(strategy, words):
     tuning = options.tuning.apply(strategy, {})
     return (
         refused(options.learning, strategy, trainer.learning.of_batch(options.batch_size or 32))
+        or refused_by_framework(trainer, options)
         or options.spread.misplaced(strategy)
         or (tuning.message if tuning else "")
     )
@@ -71,7 +72,8 @@ def test_all_that_is_refused_is_in_the_table():
 def test_a_refusal_names_option_strategy_and_what_to_do(one):
     for strategy in STRATEGIES:
         said = refused(replace(PLAIN, **{one.name: one.value}), strategy, PLAIN)
-        assert bool(said) == (strategy in one.strategies)
+        refusing = {s for r in REFUSALS if (r.name, r.value) == (one.name, one.value) for s in r.strategies}
+        assert bool(said) == (strategy in refusing)
         if said:
             assert said.startswith(f"{one.option} and --strategy {strategy}: ")
             assert "use " in said or "leave it out" in said

@@ -7,6 +7,7 @@ import pytest
 from toolkit.trainers.mnist import TRAINER
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import train as training
+from toolkit.trainers.training.metrics import write_whole
 from toolkit.trainers.trouble import Trouble
 
 
@@ -23,7 +24,7 @@ class Model:
 
 
 def test_a_model_is_saved_under_its_name_and_nothing_else_is_left(tmp_path):
-    training.save(Model(), tmp_path / "model.keras")
+    write_whole(tmp_path / "model.keras", Model().save)
     assert [path.name for path in tmp_path.iterdir()] == ["model.keras"]
 
 
@@ -31,7 +32,7 @@ def test_a_full_disk_while_saving_is_one_line_and_keeps_the_old_model(tmp_path):
     path = tmp_path / "model.keras"
     path.write_text("old")
     with pytest.raises(Trouble, match=r"model\.keras: cannot be written: No space left") as told:
-        training.save(Model(OSError(28, "No space left on device")), path)
+        write_whole(path, Model(OSError(28, "No space left on device")).save)
     assert told.value.code == 1
     assert path.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["model.keras"]

@@ -115,7 +115,7 @@ def request_of(
         gpus=has_gpus(spec, site),
         directory=spec.directory,
         user_site=spec.user_site,
-        program=program or ("horovod" if spec.trainer else None),
+        program=program or (trainers.program_of(spec.command) if spec.trainer else None),
         command=spec.command,
         joins=shown.joins if shown else frozenset(),
         says=dict(shown.says) if shown else {},

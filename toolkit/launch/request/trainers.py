@@ -1,14 +1,16 @@
 """Names and command lines of the trainers: the trainers inside the images, and the user's own files."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import PurePath
 
 from toolkit.errors import BadInput
 from toolkit.knowledge import trainers as known
 from toolkit.launch.request.checks import as_name
 from toolkit.model.jobfile import JobFile, Strategy
-from toolkit.model.prediction import Mode
+from toolkit.model.prediction import Mode, ProgramName
 from toolkit.near import near
 
 
@@ -40,7 +42,15 @@ class TrainerProgram:
 
 def other_modes(job: JobFile) -> tuple[Mode, ...]:
     """Return the modes that the engine does not choose by itself: Gloo, if the job needs no MPI."""
-    return ("gloo",) if job.trainer and job.strategy not in known.trainers().strategies.mpi else ()
+    strategies = known.trainers().strategies
+    without = (*strategies.mpi, *strategies.torch)
+    return ("gloo",) if job.trainer and job.strategy not in without else ()
+
+
+def program_of(command: Sequence[str]) -> ProgramName:
+    """Return how the ranks of a trainer's command find each other; its last ``--strategy`` counts."""
+    chosen = [value for word, value in pairwise(command) if word == "--strategy"]
+    return "torch" if chosen and chosen[-1] in known.trainers().strategies.torch else "horovod"
 
 
 def usual_strategy(ranks: int) -> Strategy:

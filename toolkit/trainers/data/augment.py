@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import tensorflow as tf
+    import torch
 
 _PIXELS = 4
 
@@ -25,3 +26,18 @@ def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
     columns = moved[1] + tf.range(width)[tf.newaxis]
     columns = tf.where(chance[2] < 0.5, tf.reverse(columns, [1]), columns)
     return tf.gather(tf.gather(wider, rows, batch_dims=1, axis=1), columns, batch_dims=1, axis=2)
+
+
+def moved_in_torch(images: "torch.Tensor", draws: "torch.Generator") -> "torch.Tensor":
+    """Do the same in PyTorch, with random numbers of ``draws``."""
+    import torch
+
+    batch, height, width, _ = images.shape
+    wider = torch.nn.functional.pad(images, (0, 0, _PIXELS, _PIXELS, _PIXELS, _PIXELS))
+    moved = torch.randint(0, 2 * _PIXELS + 1, (2, batch, 1), generator=draws)
+    rows = moved[0] + torch.arange(height)
+    columns = moved[1] + torch.arange(width)
+    flipped = torch.rand((batch, 1), generator=draws) < 0.5
+    columns = torch.where(flipped, columns.flip(1), columns)
+    sample = torch.arange(batch)[:, None, None]
+    return wider[sample, rows[:, :, None], columns[:, None, :]]

@@ -4,8 +4,12 @@ The table in ``docs/strategies.md`` says the same as :data:`REFUSALS`; a test co
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from toolkit.trainers.learning.policy import Learning
+
+if TYPE_CHECKING:
+    from toolkit.trainers.trainer import Options, Trainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +31,13 @@ REFUSALS = (
     Refusal(
         "compression",
         "fp16",
-        ("single", "mirrored", "multiworker", "ps", "mpi-aggregate", "hybrid"),
+        ("single", "mirrored", "multiworker", "ps", "mpi-aggregate", "hybrid", "ddp"),
         "only Horovod compresses gradients; use --strategy horovod",
     ),
     Refusal(
         "sync_batch_norm",
         True,
-        ("ps", "mpi-aggregate", "hybrid"),
+        ("ps", "mpi-aggregate", "hybrid", "ddp"),
         "this strategy cannot share the statistics of a batch; use horovod, mirrored or multiworker",
     ),
     Refusal(
@@ -47,6 +51,15 @@ REFUSALS = (
         "float16",
         ("ps",),
         "workers compute on CPUs, and cannot agree on a loss factor; use bfloat16",
+    ),
+    Refusal("xla", "on", ("ddp",), "XLA compiles TensorFlow only; leave it out"),
+    *(
+        Refusal("mixed_precision", kind, ("ddp",), "PyTorch models compute in float32 here; leave it out")
+        for kind in ("float16", "bfloat16")
+    ),
+    *(
+        Refusal("optimizer", name, ("ddp",), "PyTorch does not have it; use --optimizer sgd or adam")
+        for name in ("lars", "lamb")
     ),
 )
 
@@ -73,6 +86,19 @@ def refused(chosen: Learning, strategy: str, default: Learning) -> str:
         if getattr(chosen, one.name) == one.value and strategy in one.strategies:
             return f"{one.option} and --strategy {strategy}: {one.why}"
     return _together(chosen) or _idle(chosen, default)
+
+
+def refused_by_framework(trainer: "Trainer", options: "Options") -> str:
+    """Return a sentence about what a trainer or an option cannot do in PyTorch; empty if there is nothing."""
+    if options.strategy != "ddp":
+        return ""
+    if trainer.torch_model is None:
+        return f"--strategy ddp: {trainer.name} has no model in PyTorch; use --strategy horovod"
+    if not options.batch_size:
+        return "--batch-size auto and --strategy ddp: sizes are tried in TensorFlow only; name a number"
+    if options.tensorboard:
+        return "--tensorboard and --strategy ddp: TensorFlow writes these files; read metrics.jsonl instead"
+    return ""
 
 
 def _together(chosen: Learning) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from toolkit.trainers.checks.node import DEVICES, openable
+from toolkit.trainers.frameworks import framework_of
 from toolkit.trainers.ranks.world import World
 from toolkit.trainers.trouble import Trouble
 
@@ -24,12 +25,9 @@ def check_apart(world: World) -> None:
     Raises:
         Trouble: on all ranks, if two use the same GPU.
     """
-    import tensorflow as tf
-
     if world.size == 1:
         return
-    seen = len(tf.config.list_physical_devices("GPU"))
-    taken = [int(one.name.rpartition(":")[2]) for one in tf.config.get_visible_devices("GPU")]
+    seen, taken = framework_of(world).gpus(world)
     numbers = numbers_of(os.environ, seen, DEVICES)
     own = [numbers[index] for index in taken] if numbers and taken else []
     if not world.total([len(own)])[0]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from toolkit.trainers.data.feed import Feed
     from toolkit.trainers.data.sources import Data
+    from toolkit.trainers.frameworks import FrameworkName
     from toolkit.trainers.learning.policy import Steer
 
 T = TypeVar("T")
@@ -38,6 +39,7 @@ _MODULES = {
     "mpi-aggregate": ("mpi_aggregate", "MpiAggregate"),
     "hybrid": ("hybrid", "Hybrid"),
     "ps": ("ps", "ParameterServers"),
+    "ddp": ("ddp", "DistributedTorch"),
 }
 STRATEGIES = tuple(_MODULES)
 
@@ -54,6 +56,9 @@ class World(Protocol):
     local_size: int
     nodes: int
     versions: dict[str, str]
+    framework: "FrameworkName" = "tensorflow"
+    """What computes a step."""
+
     devices: int = 1
     """The number of devices of this rank; it is assigned a batch for each."""
 

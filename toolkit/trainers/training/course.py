@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from toolkit.trainers.data.sources import Data
 from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.keeper import Keeper, Settings, Start
-from toolkit.trainers.training.loop import Loop
 from toolkit.trainers.training.memory import resident
 from toolkit.trainers.training.metrics import Metrics, Record, Value
 from toolkit.trainers.training.progress import ProgressLine
@@ -17,6 +16,7 @@ from toolkit.trainers.training.watch import Watch
 from toolkit.trainers.trouble import Stopped
 
 if TYPE_CHECKING:
+    from toolkit.trainers.frameworks import TrainingLoop
     from toolkit.trainers.ranks.world import World
 
 _SHORTEST = 1e-4
@@ -54,7 +54,7 @@ class EpochResult:
 class Course:
     """What all epochs of a run share; ``samples`` is the number of samples in one pass."""
 
-    loop: Loop
+    loop: "TrainingLoop"
     samples: int
     test: Data
     world: "World"

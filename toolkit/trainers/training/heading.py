@@ -4,6 +4,7 @@ import platform
 from typing import TYPE_CHECKING
 
 from toolkit import __version__
+from toolkit.trainers.frameworks import framework_of
 from toolkit.trainers.trainer import Options, Trainer
 from toolkit.trainers.training.metrics import Value
 
@@ -41,14 +42,10 @@ def now(options: Options, world: "World", threads: int, seconds: float) -> dict[
 
 
 def _versions(world: "World") -> dict[str, str]:
-    import numpy as np
-    import tensorflow as tf
-
     return {
         "toolkit": __version__,
         "python": platform.python_version(),
-        "tensorflow": tf.__version__,
-        "numpy": np.__version__,
+        **framework_of(world).versions(),
         **world.versions,
     }
 

@@ -15,7 +15,7 @@ from toolkit.trainers.trouble import Trouble
 if TYPE_CHECKING:
     import numpy
 
-    from toolkit.trainers.training.loop import Loop
+    from toolkit.trainers.frameworks import TrainingLoop
 
 Settings = Mapping[str, str | int | float]
 _NOTHING = EpochPart()
@@ -103,7 +103,7 @@ class Keeper:
 
     def save(
         self,
-        loop: "Loop",
+        loop: "TrainingLoop",
         passes: int,
         epochs: int,
         part: EpochPart,

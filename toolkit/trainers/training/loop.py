@@ -2,19 +2,18 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolkit.trainers.data.faults import reading
-from toolkit.trainers.data.feed import Feed, Portion, Stream
-from toolkit.trainers.data.shares import deal
+from toolkit.trainers.data.feed import Feed, Portion, Portions, Stream
 from toolkit.trainers.data.sources import Data, Samples
 from toolkit.trainers.learning.build import build
 from toolkit.trainers.learning.policy import Learning, Steer
 from toolkit.trainers.learning.step import scoring
 from toolkit.trainers.ranks.world import Step, World
-from toolkit.trainers.training import divergence
-from toolkit.trainers.training.checkpoint import EpochPart
+from toolkit.trainers.training.metrics import write_whole
+from toolkit.trainers.training.rounds import Rounds, Score
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -23,54 +22,13 @@ if TYPE_CHECKING:
 
 _EVALUATION_BATCH = 1000
 _STREAMED_BATCH = 64
-_SLICE_SECONDS = 2.0
-"""How many seconds a job may take to notice a request to stop."""
-
-_FIRST_SLICE = 32
-"""Number of steps after which the duration of a step is known."""
 
 Augment = Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]
 """Augments a batch of inputs at random, by a draw of two int32; part of a graph."""
 
-Pause = Callable[[EpochPart, int], int]
-"""Called between two slices with the progress of the epoch and this rank's next number of steps; returns the
-number that all ranks make. It may stop the training by an exception.
-"""
 
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """Mean loss of a sample and share of right answers, over all ranks."""
-
-    loss: float
-    accuracy: float
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    """Some steps of one table with the ``rows`` of this rank's samples; ``last`` marks the last slice of an
-    epoch.
-    """
-
-    portion: Portion
-    rows: "numpy.ndarray"
-    last: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """A trained epoch: its score, its seconds, and the seconds in which a rank waited for samples.
-
-    ``waited`` is the mean of all ranks, and ``None`` if unknown.
-    """
-
-    score: Score
-    seconds: float
-    waited: float | None
-
-
-class Loop:
-    """Trains a model on this rank's share of the samples, in step with all other ranks."""
+class Loop(Rounds):
+    """Trains a Keras model on this rank's share of the samples, in step with all other ranks."""
 
     def __init__(
         self,
@@ -88,9 +46,8 @@ class Loop:
 
         ``batch`` is for each device, ``epochs`` the total number of epochs.
         """
-        self._data, self._count, self._world, self._seed = data, len(data), world, seed
+        super().__init__(data, world, batch=batch * learning.accumulate, seed=seed)
         self._build = model
-        self._batch = batch * learning.accumulate
         self.model, optimizer, step = build(model, world, learning, batch)
         self._optimizer = optimizer
         self._feed = world.feed(data)
@@ -100,61 +57,20 @@ class Loop:
         self._train = world.compile(train, _signature(self._feed), self._batch * world.devices)
         self._score = world.compile_score(scoring(self.model))
         self._variables = [*self.model.variables, *optimizer.variables(), *learning.kept(optimizer)]
-        self._pace = _FIRST_SLICE
         world.broadcast(self._variables)
 
-    def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:
-        """Train the rest of an epoch, counted from 0, and return the results of the whole epoch.
+    def _open(self, table: "numpy.ndarray", turn: int) -> Portions:
+        return self._feed.open(table, turn)
 
-        Raises:
-            Trouble: if the training diverged.
-        """
-        images = passes * self._count
-        for one in self._slices(number, passes, part.images):
-            before = part.seconds
-            part = self._train_slice(one, number, part, images)
-            if not one.last:
-                # All ranks must make the same slices, so the sizes may only depend on values that they share.
-                self._pace = pause(part, paced(len(one.rows), part.seconds - before))
-        loss, right, waited = self._world.total([part.loss, part.right, part.waited])
-        divergence.refuse(self._world, loss, number)
-        known = self._feed.waited() is not None
-        score = Score(loss / images, right / images)
-        return Trained(score, part.seconds, waited / self._world.size if known else None)
+    def _make_steps(
+        self, portion: Portion, steps: int, done: float, each: float, loss: float, right: int
+    ) -> tuple[float, int]:
+        sums = self._train(portion, steps, done, each, loss, right)
+        # Reading a value waits for it: a GPU may not have started.
+        return float(sums[0]), int(sums[1])
 
-    def _slices(self, number: int, passes: int, done: int) -> Iterator[Slice]:
-        """Return slices of a few seconds each."""
-        tables = deal(
-            rank=self._world.rank,
-            size=self._world.size,
-            devices=self._world.devices,
-            count=self._count,
-            batch=self._batch,
-            epoch=number,
-            seed=self._seed,
-            passes=passes,
-            done=done,
-        )
-        for table in tables:
-            portions, at = self._feed.open(table, number), 0
-            while at < len(table):
-                steps = min(self._pace, len(table) - at)
-                last = table is tables[-1] and at + steps == len(table)
-                yield Slice(portions.take(at, at + steps), table[at : at + steps], last)
-                at += steps
-
-    def _train_slice(self, one: Slice, number: int, part: EpochPart, images: int) -> EpochPart:
-        """Train a slice, and return the progress of an epoch of ``images`` samples."""
-        before, begun = self.waited, time.monotonic()
-        done, each = number + part.images / images, self._batch * self._world.width / images
-        with reading(self._data, one.rows.flat):
-            # The sums pass through the computation, so that they do not depend on the slices.
-            loss, right = self._train(one.portion, len(one.rows), done, each, part.loss, part.right)
-            # Reading a value waits for it: a GPU may not have started.
-            loss, right = float(loss), int(right)
-        seconds = time.monotonic() - begun
-        taken = images if one.last else part.images + one.rows.size * self._world.size
-        return EpochPart(taken, loss, right, part.seconds + seconds, part.waited + self.waited - before)
+    def _seconds_waited(self) -> float | None:
+        return self._feed.waited()
 
     def timed(self, steps: int, batch: int = 0) -> tuple[float, Score]:
         """Make ``steps`` steps on consecutive samples; return the seconds of all ranks, and the score.
@@ -178,14 +94,14 @@ class Loop:
         return seconds, Score(loss / images, right / images)
 
     @property
-    def waited(self) -> float:
-        """Return for how many seconds the steps of this rank have waited for samples, as far as known."""
-        return self._feed.waited() or 0.0
-
-    @property
     def learning_rate(self) -> float:
         """Return the rate of the last step."""
         return float(self._world.value(self._optimizer.learning_rate))
+
+    @property
+    def parameters(self) -> int:
+        """Return the number of the model's parameters."""
+        return int(self.model.count_params())
 
     def state(self) -> "list[numpy.ndarray]":
         """Return the state of the training: the variables of model and optimizer."""
@@ -197,6 +113,10 @@ class Loop:
         for variable, theirs in zip(model.variables, self.model.variables, strict=True):
             variable.assign(self._world.value(theirs))
         return model
+
+    def save(self, path: Path) -> None:
+        """Write the model to a file."""
+        write_whole(path, self.portable().save)
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
         """Load a state on all ranks, from rank 0.
@@ -223,16 +143,7 @@ class Loop:
         for inputs, classes in _batches(data, rank, size):
             more, hits = self._score(inputs, classes)
             loss, right, count = loss + float(more), right + float(hits), count + len(classes)
-        loss, right, everyone = self._world.total([loss, right, count])
-        return Score(loss / everyone, right / everyone)
-
-
-def paced(steps: int, seconds: float) -> int:
-    """Return the number of steps that takes about two seconds, if ``steps`` took ``seconds``.
-
-    The first slices are slower than later ones and too short to measure, so the number grows at most tenfold.
-    """
-    return max(1, min(10 * steps, round(steps * _SLICE_SECONDS / max(seconds, 1e-3))))
+        return self._scored([loss, right, count])
 
 
 def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:

@@ -10,7 +10,7 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -110,6 +110,22 @@ def finished(folder: Path) -> bool:
         return bool(lines) and json.loads(lines[-1]).get("record") == "result"
     except (OSError, ValueError, AttributeError):
         return False
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file by a function of its name; the name always refers to the old or the complete new file.
+
+    Raises:
+        Trouble: if it cannot be written.
+    """
+    # Keras chooses the format by the ending, so the temporary name keeps it.
+    beside = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+    with writing(path):
+        try:
+            write(beside)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

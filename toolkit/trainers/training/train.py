@@ -5,28 +5,21 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolkit.trainers.data.sources import Data
-from toolkit.trainers.learning.draws import own_draws
+from toolkit.trainers.frameworks import framework_of
 from toolkit.trainers.ranks.apart import check_apart
 from toolkit.trainers.ranks.world import World
 from toolkit.trainers.trainer import Options, Trainer
 from toolkit.trainers.training import heading
 from toolkit.trainers.training.course import Course, totals
 from toolkit.trainers.training.keeper import Keeper, Start
-from toolkit.trainers.training.loop import Loop
-from toolkit.trainers.training.metrics import Metrics, Record, Value, finished, writing
+from toolkit.trainers.training.metrics import Metrics, Record, Value, finished
 from toolkit.trainers.training.progress import ProgressLine
 from toolkit.trainers.training.scalars import Scalars
 from toolkit.trainers.training.trial import with_batch
 from toolkit.trainers.training.watch import Watch, restarted, stop_file
 from toolkit.trainers.trouble import Trouble
-
-if TYPE_CHECKING:
-    import tensorflow as tf
-
-MODEL = "model.keras"
 
 
 def epochs_each(epochs: int, size: int) -> int:
@@ -42,9 +35,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     Raises:
         Stopped: on all ranks, if a stop was requested; a checkpoint has been written.
     """
-    import tensorflow as tf
-
-    begun = time.monotonic()
+    begun, framework = time.monotonic(), framework_of(world)
     check_apart(world)
     keeper = Keeper(options.output, world, keep=options.keep)
     fresh = world.tell(options.fresh and not restarted(os.environ))
@@ -52,28 +43,19 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     if not start.name:
         start = replace(start, passes=world.width if trainer.passes == "each" else 1)
     epochs = epochs_each(options.epochs, start.passes)
-    tf.keras.utils.set_random_seed(options.seed)
+    framework.seed(options.seed)
     samples, test = _load(trainer, options.data)
     _check_same(world, len(samples), len(test))
     options = with_batch(trainer, options, world, samples, start.settings)
     settings = heading.settings(trainer, options, len(samples))
     world.agree(keeper.differs(start, settings))
-    if start.epochs >= epochs and world.tell(_complete(options.output)):
+    if start.epochs >= epochs and world.tell(_complete(options.output, framework.MODEL)):
         done = f"{start.epochs} epoch{'s' * (start.epochs > 1)} of {options.output} are complete"
         heading.say(
             world, f"{trainer.name}: the {done}; train more with --epochs, or start again with --fresh"
         )
         return
-    loop = Loop(
-        own_draws(trainer.model, options.seed, world.rank),
-        samples,
-        world,
-        options.learning,
-        batch=options.batch_size,
-        epochs=epochs,
-        seed=options.seed,
-        augment=trainer.augment,
-    )
+    loop = framework.loop(trainer, options, world, samples, epochs)
     if start.name:
         loop.restore(start.arrays)
     first = world.rank == 0
@@ -84,7 +66,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
             metrics.resumed(_before(start, epochs), **_from(start), **now)
         else:
             keeper.clear()
-            sizes = {"test_samples": len(test), "parameters": loop.model.count_params()}
+            sizes = {"test_samples": len(test), "parameters": loop.parameters}
             metrics.header(**{**settings, "strategy": options.strategy, "epochs": epochs, **sizes, **now})
         heading.say(
             world,
@@ -100,24 +82,13 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
                 loop, len(samples), test, world, watch, keeper, metrics, settings, start.passes, progress
             ).run(start, epochs)
         if first:
-            save(loop.portable(), options.output / MODEL)
+            loop.save(options.output / framework.MODEL)
             result = totals(metrics.records)
-            metrics.result(**result, model=MODEL)
+            metrics.result(**result, model=framework.MODEL)
             heading.say(
-                world, f"test accuracy {result['test_accuracy']:.4f}; model in {options.output / MODEL}"
+                world,
+                f"test accuracy {result['test_accuracy']:.4f}; model in {options.output / framework.MODEL}",
             )
-
-
-def save(model: "tf.keras.Model", path: Path) -> None:
-    """Save a model atomically: the name always refers to the old or the complete new model."""
-    # Keras chooses the format by the ending, so the temporary name keeps it.
-    beside = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
-    with writing(path):
-        try:
-            model.save(beside)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
 
 
 def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
@@ -146,8 +117,8 @@ def _check_same(world: World, samples: int, test: int) -> None:
     world.agree(trouble)
 
 
-def _complete(output: Path) -> bool:
-    return finished(output) and (output / MODEL).is_file()
+def _complete(output: Path, model: str) -> bool:
+    return finished(output) and (output / model).is_file()
 
 
 def _from(start: Start) -> dict[str, Value]:

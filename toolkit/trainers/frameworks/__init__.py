@@ -1,0 +1,75 @@
+"""What trains a model: TensorFlow or PyTorch. A trainer imports one of them, as its strategy says."""
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy
+
+    from toolkit.trainers.data.sources import Data
+    from toolkit.trainers.ranks.world import World
+    from toolkit.trainers.trainer import Options, Trainer
+    from toolkit.trainers.training.checkpoint import EpochPart
+    from toolkit.trainers.training.rounds import Pause, Score, Trained
+
+FrameworkName = Literal["tensorflow", "pytorch"]
+
+
+class TrainingLoop(Protocol):
+    """A model that trains on this rank's share of the samples, in step with all other ranks."""
+
+    def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
+        """Train the rest of an epoch, counted from 0."""
+
+    def evaluate(self, data: "Data") -> "Score":
+        """Score the model on samples that are divided among the ranks."""
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate of the last step."""
+
+    @property
+    def parameters(self) -> int:
+        """The number of the model's parameters."""
+
+    def state(self) -> "list[numpy.ndarray]":
+        """Return the state of the training: model and optimizer."""
+
+    def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
+        """Load a state on all ranks, from rank 0."""
+
+    def save(self, path: "Path") -> None:
+        """Write the model to a file."""
+
+
+class Framework(Protocol):
+    """What a module of this package has."""
+
+    MODEL: str
+    """The file of the trained model."""
+
+    def prepare_devices(self, world: "World") -> int:
+        """Select this rank's devices and cores; return the number of cores."""
+
+    def gpus(self, world: "World") -> tuple[int, list[int]]:
+        """Return how many GPUs this rank sees, and which of them it computes on."""
+
+    def seed(self, number: int) -> None:
+        """Set the seed of all random draws."""
+
+    def loop(
+        self, trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int
+    ) -> TrainingLoop:
+        """Build what trains, and start all ranks from the variables of rank 0."""
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of the framework and of NumPy."""
+
+
+def framework_of(world: "World") -> Framework:
+    """Return the framework that a strategy trains with."""
+    module: Framework = importlib.import_module(f"{__name__}.{world.framework}")
+    return module

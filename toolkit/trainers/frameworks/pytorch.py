@@ -1,0 +1,78 @@
+"""PyTorch: models that DistributedDataParallel distributes."""
+
+import os
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.data.sources import Samples
+from toolkit.trainers.ranks.launcher import cores
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    from toolkit.trainers.data.sources import Data
+    from toolkit.trainers.ranks.world import World
+    from toolkit.trainers.trainer import Options, Trainer
+    from toolkit.trainers.training.torchloop import TorchLoop
+
+MODEL = "model.pt"
+
+
+def prepare_devices(world: "World") -> int:
+    """Take this rank's cores and return their number; the strategy has taken its GPU."""
+    import torch
+
+    allowed = len(os.sched_getaffinity(0))
+    threads = cores(os.environ, world.local_size, allowed=allowed, node=os.cpu_count() or allowed)
+    torch.set_num_threads(threads)
+    return threads
+
+
+def gpus(world: "World") -> tuple[int, list[int]]:
+    """Return how many GPUs this rank sees, and which of them it computes on."""
+    import torch
+
+    device = getattr(world, "device", None)
+    own = [device.index] if device is not None and device.type == "cuda" else []
+    return torch.cuda.device_count(), own
+
+
+def seed(number: int) -> None:
+    """Set the seed of all random draws."""
+    import numpy as np
+    import torch
+
+    np.random.seed(number)
+    torch.manual_seed(number)
+
+
+def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "TorchLoop":
+    """Build what trains, and start all ranks from the variables of rank 0.
+
+    Raises:
+        Trouble: if the trainer has no model in PyTorch.
+    """
+    from toolkit.trainers.strategies.ddp import DistributedTorch
+    from toolkit.trainers.training.torchloop import TorchLoop
+
+    make = trainer.torch_model
+    if make is None or not isinstance(samples, Samples) or not isinstance(world, DistributedTorch):
+        trouble = Trouble(f"--strategy ddp: {trainer.name} has no model in PyTorch for these data")
+        world.agree(trouble)
+        raise trouble
+    return TorchLoop(
+        make,
+        samples,
+        world,
+        options.learning,
+        batch=options.batch_size,
+        epochs=epochs,
+        seed=options.seed,
+        augment=trainer.torch_augment,
+    )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of PyTorch and NumPy."""
+    import numpy as np
+    import torch
+
+    return {"torch": torch.__version__, "numpy": np.__version__}

@@ -1,0 +1,55 @@
+"""TensorFlow: Keras models that Horovod or TensorFlow's own strategies distribute."""
+
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.learning.draws import own_draws
+from toolkit.trainers.ranks.devices import prepare_devices
+
+if TYPE_CHECKING:
+    from toolkit.trainers.data.sources import Data
+    from toolkit.trainers.ranks.world import World
+    from toolkit.trainers.trainer import Options, Trainer
+    from toolkit.trainers.training.loop import Loop
+
+__all__ = ["MODEL", "gpus", "loop", "prepare_devices", "seed", "versions"]
+
+MODEL = "model.keras"
+
+
+def gpus(_: "World") -> tuple[int, list[int]]:
+    """Return how many GPUs this rank sees, and which of them it computes on."""
+    import tensorflow as tf
+
+    taken = [int(one.name.rpartition(":")[2]) for one in tf.config.get_visible_devices("GPU")]
+    return len(tf.config.list_physical_devices("GPU")), taken
+
+
+def seed(number: int) -> None:
+    """Set the seed of all random draws."""
+    import tensorflow as tf
+
+    tf.keras.utils.set_random_seed(number)
+
+
+def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "Loop":
+    """Build what trains, and start all ranks from the variables of rank 0."""
+    from toolkit.trainers.training.loop import Loop
+
+    return Loop(
+        own_draws(trainer.model, options.seed, world.rank),
+        samples,
+        world,
+        options.learning,
+        batch=options.batch_size,
+        epochs=epochs,
+        seed=options.seed,
+        augment=trainer.augment,
+    )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of TensorFlow and NumPy."""
+    import numpy as np
+    import tensorflow as tf
+
+    return {"tensorflow": tf.__version__, "numpy": np.__version__}

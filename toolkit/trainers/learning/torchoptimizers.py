@@ -1,0 +1,62 @@
+"""PyTorch's optimizers for the options of a trainer, and their state as arrays."""
+
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.learning.rates import Rates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
+_SLOTS = {"adam": ("step", "exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",)}
+"""What an optimizer keeps of each parameter, by PyTorch's names (torch/optim/adam.py, sgd.py)."""
+
+_EPSILON = 1e-7
+"""Keras's epsilon of Adam; PyTorch's default is 1e-8."""
+
+
+def optimizer(model: "torch.nn.Module", learning: Learning, rates: Rates) -> "torch.optim.Optimizer":
+    """Return Adam or SGD. Weight decay leaves biases and normalisations alone, as with Keras."""
+    import torch
+
+    weights = [one for one in model.parameters() if one.ndim > 1]
+    others = [one for one in model.parameters() if one.ndim <= 1]
+    groups = [{"params": weights, "weight_decay": learning.weight_decay}, {"params": others}]
+    rate = float(rates.start if rates.warmup else rates.peak)
+    if learning.optimizer == "adam":
+        return torch.optim.AdamW(groups, rate, eps=_EPSILON, weight_decay=0.0)
+    # The velocity of PyTorch's SGD does not hold the rate, so a changing rate needs no correction.
+    return torch.optim.SGD(groups, rate, momentum=learning.momentum, nesterov=learning.nesterov)
+
+
+def slots(optimizer: "torch.optim.Optimizer", learning: Learning) -> "list[torch.Tensor]":
+    """Return all state of an optimizer in a fixed order; state that it has not made yet is made, as zeros."""
+    import torch
+
+    found = []
+    names = _SLOTS["adam" if learning.optimizer == "adam" else "sgd"]
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            state = optimizer.state[parameter]
+            for name in names:
+                if state.get(name) is None:
+                    state[name] = torch.tensor(0.0) if name == "step" else torch.zeros_like(parameter)
+                found.append(state[name])
+    return found
+
+
+def set_rate(optimizer: "torch.optim.Optimizer", rate: float) -> None:
+    """Set the learning rate of all parameters."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def put(tensors: "Sequence[torch.Tensor]", arrays: "Sequence[object]") -> None:
+    """Copy arrays into tensors of the same shapes."""
+    import torch
+
+    with torch.no_grad():
+        for tensor, array in zip(tensors, arrays, strict=True):
+            tensor.copy_(torch.as_tensor(array))

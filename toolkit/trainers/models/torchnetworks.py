@@ -1,0 +1,130 @@
+"""The networks of the trainers in PyTorch. Inputs are bytes as they are stored; outputs are logits.
+
+Layers, sizes and first weights are as in :mod:`toolkit.trainers.models.networks`: Keras draws from Glorot's
+uniform distribution, the residual network from He's normal distribution, and biases are zero.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+
+def dense(side: int, classes: int) -> "torch.nn.Module":
+    """Return Flatten, Dense 512, Dense, as in the classic tutorial on MNIST."""
+    from torch import nn
+
+    layers = [_scaled(1 / 255), nn.Flatten(), nn.Linear(side * side, 512), nn.ReLU(), nn.Linear(512, classes)]
+    return _drawn(nn.Sequential(*layers))
+
+
+def two_convolutions(side: int, classes: int) -> "torch.nn.Module":
+    """Return Conv 32 and 64 of 3 x 3, pool, Dense 128, with dropout: Keras's classic, for 12 epochs."""
+    from torch import nn
+
+    inner = (side - 4) // 2
+    layers = [
+        _scaled(1 / 255),
+        nn.Unflatten(1, (1, side)),
+        *(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU()),
+        *(nn.MaxPool2d(2), nn.Dropout(0.25), nn.Flatten()),
+        *(nn.Linear(64 * inner * inner, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, classes)),
+    ]
+    return _drawn(nn.Sequential(*layers))
+
+
+def five_by_five(side: int, classes: int) -> "torch.nn.Module":
+    """Return Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense 1024: the network of TensorFlow's
+    tutorial.
+    """
+    from torch import nn
+
+    inner = side // 4
+    layers = [
+        _scaled(1 / 255),
+        nn.Unflatten(1, (1, side)),
+        *(nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
+        *(nn.Linear(64 * inner * inner, 1024), nn.ReLU(), nn.Dropout(0.4), nn.Linear(1024, classes)),
+    ]
+    return _drawn(nn.Sequential(*layers))
+
+
+def residual(classes: int, *, depth: int) -> "torch.nn.Module":
+    """Return the small residual network for CIFAR of He et al. 2015 (arXiv:1512.03385, section 4.2).
+
+    ``depth`` is 6 n + 2 layers: n blocks with 16, 32 and 64 filters each. Images have the shape (height,
+    width, colours).
+    """
+    from torch import nn
+
+    layers: list[Any] = [_scaled(1 / 127.5, -1.0), _channels_first(), *_convolution(3, 16), nn.ReLU()]
+    before = 16
+    for filters in (16, 32, 64):
+        for block in range((depth - 2) // 6):
+            layers.append(_block(before, filters, stride=2 if filters > 16 and block == 0 else 1))
+            before = filters
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, classes)]
+    model = _drawn(nn.Sequential(*layers))
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_in")
+    return model
+
+
+def _scaled(factor: float, offset: float = 0.0) -> "torch.nn.Module":
+    from torch import nn
+
+    class Rescaling(nn.Module):  # type: ignore[misc]
+        def forward(self, inputs: "torch.Tensor") -> "torch.Tensor":
+            return inputs.float() * factor + offset
+
+    return Rescaling()
+
+
+def _channels_first() -> "torch.nn.Module":
+    from torch import nn
+
+    class ChannelsFirst(nn.Module):  # type: ignore[misc]
+        def forward(self, inputs: "torch.Tensor") -> "torch.Tensor":
+            return inputs.permute(0, 3, 1, 2)
+
+    return ChannelsFirst()
+
+
+def _convolution(before: int, filters: int, stride: int = 1, size: int = 3) -> "list[torch.nn.Module]":
+    from torch import nn
+
+    layer = nn.Conv2d(before, filters, size, stride, padding=size // 2, bias=False)
+    # Keras's momentum 0.9 keeps 0.9 of the old mean; PyTorch's names the part of the new one.
+    return [layer, nn.BatchNorm2d(filters, eps=1e-3, momentum=0.1)]
+
+
+def _block(before: int, filters: int, *, stride: int) -> "torch.nn.Module":
+    from torch import nn
+
+    class Block(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Sequential(
+                *_convolution(before, filters, stride), nn.ReLU(), *_convolution(filters, filters)
+            )
+            # Option B of the paper: if the size changes, the shortcut is a convolution of 1 x 1.
+            self.shortcut = nn.Sequential(*(_convolution(before, filters, stride, 1) if stride > 1 else ()))
+
+        def forward(self, inputs: "torch.Tensor") -> "torch.Tensor":
+            return nn.functional.relu(self.inner(inputs) + self.shortcut(inputs))
+
+    return Block()
+
+
+def _drawn(model: "torch.nn.Module") -> "torch.nn.Module":
+    """Draw first weights as Keras does: Glorot's uniform distribution, and zero biases."""
+    from torch import nn
+
+    for layer in model.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            nn.init.xavier_uniform_(layer.weight)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+    return model

@@ -1,0 +1,136 @@
+"""Ranks of PyTorch that average their gradients: DistributedDataParallel over NCCL or Gloo."""
+
+import contextlib
+import os
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from toolkit.trainers.ranks.devices import chosen, gpus_are_own
+from toolkit.trainers.ranks.launcher import started_size
+from toolkit.trainers.ranks.spread import PLAIN, RankSpread
+from toolkit.trainers.ranks.world import WAIT_TO_BE_ENDED, World, complain_once
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import torch
+
+    from toolkit.trainers.frameworks import FrameworkName
+
+T = TypeVar("T")
+
+_JOIN = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
+_JOIN_SECONDS = 300
+"""How long a rank waits for the others to join."""
+
+
+class DistributedTorch(World):
+    """Ranks that join by ``torch.distributed`` (``env://``), as a job script or torchrun sets it up."""
+
+    framework: "FrameworkName" = "pytorch"
+
+    def __init__(self, _: RankSpread = PLAIN) -> None:
+        try:
+            import torch
+            from torch import distributed
+        except ImportError as error:
+            raise Trouble(f"PyTorch cannot be loaded: {error}", code=3) from None
+        self._distributed = distributed
+        self.rank, self.size = _number("RANK", 0), _number("WORLD_SIZE", 1)
+        self.local_rank, self.local_size = _number("LOCAL_RANK", 0), _number("LOCAL_WORLD_SIZE", 1)
+        self.nodes = -(-self.size // self.local_size)
+        self.versions = {}
+        if self.size < started_size(os.environ):
+            complain_once(
+                f"{started_size(os.environ)} processes were started, and WORLD_SIZE says {self.size}; start "
+                "them in the launch mode torch, or by torchrun"
+            )
+        gpus = torch.cuda.device_count()
+        self.device = self._device(gpus)
+        backend = "nccl" if gpus else "gloo"
+        if self.size > 1:
+            missing = [name for name in _JOIN if not os.environ.get(name)]
+            if missing:
+                complain_once(f"--strategy ddp: {', '.join(missing)} not set; use the launch mode torch")
+            if gpus:
+                torch.cuda.set_device(self.device)
+            distributed.init_process_group(backend, timeout=timedelta(seconds=_JOIN_SECONDS))
+            self.versions = {"backend": backend}
+
+    def _device(self, gpus: int) -> "torch.device":
+        import torch
+
+        if not gpus:
+            return torch.device("cpu")
+        own = gpus_are_own(os.environ, self, gpus, gpus)
+        return torch.device("cuda", chosen(self, gpus, own=own)[0])
+
+    def wrapped(self, model: "torch.nn.Module") -> "torch.nn.Module":
+        """Return the model whose backward pass averages the gradients of all ranks."""
+        from torch.nn.parallel import DistributedDataParallel
+
+        return DistributedDataParallel(model) if self.size > 1 else model
+
+    def exchanging(
+        self, model: "torch.nn.Module", *, now: bool
+    ) -> "contextlib.AbstractContextManager[object]":
+        """Return a context whose backward pass exchanges gradients, or keeps them for the next one."""
+        kept: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
+        return kept if now or self.size == 1 else model.no_sync()
+
+    def spread(self, tensors: "Sequence[torch.Tensor]") -> None:
+        """Give every rank the values of rank 0."""
+        if self.size == 1:
+            return
+        for tensor in tensors:
+            # NCCL moves what is on a GPU; a counter of steps may be on the host.
+            there = tensor.data.to(self.device)
+            self._distributed.broadcast(there, 0)
+            tensor.data.copy_(there)
+
+    def total(self, values: Sequence[float]) -> list[float]:
+        import torch
+
+        # Counts of samples exceed what a float32 holds exactly.
+        sums = torch.tensor(list(values), dtype=torch.float64, device=self.device)
+        if self.size > 1:
+            self._distributed.all_reduce(sums)
+        return [float(value) for value in sums]
+
+    def tell(self, value: T) -> T:
+        if self.size == 1:
+            return value
+        told: list[T] = [value]
+        self._distributed.broadcast_object_list(told, 0, device=self.device)
+        return told[0]
+
+    def agree(self, trouble: Trouble | None) -> None:
+        if self.size == 1:
+            if trouble:
+                raise trouble
+            return
+        told = trouble and (trouble.message, trouble.code)
+        everyone: list[object] = [None] * self.size
+        self._distributed.all_gather_object(everyone, told)
+        if not any(everyone):
+            return
+        if trouble and everyone.index(told) == self.rank:
+            raise trouble
+        # A lower rank has the same fault, or this rank has none: the rank that reports stops the job for all.
+        time.sleep(WAIT_TO_BE_ENDED)
+        self.abort(1)
+
+    def leave(self, code: int) -> NoReturn:
+        # srun stops the others at the first rank that fails, so all arrive here before one exits. The first
+        # rank holds the store that the others still use, and exits last.
+        if self.size > 1:
+            self.total([0.0])
+            if self.rank == 0:
+                time.sleep(0.2)
+        os._exit(code)
+
+
+def _number(name: str, default: int) -> int:
+    value = os.environ.get(name, "")
+    return int(value) if value.isdecimal() else default

@@ -1,0 +1,183 @@
+"""The computation in PyTorch: steps on this rank's samples, whose gradients all ranks average (DDP)."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.data.sources import Data, Samples
+from toolkit.trainers.learning import torchoptimizers
+from toolkit.trainers.learning.draws import folded
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.training.metrics import write_whole
+from toolkit.trainers.training.rounds import Rounds, Score
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import numpy
+    import torch
+
+    from toolkit.trainers.strategies.ddp import DistributedTorch
+
+_EVALUATION_BATCH = 1000
+
+TorchAugment = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
+"""Augments a batch of inputs at random, by the numbers of a generator."""
+
+
+class TorchLoop(Rounds):
+    """Trains a PyTorch model on this rank's share of the samples, in step with all other ranks."""
+
+    def __init__(
+        self,
+        model: "Callable[[], torch.nn.Module]",
+        data: Samples,
+        world: "DistributedTorch",
+        learning: Learning,
+        *,
+        batch: int,
+        epochs: int,
+        seed: int,
+        augment: TorchAugment | None = None,
+    ) -> None:
+        """Build what trains, and start all ranks from the variables of rank 0.
+
+        ``batch`` is for each device, ``epochs`` the total number of epochs.
+        """
+        import torch
+
+        super().__init__(data, world, batch=batch * learning.accumulate, seed=seed)
+        self._samples, self._learning, self._augment, self._ranks = data, learning, augment, world
+        self._rates = learning.rates(world, batch, epochs)
+        self.model = model().to(world.device)
+        # DDP gives all ranks the model of rank 0, and averages gradients during the backward pass.
+        self._shared = world.wrapped(self.model)
+        self._optimizer = torchoptimizers.optimizer(self.model, learning, self._rates)
+        self._loss = torch.nn.CrossEntropyLoss(reduction="sum", label_smoothing=learning.label_smoothing)
+        # The first weights are drawn before, so they are equal on all ranks; dropout differs.
+        torch.manual_seed(folded(seed, world.rank) if world.rank else seed)
+
+    def _open(self, table: "numpy.ndarray", turn: int) -> "RowTable":
+        return RowTable(table)
+
+    def _make_steps(
+        self,
+        portion: "numpy.ndarray",
+        steps: int,
+        done: float,
+        each: float,
+        loss: float,
+        right: int,
+    ) -> tuple[float, int]:
+        self._shared.train()
+        for number, rows in enumerate(portion):
+            more, hits = self._step(rows, done + each * number)
+            loss, right = loss + more, right + hits
+        return loss, right
+
+    def _seconds_waited(self) -> float:
+        # Samples are gathered in memory, within the step.
+        return 0.0
+
+    def _step(self, rows: "numpy.ndarray", at: float) -> tuple[float, int]:
+        """Update the model by the samples of one row; return the sums of loss and right answers."""
+        import numpy as np
+
+        if not self._rates.constant:
+            torchoptimizers.set_rate(self._optimizer, float(self._rates.rate(np.float64(at), np)))
+        self._optimizer.zero_grad(set_to_none=True)
+        loss, right = 0.0, 0
+        pieces = [piece for piece in np.array_split(rows, self._learning.accumulate) if len(piece)]
+        for number, piece in enumerate(pieces):
+            # All ranks exchange gradients once, after the last piece of a batch.
+            with self._ranks.exchanging(self._shared, now=number + 1 == len(pieces)):
+                inputs, classes = self._batch_of(piece, at)
+                outputs = self._shared(inputs)
+                total = self._loss(outputs, classes)
+                (total / len(rows)).backward()
+            loss, right = loss + float(total.detach()), right + int((outputs.argmax(1) == classes).sum())
+        self._optimizer.step()
+        return loss, right
+
+    def _batch_of(self, rows: "numpy.ndarray", at: float) -> "tuple[torch.Tensor, torch.Tensor]":
+        import torch
+
+        inputs = torch.from_numpy(self._samples.inputs[rows])
+        classes = torch.from_numpy(self._samples.classes[rows].astype("int64"))
+        if self._augment:
+            # Equal at the same point of the same training, whatever was drawn before.
+            draws = torch.Generator().manual_seed(
+                folded(self._seed, round(at * 1e9) * self._world.size + self._world.rank)
+            )
+            inputs = self._augment(inputs, draws)
+        return inputs.to(self._ranks.device), classes.to(self._ranks.device)
+
+    @property
+    def learning_rate(self) -> float:
+        """Return the rate of the last step."""
+        return float(self._optimizer.param_groups[0]["lr"])
+
+    @property
+    def parameters(self) -> int:
+        """Return the number of the model's parameters, with those that no gradient moves, as Keras counts."""
+        counted = [one for one in self.model.state_dict().values() if one.ndim]
+        return sum(one.numel() for one in counted)
+
+    def _tensors(self) -> "list[torch.Tensor]":
+        """Return the variables of model and optimizer, in a fixed order."""
+        return [*self.model.state_dict().values(), *torchoptimizers.slots(self._optimizer, self._learning)]
+
+    def state(self) -> "list[numpy.ndarray]":
+        """Return the state of the training: the variables of model and optimizer."""
+        return [tensor.detach().cpu().numpy() for tensor in self._tensors()]
+
+    def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
+        """Load a state on all ranks, from rank 0.
+
+        Raises:
+            Trouble: if it belongs to another model.
+        """
+        trouble, tensors = None, self._tensors()
+        if arrays is not None:
+            if [array.shape for array in arrays] == [tuple(tensor.shape) for tensor in tensors]:
+                torchoptimizers.put(tensors, arrays)
+            else:
+                trouble = Trouble("the checkpoint belongs to another model; start again with --fresh")
+        self._world.agree(trouble)
+        self._ranks.spread(tensors)
+
+    def save(self, path: Path) -> None:
+        """Write the model's ``state_dict`` to a file."""
+        import torch
+
+        values = {name: one.cpu() for name, one in self.model.state_dict().items()}
+        write_whole(path, lambda beside: torch.save(values, beside))
+
+    def evaluate(self, data: Data) -> Score:
+        """Score the model on samples that are divided among the ranks."""
+        import torch
+
+        if not isinstance(data, Samples):
+            raise TypeError("samples of PyTorch are in memory")
+        inputs, classes = (part[self._world.rank :: self._world.size] for part in (data.inputs, data.classes))
+        loss = right = 0.0
+        self.model.eval()
+        with torch.no_grad():
+            for at in range(0, len(classes), _EVALUATION_BATCH):
+                batch = torch.from_numpy(inputs[at : at + _EVALUATION_BATCH].copy()).to(self._ranks.device)
+                named = torch.from_numpy(classes[at : at + _EVALUATION_BATCH].astype("int64")).to(
+                    batch.device
+                )
+                outputs = self.model(batch)
+                loss += float(torch.nn.functional.cross_entropy(outputs, named, reduction="sum"))
+                right += int((outputs.argmax(1) == named).sum())
+        return self._scored([loss, right, float(len(classes))])
+
+
+class RowTable:
+    """A table of sample numbers, a row for each step."""
+
+    def __init__(self, table: "numpy.ndarray") -> None:
+        self._table = table
+
+    def take(self, start: int, stop: int) -> "numpy.ndarray":
+        return self._table[start:stop]
