@@ -21,6 +21,7 @@ from toolkit.launch import loaded
 from toolkit.launch.jobscript import plan
 from toolkit.launch.jobscript.localscript import choose_here, local_script, without_queue
 from toolkit.launch.jobscript.preflight import has_check
+from toolkit.launch.request import trainers
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
 from toolkit.launch.tracking import records
 from toolkit.launch.tracking.alone import run_local
@@ -65,6 +66,7 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     image = startable(look(runner, sources.image, None, tell, remote=False, view=view_of(job, None)))
     facts = image.facts
     sources, job = check_program(sources, asked, call.flags, image, tell)
+    job = trainers.with_strategy(job, facts)
     demand = demand_of(asked, call.verify_key, call.no_verify)
     cleared = clear(image, demand, tell)
     env_image = clear_env(sources.env, image, demand, tell, force=call.force)

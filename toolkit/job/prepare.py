@@ -187,6 +187,7 @@ def prepare(
     target = target_of(runner, asked, flags, sources.image, tell, remote=remote)
     image = target.image.facts
     sources, job = check_program(sources, asked, flags, target.image, tell)
+    job = trainers.with_strategy(job, image)
     checked = has_check(image, trainer=bool(job.trainer))
     if job.preflight and not checked:
         tell.step("The preflight check is skipped, because the program's MPI is unknown or missing")

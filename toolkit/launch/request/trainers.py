@@ -6,9 +6,12 @@ from functools import cache
 from itertools import pairwise
 from pathlib import PurePath
 
+import msgspec
+
 from toolkit.errors import BadInput
 from toolkit.knowledge import trainers as known
 from toolkit.launch.request.checks import as_name
+from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile, Strategy
 from toolkit.model.prediction import Mode, ProgramName
 from toolkit.near import near
@@ -51,6 +54,14 @@ def program_of(command: Sequence[str]) -> ProgramName:
     """Return how the ranks of a trainer's command find each other; its last ``--strategy`` counts."""
     chosen = [value for word, value in pairwise(command) if word == "--strategy"]
     return "torch" if chosen and chosen[-1] in known.trainers().strategies.torch else "horovod"
+
+
+def with_strategy(job: JobFile, image: ImageFacts) -> JobFile:
+    """Return a job whose trainer runs in PyTorch, if the image has that and no TensorFlow."""
+    in_torch = image.pytorch is not None and "tensorflow" in image.absent
+    if job.trainer is None or job.strategy or not in_torch:
+        return job
+    return msgspec.structs.replace(job, strategy="ddp")
 
 
 def usual_strategy(ranks: int) -> Strategy:

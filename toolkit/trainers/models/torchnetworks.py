@@ -87,7 +87,7 @@ def _channels_first() -> "torch.nn.Module":
 
     class ChannelsFirst(nn.Module):  # type: ignore[misc]
         def forward(self, inputs: "torch.Tensor") -> "torch.Tensor":
-            return inputs.permute(0, 3, 1, 2)
+            return inputs.permute(0, 3, 1, 2).contiguous()
 
     return ChannelsFirst()
 

@@ -9,6 +9,7 @@ from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch.request import trainers
 from toolkit.launch.tracking import again
+from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile, Strategy
 from toolkit.trainers.ranks.world import STRATEGIES
@@ -78,8 +79,37 @@ def test_what_a_trainer_was_given_is_read_back_from_its_command():
         (JobFile(trainer="mnist"), ("gloo",)),
         (JobFile(trainer="mnist", strategy="ps"), ("gloo",)),
         (JobFile(trainer="mnist", strategy="mpi-aggregate"), ()),
+        (JobFile(trainer="mnist", strategy="ddp"), ()),
         (JobFile(command=("python", "train.py")), ()),
     ],
 )
 def test_trainers_start_without_an_mpi_where_there_is_none_that_fits(job, modes):
     assert trainers.other_modes(job) == modes
+
+
+@every_row(
+    ("words", "program"),
+    [
+        (("--strategy", "ddp"), "torch"),
+        (("--strategy", "horovod"), "horovod"),
+        (("--strategy", "ddp", "--epochs", "1", "--strategy", "horovod"), "horovod"),
+        ((), "horovod"),
+    ],
+)
+def test_the_last_strategy_says_how_ranks_find_each_other(words, program):
+    assert trainers.program_of(("python", "-m", "toolkit.trainers.mnist", *words)) == program
+
+
+@every_row(
+    ("job", "pytorch", "absent", "strategy"),
+    [
+        (JobFile(trainer="mnist"), "2.13.0", ("tensorflow",), "ddp"),
+        (JobFile(trainer="mnist"), "2.13.0", (), None),
+        (JobFile(trainer="mnist"), None, ("tensorflow",), None),
+        (JobFile(trainer="mnist", strategy="horovod"), "2.13.0", ("tensorflow",), "horovod"),
+        (JobFile(command=("python", "t.py")), "2.13.0", ("tensorflow",), None),
+    ],
+)
+def test_an_image_with_pytorch_alone_trains_in_pytorch(job, pytorch, absent, strategy):
+    image = ImageFacts(path="i", format="sif", pytorch=pytorch, absent=dict.fromkeys(absent, "looked for"))
+    assert trainers.with_strategy(job, image).strategy == strategy
