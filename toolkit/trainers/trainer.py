@@ -11,6 +11,7 @@ from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
 from toolkit.trainers.training.loop import Augment
+from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -33,15 +34,16 @@ class Trainer:
 
     ``data`` names the data set; a trainer without one needs no ``--data``. ``fetched`` says whether ``toolkit
     data get`` downloads it. ``check`` checks the data without loading it, ``load`` returns the samples for
-    training and testing, and ``model`` returns logits for inputs as they are stored. ``variant``
-    distinguishes trainings of one name; a training can only be resumed with the same variant.
+    training and testing, and ``model`` returns logits for inputs as they are stored; it is ``None`` for a
+    trainer in PyTorch alone. ``variant`` distinguishes trainings of one name; a training can only be resumed
+    with the same variant.
 
     ``passes`` is the meaning of an epoch. With ``each``, every rank trains on as many samples as there are,
     so that N ranks go N times through the data; with ``shared``, all ranks together go through it once.
     """
 
     name: str
-    model: "Callable[[], tf.keras.Model]"
+    model: "Callable[[], tf.keras.Model] | None"
     load: Callable[[Path], tuple[Data, Data]]
     epochs: int
     batch_size: int
@@ -67,6 +69,17 @@ class Trainer:
     """Common options that this trainer does not use, such as ``--tensorboard``."""
     run: "Callable[[Trainer, Options, World, int], None] | None" = None
     """Replaces the training: a function of the options, all ranks, and the cores of this one."""
+
+    @property
+    def keras_model(self) -> "Callable[[], tf.keras.Model]":
+        """Return what makes the model in Keras.
+
+        Raises:
+            Trouble: if the trainer has a model in PyTorch only.
+        """
+        if self.model is None:
+            raise Trouble("the model is in PyTorch only; use --strategy ddp")
+        return self.model
 
 
 @dataclass(frozen=True)

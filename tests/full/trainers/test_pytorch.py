@@ -36,6 +36,7 @@ def inside(engine, tmp_path_factory):
         binds = {
             str(ROOT / "toolkit"): "/opt/toolkit/lib/toolkit:ro",
             str(SCRIPTS): "/test:ro",
+            str(ROOT / "docs" / "examples"): "/example:ro",
             str(out): "/out",
         }
         env = {"PYTHONDONTWRITEBYTECODE": "1", "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
@@ -91,6 +92,15 @@ def test_a_request_to_stop_writes_a_checkpoint_and_ends_with_75(inside):
     assert status == 75, said
     assert "stopped on request" in said
     assert list((inside.out / "stopped/checkpoints").iterdir())
+
+
+def test_a_trainer_for_pytorch_alone_trains_and_names_its_strategy(inside):
+    run = "python /example/spirals_torch.py --output /out/spirals --epochs 4"
+    status, said = inside(f"{run} --strategy ddp")
+    assert status == 0, said
+    assert records(inside, "spirals")[-1]["test_accuracy"] > 0.9
+    status, said = inside(run)
+    assert (status, said.strip()) == (2, "spirals: the model is in PyTorch only; use --strategy ddp")
 
 
 def test_a_start_without_the_place_of_the_ranks_is_one_line(inside):

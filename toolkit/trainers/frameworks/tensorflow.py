@@ -36,7 +36,7 @@ def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data"
     from toolkit.trainers.training.loop import Loop
 
     return Loop(
-        own_draws(trainer.model, options.seed, world.rank),
+        own_draws(trainer.keras_model, options.seed, world.rank),
         samples,
         world,
         options.learning,

@@ -91,7 +91,8 @@ def refused(chosen: Learning, strategy: str, default: Learning) -> str:
 def refused_by_framework(trainer: "Trainer", options: "Options") -> str:
     """Return a sentence about what a trainer or an option cannot do in PyTorch; empty if there is nothing."""
     if options.strategy != "ddp":
-        return ""
+        only = "the model is in PyTorch only; use --strategy ddp"
+        return only if trainer.model is None else ""
     if trainer.torch_model is None:
         return f"--strategy ddp: {trainer.name} has no model in PyTorch; use --strategy horovod"
     if not options.batch_size:

@@ -77,7 +77,7 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
     # The same images are used again and again, so no batch is too large for the data.
     options = with_batch(trainer, options, world, samples, repeated=True)
     loop = Loop(
-        trainer.model,
+        trainer.keras_model,
         samples,
         world,
         options.learning,

@@ -59,7 +59,7 @@ class Trained:
     waited: float | None
 
 
-class Table(Protocol):
+class StepTable(Protocol):
     """One table of sample numbers, which is read in portions of steps."""
 
     def take(self, start: int, stop: int) -> Any:  # noqa: ANN401 - what the framework's steps take
@@ -77,7 +77,7 @@ class Rounds:
         self._batch = batch
         self._pace = _FIRST_SLICE
 
-    def _open(self, table: "numpy.ndarray", turn: int) -> Table:
+    def _open(self, table: "numpy.ndarray", turn: int) -> StepTable:
         """Start a table in an epoch that follows ``turn`` others."""
         raise NotImplementedError
 

@@ -75,7 +75,7 @@ def with_batch(
     if before:
         return replace(options, batch_size=int(before["batch_size"]))
     found = batch_size(
-        trainer.model,
+        trainer.keras_model,
         data,
         world,
         options.learning,
