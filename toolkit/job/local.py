@@ -78,7 +78,9 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     places = JobPaths(folder, image.there, str(sources.data or ""), str(sources.program or ""))
     spec = specify(job, over(placed(places, sources.code, job, None, remote=False), env_image))
     spec = msgspec.structs.replace(
-        spec, preflight=bool(job.preflight) and has_check(facts, trainer=bool(job.trainer))
+        spec,
+        preflight=bool(job.preflight)
+        and has_check(facts, trainer=bool(job.trainer), user_site=bool(job.user_site)),
     )
     spec = copied(spec, sources.code) if call.copies else spec
     env = dict(job.env or {})

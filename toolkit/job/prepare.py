@@ -188,7 +188,7 @@ def prepare(
     image = target.image.facts
     sources, job = check_program(sources, asked, flags, target.image, tell)
     job = trainers.with_strategy(job, image)
-    checked = has_check(image, trainer=bool(job.trainer))
+    checked = has_check(image, trainer=bool(job.trainer), user_site=bool(job.user_site))
     if job.preflight and not checked:
         tell.step("The preflight check is skipped, because the program's MPI is unknown or missing")
     folder, data = _data(target.runner, asked, sources.data, target.base, remote=remote)

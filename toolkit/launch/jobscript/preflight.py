@@ -26,9 +26,10 @@ FILE = "toolkit-preflight.sh"
 """The file that checks the world of the program's own MPI; the job script writes it."""
 
 
-def has_check(image: ImageFacts, *, trainer: bool = False) -> bool:
+def has_check(image: ImageFacts, *, trainer: bool = False, user_site: bool = False) -> bool:
     """Return whether a preflight can check the ranks of a job in this image."""
-    return _is_own(image, trainer=trainer) or bool(_of_program(image)) or _has_framework(image)
+    own = _is_own(image, trainer=trainer) or bool(_of_program(image, user_site=user_site))
+    return own or _has_framework(image)
 
 
 def _has_framework(image: ImageFacts) -> bool:
@@ -37,7 +38,9 @@ def _has_framework(image: ImageFacts) -> bool:
 
 def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
     """Return whether the preflight starts the MPI of the job's program instead of the image's own check."""
-    return image is not None and not _is_own(image, trainer=bool(spec.trainer)) and bool(_of_program(image))
+    if image is None or _is_own(image, trainer=bool(spec.trainer)):
+        return False
+    return bool(_of_program(image, user_site=spec.user_site))
 
 
 def kept(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
@@ -45,7 +48,8 @@ def kept(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
     if not named(plan.program).BY_MPI:
         checked = peers.has_check(plan)
     else:
-        checked = image is None or _is_own(image, trainer=bool(spec.trainer)) or bool(_of_program(image))
+        own = image is None or _is_own(image, trainer=bool(spec.trainer))
+        checked = own or is_of_program(spec, image)
         checked = checked and not (plan.mode == "gloo" and is_of_program(spec, image))
     return spec if checked else msgspec.structs.replace(spec, preflight=False)
 
@@ -73,17 +77,19 @@ def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
     return image.stack is not None and (trainer or program is None or bool(program.python) or not program.mpi)
 
 
-def _of_program(image: ImageFacts) -> tuple[str, ...]:
+def _of_program(image: ImageFacts, *, user_site: bool = False) -> tuple[str, ...]:
     """Return the options for the check of the program's own MPI; none if that MPI is unknown.
 
     If the program's MPI is statically linked or does not load in Python, the preflight checks only its PMI.
+    With ``user_site`` the Python of the program may import the mpi4py of the home folder, as the check does.
     """
     program, mpi = image.program, image.mpi
     if mpi is None or (program is not None and not program.mpi) or families(image):
-        return ()
+        found = ("--python", program.python) if program and program.python else ()
+        return (*found, "--mpi4py", "yes") if user_site else ()
     linked = program is not None and program.linked
     python = program.python if program else ""
-    mpi4py = python and any("/mpi4py/" in path for path in image.programs)
+    mpi4py = python and (user_site or any("/mpi4py/" in path for path in image.programs))
     path = image.environment.get("LD_LIBRARY_PATH", "") if program and len(program.chain) > 1 else ""
     said = {
         "--library": "" if linked else mpi.library,
@@ -102,7 +108,7 @@ def words(
     if plan is not None and peers.has_check(plan):
         return peers.words(spec, plan)
     if image is not None and is_of_program(spec, image):
-        options = _of_program(image)
+        options = _of_program(image, user_site=spec.user_site)
         if plan is not None and plan.mode == "bind":
             options = _mounted(options, image)
         return ("sh", posixpath.join(spec.directory, FILE), *options)
@@ -141,7 +147,7 @@ def limits(spec: JobSpec) -> tuple[str, ...]:
 def here(spec: JobSpec, image: ImageFacts | None = None) -> tuple[str, ...]:
     """Return the command of the preflight for a job on this machine."""
     if image is not None and is_of_program(spec, image):
-        return ("sh", posixpath.join(spec.directory, FILE), *_of_program(image))
+        return ("sh", posixpath.join(spec.directory, FILE), *_of_program(image, user_site=spec.user_site))
     return (*PREFLIGHT, *_limits_alone(spec))
 
 

@@ -133,3 +133,19 @@ def test_a_library_that_python_cannot_load_leaves_it_to_the_variables(env):
     code, said = check(*given, python=sys.executable, env=env)
     assert code == (0 if env else 1)
     assert "/nowhere/libmpi.so.12" in said
+
+
+def test_with_the_users_packages_the_check_imports_the_mpi4py_of_the_home_folder():
+    script = running(FOREIGN, PYTHON, python=PYTHON, mpi=False)
+    unknown = msgspec.structs.replace(FOREIGN, program=ImageProgram(command=("python", "a.py"), mpi=False))
+    for of, python in ((script, ["--python", PYTHON]), (unknown, [])):
+        assert not has_check(of)
+        assert has_check(of, user_site=True)
+        asked = spec(user_site=True)
+        assert is_of_program(asked, of)
+        assert kept(asked, SRUN, of).preflight
+        assert words(asked, None, of, SRUN)[2:] == (*python, "--mpi4py", "yes")
+    loads = running(FOREIGN, PYTHON, python=PYTHON)
+    said = words(spec(user_site=True), None, loads, SRUN)
+    assert said[said.index("--mpi4py") + 1] == "yes"
+    assert "--mpi4py" not in words(spec(user_site=False), None, loads, SRUN)
