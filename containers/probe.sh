@@ -12,7 +12,7 @@
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 export LC_ALL PATH
-# grep up to 2.20 (RHEL 7) adds these options; the answers would contain colours.
+# grep up to 2.20 (RHEL 7) reads options from this variable; with --color=always, answers would contain colour codes.
 unset GREP_OPTIONS
 
 # Each question runs in its own process group, so that all of its processes stop at the time limit.

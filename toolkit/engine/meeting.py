@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from toolkit.engine.case import Case
 from toolkit.engine.proposal import RANKS_FILE
 from toolkit.launcher import srun
-from toolkit.program.script.says import MADE
+from toolkit.program.script.rendezvous import MADE
 
 _LOCAL = {"localhost", "localhost.localdomain", "0.0.0.0", "::1"}  # noqa: S104 - nothing is bound
 JAX_BY_SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")

@@ -17,11 +17,11 @@ from toolkit.job.request.keys import KeyDemand
 from toolkit.job.request.layering import announce, asked
 from toolkit.job.request.locations import named_image
 from toolkit.job.sight import shown_by, view, view_of
+from toolkit.launch.from_profile import folder_of
 from toolkit.launch.loaded import with_runtime
 from toolkit.launch.request import layers
 from toolkit.launch.request.layers import OPTION
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
-from toolkit.launch.unseen import folder_of
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request, Verdict
 from toolkit.model.progress import Tell

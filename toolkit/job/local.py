@@ -24,7 +24,7 @@ from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
 from toolkit.launch.tracking import records
-from toolkit.launch.tracking.alone import run_local
+from toolkit.launch.tracking.local_run import run_local
 from toolkit.model.hidden import hidden
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell

@@ -18,7 +18,7 @@ from toolkit.job.request.gate import demand_of
 from toolkit.job.request.inputs import StartableImage, image_of
 from toolkit.job.request.layering import JobRequest, announce, asked
 from toolkit.job.request.locations import check_directory, login_variable
-from toolkit.launch import loaded, notebook, unseen
+from toolkit.launch import from_profile, loaded, notebook
 from toolkit.launch.jobscript.choose import ModeChoice
 from toolkit.launch.request.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.request.layers import DEFAULTS
@@ -121,9 +121,9 @@ def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
     job = asking.job.job
     check_not_there(job)
     image = image_facts(asking.job, asking.flags, tell)
-    site = unseen.with_folder(job, site)
-    base = unseen.folder_of(job, site)
-    places = unseen.places(base, notebook.NAME, image)
+    site = from_profile.with_folder(job, site)
+    base = from_profile.folder_of(job, site)
+    places = from_profile.places(base, notebook.NAME, image)
     _check_runtime(job.runtime or site.container.command)
     spec = _spec(specify(job, places), asking, asking.folder or base, image)
     tell.step(f"Written from the site profile; {site.title} was not contacted")
@@ -131,7 +131,7 @@ def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
     if not asking.folder:
         tell.step(f"The notebook shows the folder {base}; --folder gives another folder of the cluster")
     why = f"{_WHY}; {site.title} was not contacted"
-    return unseen.script_of(spec, job, site, image, notebook.MODE, why, asking.job.notes())[1]
+    return from_profile.script_of(spec, job, site, image, notebook.MODE, why, asking.job.notes())[1]
 
 
 def _check_runtime(command: str) -> None:

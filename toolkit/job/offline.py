@@ -16,7 +16,7 @@ from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import ON_CLUSTER, data_folder, image_here, is_path, program_file
 from toolkit.job.sight import view_of
 from toolkit.knowledge.strict import tables, text_of
-from toolkit.launch import unseen
+from toolkit.launch import from_profile
 from toolkit.launch.request import trainers
 from toolkit.launch.request.gpus import tell_idle
 from toolkit.launch.request.variables import SECRETS
@@ -55,7 +55,7 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
         tell_fix(flags, fix, image, tell)
     notes = asked.notes(explain=flags.explain)
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
-    made = unseen.write(wanted, site, image, notes, fix=fix, shown=code.facts if code else None)
+    made = from_profile.write(wanted, site, image, notes, fix=fix, shown=code.facts if code else None)
     tell_idle(job.image or "", made.spec, site, None, image, tell)
     tell.step(f"Written from the site profile; {site.title} was not contacted")
     tell.step(f"Copy the image to {made.spec.image} before you submit")

@@ -24,7 +24,7 @@ from toolkit.launch.request.layers import DEFAULTS, OPTION, checked
 from toolkit.launch.request.specify import request_of
 from toolkit.launch.request.variables import needed
 from toolkit.launch.sites import partition
-from toolkit.launch.tracking.again import Again, again, given
+from toolkit.launch.tracking.relaunch import Relaunch, given, relaunch
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.job import JobRecord, JobSpec
@@ -63,7 +63,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
                 f"--{option}: cannot be combined with --from-job, which repeats image and mode",
                 fix="launch without --from-job to choose them",
             )
-    old = again(record)
+    old = relaunch(record)
     spec = _changed(old, said, call.words)
     secrets = needed(spec.secrets, hidden(env), os.environ)
     demand = demand_for(record.spec.site, call.verify_key, call.no_verify)
@@ -122,7 +122,7 @@ def _without(binds: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]
     return tuple(bind for bind in binds if bind not in others)
 
 
-def _changed(old: Again, said: JobFile, words: tuple[str, ...]) -> JobSpec:
+def _changed(old: Relaunch, said: JobFile, words: tuple[str, ...]) -> JobSpec:
     """Return the specification with the changes of options; ``words`` replace the words after ``--``."""
     spec = old.spec
     fields = {name: value for name, value in said.said().items() if name in JobSpec.__struct_fields__}

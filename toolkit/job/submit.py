@@ -196,8 +196,8 @@ def _started(ready: _Ready, flags: Flags, tell: "Tell", *, follow: bool) -> "Job
     if not follow:
         return record
     from toolkit.job.request.gate import demand_for
-    from toolkit.job.running.again import retry_faults
     from toolkit.job.running.follow import watch_job
+    from toolkit.job.running.retry import retry_faults
 
     def watch(job: "JobRecord") -> "JobRecord":
         return watch_job(ready.runner, job, tell)

@@ -30,7 +30,7 @@ def answer(found: TicketAnswers, width: int | None = None) -> Iterator[str]:
 def _first(found: TicketAnswers) -> str:
     """Return the answer to the question whether it runs."""
     if found.chosen is None:
-        return "No: no launch mode works with what you stated and an otherwise usual cluster."
+        return "No: with the facts that you gave, no launch mode works on a usual cluster."
     assumed = _assumed(found.modes[found.chosen])
     return f"Yes, if {assumed}: {found.chosen}." if assumed else f"Yes: {found.chosen}."
 

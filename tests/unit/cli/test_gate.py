@@ -347,7 +347,7 @@ def test_whatever_submits_or_starts_is_among_the_ways_that_are_tried_here():
         "job/local.py:launch_here",  # launch --local
         "job/running/resume.py:resume",
         "job/running/resume.py:once_more",  # jobs resume, launch --requeue
-        "launch/tracking/alone.py:run_again",  # jobs resume of a job of launch --local
+        "launch/tracking/local_run.py:run_again",  # jobs resume of a job of launch --local
     }
 
 

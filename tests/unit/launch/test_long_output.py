@@ -35,7 +35,7 @@ def on_line(line):
     count += len(line) + 1
 """
 _RUN = """
-from toolkit.launch.tracking.alone import run_local
+from toolkit.launch.tracking.local_run import run_local
 script = f"yes $(printf 'x%.0s' {{1..999}}) | head -c {sys.argv[2]}"
 run_local(LocalRunner(), record, script, on_line)
 print(count)

@@ -20,7 +20,7 @@ from toolkit.job.request.layering import JobRequest, required_by_settings
 from toolkit.job.request.locations import find_image
 from toolkit.job.sight import TRAINER, view
 from toolkit.knowledge import sites
-from toolkit.launch.tracking.again import check_image
+from toolkit.launch.tracking.relaunch import check_image
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import ImageCheck, JobRecord
 from toolkit.model.progress import Tell

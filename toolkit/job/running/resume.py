@@ -9,7 +9,7 @@ from toolkit.job.request.keys import KeyDemand
 from toolkit.job.running.reach import reached
 from toolkit.launch.request.variables import needed
 from toolkit.launch.tracking import jobs, records
-from toolkit.launch.tracking.alone import run_again
+from toolkit.launch.tracking.local_run import run_again
 from toolkit.launch.tracking.submission import resubmit
 from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import FINAL_STATES, JobRecord

@@ -16,7 +16,7 @@ from toolkit.program.script.imports import imports_of
 from toolkit.program.script.joins import ModuleJoins, found_in
 from toolkit.program.script.names import names_of
 from toolkit.program.script.project import Project, project_of
-from toolkit.program.script.says import said_in
+from toolkit.program.script.rendezvous import rendezvous_in
 from toolkit.program.script.undefined import undefined
 
 _MOST_FILES = 500
@@ -116,7 +116,7 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
             tree = ast.parse(text, str(path))
         names = names_of(tree)
         found = found_in(tree, names)
-        reading.says = said_in(tree, names) | reading.says
+        reading.says = rendezvous_in(tree, names) | reading.says
         imports = list(imports_of(tree, names, str(path)))
         names_without = [Undefined(name, str(path), line, hint) for name, line, hint in undefined(tree)]
     except SyntaxError as error:

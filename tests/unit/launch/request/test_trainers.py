@@ -8,7 +8,7 @@ import toolkit.trainers
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch.request import trainers
-from toolkit.launch.tracking import again
+from toolkit.launch.tracking import relaunch
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile, Strategy
@@ -70,7 +70,7 @@ def test_what_a_trainer_was_given_is_read_back_from_its_command():
         known = trainers.find(name).at("/programs/my.py")
         command = known.command(data, "/o", "single", ("--epochs", "1", "--data", "/other"))
         spec = JobSpec(name="x", image="/i", command=command, directory="/o", trainer=name)
-        assert again.arguments(spec) == ("--epochs", "1", "--data", "/other")
+        assert relaunch.arguments(spec) == ("--epochs", "1", "--data", "/other")
 
 
 @every_row(

@@ -9,7 +9,7 @@ from tests.unit.launch.examples import RECORD, spec
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
 from toolkit.launch.request import trainers
-from toolkit.launch.tracking.again import again, check_image, given, moved
+from toolkit.launch.tracking.relaunch import check_image, given, moved, relaunch
 from toolkit.run.local import LocalRunner
 
 OLD = "/work/ada/toolkit/runs/mnist-1"
@@ -30,7 +30,7 @@ def record(**changes):
 
 
 def test_it_gets_a_folder_of_its_own_and_all_that_named_the_old_one_follows():
-    new = again(record())
+    new = relaunch(record())
     assert new.spec.directory == f"/work/ada/toolkit/runs/{new.key}"
     assert new.key != RECORD.key
     assert new.spec.command[5:7] == ("--output", new.spec.directory)
@@ -39,7 +39,7 @@ def test_it_gets_a_folder_of_its_own_and_all_that_named_the_old_one_follows():
 
 
 def test_all_else_stays_but_when_it_was_to_start():
-    new = again(record())
+    new = relaunch(record())
     kept = msgspec.structs.replace(
         new.spec,
         directory=OLD,
@@ -55,14 +55,14 @@ def test_all_else_stays_but_when_it_was_to_start():
 
 
 def test_one_that_goes_on_stays_in_its_folder_under_a_new_key():
-    new = again(record(), resume=True)
+    new = relaunch(record(), resume=True)
     assert (new.spec.directory, new.spec.command) == (OLD, WORDS)
     assert new.key != RECORD.key
 
 
 def test_the_persons_own_arguments_are_told_apart():
-    assert again(record()).arguments == ("--epochs", "3", "--data", "/other")
-    assert again(RECORD).arguments == RECORD.spec.command
+    assert relaunch(record()).arguments == ("--epochs", "3", "--data", "/other")
+    assert relaunch(RECORD).arguments == RECORD.spec.command
 
 
 def test_what_the_launch_gave_a_trainer_is_told_apart_from_the_persons_own():

@@ -1,4 +1,4 @@
-"""Where the ranks of a script meet, as its text decides it: variables that it sets, arguments of calls."""
+"""Find the rendezvous of a script's ranks in its text: variables that it sets, and arguments of calls."""
 
 import ast
 from collections.abc import Iterator
@@ -7,15 +7,15 @@ from toolkit.knowledge.joins import SayingCall, joins
 from toolkit.program.script.names import Names
 
 MADE = "$"
-"""The value of an argument that the program works out as it runs."""
+"""The value of an argument that the program computes at run time."""
 _ENVIRONMENT = "os.environ"
 _BRANCHES = (ast.If, ast.Try, ast.TryStar, ast.Match, ast.IfExp, ast.While)
 
 
-def said_in(tree: ast.Module, names: Names) -> dict[str, str]:
-    """Return what a module says, by the name of a variable or of an argument.
+def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
+    """Return the values that a module sets, by the name of a variable or of an argument.
 
-    Only what is reached whenever its function is called counts: under ``if`` it may have a reason.
+    Values under ``if`` and other conditions do not count, because they may apply only sometimes.
     """
     found: dict[str, str] = {}
     for node in _plain(tree):
@@ -27,7 +27,7 @@ def said_in(tree: ast.Module, names: Names) -> dict[str, str]:
 
 
 def _plain(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the parts of a module that no condition guards; the usual guard of a main program is none."""
+    """Yield the parts of a module outside conditions; ``if __name__ == "__main__"`` is not a condition."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _BRANCHES) and not _is_main(child):
             continue

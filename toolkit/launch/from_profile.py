@@ -29,7 +29,7 @@ _HOME = "$HOME/toolkit"
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class UncontactedJob:
     """A job without a prediction, and its script.
 
     ``data`` and ``program`` are the paths that they need on the cluster, empty for a job without them.
@@ -50,7 +50,7 @@ def write(
     key: str | None = None,
     fix: Fix | None = None,
     shown: CommandFacts | None = None,
-) -> Unseen:
+) -> UncontactedJob:
     """Return the job for ``site`` with its script, which expects the image at its path on the cluster.
 
     ``fix`` sets the mode and more words of the launch. ``shown`` are facts from the program's source.
@@ -77,7 +77,7 @@ def write(
     why = f"the fix sets {mode}" if fix else _why(job, site, mode, own)
     because = f"not predicted, because {site.title} was not contacted; {why}"
     made, text = script_of(spec, job, site, image, mode, because, notes, fix, shown)
-    return Unseen(spec, made, text, data, program)
+    return UncontactedJob(spec, made, text, data, program)
 
 
 def script_of(

@@ -16,7 +16,7 @@ from toolkit.run.stage import remote_hashes
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Relaunch:
     """A launch that repeats an earlier job.
 
     ``key`` is the key of the new record. ``spec`` holds paths on the cluster, which ``host``, ``cluster``
@@ -34,7 +34,7 @@ class Again:
     ssh_config: str | None
 
 
-def again(record: JobRecord, *, resume: bool = False) -> Again:
+def relaunch(record: JobRecord, *, resume: bool = False) -> Relaunch:
     """Return how to launch the job of ``record`` again.
 
     The new job gets a new folder beside the old folder. With ``resume`` it runs in the old folder, so that
@@ -53,7 +53,7 @@ def again(record: JobRecord, *, resume: bool = False) -> Again:
         dependency="",
         begin="",
     )
-    return Again(
+    return Relaunch(
         key=key,
         spec=spec,
         mode=record.mode,

@@ -7,8 +7,8 @@ import pytest
 
 from tests.unit.launch.examples import RECORD
 from tests.unit.tables import every_row
-from toolkit.job.running import again
-from toolkit.job.running.again import retry_faults
+from toolkit.job.running import retry
+from toolkit.job.running.retry import retry_faults
 from toolkit.launch.tracking import records
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Silent
@@ -39,7 +39,7 @@ def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str
         calls.append(options)
         return record
 
-    monkeypatch.setattr(again, "once_more", once_more)
+    monkeypatch.setattr(retry, "once_more", once_more)
     return calls
 
 
