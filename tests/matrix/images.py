@@ -11,6 +11,7 @@ _HERE = Path(__file__).parent
 SPECS = _HERE / "images.toml"
 PROGRAMS = _HERE / "programs.toml"
 PROGRAM = _HERE / "probe.c"
+SCRIPT = _HERE / "probe.py"
 Debian = Literal["bullseye", "bookworm", "trixie"]
 Ubuntu = Literal["xenial", "bionic", "focal", "jammy", "noble", "questing", "resolute"]
 UBUNTU = frozenset(get_args(Ubuntu))
@@ -56,6 +57,7 @@ class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     build: str = ""
     packages: tuple[str, ...] = ()
     environment: dict[str, str] = {}
+    after: str = ""
     held_out: bool = False
     central: tuple[str, ...] = ()
 
@@ -88,13 +90,20 @@ def context(spec: ImageSpec, base: str, certificates: bytes) -> dict[str, bytes]
         "build.sh": script.encode(),
         "fetch_source": FETCH.encode(),
         "probe.c": PROGRAM.read_bytes(),
+        **({"probe.py": SCRIPT.read_bytes()} if _runs_python(spec) else {}),
         "certificates.crt": certificates,
     }
+
+
+def _runs_python(spec: ImageSpec) -> bool:
+    """Return whether the image's program is the script in place of the compiled one."""
+    return "/tmp/probe.py" in spec.build
 
 
 def dockerfile(spec: ImageSpec, base: str) -> str:
     """Return the Dockerfile of an image: one stage compiles below /opt, the other takes that and packages."""
     start = [f"FROM {base}", "ARG DEBIAN_FRONTEND=noninteractive", *_upgrade(spec.suite)]
+    programs = "probe.c probe.py" if _runs_python(spec) else "probe.c"
     lines = [
         f"{start[0]} AS build",
         f"LABEL {LABEL}",
@@ -108,12 +117,13 @@ def dockerfile(spec: ImageSpec, base: str) -> str:
         "ARG PIP_DEFAULT_TIMEOUT",
         "ARG PIP_RETRIES",
         "ARG PIP_FIND_LINKS",
-        "COPY certificates.crt fetch_source build.sh probe.c /tmp/",
+        f"COPY certificates.crt fetch_source build.sh {programs} /tmp/",
         _BUILD,
         *([f"RUN {_compiled(spec.compile)} && rm -rf /opt/*/share/doc"] if spec.compile else []),
         *start,
         *([_install(spec.packages)] if spec.packages else []),
         "COPY --from=build /opt/ /opt/",
+        *([f"RUN {spec.after}"] if spec.after else []),
         *(f"ENV {name}={shlex.quote(value)}" for name, value in spec.environment.items()),
     ]
     return "\n".join(lines) + "\n"
