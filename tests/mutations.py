@@ -5,6 +5,7 @@ What nothing notices is printed; the exit status is 1 then. Prose (titles, reaso
 """
 
 import argparse
+import ast
 import random
 import re
 import subprocess
@@ -57,12 +58,25 @@ def rows(file: Path) -> Iterator[Edit]:
 
 def rules(file: Path) -> Iterator[Edit]:
     """Yield edits of conditions."""
-    for number, line in enumerate(file.read_text().splitlines()):
-        if '"' in line or line.lstrip().startswith(("#", "from ", "import ", "for ", "def ")):
+    text = file.read_text()
+    prose = _of_long_texts(text)
+    for number, line in enumerate(text.splitlines()):
+        if (
+            number + 1 in prose
+            or '"' in line
+            or line.lstrip().startswith(("#", "from ", "import ", "for ", "def "))
+        ):
             continue
         for word, other in _SWAPS:
             if word in line:
                 yield Edit(_name(file), number, line, line.replace(word, other, 1))
+
+
+def _of_long_texts(text: str) -> set[int]:
+    """Return the numbers of the lines that texts of several lines, such as docstrings, take."""
+    constants = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+    long = [node for node in constants if node.end_lineno and node.end_lineno > node.lineno]
+    return {number for node in long for number in range(node.lineno, (node.end_lineno or 0) + 1)}
 
 
 def templates(file: Path) -> Iterator[Edit]:
