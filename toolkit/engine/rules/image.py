@@ -248,7 +248,7 @@ def brings_libfabric(case: Case) -> bool:
     fix="use another release",
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[defect]]",
-    facts=("image.mpi.version",),
+    facts=("image.mpi.version", "image.mpi.device"),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def mpi_release_defect(case: Case) -> Hit | None:

@@ -162,7 +162,15 @@ QUIET = {
 UNDECIDED = {
     "image-lacks-mpi": [case(of=unread(IMAGE, "mpi"))],
     "mpi-moved": [case(of=unread(IMAGE, "mpi"))],
-    "mpi-release-defect": [case(of=unread(MPICH_501, "mpi.device"), mode="srun-pmi2")],
+    "mpi-release-defect": [
+        case(of=unread(MPICH_501, "mpi.device"), mode="srun-pmi2"),
+        case(
+            of=with_(
+                MPICH_501, mpi=with_(MPICH_501.mpi, device=None), absent={"mpi.device": "no text of it"}
+            ),
+            mode="srun-pmi2",
+        ),
+    ],
     "libfabric-missing": [
         case(of=unread(image(mpi=INTEL), "libfabric"), mode="srun-pmi2"),
         case(of=unread(BROUGHT, "libraries"), mode="srun-pmi2"),
