@@ -21,34 +21,32 @@ _EXAMPLE = data.shipped("slurm") / "sites" / "example.toml"
 _RECIPE = f"""\
 # Recipe
 
-What should go into an image, as TOML: `recipes/*.toml`, or a file of your own for `toolkit image build
-./my.toml`. [How versions are chosen](../../solve.md) is told elsewhere; so is
-[how each stack is built](../../recipes.md).
+A recipe says what an image contains, as TOML: `recipes/*.toml`, or your own file for `toolkit image build
+./my.toml`. See [how versions are chosen](../../solve.md) and [how each stack is built](../../recipes.md).
 
 `want` names components: {", ".join(f"`{name}`" for name in wantable())}.
-Of `openmpi` and `mpich` it names at most one."""
+It names `openmpi` or `mpich`, not both."""
 
 _SITE = """\
 # Site profile
 
-A cluster and how to use it, as TOML: `~/.config/toolkit/sites/NAME.toml`. `toolkit init` writes it,
-[sites](../../sites.md) tells how it is used, and [the example](../../../slurm/sites/example.toml) has a
-value for every key."""
+A site profile describes a cluster and how to use it, as TOML: `~/.config/toolkit/sites/NAME.toml`. `toolkit
+init` writes it, [sites](../../sites.md) explains it, and [the example](../../../slurm/sites/example.toml)
+has a value for every key."""
 
 _JOB = """\
 # Job
 
-What to run, as YAML: `toolkit launch job.yaml`. Every field but `trainer`, `arguments` and `command` has an
-option of the same name, and those that hold one value may also stand in a table `[launch]` of
-`~/.config/toolkit/config.toml` and `toolkit.toml`.
-[Which of them wins](../../job-file.md#where-a-value-is-from) is told with
-[a file that has them all](../../job-file.md)."""
+A job file says what to run, as YAML: `toolkit launch job.yaml`. Every field except `trainer`, `arguments`
+and `command` has an option of the same name. Fields with one value may also be in the table `[launch]` of
+`~/.config/toolkit/config.toml` and `toolkit.toml`. [The job file](../../job-file.md) shows all fields, and
+[which source of a value wins](../../job-file.md#where-a-value-is-from)."""
 
 _FIX = """\
 # Fix
 
-What `toolkit doctor --fix` writes and `toolkit launch --fix` takes, as TOML.
-[How it is made](../../fix.md) is told elsewhere."""
+`toolkit doctor --fix` writes a fix file and `toolkit launch --fix` takes it, as TOML.
+[Change a launch](../../fix.md) explains it."""
 
 
 def pages() -> dict[str, str]:

@@ -16,54 +16,54 @@ from toolkit.report.meanings import meaning
 from toolkit.report.rules import consequence, happens, related
 
 _ADMONITION: dict[Severity, str] = {"error": "danger", "warning": "warning", "info": "info"}
-_LONELY = "0: rank 0 of 1\n1: rank 0 of 1"
-"""What ranks print that do not see each other, with the numbers that srun --label puts before it."""
+_SINGLETONS = "0: rank 0 of 1\n1: rank 0 of 1"
+"""Output of ranks that each start as a world of size 1, with the numbers of ``srun --label``."""
 
 
 _HEAD = """\
 # Findings
 
-A finding is one thing that was noticed: what is so, the evidence, what mends it, and how that is known. Its
-id is the same in the output of every command, in JSON and here."""
-_FORESEEN = """\
-## What the doctor foresees
+A finding is one fault or remark: its title, the evidence, how to fix it, and its source. Its id is the same
+in the output of every command, in JSON and here."""
+_PREDICTED = """\
+## Faults that the doctor predicts
 
-{count} rules of `toolkit doctor`, in the order of a launch. `toolkit doctor --explain ID` prints the page of
-one; [all of them are on one page](../../rules.md), too."""
-_TOLD = """\
-## What job output tells
+{count} rules of `toolkit doctor`, in the order of a launch. `toolkit doctor --explain ID` prints the page
+of a rule. [All rules are on one page](../../rules.md), too."""
+_IN_OUTPUT = """\
+## Faults in the output of a job
 
-`toolkit explain` knows {count} lines of job output. Those that a rule foresees are on the page of that rule;
-these stand for themselves."""
+`toolkit explain` knows {count} lines of job output. Lines that belong to a rule are on the page of that
+rule; these lines have separate pages."""
 
 
 def pages() -> dict[str, str]:
     """Return the index of findings and their pages."""
-    told = [s for s in knowledge.signatures() if not s.finding]
-    (alone,) = explain(_LONELY)
+    apart = [s for s in knowledge.signatures() if not s.finding]
+    (alone,) = explain(_SINGLETONS)
     made = {rule.id: _rule(rule) for rule in RULES}
-    made |= {signature.id: _signature(signature) for signature in told}
+    made |= {signature.id: _signature(signature) for signature in apart}
     made[alone.id] = _alone(alone)
     listed = {f"reference/findings/{name}.md": text for name, text in made.items()}
-    return {"reference/findings/index.md": _index(told, alone), **listed}
+    return {"reference/findings/index.md": _index(apart, alone), **listed}
 
 
-def _index(told: list[LogSignature], alone: Finding) -> str:
+def _index(apart: list[LogSignature], alone: Finding) -> str:
     rows = [(rule.id, rule.severity, rule.title) for rule in RULES]
-    lines = [(signature.id, signature.severity, signature.title) for signature in told]
+    lines = [(signature.id, signature.severity, signature.title) for signature in apart]
     parts = [
         _HEAD,
-        _FORESEEN.format(count=len(rows)),
+        _PREDICTED.format(count=len(rows)),
         _table(rows),
-        _TOLD.format(count=len(knowledge.signatures())),
+        _IN_OUTPUT.format(count=len(knowledge.signatures())),
         _table([*lines, (alone.id, alone.severity, alone.title)]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def _table(rows: list[tuple[str, Severity, str]]) -> str:
-    linked = [(f"[{name}]({name}.md)", severity, cell(title)) for name, severity, title in rows]
-    return table(("finding", "severity", "what is so"), linked)
+    linked = [(f"[{cell(title)}]({name}.md)<br>`{name}`", severity) for name, severity, title in rows]
+    return table(("finding", "severity"), linked)
 
 
 def _rule(rule: Rule) -> str:
@@ -84,9 +84,9 @@ def _rule(rule: Rule) -> str:
 
 
 def _signature(signature: LogSignature) -> str:
-    told = "It is told from the output of a job; no rule foresees it."
+    how = "`toolkit explain` finds it in the output of a job; no rule predicts it."
     parts = [
-        *_head(signature.id, signature.severity, signature.title, told),
+        *_head(signature.id, signature.severity, signature.title, how),
         *_output((signature,)),
         *_tail(_numbered(signature.fix), signature.source),
     ]
@@ -94,25 +94,26 @@ def _signature(signature: LogSignature) -> str:
 
 
 def _alone(finding: Finding) -> str:
-    told = "It is told from what the ranks themselves print of their number."
+    how = "`toolkit explain` finds it in the numbers that the ranks print."
     parts = [
-        *_head(finding.id, finding.severity, finding.title, told),
+        *_head(finding.id, finding.severity, finding.title, how),
         "## In the output of a job",
-        fence(_LONELY, "text"),
+        fence(_SINGLETONS, "text"),
         *_tail(f"{plain(finding.fix)}.", finding.source),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _head(name: str, severity: Severity, title: str, told: str) -> Iterator[str]:
-    yield f"# {plain(title)} (`{name}`)"
-    yield f'!!! {_ADMONITION[severity]} "{severity}"\n\n    {plain(told)}'
+def _head(name: str, severity: Severity, title: str, how: str) -> Iterator[str]:
+    yield f"# {plain(title)}"
+    yield f"`{name}`{{ .finding-id }}"
+    yield f'!!! {_ADMONITION[severity]} "{severity}"\n\n    {plain(how)}'
 
 
 def _recognised(rule: Rule) -> str:
     if not rule.facts:
-        return "By the words of the plan and of the request."
-    return table(("fact", "what it is"), [(f"`{fact}`", cell(meaning(fact))) for fact in rule.facts])
+        return "From the plan and the request."
+    return table(("fact", "meaning"), [(f"`{fact}`", cell(meaning(fact))) for fact in rule.facts])
 
 
 def _example(shown: Example) -> Iterator[str]:

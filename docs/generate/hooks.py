@@ -1,14 +1,20 @@
 """What MkDocs calls while it builds the site: it adds the pages that are made from the code."""
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from docs.generate import outside, reference, released
+from docs.generate import matrix, outside, reference, released
 from docs.generate.navigation import expanded
 
 _TWICE = "rules.md"
 """Pages that repeat other pages are left out of the search."""
+_GUIDES = ("Start", "How-to")
+_RANKS = {"guide": 8, "reference/findings/": 0.2, "source/": 0.1}
+"""How much a page counts in the search: guides first, then other pages, findings and files last."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -25,8 +31,38 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
+def on_page_content(html: str, /, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Colour the tables of the recorded launches."""
+    return matrix.coloured(html) if page.file.src_uri == "matrix.md" else html
+
+
 def on_page_markdown(markdown: str, /, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Lead links to files of the repository to their pages."""
-    if page.file.src_uri == _TWICE:
+    """Lead links to files of the repository to their pages, and rank the page in the search."""
+    uri = page.file.src_uri
+    if uri == _TWICE:
         page.meta["search"] = {"exclude": True}
-    return outside.relinked(markdown, page.file.src_uri)
+    elif (rank := _rank(uri, config)) is not None:
+        page.meta["search"] = {"boost": rank}
+    return outside.relinked(markdown, uri)
+
+
+def _rank(uri: str, config: MkDocsConfig) -> float | None:
+    if uri in guides(config.nav or []):
+        return _RANKS["guide"]
+    return next((rank for place, rank in _RANKS.items() if uri.startswith(place)), None)
+
+
+def guides(nav: Sequence[Any]) -> set[str]:
+    """Return the pages of the tabs that help with a task."""
+    tabs = [
+        below for entry in nav if isinstance(entry, dict) for name, below in entry.items() if name in _GUIDES
+    ]
+    return set(_pages(tabs))
+
+
+def _pages(entry: Any) -> Iterator[str]:  # noqa: ANN401 - a text, a list, or the table of a section
+    if isinstance(entry, str):
+        yield entry
+    else:
+        for below in entry.values() if isinstance(entry, dict) else entry:
+            yield from _pages(below)

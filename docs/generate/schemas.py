@@ -163,10 +163,10 @@ def pages() -> dict[str, str]:
 _HEAD = """\
 # JSON schemas
 
-What a program can check documents with: {count} schemas of JSON Schema 2020-12, made from the structs that
-`toolkit` itself reads and writes with. The field `schema` of a document names it. New fields may come at any
-time, so the schemas of what `toolkit` writes allow others; those of what a person writes (recipe, site, job,
-fix) refuse what is unknown, as `toolkit` does. [JSON for programs](../../json.md) tells of every command's
-answer, also of those that have no struct and so no schema here.
+Programs can check documents with these {count} schemas of JSON Schema 2020-12, made from the structs with
+which `toolkit` reads and writes. The field `schema` of a document names its schema. A release may add
+fields, so schemas of output allow unknown fields. Schemas of files that you write (recipe, site, job, fix)
+refuse unknown fields, as `toolkit` does. [JSON for programs](../../json.md) describes the output of every
+command, also without a schema here.
 
-An editor that knows JSON Schema completes and checks a recipe, a site profile or a job as it is written."""
+An editor with JSON Schema completes and checks a recipe, a site profile or a job while you write it."""

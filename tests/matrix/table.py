@@ -12,29 +12,29 @@ from tests.matrix.launches import LAUNCHES, shape
 from tests.matrix.record import Cell, Truth, load
 from tests.matrix.trainings import Trained
 from tests.matrix.trainings import load as load_trainings
+from toolkit.engine.words import mpi_name
 
 PAGE = Path(__file__).parents[2] / "docs" / "matrix.md"
 _SHAPES = ("2x1", "2x2", "1x2")
 _MARKS = {"ok": "**ok**", "unavailable": "-"}
 _HEAD = """# What really happens
 
-Every image of `tests/matrix/images.toml` was started on every flavour of the virtual cluster in every way
-that this project knows, by `make matrix`; `tests/matrix/truth` is the record, and this page is made from
-it (`python -m tests.matrix.table`). Each rank initialises MPI, says how large its world is, adds up a number,
-takes a broadcast of 1 MiB and plays ping-pong with 1 MiB; every byte is checked.
+`make matrix` started every image of `tests/matrix/images.toml` on every flavour of the virtual cluster in
+every launch mode. `tests/matrix/truth` is the record, and `python -m tests.matrix.table` makes this page
+from it. Each rank initialises MPI, prints the size of its world, adds up a number, receives a broadcast of
+1 MiB and plays ping-pong with 1 MiB. It checks every byte.
 
-The first word is what happens when only the launcher and `singularity exec IMAGE` are typed (for `bind` with
-the folder of the host's MPI, and its `lib` in `LD_LIBRARY_PATH`), `→` what happens with the words that
-`toolkit` proposes, where they are others. *pmix with X*: the nodes of the flavour *pmix* have the MPI of
-image X as well, first on `PATH`, as a centre has its own. **singletons** is the silent failure: every rank
-believes that it is alone, and the exit status is 0. A dash: the cluster does not have this way. A number in
-brackets counts tries with another outcome.
+A cell has one or two outcomes. The first is the outcome of the plain command: the launcher and `singularity
+exec IMAGE` (for `bind` with the folder of the host's MPI, and its `lib` in `LD_LIBRARY_PATH`). After `→` is
+the outcome with the words of `toolkit`, if they differ. *pmix with X*: the nodes of the flavour *pmix* also
+have the MPI of image X, first on `PATH`. A dash means that the cluster lacks this launch mode. A number in
+parentheses counts tries with another outcome.
 """
 _TRAP_HEAD = """
 ## One thing changed
 
-Launches that work, in the words that `toolkit` proposes, and what one variable or option of the container
-does to them; `→` is the same launch after `toolkit` has seen the variable.
+Each row is a launch that works with the words of `toolkit`, and one changed variable or option of the
+container. After `→` is the outcome of the same launch when `toolkit` knows the variable.
 """
 _TRAP_ROWS = ("| cluster | image | launch | changed | becomes |", "|---|---|---|---|---|")
 
@@ -42,10 +42,10 @@ _TRAP_ROWS = ("| cluster | image | launch | changed | becomes |", "|---|---|---|
 _TRAININGS_HEAD = """
 ## Trainings
 
-MNIST with Horovod, two ranks, by `toolkit launch mnist` with its preflight (`tests/matrix/trainings.toml`;
-`python -m tests.matrix.train`). **Bold** is a mode that was launched without `--mode`: the engine's choice.
-`mpirun-container` was tried here on one node; on several it has a test of its own
-(`tests/full/cluster/test_mpirun_nodes.py`). Where a failure was predicted, it was forced.
+`toolkit launch mnist` trained MNIST with Horovod on two ranks, with its preflight
+(`tests/matrix/trainings.toml`; `python -m tests.matrix.train`). **Bold** modes were launched without
+`--mode`: the engine chose them. `mpirun-container` ran on one node here;
+`tests/full/cluster/test_mpirun_nodes.py` runs it on several. Launches with a predicted failure were forced.
 
 | cluster | image | mode | nodes | predicted | happened | test accuracy |
 |---|---|---|---|---|---|---|
@@ -65,28 +65,29 @@ def _summary(truth: Truth) -> str:
     silent = sum(cell.silent for cell in cells)
     fixed = sum(bool(cell.fixed_by) for cell in cells)
     counted = Counter(cell.outcome for cell in cells)
-    told = ", ".join(f"{count} {outcome}" for outcome, count in counted.most_common())
+    told = ", ".join(f"{count:,} {outcome}" for outcome, count in counted.most_common())
     return (
-        f"{len(cells)} cells of {len(truth.images)} images on {len(truth.hosts)} clusters: {told}. "
-        f"{silent} fail without a word, with exit status 0. For {fixed} that fail, the words that `toolkit` "
-        "proposes, for the same launch or for the way that it would choose, were launched too, and work."
+        f"{len(cells):,} launches of {len(truth.images)} images on {len(truth.hosts)} clusters: {told}. "
+        f"{silent:,} fail silently, with exit status 0. For {fixed:,} launches that fail, the words of "
+        "`toolkit` for the same launch or for the mode that it would choose were launched too, and work."
     )
 
 
 def _flavour(truth: Truth, flavour: str) -> str:
     host = truth.hosts[flavour]
     slurm = host.slurm
-    mpis = ", ".join(f"{mpi.implementation} {mpi.version}" for mpi in host.mpis or ()) or "no MPI"
+    mpis = ", ".join(mpi_name(mpi) for mpi in host.mpis or ()) or "no MPI"
     types = " ".join(sorted((slurm.mpi_types if slurm else None) or ()))
     default = slurm.mpi_default if slurm else None
     offers = f"Slurm {slurm.version if slurm else '?'} offers {types}, by default {default}; "
     lines = [f"## {flavour}", "", f"{offers}PMIx {host.pmix or 'none'}; on the nodes: {mpis}."]
     for form in _SHAPES:
-        lines += _table([c for c in truth.cells if c.flavour == flavour and shape(c.request) == form], form)
+        cells = [c for c in truth.cells if c.flavour == flavour and shape(c.request) == form]
+        lines += _table(truth, cells, form)
     return "\n".join(lines)
 
 
-def _table(cells: list[Cell], form: str) -> list[str]:
+def _table(truth: Truth, cells: list[Cell], form: str) -> list[str]:
     cells = [c for c in cells if c.variant in {"naive", "planned"}]
     launches = [launch for launch in (*LAUNCHES, "bind") if any(c.launch == launch for c in cells)]
     if not cells:
@@ -98,11 +99,17 @@ def _table(cells: list[Cell], form: str) -> list[str]:
             _entry([c for c in cells if (c.image, c.launch, c.start) == (image, x, "batch")])
             for x in launches
         ]
-        rows.append(f"| {image} | {' | '.join(row)} |")
+        rows.append(f"| {image} | {_mpi(truth, image)} | {' | '.join(row)} |")
     heading = (
         f"### {nodes} node{'s' if nodes != '1' else ''}, {ranks} rank{'s' if ranks != '1' else ''} on each"
     )
-    return ["", heading, "", f"| image | {' | '.join(launches)} |", "|---|" + "---|" * len(launches), *rows]
+    head = ["image", "MPI", *launches]
+    return ["", heading, "", f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows]
+
+
+def _mpi(truth: Truth, image: str) -> str:
+    seen = truth.images.get(image)
+    return mpi_name(seen.facts.mpi) if seen else ""
 
 
 def _entry(cells: list[Cell]) -> str:

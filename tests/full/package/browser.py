@@ -66,6 +66,8 @@ class Browser:
         params = event.get("params", {})
         if event.get("method") == "Runtime.exceptionThrown":
             self.errors.append(params["exceptionDetails"]["text"])
+        elif event.get("method") == "Runtime.consoleAPICalled" and params["type"] == "error":
+            self.errors.append(str([one.get("value") for one in params["args"]]))
         elif event.get("method") == "Log.entryAdded" and params["entry"]["level"] == "error":
             self.errors.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
 
@@ -88,7 +90,8 @@ def opened(profile: Path) -> Iterator[Browser]:
     # The browser reads file 3 and writes file 4.
     line = [
         "bash", "-c", f'exec "$@" 3<&{requests} 4>&{theirs}', "bash", program, "--headless=new",
-        "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={profile}",
+        "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
+        f"--user-data-dir={profile}",
     ]  # fmt: skip
     process = subprocess.Popen(line, pass_fds=(requests, theirs), stderr=subprocess.DEVNULL)
     os.close(requests)

@@ -1,15 +1,33 @@
-"""The documentation site in a browser: pages without errors, the search, and the switch to dark colours."""
+"""The documentation site in a browser: pages without errors, links, the search, and the dark colours."""
 
 import subprocess
 import sys
 
 import pytest
 
+from docs.generate.links import complaints
 from docs.generate.outside import ROOT
 from tests.full.package.browser import opened
 
 WIDTHS = [1400, 420]
-PAGES = ["index.html", "howto/index.html", "reference/findings/apt-key.html", "matrix.html"]
+PAGES = [
+    "index.html",
+    "howto/index.html",
+    "howto/own-script.html",
+    "reference/findings/index.html",
+    "reference/findings/apt-key.html",
+    "explanation/how-we-know.html",
+    "matrix.html",
+]
+QUERIES = [
+    ("PyTorch", "howto/pytorch.html"),
+    ("own script", "howto/own-script.html"),
+    ("GPU", "howto/gpu-cluster.html"),
+    ("time limit", "survive.html"),
+    ("notebook", "notebook.html"),
+    ("apt-key", "reference/findings/apt-key.html"),
+]
+"""What a reader types, and a page among the first three answers."""
 
 
 @pytest.fixture(scope="module")
@@ -36,18 +54,39 @@ def test_a_page_has_no_error_and_does_not_scroll_sideways(site, browser, page, w
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def test_every_link_of_the_site_leads_somewhere(site):
+    assert list(complaints(site)) == []
+
+
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_search_finds_how_to_pages(site, browser, width):
+@pytest.mark.parametrize(("query", "page"), QUERIES)
+def test_the_search_finds(site, browser, width, query, page):
     browser.open((site / "index.html").as_uri(), width)
     browser.evaluate("document.querySelector('#__search').click()")
     browser.evaluate("document.querySelector('[name=query]').focus()")
     browser.evaluate(
-        "{const q = document.querySelector('[name=query]'); q.value = 'PyTorch';"
+        f"{{const q = document.querySelector('[name=query]'); q.value = {query!r};"
         " q.dispatchEvent(new KeyboardEvent('keyup', {bubbles: true}))}"
     )
     browser.wait("document.querySelector('.md-search-result__link') !== null")
-    found = browser.evaluate("[...document.querySelectorAll('.md-search-result__link')].map(a => a.href)")
-    assert any("howto/pytorch.html" in link for link in found[:3]), found[:5]
+    found = browser.evaluate(
+        "[...document.querySelectorAll('.md-search-result__item > .md-search-result__link')].map(a => a.href)"
+    )
+    assert any(page in link for link in found[:3]), found[:5]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_matrix_shows_the_launches_of_one_mpi(site, browser, width):
+    shown = "[...document.querySelectorAll('tbody tr')].filter(row => !row.hidden).length"
+    browser.open((site / "matrix.html").as_uri(), width)
+    before = browser.evaluate(shown)
+    browser.evaluate(
+        "{const s = document.querySelector('.outcomes-filter select'); s.value = 'MPICH';"
+        " s.dispatchEvent(new Event('change'))}"
+    )
+    assert 0 < browser.evaluate(shown) < before
+    cells = "[...document.querySelectorAll('tbody tr:not([hidden]) td:nth-child(2)')].map(td => td.innerText)"
+    assert not any(text.startswith("Open MPI") for text in browser.evaluate(cells))
 
 
 @pytest.mark.parametrize("width", WIDTHS)

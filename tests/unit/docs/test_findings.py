@@ -27,7 +27,8 @@ def test_a_rule_has_a_page_and_a_line_in_the_index(rule):
     text = page(rule.id)
     for told in (rule.title, rule.fix, rule.source, *(f"`{fact}`" for fact in rule.facts)):
         assert plain(told) in text
-    assert f"| [{rule.id}]({rule.id}.md) | {rule.severity} | {cell(rule.title)} |" in index()
+    assert text.startswith(f"# {plain(rule.title)}\n\n`{rule.id}`{{ .finding-id }}\n")
+    assert f"| [{cell(rule.title)}]({rule.id}.md)<br>`{rule.id}` | {rule.severity} |" in index()
 
 
 @every_row("signature", knowledge.signatures(), ids=lambda s: s.id)
@@ -38,7 +39,7 @@ def test_a_line_of_output_is_on_the_page_of_what_it_tells(signature):
 
 def test_ranks_that_are_alone_have_a_page():
     assert "0: rank 0 of 1" in page("ranks-alone")
-    assert "(ranks-alone.md) | error |" in index()
+    assert "(ranks-alone.md)<br>`ranks-alone` | error |" in index()
 
 
 def test_there_is_no_page_that_the_index_does_not_name():

@@ -5,6 +5,7 @@ from mkdocs.config import load_config
 from mkdocs.structure.files import get_files
 from mkdocs.structure.pages import Page
 
+from docs.generate.hooks import guides
 from docs.generate.outside import ROOT
 
 _LINK = "[a](../slurm/sites/example.toml)"
@@ -57,3 +58,15 @@ def test_links_are_led_to_pages_and_what_is_there_twice_is_found_once(config, fi
     text = config.plugins.run_event("page_markdown", _LINK, page=page, config=config, files=files)
     assert text == "[a](source/slurm/sites/example.toml.md)"
     assert page.meta == meta
+
+
+def test_the_search_shows_guides_before_findings(config, files):
+    config.nav = [{"Start": ["index.md"]}, {"How-to": [{"Run": "howto/a.md"}]}, {"Reference": "b.md"}]
+    assert guides(config.nav) == {"index.md", "howto/a.md"}
+    ranks = []
+    for uri in ("index.md", "reference/cli/doctor.md", "reference/findings/pmix-refused.md"):
+        page = Page(None, files.get_file_from_path(uri), config)
+        config.plugins.run_event("page_markdown", "", page=page, config=config, files=files)
+        ranks.append(page.meta.get("search", {}).get("boost", 1))
+    assert ranks == sorted(ranks, reverse=True)
+    assert len(set(ranks)) == 3

@@ -244,5 +244,5 @@ def test_the_page_shows_what_happens_and_what_the_engine_makes_of_it():
         failed, name="c", variant="trap", trap="--cleanenv", outcome="singletons", seen={}
     )
     text = page(Truth(hosts={"pmix": HOST}, cells=[failed, mended, trap]))
-    assert "| image | hang (1) → **ok** |" in text
+    assert "| image |  | hang (1) → **ok** |" in text
     assert "| pmix | image | mpirun-container 2x1 | `--cleanenv` | singletons |" in text
