@@ -12,6 +12,8 @@ from docs.generate.navigation import expanded
 
 _TWICE = "rules.md"
 """Pages that repeat other pages are left out of the search."""
+_WIDE = "matrix.md"
+"""The page with tables that need the whole width."""
 _GUIDES = ("Start", "How-to")
 _RANKS = {"guide": 8, "reference/findings/": 0.2, "source/": 0.1}
 """How much a page counts in the search: guides first, then other pages, findings and files last."""
@@ -33,12 +35,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_content(html: str, /, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
     """Colour the tables of the recorded launches."""
-    return matrix.coloured(html) if page.file.src_uri == "matrix.md" else html
+    return matrix.coloured(html) if page.file.src_uri == _WIDE else html
 
 
 def on_page_markdown(markdown: str, /, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
     """Lead links to files of the repository to their pages, and rank the page in the search."""
     uri = page.file.src_uri
+    if uri == _WIDE:
+        page.meta["hide"] = ["toc"]
     if uri == _TWICE:
         page.meta["search"] = {"exclude": True}
     elif (rank := _rank(uri, config)) is not None:

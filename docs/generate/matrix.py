@@ -21,11 +21,19 @@ _WORD = rf"(?:<strong>)?({'|'.join(OUTCOMES)}|-)(?:</strong>)?"
 _TRIES = r"(?: \(\d+\))?"
 _ENTRY = re.compile(rf"(?:{_WORD}{_TRIES})?(?: ?→ {_WORD}{_TRIES})?")
 _FIRST = re.compile(r"<h2 ")
+_SECTION = re.compile(r'<h2 id="([^"]+)">([^<]+)')
 
 
 def coloured(html: str) -> str:
     """Return the page with a colour for each outcome in its tables, and a legend before the first table."""
-    return _FIRST.sub(lambda match: _legend() + match[0], _CELL.sub(_cell, html), count=1)
+    head = _legend() + _places(html)
+    return _FIRST.sub(lambda match: head + match[0], _CELL.sub(_cell, html), count=1)
+
+
+def _places(html: str) -> str:
+    """Return links to the sections: the page has no table of contents, because its tables are wide."""
+    links = (f'<a href="#{place}">{name}</a>' for place, name in _SECTION.findall(html))
+    return f"<p>{' · '.join(links)}</p>\n"
 
 
 def _cell(found: re.Match[str]) -> str:
