@@ -33,6 +33,11 @@ class Browser:
         self._send("Page.navigate", url=url)
         self.wait("document.readyState === 'complete'")
 
+    def prefer(self, scheme: str) -> None:
+        """Tell pages that the reader prefers ``light`` or ``dark`` colours."""
+        wish = {"name": "prefers-color-scheme", "value": scheme}
+        self._send("Emulation.setEmulatedMedia", media="", features=[wish])
+
     def evaluate(self, code: str) -> Any:
         """Return the value of an expression in the page."""
         found = self._send("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)

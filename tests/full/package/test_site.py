@@ -99,3 +99,28 @@ def test_the_switch_chooses_dark_colours_and_the_next_page_keeps_them(site, brow
     assert browser.evaluate(scheme) == "slate"
     browser.evaluate("document.querySelectorAll('input[name=__palette]')[1].click()")
     browser.wait(f"{scheme} === 'default'")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Write the page of a study."""
+    folder = tmp_path_factory.mktemp("study")
+    data = ROOT / "tests" / "unit" / "study" / "data" / "bsc"
+    words = [sys.executable, "-m", "toolkit", "report", str(data), "-o", str(folder)]
+    subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return folder / "index.html"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_of_a_study_fits_and_follows_the_colours_of_the_reader(study, browser, width):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    browser.errors.clear()
+    browser.prefer("light")
+    browser.open(study.as_uri(), width)
+    assert browser.errors == []
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert browser.evaluate("document.querySelectorAll('figure svg').length") == 3
+    assert browser.evaluate(ground) == "rgb(255, 255, 255)"
+    browser.prefer("dark")
+    assert browser.evaluate(ground) == "rgb(22, 25, 29)"
+    browser.prefer("light")

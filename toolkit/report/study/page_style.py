@@ -40,7 +40,7 @@ table.environment td { text-align: left; overflow-wrap: anywhere; max-width: 70c
   table.environment th, table.environment td { display: block; border: 0; padding: 0.1rem 0; }
   table.environment td { padding-bottom: 0.5rem; border-bottom: 1px solid var(--line); }
 }
-@media (prefers-color-scheme: dark) and (not print) {
+@media screen and (prefers-color-scheme: dark) {
   :root { --ink: #e6e6e6; --grey: #a8a8a8; --line: #3a3f45; --blue: #56b4e9; }
   body { background: #16191d; }
   .card { background: #20252b; }
