@@ -1,5 +1,6 @@
 """A page for everything that ``toolkit doctor`` and ``toolkit explain`` can find."""
 
+import json
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
@@ -105,8 +106,8 @@ def _alone(finding: Finding) -> str:
 
 
 def _head(name: str, severity: Severity, title: str, how: str) -> Iterator[str]:
-    yield f"# {plain(title)}"
-    yield f"`{name}`{{ .finding-id }}"
+    yield f"---\ntitle: {json.dumps(title)}\n---"
+    yield f"# {plain(title)} <code class=finding-id>{name}</code>"
     yield f'!!! {_ADMONITION[severity]} "{severity}"\n\n    {plain(how)}'
 
 

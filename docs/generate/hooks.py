@@ -15,7 +15,7 @@ _TWICE = "rules.md"
 _WIDE = "matrix.md"
 """The page with tables that need the whole width."""
 _GUIDES = ("Start", "How-to")
-_RANKS = {"guide": 8, "reference/findings/": 0.2, "source/": 0.1}
+_RANKS = {"guide": 3, "reference/findings/": 0.5, "source/": 0.1}
 """How much a page counts in the search: guides first, then other pages, findings and files last."""
 
 

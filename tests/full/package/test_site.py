@@ -25,7 +25,7 @@ QUERIES = [
     ("GPU", "howto/gpu-cluster.html"),
     ("time limit", "survive.html"),
     ("notebook", "notebook.html"),
-    ("apt-key", "reference/findings/apt-key.html"),
+    ("image-lacks-pmi2", "reference/findings/image-lacks-pmi2.html"),
 ]
 """What a reader types, and a page among the first three answers."""
 

@@ -2,6 +2,8 @@
 
 from functools import cache
 
+import yaml
+
 from docs.generate.findings import pages
 from docs.generate.markdown import cell, plain
 from tests.unit.tables import every_row
@@ -27,7 +29,8 @@ def test_a_rule_has_a_page_and_a_line_in_the_index(rule):
     text = page(rule.id)
     for told in (rule.title, rule.fix, rule.source, *(f"`{fact}`" for fact in rule.facts)):
         assert plain(told) in text
-    assert text.startswith(f"# {plain(rule.title)}\n\n`{rule.id}`{{ .finding-id }}\n")
+    assert f"\n# {plain(rule.title)} <code class=finding-id>{rule.id}</code>\n" in text
+    assert yaml.safe_load(text.split("---")[1]) == {"title": rule.title}
     assert f"| [{cell(rule.title)}]({rule.id}.md)<br>`{rule.id}` | {rule.severity} |" in index()
 
 
