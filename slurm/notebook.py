@@ -1,11 +1,12 @@
 """Start Jupyter for its owner alone: ``python3 notebook.py JOB_FOLDER FOLDER [PACKAGES]``, inside an image.
 
-It listens on 127.0.0.1 of the node, at a port that is free, and takes nobody who does not know the token:
-what the file ``token`` in the job's folder holds, which only its owner can read. No command line, no variable
-and no log has it. Where it listens is told by ``notebook.json`` in the job's folder. FOLDER is what it shows;
-PACKAGES is a folder that ``pip install --target`` filled, for an image that has no Jupyter.
+Jupyter listens on a free port at 127.0.0.1 of the node, and accepts only clients with the token. The file
+``token`` in the job's folder holds the token, and only you can read it: it is in no command line, no variable
+and no log. ``notebook.json`` in the job's folder has the port. Jupyter shows FOLDER. PACKAGES is a folder
+that ``pip install
+--target`` filled, for an image without Jupyter.
 
-The file needs Python 3.8 and nothing but Jupyter. Exit code 3: there is no Jupyter.
+The script needs Python 3.8 and Jupyter. Exit status 3: the image has no Jupyter.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _PROGRAMS = (
     ("notebook.app", "JupyterNotebookApp"),
     ("jupyter_server.serverapp", "ServerApp"),
 )
-"""Whichever the image has, the one with most to it first."""
+"""Jupyter programs to try, the most complete first."""
 
 _EXTENSIONS = ("jupyter_server_terminals", "jupyter_lsp", "notebook_shim")
 _MOST_SECONDS = 300
 
 
 def main(directory: str, folder: str, packages: str = "") -> int:
-    """Serve until the job ends, or return why not."""
+    """Serve until the job ends, or return why Jupyter cannot start."""
     os.umask(0o077)
     job = pathlib.Path(directory)
     if packages:
@@ -54,16 +55,16 @@ def main(directory: str, folder: str, packages: str = "") -> int:
         f"root_dir={folder}",
         f"terminado_settings={ {'shell_command': [_shell()]} }",
     ]
-    # An extension is told of by files of settings, which are not read here.
+    # Settings files name extensions, and this script reads no settings files.
     extensions = (name for name in _EXTENSIONS if importlib.util.find_spec(name))
     words += [f"jpserver_extensions={name}=True" for name in extensions]
-    # Root is who a container's user may be, and harms nobody outside.
+    # The user may be root in a container; that gives no rights outside.
     program.launch_instance(argv=[f"--ServerApp.{word}" for word in (*words, "allow_root=True")])
     return 0
 
 
 def _take(packages: pathlib.Path) -> None:
-    """Make packages of a folder known here and to the kernels, with the files that belong to them."""
+    """Make the packages of a folder, with their files, available to Jupyter and its kernels."""
     sys.path.insert(0, str(packages))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))
     share = packages / "share" / "jupyter"
@@ -81,10 +82,10 @@ def _program(name: tuple[str, str]) -> Any:  # noqa: ANN401 - a class that only 
 
 
 def _settle(job: pathlib.Path) -> None:
-    """Have Jupyter read no settings: those of an image or a home may open what has to be shut."""
+    """Make Jupyter ignore settings files, which may allow access for others."""
     own = job / "jupyter"
     own.mkdir(exist_ok=True)
-    tempfile.tempdir = str(own)  # where Jupyter then makes a folder of no settings
+    tempfile.tempdir = str(own)  # Jupyter then creates an empty settings folder here
     os.environ.update(
         JUPYTER_TOKEN_FILE=str(job / "token"),
         JUPYTER_NO_CONFIG="1",
@@ -95,7 +96,7 @@ def _settle(job: pathlib.Path) -> None:
 
 
 def _shell() -> str:
-    """Return the shell of terminals, one of the image; Jupyter would take a login shell, which sets PATH."""
+    """Return the image's shell for terminals. Jupyter would start a login shell, which changes PATH."""
     return shutil.which("bash") or "/bin/sh"
 
 
@@ -106,7 +107,7 @@ def _free_port() -> int:
 
 
 def _tell(job: pathlib.Path) -> None:
-    """Write where it listens, once it does; Jupyter may have had to take another port."""
+    """Write the address once Jupyter listens; Jupyter may have chosen another port."""
     told = job / "jupyter" / "runtime" / f"jpserver-{os.getpid()}.json"
     for _ in range(_MOST_SECONDS * 5):
         try:

@@ -2,8 +2,8 @@
 
     python toolkit-peers.py torch|jax|tf-config [--gpus N] --tasks N
 
-The ranks join as the program will, count each other, and add up a number. Exit status 1 means that they do
-not form one world. Without the framework nothing is checked: the program may have its own.
+The ranks join as the program does, count each other, and add up a number. Exit status 1 means that they do
+not form one world. Without the framework the script checks nothing: the program may have its own.
 """
 
 import os
@@ -75,7 +75,7 @@ def main(words):
     except ImportError as error:
         print("preflight: the world of the program is not checked: %s" % error, file=sys.stderr)
         return 0
-    except Exception as error:  # of whatever kind the framework has
+    except Exception as error:  # each framework has its own exceptions
         print("preflight: %s: %s" % (type(error).__name__, str(error).split("\n")[0]), file=sys.stderr)
         return 1
     if size == tasks and total == tasks:
@@ -92,5 +92,5 @@ def main(words):
 if __name__ == "__main__":
     status = main(sys.argv[1:])
     sys.stderr.flush()
-    # JAX waits for the others as it ends; a rank that found a fault does not.
+    # When JAX exits it waits for the other ranks; a rank that found a fault does not wait.
     os._exit(status) if status else sys.exit(0)

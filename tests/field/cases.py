@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import msgspec
 
 from toolkit.engine.plan import plan
-from toolkit.engine.predict import foresee, predict
+from toolkit.engine.predict import predict, predict_plan
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Basis, Mode, Outcome, Plan, Prediction, Request
@@ -116,10 +116,10 @@ def typed(case: Case, planned: Plan) -> Plan:
 def grade(case: Case) -> Graded:
     """Ask the engine about a case and grade its answer."""
     planned = plan(case.host, case.image, case.request, case.mode)
-    said = foresee(case.host, case.image, case.request, typed(case, planned))
+    said = predict_plan(case.host, case.image, case.request, typed(case, planned))
     findings = predict(case.host, case.image, case.request).findings
     there = tuple(f for f in findings if not f.modes or case.mode in f.modes)
-    proposed = foresee(case.host, case.image, case.request, planned)
+    proposed = predict_plan(case.host, case.image, case.request, planned)
     return Graded(case=case, said=said, findings=there, grade=_grade(case, said, proposed, there))
 
 

@@ -16,7 +16,7 @@ from tests.fuzz import bundles, damage, hostile, locks, seeds, terminal
 from tests.fuzz.kind import Kind
 from tests.unit.image.archives import PACK, oci_layout, written
 from tests.unit.image.sifs import DATA, sandbox
-from toolkit.engine.predict import examine, predict
+from toolkit.engine.predict import judge_host, predict
 from toolkit.errors import ToolkitError
 from toolkit.image.inspect import inspect
 from toolkit.model.facts import ImageFacts
@@ -93,7 +93,7 @@ def _facts_file(path: Path, number: int) -> str:
     host = load(path)
     msgspec.json.encode(host)
     predict(host, seeds.image(), Request(nodes=1 + number % 2, ranks_per_node=1 + number % 3))
-    examine(host)
+    judge_host(host)
     return "facts"
 
 

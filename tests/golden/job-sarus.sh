@@ -1,7 +1,7 @@
 #!/bin/bash
 # Made by toolkit. Needs nothing but Slurm, sarus and the image: sbatch job.sh
 #
-# NEVER RUN: no launch was recorded with sarus; its words follow its documentation. Read them before you use them.
+# NEVER RUN: no launch was recorded with sarus. Its command line follows its documentation. Read it before you use it.
 #
 # Launch mode srun-pmix: PMIx 4.2.2 in the image speaks to mpi/pmix_v5 of Slurm
 #

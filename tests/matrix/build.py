@@ -1,4 +1,4 @@
-"""Build the images of the matrix in the Docker engine and turn each into a SIF; what is there is used again.
+"""Build the images of the matrix in the Docker engine and convert each to a SIF; existing ones are kept.
 
 python -m tests.matrix.build [NAME…]
 """
@@ -37,17 +37,17 @@ _MEMORY = 4 << 30
 
 
 def sif(name: str) -> Path:
-    """Return where the SIF of an image is kept."""
+    """Return the path of an image's SIF."""
     return FOLDER / f"{name}.sif"
 
 
 def archive(name: str) -> Path:
-    """Return where the docker-archive of an image is kept, for runtimes that read no SIF."""
+    """Return the path of an image's docker-archive, for runtimes that cannot read SIF files."""
     return FOLDER / f"{name}.tar"
 
 
 def ensure_archive(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
-    """Return the docker-archive of an image: what its SIF is made from, as ``docker save`` writes it."""
+    """Return the docker-archive of an image, from which its SIF is made, as ``docker save`` writes it."""
     target = archive(spec.name)
     if not target.is_file():
         FOLDER.mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def ensure_archive(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
 
 
 def ensure(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
-    """Return the SIF of an image, built first if there is none from exactly these files."""
+    """Return the SIF of an image; build it first, unless a SIF of exactly these files exists."""
     target, noted = sif(spec.name), FOLDER / f"{spec.name}.source"
     files = _files(client, spec, tell)
     source = digest(spec, files)
@@ -112,7 +112,7 @@ def _convert(client: "DockerClient", image: str, target: Path, spec: ImageSpec, 
 
 
 def digest(spec: ImageSpec, files: dict[str, bytes]) -> str:
-    """Return a name for what an image is made of, without certificates and a helper that it does not call."""
+    """Return a name for the input of an image, without certificates and a helper that it does not call."""
     unused = {"certificates.crt", *(() if "fetch_source" in spec.build else ("fetch_source",))}
     parts = [spec.compression.encode()]
     parts += [path.encode() + b"\0" + files[path] for path in sorted(files.keys() - unused)]
@@ -120,9 +120,9 @@ def digest(spec: ImageSpec, files: dict[str, bytes]) -> str:
 
 
 def main(names: list[str]) -> int:
-    """Build the named images, or all; continue after one that fails, and report it at the end.
+    """Build the named images, or all; if one fails, continue and report it at the end.
 
-    With ``--archive`` first their archives are made too.
+    With ``--archive`` make their archives too.
     """
     tell, failed = Progress(verbose=False, quiet=False), []
     client = connect()

@@ -1,4 +1,4 @@
-"""A centre's own MPI: the MPI of an image of the matrix, in a folder that all nodes share, first on PATH."""
+"""A centre's own MPI: the MPI of a matrix image, in a folder that all nodes share, first on PATH."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 SHARED = "/work/opt"
 BUILT_FOR = "/opt/centre"
-"""Below it an MPI of images.toml is on every node at the path for which it was built."""
+"""The folder in which an MPI of images.toml is on every node, at the path of its build."""
 _LINE = "# the MPI of the centre"
 
 
 def prefix(name: str) -> str:
-    """Return the folder on the nodes in which the MPI of an image stands."""
+    """Return the folder on the nodes that contains the MPI of an image."""
     mpi = inspect(build.sif(name)).mpi
     if mpi is None or mpi.prefix is None:
         raise RuntimeError(f"{name}: has no MPI with a prefix of its own")
@@ -27,7 +27,7 @@ def prefix(name: str) -> str:
 
 @contextmanager
 def central(place: "Place", name: str) -> Iterator[None]:
-    """Give the cluster the MPI of an image; none where ``name`` is empty."""
+    """Install the MPI of an image on the cluster; do nothing if ``name`` is empty."""
     if not name:
         yield
         return
@@ -38,7 +38,7 @@ def central(place: "Place", name: str) -> Iterator[None]:
     else:
         for node in place.cluster.hosts:
             _copy(place, "root", node, name, there)
-    # A non-interactive shell reads the file too, and leaves it early: this comes first.
+    # A non-interactive shell returns early from this file, so this text must be at its start.
     _do(place, "ada", "login", f"sed -i -e '1i PATH={there}/bin:$PATH {_LINE}' -e '/{_LINE}$/d' {shell}")
     place.central = name
     try:
@@ -49,7 +49,7 @@ def central(place: "Place", name: str) -> Iterator[None]:
 
 
 def _copy(place: "Place", user: str, node: str, name: str, there: str) -> None:
-    """Copy the programs of an MPI and what it loads; Python's part of a virtual environment is of no use."""
+    """Copy the programs of an MPI and the libraries that they load, without Python's part."""
     mpi = inspect(build.sif(name)).mpi
     _do(
         place,

@@ -1,8 +1,8 @@
-"""Runs on the login node of a cluster: jobs in, the outcome of each out; needs only Python 3.9 and Slurm.
+"""Run jobs on the login node of a cluster and print the outcome of each; needs Python 3.9 and Slurm.
 
-Standard input holds one job a line: {"id", "script", "nodes", "ranks_per_node", "seconds", "direct"}.
-Standard output gets one line a job: {"id", "exit", "timed_out", "text"}. A job that exceeds its time is
-always cancelled.
+Standard input has one job a line: {"id", "script", "nodes", "ranks_per_node", "seconds", "direct"}. Standard
+output gets one line a job: {"id", "exit", "timed_out", "text"}. The driver cancels a job that exceeds its
+time.
 """
 
 import json
@@ -41,7 +41,7 @@ def wait(status, seconds):
 
 
 def idle(seconds=15.0):
-    """Wait until no job is left, so that none disturbs the next."""
+    """Wait until all jobs have finished, so that none disturbs the next."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if not subprocess.run(["squeue", "-h"], capture_output=True, text=True).stdout.strip():

@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.matrix.launches import inherited
 from tests.matrix.measured import HERE, cells, expressible
 from tests.matrix.record import as_started, load
-from toolkit.engine.basis import Covered, covered_by
-from toolkit.engine.judge import weigh
+from toolkit.engine.basis import LaunchCoverage, launch_coverage
+from toolkit.engine.judge import ask_rules
 from toolkit.engine.predict import case_of
 from toolkit.engine.registry import RULES
 
@@ -19,18 +19,21 @@ _HEAD = """# What the recorded launches of tests/matrix cover; tests/matrix/enve
 """
 
 
-def recorded() -> Iterator[tuple[Covered, str]]:
+def recorded() -> Iterator[tuple[LaunchCoverage, str]]:
     """Yield what each recorded launch covers, and the rule that decides it."""
     truth = load()
     for cell in truth.cells:
         host = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)
         facts = truth.images[cell.image].facts
         started = case_of(host, as_started(facts, host), cell.request, cell.plan)
-        yield covered_by(case_of(host, facts, cell.request, cell.plan)), weigh(started, RULES).decided_by
+        yield (
+            launch_coverage(case_of(host, facts, cell.request, cell.plan)),
+            ask_rules(started, RULES).decided_by,
+        )
     for row in cells(HERE):
         if (seen := expressible(row, HERE)) is not None:
             case = case_of(seen.host, seen.image, seen.request, seen.plan)
-            yield covered_by(case), weigh(case, RULES).decided_by
+            yield launch_coverage(case), ask_rules(case, RULES).decided_by
 
 
 def text() -> str:

@@ -1,4 +1,4 @@
-"""The images of the project's own matrix as data, and the Dockerfile that follows from each; pure."""
+"""The images of the project's own matrix as data, and a Dockerfile for each (pure)."""
 
 import shlex
 from functools import cache
@@ -16,7 +16,7 @@ Debian = Literal["bullseye", "bookworm", "trixie"]
 Ubuntu = Literal["xenial", "bionic", "focal", "jammy", "noble", "questing", "resolute"]
 UBUNTU = frozenset(get_args(Ubuntu))
 LABEL = 'toolkit="matrix"'
-"""For the steps that compile, so that they can be removed; the images themselves have no label."""
+"""Label of the compiling steps, for their later removal; the images have no label."""
 
 FETCH = """#!/bin/sh
 # fetch_source PACKAGE: unpack the sources that Debian publishes for it and print where they are
@@ -42,11 +42,11 @@ _UPGRADE = (
     "> /etc/apt/sources.list; apt-get update; apt-get dist-upgrade -y --no-install-recommends; "
     "rm -rf /var/lib/apt/lists/* /var/cache/apt/*"
 )
-"""A suite whose Release file is past its date is still the suite."""
+"""Accept a suite whose Release file is past its date."""
 
 
 class ImageSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One image of ``images.toml``; the words are explained there."""
+    """One image of ``images.toml``, which explains the keys."""
 
     name: str
     release: Debian | Ubuntu
@@ -74,7 +74,7 @@ def specs() -> dict[str, ImageSpec]:
 
 @cache
 def program_specs() -> dict[str, ImageSpec]:
-    """Return name → image for the images of programs that need no MPI."""
+    """Return name → image for the images with programs that need no MPI."""
     return _read(PROGRAMS)
 
 
@@ -101,14 +101,14 @@ def _runs_python(spec: ImageSpec) -> bool:
 
 
 def dockerfile(spec: ImageSpec, base: str) -> str:
-    """Return the Dockerfile of an image: one stage compiles below /opt, the other takes that and packages."""
+    """Return the Dockerfile of an image: one stage compiles, the other copies /opt and adds packages."""
     start = [f"FROM {base}", "ARG DEBIAN_FRONTEND=noninteractive", *_upgrade(spec.suite)]
     programs = "probe.c probe.py" if _runs_python(spec) else "probe.c"
     lines = [
         f"{start[0]} AS build",
         f"LABEL {LABEL}",
         *start[1:],
-        # A step that all images of a release share, and the engine keeps.
+        # All images of a release share this step, and the Docker engine caches it.
         _install(("gcc", "libc6-dev", "ca-certificates", "python3-venv")),
         *([_install(spec.tools)] if spec.tools else []),
         "ARG PIP_INDEX_URL",
@@ -130,7 +130,7 @@ def dockerfile(spec: ImageSpec, base: str) -> str:
 
 
 def _compiled(command: str) -> str:
-    """A library that is named by its file comes after the program that needs it."""
+    """Put a library that is named by its file after the program that needs it."""
     words = command.split()
     libraries = [word for word in words if ".so" in word]
     driver = [word for word in words if word not in libraries]

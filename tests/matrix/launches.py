@@ -1,4 +1,4 @@
-"""Every launch of the matrix as data: who starts which image how, in the engine's own words; pure."""
+"""Every launch of the matrix as data: launcher, image and way of starting, as plans of the engine (pure)."""
 
 import shlex
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ SRUN = ("srun-pmix", "srun-pmi2", "srun-none", "srun")
 MPIRUN = ("mpirun-host", "mpirun-container")
 LAUNCHES = (*SRUN, *MPIRUN)
 CENTRAL = ("bind", "mpirun-host")
-"""The purpose of an MPI that the centre has in a separate folder."""
+"""The purpose of an MPI that the centre installs in a separate folder."""
 _FLAGS = {
     "srun-pmix": ("--mpi=pmix",),
     "srun-pmi2": ("--mpi=pmi2",),
@@ -31,8 +31,10 @@ _FLAGS = {
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch to be run; ``exports`` are set before the launcher, as a user's shell would have them;
-    ``path`` is a folder that is first on its PATH, as a module of the centre puts it there.
+    """One launch to run.
+
+    ``exports`` are variables that a user's shell sets before the launcher; ``path`` is a folder that a module
+    of the centre puts first on PATH.
     """
 
     image: str
@@ -56,7 +58,7 @@ class Launch:
         return " ".join(part for part in (*parts, "" if self.request.batch else "direct") if part)
 
     def words(self, sif: str, runtime: str = "singularity") -> list[str]:
-        """Return the whole line, for the file ``sif``."""
+        """Return the whole command line, for the file ``sif``."""
         spec = JobSpec(
             name="matrix",
             image=sif,
@@ -71,7 +73,7 @@ class Launch:
         return ["salloc", "-Q", f"-N{self.request.nodes}", f"-n{spec.ranks}", *words]
 
     def argv(self, runtime: str = "singularity") -> str:
-        """Return the line as it is in the record."""
+        """Return the command line as the record stores it."""
         exports = [f"{name}={value}" for name, value in self.exports.items()]
         return shlex.join([*exports, *self.words("IMAGE", runtime)])
 
@@ -102,12 +104,12 @@ class Launch:
 
 
 def shape(request: Request) -> str:
-    """Return nodes and ranks per node as tables write them."""
+    """Return nodes and ranks per node as tables print them."""
     return f"{request.nodes}x{request.ranks_per_node}"
 
 
 def mode_of(launch: str, host: HostFacts) -> Mode:
-    """Return the mode that a launch is; srun without ``--mpi`` offers what is Slurm's default."""
+    """Return the launch mode of a launch; srun without ``--mpi`` uses Slurm's default."""
     if launch != "srun":
         return launch  # type: ignore[return-value] # the other names are modes
     default = (host.slurm.mpi_default if host.slurm else None) or "none"
@@ -115,7 +117,7 @@ def mode_of(launch: str, host: HostFacts) -> Mode:
 
 
 def naive(launch: str, host: HostFacts) -> Plan:
-    """Return the words that users type first: the launcher and the image."""
+    """Return the command that users try first: the launcher and the image."""
     mode = mode_of(launch, host)
     if launch == "bind":
         return _naive_bind(host)
@@ -125,7 +127,7 @@ def naive(launch: str, host: HostFacts) -> Plan:
 
 
 def _naive_bind(host: HostFacts) -> Plan:
-    """Return the words of users who have read how MPI is bound: its folder, and its library's folder."""
+    """Return the command of users who have read how to bind an MPI: its folder, and its library's folder."""
     provider = (host.mpis or ())[0]
     prefix = provider.prefix or ""
     return Plan(
@@ -137,7 +139,7 @@ def _naive_bind(host: HostFacts) -> Plan:
 
 
 def shapes(launch: str) -> tuple[Request, ...]:
-    """Return the nodes and ranks that a launch is tried with."""
+    """Return the numbers of nodes and ranks to try a launch with."""
     two = tuple(Request(nodes=2, ranks_per_node=ranks) for ranks in (1, 2))
     if launch in SRUN:
         return two
@@ -148,7 +150,7 @@ def shapes(launch: str) -> tuple[Request, ...]:
 
 
 def plain(image: str, flavour: str, host: HostFacts, launches: Iterable[str] = LAUNCHES) -> Iterator[Launch]:
-    """Yield what users would try without any advice."""
+    """Yield what users would try without advice."""
     for launch in launches:
         for request in shapes(launch):
             yield Launch(image, flavour, launch, "naive", naive(launch, host), request)
@@ -157,14 +159,14 @@ def plain(image: str, flavour: str, host: HostFacts, launches: Iterable[str] = L
 def planned(
     image: str, flavour: str, host: HostFacts, facts: ImageFacts, launches: Iterable[str] = LAUNCHES
 ) -> Iterator[Launch]:
-    """Yield what the engine would launch with, where that is something else."""
+    """Yield the engine's launch, if it differs from what users try."""
     runtime = runtime_of(host)
     for launch in launches:
         if launch == "srun":
             continue
         for request in shapes(launch):
             plan = propose(host, facts, request, mode_of(launch, host))
-            if by_agent(plan):  # takes a whole job script: tests/full/cluster/test_mpirun_nodes.py
+            if by_agent(plan):  # needs a whole job script: tests/full/cluster/test_mpirun_nodes.py
                 continue
             made = Launch(image, flavour, launch, "planned", plan, request)
             if made.argv(runtime) != Launch(
@@ -174,7 +176,7 @@ def planned(
 
 
 def with_central(image: str, place: str, host: HostFacts, facts: ImageFacts, path: str) -> Iterator[Launch]:
-    """Yield launches with an MPI that the centre has in a separate folder; ``path`` is the folder of its
+    """Yield launches with an MPI that the centre installs in a separate folder; ``path`` is the folder of its
     programs.
     """
     found = (*plain(image, place, host, CENTRAL), *planned(image, place, host, facts, CENTRAL))
@@ -188,7 +190,7 @@ OVER_UCX = {
     "OMPI_MCA_opal_common_ucx_tls": "any",
     "OMPI_MCA_opal_common_ucx_devices": "any",
 }
-"""Messages by UCX without a fast network: except for the network's own part it is the same UCX."""
+"""Settings for messages by UCX without a fast network; except for the network it is the same UCX."""
 
 TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("--cleanenv", {}, ("--cleanenv",), 1),
@@ -212,7 +214,7 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("TMPDIR=/nowhere", {"TMPDIR": "/nowhere"}, (), 2),
     ("PMIX_SERVER_TMPDIR=/nowhere", {"PMIX_SERVER_TMPDIR": "/nowhere"}, (), 1),
     ("PMIX_GDS_MODULE=ds21", {"PMIX_GDS_MODULE": "ds21"}, (), 1),
-    # The shell variables of a user whose own rank still runs.
+    # Shell variables of a user who is inside another rank.
     ("PMI_RANK=0", {"PMI_RANK": "0", "PMI_SIZE": "1"}, (), 1),
     ("PMIX_RANK=0", {"PMIX_RANK": "0", "PMIX_NAMESPACE": "gone"}, (), 1),
     ("OMPI_COMM_WORLD_SIZE=1", {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"}, (), 1),
@@ -222,7 +224,7 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("MPIR_CVAR_CH4_NETMOD=ucx", {"MPIR_CVAR_CH4_NETMOD": "ucx"}, (), 1),
     ("HYDRA_LAUNCHER=ssh", {"HYDRA_LAUNCHER": "ssh"}, (), 1),
     ("LD_PRELOAD=/nowhere/libmpi.so", {"LD_PRELOAD": "/nowhere/libmpi.so"}, (), 1),
-    # What centres, vendors' images and files in a home folder set.
+    # Settings of centres, vendors' images and files in a home folder.
     ("OMPI_MCA_coll=^hcoll", {"OMPI_MCA_coll": "^hcoll", "OMPI_MCA_coll_hcoll_enable": "0"}, (), 1),
     ("OMPI_MCA_osc=^rdma", {"OMPI_MCA_osc": "^rdma", "OMPI_MCA_io": "romio321"}, (), 1),
     ("OMPI_MCA_shmem=nothing", {"OMPI_MCA_shmem": "nothing"}, (), 1),
@@ -251,7 +253,7 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
 
 
 def traps(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts) -> Iterator[Launch]:
-    """Yield launches that would work but for one thing; and with the engine's remedy, where it has one."""
+    """Yield launches that would work without one setting, and the engine's fix for each."""
     for trap, exports, options, ranks in TRAPS:
         request = Request(nodes=2, ranks_per_node=ranks)
         base = propose(host, facts, request, mode_of(launch, host))
@@ -267,7 +269,7 @@ def traps(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFa
 def without_sharing(
     image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts
 ) -> Iterator[Launch]:
-    """Yield launches by a runtime that shares nothing by itself, each with one option left out."""
+    """Yield launches by a runtime that shares nothing by default, each without one option."""
     for left in (
         DESCRIPTOR,
         "--env-host",
@@ -289,7 +291,7 @@ def without_sharing(
 
 
 def small_shm(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts) -> Iterator[Launch]:
-    """Yield launches of two ranks on one node whose /dev/shm is nearly nothing, and small."""
+    """Yield launches of two ranks on one node with a nearly empty or a small /dev/shm."""
     for size in (64 << 10, 1 << 20):
         changes = {"shm": size}
         request = Request(nodes=1, ranks_per_node=2)
@@ -304,7 +306,7 @@ def small_shm(image: str, flavour: str, host: HostFacts, launch: str, facts: Ima
 def little_memlock(
     image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts
 ) -> Iterator[Launch]:
-    """Yield launches whose shell may lock next to no memory; srun hands its limits on."""
+    """Yield launches whose shell may lock almost no memory; srun passes the limit on."""
     for nodes, ranks in ((2, 1), (1, 2)):
         request = Request(nodes=nodes, ranks_per_node=ranks)
         plan = propose(host, facts, request, mode_of(launch, host))
@@ -313,6 +315,6 @@ def little_memlock(
 
 
 def inherited(host: HostFacts, variables: dict[str, str], changes: dict[str, Any] | None = None) -> HostFacts:
-    """Return the host as a job finds it that inherits these variables, with some of its facts changed."""
+    """Return the host for a job that inherits these variables, with some of its facts changed."""
     changed = msgspec.structs.replace(host, environment={**host.environment, **variables})
     return msgspec.convert({**msgspec.to_builtins(changed), **(changes or {})}, HostFacts)

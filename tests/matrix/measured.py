@@ -1,7 +1,7 @@
-"""Turn the measured cells into facts, plans and outcomes for the engine.
+"""Convert the measured cells to facts, plans and outcomes of the engine.
 
-Everything is read from the words of a cell's command and from the facts of its image, so that new cells of
-the same form can be scored: ``python -m tests.matrix.score FOLDER``.
+Everything follows from a cell's command and from the facts of its image, so new cells of the same form can be
+scored: ``python -m tests.matrix.score FOLDER``.
 """
 
 import json
@@ -29,9 +29,9 @@ _LAUNCHERS = {
     "openmpi": r"orterun|prte(run)?|mpi(run|exec)\.openmpi",
     "mpich": r"mpiexec\.hydra|mpi(run|exec)\.mpich",
 }
-"""Names that a distribution's links lead to."""
+"""Names that are links in a distribution."""
 _SERVER = {"4.1.8": "3.2.5", "4.1.7": "3.2.5", "4.1.4": "4.2.2", "5.0.7": "5.0.7"}
-"""PMIx inside the launchers that were used: of Open MPI's own releases, and of Debian's packages."""
+"""Releases of PMIx in the measured launchers: of Open MPI's own releases, and of Debian's packages."""
 
 _NOT_A_LAUNCH_OF_OURS: tuple[tuple[str, str], ...] = (
     ("the launcher inside is itself a rank of srun", r"under srun --mpi=(pmi2|pmix)"),
@@ -40,12 +40,12 @@ _NOT_A_LAUNCH_OF_OURS: tuple[tuple[str, str], ...] = (
     ("modules of Python on the host: nobody read them", r"PYTHONPATH leaks$"),
     ("another Python of the image is started, without MPI", r"system python"),
 )
-"""Why a cell is not a launch that toolkit makes, and the pattern of its trap that shows it."""
+"""Why toolkit would not make a launch like this cell, and a pattern that finds it."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One cell: what was launched where, and the outcome."""
+    """One cell: its launch and outcome."""
 
     name: str
     host: HostFacts
@@ -102,7 +102,7 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
         other_mpis=(beside,) if beside else (),
         mpirun=launcher,
         pmix=client,
-        # Packages of PMIx have all components as files before 4.1; the PMIx of an MPI's wheel has none.
+        # PMIx packages before 4.1 have all components as files; the PMIx in an MPI wheel has none.
         pmix_plugins=not bundled and within(client, "<4.1") if client else None,
         ucx=ucx[0] if ucx else None,
         libraries=_libraries(read),
@@ -121,9 +121,9 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
 
 
 def _beside(implementation: str, library: str, launcher: str | None, read: dict[str, Any]) -> ImageMpi | None:
-    """Return the MPI whose mpirun is first on PATH if the program loads another one's library."""
+    """Return the MPI whose mpirun is first on PATH, if the program loads another MPI's library."""
     own = next((name for name, file in _LAUNCHERS.items() if re.search(rf"/({file})$", launcher or "")), None)
-    # One without such a name, as in a virtual environment, is beside its library.
+    # In a virtual environment the MPI has no such name; its mpirun is beside its library.
     if launcher is None or own is None:
         return None
     if own == implementation and is_below(library, posixpath.dirname(posixpath.dirname(launcher))):
@@ -135,7 +135,7 @@ def _beside(implementation: str, library: str, launcher: str | None, read: dict[
 
 
 def _beside_its_daemon(implementation: str, read: dict[str, Any]) -> str | None:
-    """Return where the launcher of an MPI is whose daemons are on PATH, and whose mpirun is not."""
+    """Return the launcher of an MPI whose daemons are on PATH, but whose mpirun is not."""
     names = ("orted", "prted") if implementation == "openmpi" else ("hydra_pmi_proxy",)
     daemon = next((read["bins"][name] for name in names if name in read["bins"]), None)
     mine = "mpirun" if implementation == "openmpi" else "mpiexec.hydra"
@@ -156,10 +156,10 @@ _BRINGS_MUNGE = {
 
 
 def _libraries(read: dict[str, Any]) -> tuple[str, ...] | None:
-    """Return what the loader of an image finds, of that which a mounted MPI may need from it.
+    """Return the libraries in the image that a mounted MPI may need and the loader finds.
 
-    What an MPI in a separate folder finds by its run path, another does not find. ``None`` if it is unknown
-    whether the image's PMIx has installed libmunge; nothing else in these images would.
+    Another MPI does not find the libraries that an MPI in a separate folder finds by its run path. ``None``
+    if it is unknown whether the image's PMIx has installed libmunge; nothing else in these images would.
     """
     system = read["libmpi"].startswith(("/usr/lib", "/lib"))
     found = set(read["ldd_mpi_related"]) if system else set()
@@ -174,7 +174,7 @@ def _libraries(read: dict[str, Any]) -> tuple[str, ...] | None:
 
 
 def _flavour(text: str) -> tuple[str, str]:
-    """Split ``MVAPICH2 2.3.7`` into implementation and version; of others the first word is the name."""
+    """Split ``MVAPICH2 2.3.7`` into implementation and version; for others the first word is the name."""
     for name, implementation in _FAMILY.items():
         if said := re.match(rf"{name}\d?\s+(\S+)", text):
             return implementation, said[1]
@@ -183,7 +183,7 @@ def _flavour(text: str) -> tuple[str, str]:
 
 
 def _device(read: dict[str, Any]) -> str | None:
-    """Return MPICH's device with all its network modules; the configure line has them all."""
+    """Return MPICH's device with all network modules that the configure line names."""
     first = read["mpich_device"]
     said = re.search(r"--with-device=([\w:,]+)", " ".join(read["configure_flags"]))
     if said and said[1].startswith(first):
@@ -192,7 +192,7 @@ def _device(read: dict[str, Any]) -> str | None:
 
 
 def _needs(read: dict[str, Any]) -> tuple[str, ...]:
-    """Return what the library needs, without Slurm's libraries, on which libpmi is built."""
+    """Return the libraries that the library needs, except Slurm's, which libpmi is built on."""
     found = set(read["ldd_mpi_related"])
     if any(name.startswith("libpmi.so") for name in found):
         found.add("libslurm_pmi.so")
@@ -213,7 +213,7 @@ def _interfaces(
         return ("pmix",) if linked else ("pmi1", "pmi2")
     plugins = components.get("pmix", ())
     old = tuple(face for name, face in (("s1", "pmi1"), ("s2", "pmi2")) if name in plugins)
-    # PMIx came with Open MPI 2; before 5 it is a component, a file or built in.
+    # Open MPI 2 introduced PMIx; before 5 it is a component, as a file or built in.
     brought = any(name.startswith(("pmix", "ext")) for name in plugins)
     built_in = any("PMIx_Init" in said for said in read["opal_rte_strings"])
     return (*old, *(["pmix"] if within(version, ">=5") or brought or built_in else []))
@@ -237,7 +237,7 @@ _DEFAULT = {"trixie": "pmix", "bookworm": "pmix"}
 
 
 def host(cell: dict[str, Any]) -> HostFacts:
-    """Return the facts of a measured cluster, with the launcher that the cell used in front."""
+    """Return the facts of a measured cluster; the launcher of the cell comes first."""
     place = "bookworm" if cell["host"].startswith("bookworm") else "trixie"
     words = _words(cell)
     env = dict(cell.get("env") or {})
@@ -268,7 +268,7 @@ def host(cell: dict[str, Any]) -> HostFacts:
 
 
 def _launcher(place: str, words: list[str]) -> HostMpi:
-    """Return the launcher of a cell: the distribution's, or one below a separate prefix."""
+    """Return the launcher of a cell: the distribution's, or a launcher below a separate prefix."""
     path = next((w for w in words if re.search(r"(^|/)(mpirun|mpiexec(\.hydra)?)$", w)), "mpirun")
     own = re.search(r"hostmpi/(openmpi|mpich|impi-rt)-(\d[\w.]*)/bin", path)
     if own:
@@ -297,7 +297,7 @@ def _own_launcher(family: str, version: str, path: str) -> HostMpi:
 
 
 def _provider(cell: dict[str, Any]) -> HostMpi | None:
-    """Return the MPI that a cell mounts over the image's, as a probe of the host would have read it."""
+    """Return the MPI that a cell mounts over the image's, as a probe of the host would read it."""
     said = cell.get("provider")
     if not said:
         return None
@@ -313,13 +313,13 @@ def _provider(cell: dict[str, Any]) -> HostMpi | None:
 
 
 def excluded(cell: dict[str, Any]) -> str | None:
-    """Return why a cell is not a launch that toolkit could make."""
+    """Return why toolkit would not make the launch of a cell."""
     trap = cell.get("trap") or ""
     return next((reason for reason, pattern in _NOT_A_LAUNCH_OF_OURS if re.search(pattern, trap)), None)
 
 
 def expressible(cell: dict[str, Any], folder: Path = HERE) -> Measured | None:
-    """Return a cell in the engine's words, or ``None`` where it is :func:`excluded`."""
+    """Return a cell as a case of the engine, or ``None`` if it is :func:`excluded`."""
     if excluded(cell):
         return None
     request, place = _request(cell), host(cell)
@@ -343,7 +343,7 @@ def expressible(cell: dict[str, Any], folder: Path = HERE) -> Measured | None:
 
 
 def _taken_away(words: list[str]) -> list[str]:
-    """Return the names behind ``env -u``; Apptainer's own ``-u`` has none."""
+    """Return the names after ``env -u``; ignore Apptainer's own ``-u``."""
     pairs = pairwise(words)
     return [value for word, value in pairs if word == "-u" and re.match(r"[A-Z]+_", value)]
 
@@ -356,7 +356,7 @@ def _words(cell: dict[str, Any]) -> list[str]:
 
 @cache
 def _split(command: str) -> tuple[str, ...]:
-    """Return the words of a command. The functions here split the command of each cell several times."""
+    """Return the words of a command; a cache helps, because several functions split each command."""
     return tuple(shlex.split(command))
 
 
@@ -380,7 +380,7 @@ _TAKE_A_VALUE = frozenset(
 
 
 def _options(words: list[str]) -> list[tuple[str, str]]:
-    """Return the options of ``apptainer exec`` behind ``-u``, with their values."""
+    """Return the options of ``apptainer exec`` after ``-u``, with their values."""
     if "apptainer" not in words:
         return []
     start = words.index("apptainer") + 2

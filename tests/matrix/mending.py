@@ -1,8 +1,8 @@
-"""Which launch fixes which failure: words of the engine that were launched too, and worked.
+"""Find the recorded launch that fixes a failing launch: a plan of the engine that worked.
 
     python -m tests.matrix.mending
 
-finds them again for the whole record.
+does this for the whole record.
 """
 
 from collections.abc import Callable
@@ -16,13 +16,13 @@ from toolkit.engine.predict import predict
 from toolkit.model.prediction import Plan, Request
 
 Chosen = Callable[[Cell], Plan | None]
-"""The words that the engine would launch in place of a cell; ``None`` where it knows no way that works."""
+"""The plan of the engine for a cell; ``None`` if the engine predicts no working launch."""
 
 
 def mended(cells: list[Cell], chosen: Chosen) -> list[Cell]:
     """Return for every failing cell the cell in which it was fixed.
 
-    That is the same launch in the engine's words, or, without a trap, the way that the engine would choose.
+    That is the same launch with the engine's plan, or, without a trap, the mode that the engine would choose.
     """
     same = {_kind(cell): cell.name for cell in cells if _mends(cell)}
     works = {words(cell, cell.plan): cell.name for cell in cells if cell.outcome == "ok" and not cell.trap}
@@ -38,11 +38,11 @@ def mended(cells: list[Cell], chosen: Chosen) -> list[Cell]:
 
 
 def by_engine(truth: Truth) -> Chosen:
-    """Return what the engine chooses, from the facts of the record."""
+    """Return the engine's choice from the facts of the record."""
 
     @cache
     def plan(flavour: str, image: str, nodes: int, ranks: int, batch: bool) -> Plan | None:
-        # The home folder of a virtual cluster has no packages of Python; the record sets no variable for it.
+        # Home folders of a virtual cluster have no Python packages, so the record sets no variable for them.
         request = Request(nodes=nodes, ranks_per_node=ranks, batch=batch, user_site=True)
         host = truth.hosts[flavour]
         said = predict(host, as_started(truth.images[image].facts, host), request)
@@ -62,9 +62,9 @@ def _mends(cell: Cell) -> bool:
 
 
 def words(cell: Cell, plan: Plan) -> tuple[str, ...]:
-    """Return what is launched where; srun does the same in a batch script and outside of one.
+    """Return where the launch runs; srun does the same in a batch script and outside.
 
-    Variables of Python do not count: the program of the matrix is compiled.
+    Variables of Python do not matter: the program of the matrix is compiled.
     """
     start = "" if plan.launcher[0] == "srun" else cell.start
     env = {name: value for name, value in plan.env.items() if not name.startswith("PYTHON")}

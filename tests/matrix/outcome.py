@@ -1,6 +1,6 @@
-"""The outcome of a launch, from its output and its exit status; pure.
+"""Classify a launch from its output and its exit status (pure).
 
-The classes are the design's, assigned as in the measured cells that came with the project: exit 0 and a wrong
+The classes are the design's, and match the cells that the project started with: exit status 0 with a wrong
 world is silent.
 """
 
@@ -29,7 +29,7 @@ _CRASH = re.compile(
     re.IGNORECASE,
 )
 _IGNORED = re.compile(r".*(component_find|\(ignored\)$|from LD_PRELOAD cannot be preloaded).*", re.MULTILINE)
-"""About a plugin that Open MPI does not need, and about a library that the loader does not need."""
+"""Messages about a plugin that Open MPI does not need, and about a library that the loader does not need."""
 _ENDED = re.compile(
     r"^.*\bslurmstepd\b.*\bSTEP [\d.]+ ON \S+ CANCELLED\b|^srun: .*\bTerminating StepId=", re.MULTILINE
 )
@@ -44,7 +44,7 @@ _NOISE = re.compile(
     r"slurm_script: line \d+: +\d+ Killed"
 )
 _AFTER = re.compile(r"^(INFO|WARNING):|^srun: error: \S+: tasks? [\d,-]+: (Exited|Terminated|Killed)")
-"""Lines which show that a launch ended, or how it continued, and not why."""
+"""Lines that report the end of a launch, or how it continued, without a cause."""
 _TELLING = re.compile(
     r"GLIBC_|shared libraries|symbol lookup|PMI|PMIX|OPAL ERROR|ORTE|PRTE|unsupported|Unreachable|reachable|"
     r"signal|fault|error|fail|abort|not found|cannot|unable|denied|invalid",
@@ -53,7 +53,7 @@ _TELLING = re.compile(
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """One try: the class, the world that each rank saw, the exit status, and the line that tells most."""
+    """One try: the class, the world that each rank saw, the exit status, and the most useful line."""
 
     outcome: str
     sizes: tuple[int, ...]
@@ -67,12 +67,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ranks(text: str) -> tuple[dict[str, Any], ...]:
-    """Return the lines that the program itself wrote; some launchers put one rank's into another's."""
+    """Return the lines of the program itself; some launchers mix lines of ranks."""
     whole = tuple(_lines(text))
     heads, comms = _HEAD.findall(text), _COMM.findall(text)
     if len(heads) != len(comms) or len(whole) == len(heads):
         return whole
-    # Each rank prints its rank and size before it prints its result, and the same both times.
+    # Each rank prints its rank and size before its result, and the same both times.
     found = sorted((int(rank), int(size)) for rank, size in heads)
     told = sorted(comms, key=lambda comm: comm != "begun")
     split = told.count("begun")
@@ -91,7 +91,8 @@ def _lines(text: str) -> Iterator[dict[str, Any]]:
         if start < 0:
             continue
         with contextlib.suppress(json.JSONDecodeError):
-            # A library's description of itself may hold braces, and another rank's line may follow at once.
+            # A library's description of itself may contain braces, and another rank's line may follow
+            # immediately.
             yield json.JSONDecoder().raw_decode(line[start:])[0]
 
 
@@ -119,7 +120,7 @@ def classify(text: str, status: int | None, timed_out: bool, want: int) -> Seen:
 
 
 def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
-    """Ranks came through MPI_Init and did not all end well."""
+    """Classify a launch whose ranks passed MPI_Init, but did not all succeed."""
     if _CRASH.search(text):
         return "crash"
     return "singletons" if set(sizes) == {1} and want > 1 else "comm-failure"
@@ -128,14 +129,14 @@ def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
 def _never_begun(text: str, status: int | None) -> str:
     if _UNAVAILABLE.search(text):
         return "unavailable"
-    # What a rank prints after Slurm stopped the others is not a cause: its file system may be gone already.
+    # Lines that a rank prints after Slurm stopped the others are not causes: its file system may be gone.
     first = _ENDED.split(text, maxsplit=1)[0]
     named = any(_TELLING.search(line) for line in _lines_of(first) if not _AFTER.search(line))
     cut = named and first != text
     text = _IGNORED.sub("", first if named else text)
     if _LOADER.search(text):
         return "loader-failure"
-    # Slurm's own status is the highest of all ranks', also of those that it ended.
+    # Slurm's exit status is the highest of all ranks', including ranks that Slurm killed.
     ended = status in _SIGNALS and not cut
     return "crash" if _CRASH.search(text) or ended else "init-failure"
 
@@ -147,14 +148,14 @@ def _world(sizes: tuple[int, ...], want: int, right: bool) -> str:
 
 
 def telling(text: str) -> str:
-    """Return the first line that names a cause, else the last that is no noise."""
+    """Return the first line that names a cause, else the last line that is not noise."""
     lines = _lines_of(text)
     told = next((line for line in lines if _TELLING.search(line)), lines[-1] if lines else "")
     return told[:240]
 
 
 def _lines_of(text: str) -> list[str]:
-    """Return the lines that are neither of ranks nor noise, without labels."""
+    """Return the lines that are neither from ranks nor noise, without labels."""
     lines = [_LABEL.sub("", line).strip() for line in text.splitlines()]
     return [
         line for line in lines if '"rank"' not in line and '"comm"' not in line and not _NOISE.search(line)

@@ -28,9 +28,9 @@ _FOLDER = "/work/ada/matrix"
 
 
 class Place:
-    """A cluster of one flavour, with the images on it; ``cluster`` where it is another than the matrix's own.
+    """A cluster of one flavour, with the images on it; ``cluster`` replaces the matrix's own cluster.
 
-    ``central`` names the image whose MPI its centre has in a separate folder; empty if it has none.
+    ``central`` names the image whose MPI its centre installs in a separate folder; empty if it has none.
     """
 
     def __init__(self, flavour: str, tell: Progress, cluster: str = "", runtime: str = "") -> None:
@@ -41,12 +41,12 @@ class Place:
 
     @property
     def name(self) -> str:
-        """What its facts and cells are recorded under."""
+        """The key of its facts and cells in the record."""
         name = place_name(self.flavour, self.central)
         return f"{name} by {self.runtime}" if self.runtime else name
 
     def sif(self, name: str) -> str:
-        """Return where the SIF of an image is on every node."""
+        """Return the path of an image's SIF on every node."""
         return f"{_FOLDER}/{name}.sif"
 
     @property
@@ -55,18 +55,18 @@ class Place:
         return self.flavour == "podman" and not self.runtime
 
     def word(self, name: str) -> str:
-        """Return what names an image for the runtime here."""
+        """Return the name of an image for this runtime."""
         if self.runtime == "ch-run":
             return f"{_FOLDER}/{name}"
         return f"localhost/matrix/{name}:latest" if self.podman else self.sif(name)
 
     @property
     def before(self) -> str:
-        """Return the lines of a script before its launch."""
+        """Return the lines of a script before its launch command."""
         return f". {_FOLDER}/podman.sh\n" if self.podman else ""
 
     def facts(self) -> HostFacts:
-        """Return what the probe reads; the cluster is called as in the record."""
+        """Return the facts of a probe, with the cluster's name in the record."""
         host = with_runtime(probe(self.runner), None, (), "podman" if self.podman else self.runtime)
         return msgspec.structs.replace(host, place=f"cluster {self.name}")
 
@@ -101,9 +101,9 @@ class Place:
 
     @contextmanager
     def changed(self, changes: dict[str, Any]) -> Iterator[None]:
-        """Make facts of the compute nodes other ones for a while: their /dev/shm; a limit is the script's."""
+        """Change the size of /dev/shm on the compute nodes for a while; a script itself sets a limit."""
         nodes, size = self.cluster.hosts[1:], changes.get("shm")
-        # What ranks left behind that were killed may be more than the new size.
+        # Files of killed ranks may be larger than the new size.
         for node in nodes if size else ():
             self._ask(node, ("sh", "-c", "pkill -9 -x probe; rm -f /dev/shm/*"))
         words = ("sh", "-c", "df --output=size -B1 /dev/shm | tail -n 1")

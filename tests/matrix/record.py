@@ -1,7 +1,7 @@
-"""``truth/``: facts of hosts and images, and what really happened, cell by cell.
+"""The record in ``truth/``: facts of hosts and images, and the outcome of each launch.
 
-``truth/clusters/NAME.json`` holds the facts of one cluster and its cells, ``truth/images.json`` the facts
-of all images. A launch that is recorded again changes the file of its cluster alone.
+``truth/clusters/NAME.json`` has the facts of one cluster and its cells, ``truth/images.json`` the facts of
+all images. Recording a launch again changes only the file of its cluster.
 """
 
 import fcntl
@@ -22,21 +22,20 @@ SCHEMA = "toolkit.truth/2"
 
 
 def place_name(flavour: str, central: str = "") -> str:
-    """Return the name of a cluster's recorded facts: its flavour, and the owner of its central MPI."""
+    """Return the key of a cluster's facts: its flavour, and the image of its central MPI."""
     return f"{flavour} with {central}" if central else flavour
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One launch as it was run, and its outcome.
+    """One recorded launch and its outcome.
 
-    ``flavour`` is the key of the host's facts (:func:`place_name`), ``launch`` how it is called in tables
-    (``srun`` is srun without ``--mpi``). ``plan`` and ``request``
-    are the words in the engine's own form; ``argv`` is the line that ran, with IMAGE for the file. ``start``
-    says whether it ran in a batch script or straight from the login node. ``environment`` is what the job
-    inherited on top of the host's facts, ``host_changes`` are facts of the host that were changed for the
-    cell. ``seen`` counts the outcomes of all tries; ``outcome`` is the most frequent one, and ``sizes``,
-    ``exit`` and ``line`` are of the last try that had it. ``fixed_by`` names the cell in which a fix was
-    applied.
+    ``flavour`` is the key of the host's facts (:func:`place_name`), ``launch`` its name in tables (``srun``
+    is srun without ``--mpi``). ``plan`` and ``request`` are the engine's; ``argv`` is the command that ran,
+    with IMAGE for the file. ``start`` says whether it ran in a batch script or directly from the login node.
+    ``environment`` are variables that the job inherited in addition to the host's facts, ``host_changes`` are
+    changed facts of the host. ``seen`` counts the outcomes of all tries; ``outcome`` is the most frequent
+    one, and ``sizes``, ``exit`` and ``line`` are from the last try with it. ``fixed_by`` names the cell with
+    the applied fix.
     """
 
     name: str
@@ -62,7 +61,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ImageRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the inspector reads from an image, and what the running container reports about itself."""
+    """The facts that the inspector reads from an image, and the answers of the running container."""
 
     facts: ImageFacts
     said: dict[str, Any]
@@ -96,7 +95,7 @@ _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'\\]*")
 
 
 def image_record(facts: ImageFacts, said: dict[str, Any]) -> ImageRecord:
-    """Return what is recorded of an image, without the address in the version text of an MPICH wheel."""
+    """Return the record of an image, without the address in the version text of an MPICH wheel."""
     asked = said | {
         name: _without_addresses(said[name]) for name in ("mpichversion", "probe") if name in said
     }
@@ -115,9 +114,9 @@ def as_started(facts: ImageFacts, host: HostFacts) -> ImageFacts:
 
 
 def without_address(facts: ImageFacts) -> ImageFacts:
-    """Return facts whose library string names no address.
+    """Return facts whose library string contains no address.
 
-    MPICH wheels carry the address of a package index there. It says nothing about the library.
+    MPICH wheels contain the address of a package index there, which says nothing about the library.
     """
     if facts.mpi is None or facts.mpi.library_string is None:
         return facts
@@ -149,7 +148,7 @@ def load(folder: Path = TRUTH) -> Truth:
 
 @contextmanager
 def changed(folder: Path = TRUTH) -> Iterator[Truth]:
-    """Lend the record to be changed, and write the files that differ; one process at a time."""
+    """Yield the record for changes, and write the files that differ; one process at a time."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = folder.with_name(f".{folder.name}.lock")
     with lock.open("w") as held:
@@ -161,7 +160,7 @@ def changed(folder: Path = TRUTH) -> Iterator[Truth]:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
-    """Write each file whole where its text differs, and remove the clusters that are not among them."""
+    """Write each file whose text differs, and remove the files of unknown clusters."""
     for name, text in files.items():
         path = folder / name
         if path.exists() and path.read_text() == text:
@@ -176,7 +175,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
 
 
 def encoded(truth: Truth) -> dict[str, str]:
-    """Return path in the folder → text: one line a cell, so that changes can be read."""
+    """Return path in the folder → text: one line a cell, so that differences are readable."""
     files = {"images.json": _images(truth.images)}
     for name, host in sorted(truth.hosts.items()):
         cells = [cell for cell in truth.cells if cell.flavour == name]
@@ -193,11 +192,11 @@ _NEW: dict[str, dict[str, Any]] = {
     "plan": {"program": "mpi", "starter": ""},
     "request": {"program": None, "command": [], "joins": [], "says": {}},
 }
-"""Fields that came after the first cells; where they have these values they are not written."""
+"""Fields that later versions added; a cell omits them if they have these values."""
 
 
 def _line(cell: Cell) -> dict[str, Any]:
-    """Return a cell as it is written."""
+    """Return a cell for writing."""
     line: dict[str, Any] = msgspec.to_builtins(cell)
     for part, fields in _NEW.items():
         line[part] = {n: v for n, v in line[part].items() if n not in fields or list_of(v) != fields[n]}

@@ -1,12 +1,13 @@
-"""Start every image on every flavour of the virtual cluster in every way, and record what really happens.
+"""Start every image on every flavour of the virtual cluster in every way, and record the outcomes.
 
     python -m tests.matrix.run [--flavour F]… [--central I]… [--image I]… [--launch L]… [--shape 2x1]…
-                               [--variant naive|planned|trap|mended]… [--trap-image I]…
+                               [--variant V]… [--trap-image I]…
                                [--again] [--facts-only] [--held-out FOLDER]
 
-On each flavour first with what its nodes have, then with every MPI that images.toml puts there as a
-centre's own; with --central with those alone ('' is none of them). Cells that are recorded with the same
-words are not run again. Clusters are called matrix-FLAVOUR and stay up.
+Variants are ``naive``, ``planned``, ``trap`` and ``mended``. On each flavour the script uses the nodes' own
+MPI first, then every MPI that images.toml installs as a centre's MPI;
+--central chooses among the latter ('' is none). It skips cells that are recorded with the same plan. Clusters
+are called matrix-FLAVOUR and stay up.
 """
 
 import argparse
@@ -45,9 +46,9 @@ from toolkit.model.facts import HostFacts
 from toolkit.report.progress import Progress
 
 SECONDS = 75
-"""Longest that a launch may take; ranks that work need three."""
+"""Time limit of a launch in seconds; ranks that work need three."""
 PATIENCE = 240
-"""The same for ranks that wait: Slurm's libpmi looks for a slurm.conf for a minute, and more than once."""
+"""The limit for ranks that wait: Slurm's libpmi looks for a slurm.conf for a minute, more than once."""
 _WAITS = "cannot stat file /etc/slurm"
 
 _SURE = frozenset({"ok", "singletons", "init-failure", "loader-failure", "unavailable"})
@@ -56,7 +57,7 @@ VARIANTS = ("naive", "planned", "trap", "mended")
 
 
 def measure(place: Place, launches: list[Launch], runtime: str) -> list[Cell]:
-    """Run launches; those that end in a way that may be a race, twice more."""
+    """Run launches; run those whose outcome may be a race twice more."""
     tries = {launch.name: [seen] for launch, seen in _once(place, launches, runtime, [])}
     waiting = [launch for launch in launches if _still_waits(tries[launch.name][0])]
     tries |= {launch.name: [seen] for launch, seen in _once(place, waiting, runtime, waiting)}
@@ -68,15 +69,15 @@ def measure(place: Place, launches: list[Launch], runtime: str) -> list[Cell]:
 
 
 def _still_waits(seen: Seen) -> bool:
-    """Return whether a launch was stopped while it waited for something that it finally gives up."""
+    """Return whether the driver stopped a launch during a wait that finally times out."""
     return seen.outcome == "hang" and _WAITS in seen.line
 
 
 def _is_odd(launch: Launch, tries: list[Seen]) -> bool:
-    """Return whether one more try is worth its time: some launchers and clients have a race."""
+    """Return whether another try is worth its time: some launchers and clients have a race."""
     outcomes = {seen.outcome for seen in tries}
     if outcomes == {"hang"} and (launch.plan.inside or len(tries) > 1):
-        return False  # Each costs a minute; a launcher that misses a program in the image hangs.
+        return False  # Each takes a minute; a launcher that misses a program in the image hangs.
     if len(outcomes) > 1 or not outcomes <= _SURE:
         return True
     return outcomes == {"ok"} and launch.launch in {"mpirun-host", "mpirun-container"} and len(tries) == 1
@@ -120,7 +121,7 @@ def _cell(launch: Launch, tries: list[Seen], runtime: str) -> Cell:
 
 
 def _plain(line: str) -> str:
-    """Leave out what is of this run alone: process numbers and times."""
+    """Leave out values of this run: process numbers and times."""
     line = re.sub(r"\[(\w+):0*\d+(:\d+:\d+)?\]", r"[\1]", line)
     return re.sub(r"\[\d{9,}\.\d+\]\s*|\bpid \d+", "", line)
 
@@ -128,7 +129,7 @@ def _plain(line: str) -> str:
 def wanted(
     arguments: argparse.Namespace, place: Place, host: HostFacts, name: str, facts: Any
 ) -> list[Launch]:
-    """Return the launches of one image that were asked for."""
+    """Return the requested launches of one image."""
     found: list[Launch] = []
     facts = as_started(facts, host)
     variants = arguments.variant or VARIANTS
@@ -151,7 +152,7 @@ def wanted(
 def record(
     folder: Path, place: str, host: HostFacts, name: str, image: ImageRecord, cells: list[Cell]
 ) -> None:
-    """Put an image's cells into the record, replacing cells of the same names."""
+    """Put an image's cells into the record, and replace cells of the same names."""
     with changed(folder) as truth:
         if not same_image(truth.images.get(name), image):
             truth.cells = [cell for cell in truth.cells if cell.image != name]
@@ -165,15 +166,15 @@ def record(
 
 
 def same_image(recorded: ImageRecord | None, image: ImageRecord) -> bool:
-    """Return whether recorded cells are from this image, though it may have been built again since.
+    """Return whether recorded cells are from this image, even if it was built again since.
 
-    It is if it says the same of itself when it runs: its MPI and all that this loads, C library and Python.
+    They are if the running image gives the same answers: its MPI and libraries, C library and Python.
     """
     return recorded is not None and recorded.said == image.said
 
 
 def unique(changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the different ones, in their order."""
+    """Return distinct values, in their order."""
     found: list[dict[str, Any]] = []
     for change in changes:
         if change not in found:

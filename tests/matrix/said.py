@@ -1,4 +1,4 @@
-"""A running container's MPI, C library, Python and PMIx: the questions, and their answers."""
+"""Questions to a running container about its MPI, C library, Python and PMIx, and the answers."""
 
 import re
 from typing import Any
@@ -45,11 +45,11 @@ done
 echo "@ environment"; env | grep -E '^(PATH|LD_LIBRARY_PATH|OMPI_|UCX_|FI_|I_MPI_|PMIX_)' | sort
 echo "@ end"
 """
-"""One POSIX shell script; each answer is below its `@ name`."""
+"""A POSIX shell script; each answer follows its line `@ name`."""
 
 
 def heard(text: str) -> dict[str, Any]:
-    """Return question → answer; an answer of one line is a text, a longer one a list of lines."""
+    """Return question → answer; a one-line answer is a text, a longer one a list of lines."""
     answers: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():

@@ -1,7 +1,7 @@
 """Score the engine on a folder with cells.jsonl and images.json: ``python -m tests.matrix.score [FOLDER]``.
 
-Prints how many are predicted exactly and how many by chance, the confusion table, and every cell of which the
-first word of the prediction is not what happened.
+Prints the number of exact predictions and of predictions by chance, the confusion table, and every cell whose
+first predicted outcome is wrong.
 """
 
 import sys
@@ -9,19 +9,19 @@ from collections import Counter
 from pathlib import Path
 
 from tests.matrix.measured import HERE, Measured, cells, excluded, expressible
-from toolkit.engine.predict import foresee
+from toolkit.engine.predict import predict_plan
 from toolkit.model.prediction import Prediction
 
 
 def confusion(folder: Path) -> tuple[Counter[tuple[str, str]], list[tuple[Measured, Prediction]]]:
-    """Return (happened, predicted) → number of cells, and the cells that were not predicted exactly."""
+    """Return (outcome, prediction) → number of cells, and the cells with wrong predictions."""
     table: Counter[tuple[str, str]] = Counter()
     missed: list[tuple[Measured, Prediction]] = []
     for cell in cells(folder):
         measured = expressible(cell, folder)
         if measured is None:
             continue
-        said = foresee(measured.host, measured.image, measured.request, measured.plan)
+        said = predict_plan(measured.host, measured.image, measured.request, measured.plan)
         table[measured.outcome, said.outcome] += 1
         if said.outcome != measured.outcome:
             missed.append((measured, said))

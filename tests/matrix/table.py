@@ -1,4 +1,4 @@
-"""``docs/matrix.md``: the record as tables, one a flavour; pure but for writing the page.
+"""Write ``docs/matrix.md``: the record as tables, one for each flavour.
 
 python -m tests.matrix.table
 """

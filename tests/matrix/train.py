@@ -2,10 +2,9 @@
 
     python -m tests.matrix.train [--flavour F]… [--image RECIPE]… [--mode MODE]… [--again]
 
-Each uses the command of a user: `toolkit launch mnist`, with the preflight; without `--mode` if the engine
-chooses that mode by itself, with `--force` if it predicts a failure. Recorded trainings are not repeated
-while their image is the same. Images are SIF files of `build/images`, built first if they are missing, which
-takes minutes.
+Each training uses a user's command: `toolkit launch mnist` with the preflight, without `--mode` if the engine
+chooses that mode, with `--force` if it predicts a failure. The script skips recorded trainings whose image is
+the same. It builds missing SIF files in `build/images`, which takes minutes.
 """
 
 import argparse
@@ -31,9 +30,9 @@ from toolkit.model.prediction import MODES, Prediction
 from toolkit.report.progress import Progress
 
 LIMIT = "10"
-"""Minutes; a job that exceeds this hangs."""
+"""Time limit in minutes; a job that exceeds it hangs."""
 EPOCHS = "2"
-"""Of all ranks together: one of each of two."""
+"""Samples for all ranks together: one for each of two."""
 
 _ALONE = re.compile(r"a world of 1 where \d+ tasks were started|every rank is alone")
 
@@ -43,7 +42,7 @@ def sif(recipe: str) -> Path:
 
 
 def ensure(recipe: str) -> Path:
-    """Return the SIF of a recipe, built first if there is none; one of an older recipe is taken as it is."""
+    """Return the SIF of a recipe; build it if it is missing. A SIF of an older recipe counts too."""
     target = sif(recipe)
     if not target.is_file():
         toolkit("image", "build", recipe, timeout=3600)
@@ -133,7 +132,7 @@ def main(words: list[str]) -> int:
 
 
 def _recorded(place: Place, one: Wanted, host: HostFacts, image: ImageFacts) -> bool:
-    """Run one training and record it; if it failed to run, print why and continue."""
+    """Run one training and record it; if it fails to run, print why and continue."""
     try:
         trained = train(place, one, host, image)
     except (RuntimeError, AssertionError, TimeoutExpired) as error:

@@ -1,4 +1,4 @@
-"""The trainings of the matrix as data, and the record of their outcomes; pure except for its files."""
+"""The trainings of the matrix as data, and the record of their outcomes."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ SCHEMA = "toolkit.trainings/1"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One training of ``trainings.toml``; the words are explained there."""
+    """One training of ``trainings.toml``, which explains the keys."""
 
     image: str
     flavour: Literal["pmix", "hydra", "bare", "older"]
@@ -29,7 +29,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def place(self) -> str:
-        """Return what the facts of the cluster are recorded under."""
+        """Return the key of the cluster's facts in the record."""
         return place_name(self.flavour, self.central)
 
     @property
@@ -42,7 +42,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Trained(msgspec.Struct, frozen=True, kw_only=True):
-    """One training as it was run: what was predicted, and what happened.
+    """One recorded training: the prediction, and the outcome.
 
     ``chosen`` is the engine's choice among all modes; ``by_itself`` says that the launch named no mode.
     ``world_size`` and ``accuracy`` are the result's, ``line`` shows the cause of a failure.
@@ -70,9 +70,7 @@ class Trainings(msgspec.Struct, kw_only=True):
     trainings: list[Trained] = []
 
     def put(self, host: HostFacts, image: ImageFacts, trained: Trained) -> None:
-        """Add a training, replacing one of the same name; trainings of another file of that image are
-        removed.
-        """
+        """Add a training in place of one of the same name; remove trainings of another file of that image."""
         wanted = trained.wanted
         known = self.images.get(wanted.image)
         if known is not None and known.digest != image.digest:
@@ -97,7 +95,7 @@ def load(path: Path = RECORD) -> Trainings:
 
 
 def save(record: Trainings, path: Path = RECORD) -> None:
-    """Write the record whole: one line a training, in the order of the file."""
+    """Write the whole record: one line a training, in the order of the file."""
     order = {one.name: place for place, one in enumerate(wanted())}
     plain = msgspec.to_builtins(record)
     rows = sorted(record.trainings, key=lambda t: order.get(t.wanted.name, len(order)))

@@ -1,4 +1,4 @@
-"""The base image of an Ubuntu release, bootstrapped here: as root, by debootstrap, with Ubuntu's keyring.
+"""Build the base image of an Ubuntu release: needs root, debootstrap and Ubuntu's keyring.
 
 python -m tests.matrix.ubuntu RELEASE…
 """
@@ -21,14 +21,14 @@ _MIRROR = "http://archive.ubuntu.com/ubuntu"
 _KEYRING = Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg")
 _SCRIPTS = Path("/usr/share/debootstrap/scripts")
 _WORDS = ("--variant=minbase", "--components=main,universe", f"--keyring={_KEYRING}")
-"""Its MPIs are in universe."""
+"""The component with its MPIs."""
 _SECONDS = 900.0
 
 
 def ensure(client: "DockerClient", release: str) -> None:
-    """Make the base of a release, under the name of toolkit's own bases, if the engine has none.
+    """Build the base of a release, under the name of toolkit's own bases, if the engine has none.
 
-    mmdebstrap does not work: what it unpacks first is not yet set up when releases up to 20.04 need it.
+    mmdebstrap does not work for releases up to 20.04: they need packages before it has set them up.
 
     Raises:
         Missing: without debootstrap or the keyring.
@@ -52,7 +52,7 @@ def ensure(client: "DockerClient", release: str) -> None:
 
 
 def _script(release: str) -> tuple[str, ...]:
-    """Name the script of all releases where debootstrap is older than this one."""
+    """Name the script for all releases, if debootstrap is older than this release."""
     return () if (_SCRIPTS / release).exists() else (str(_SCRIPTS / "gutsy"),)
 
 

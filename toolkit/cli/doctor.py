@@ -268,11 +268,11 @@ def _host_alone(
     facts: Path | None, where: Where, partition: str | None, place: list[str], *, as_json: bool
 ) -> int:
     """Show the facts of a host and their findings, and return the exit status."""
-    from toolkit.engine.predict import examine
+    from toolkit.engine.predict import judge_host
     from toolkit.job.facts import facts_of
 
     host = facts_of(facts, where, partition)
-    found = examine(host)
+    found = judge_host(host)
     if as_json:
         from toolkit.report.doctor.as_json import host_json
 

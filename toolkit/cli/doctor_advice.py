@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolkit.engine.hindrance import concerns_all, hindrance
-from toolkit.engine.predict import predict, working
+from toolkit.engine.main_fault import concerns_all, main_fault
+from toolkit.engine.predict import predict, working_modes
 from toolkit.engine.traits import computes_on_gpus
 from toolkit.image.files.reference import sif_command
-from toolkit.image.locks.matched import matched
+from toolkit.image.locks.match_recipe import match_recipe
 from toolkit.image.startable import STARTABLE
 from toolkit.launch.request.fix import find_fix
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -49,7 +49,7 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
     mode = asked.request.mode
     if verdict.chosen is not None:
         return NextStep(command=_launch(asked, asked.request, mode))
-    works = working(verdict.predictions)
+    works = working_modes(verdict.predictions)
     missing = _missing(verdict, mode)
     if works:
         return NextStep(_other_mode(works[0], mode, missing), _launch(asked, asked.request, _named(works[0])))
@@ -62,7 +62,7 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
 def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
     """Return the fix if no launch works: of the common fault, by options, on one node or by another image."""
     request = asked.request
-    found = hindrance(verdict, request.mode)
+    found = main_fault(verdict, request.mode)
     of_all = found is not None and concerns_all(found, verdict)
     if find_fix(asked.host, asked.image, request, asked.site) is not None:
         text = "With the options that --fix writes, the launch is predicted to work."
@@ -77,7 +77,7 @@ def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
 
 
 def _or_another_image(asked: DoctorRequest, text: str) -> str:
-    if matched(asked.host, asked.image, asked.request) is None:
+    if match_recipe(asked.host, asked.image, asked.request) is None:
         return text
     return f"{text} Or let --fix write the recipe of an image that is predicted to work.".strip()
 
@@ -90,7 +90,7 @@ def _on_one_node(asked: DoctorRequest) -> Request | None:
     one = msgspec.structs.replace(request, nodes=1, ranks_per_node=request.nodes * request.ranks_per_node)
     one = msgspec.structs.replace(one, mode=None)
     verdict = predict(asked.host, asked.image, one, asked.site)
-    if request.mode in working(verdict.predictions):
+    if request.mode in working_modes(verdict.predictions):
         return msgspec.structs.replace(one, mode=request.mode)
     return one if verdict.chosen else None
 

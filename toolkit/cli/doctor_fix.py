@@ -78,10 +78,10 @@ def _recipe(
     *,
     as_json: bool,
 ) -> None:
-    from toolkit.image.locks.matched import matched
+    from toolkit.image.locks.match_recipe import match_recipe
     from toolkit.report.fix import difference, recipe_text
 
-    recipe = matched(host, image, request)
+    recipe = match_recipe(host, image, request)
     earlier = _recipe_of(image)
     lines = recipe_text(recipe, f"Use: toolkit image build {output}") if recipe else ""
     body = lines.splitlines()[1:]

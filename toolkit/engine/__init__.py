@@ -1,1 +1,1 @@
-"""Facts in, predictions and findings out: pure, and explained by the line that each judgement rests on."""
+"""Predict launches from facts. Pure functions; each finding cites the lines that it follows from."""

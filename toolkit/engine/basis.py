@@ -1,10 +1,10 @@
-"""Say what a prediction rests on: a recorded launch, rules about measured causes, or neither; pure."""
+"""Say whether a prediction rests on a recorded launch, on rules about measured causes, or on neither."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from toolkit.engine.bound import provider_of
 from toolkit.engine.case import Case
+from toolkit.engine.host_mpi import provider_of
 from toolkit.engine.traits import host_launcher, runtime_of
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.measured import measured
@@ -14,8 +14,8 @@ from toolkit.versions import parse, upstream
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
-    """What one launch covers of each axis; empty where the axis does not matter to it."""
+class LaunchCoverage:
+    """What one launch covers of each axis; empty if the axis does not matter to the launch."""
 
     launch: str
     slurm: str
@@ -27,23 +27,23 @@ class Covered:
 
 
 def basis(case: Case, rule: str = "") -> tuple[Basis, tuple[str, ...]]:
-    """Return what a prediction of this launch rests on, and where it is beyond the record.
+    """Return the basis of a prediction, and the axes on which no recorded launch is like this launch.
 
-    ``rule`` decides. The answer is measured only if the rule decided a recorded launch.
+    ``rule`` is the rule that decides. The basis is ``measured`` only if this rule decided a recorded launch.
     """
     outside = tuple(_beyond(case))
     if outside:
         return "beyond", outside
-    seen = covered_by(case).launch in measured().launches and (not rule or rule in measured().rules)
+    seen = launch_coverage(case).launch in measured().launches and (not rule or rule in measured().rules)
     return ("measured" if seen else "derived"), ()
 
 
-def covered_by(case: Case) -> Covered:
+def launch_coverage(case: Case) -> LaunchCoverage:
     """Return what a launch covers of each axis."""
     host, mpi = case.host_facts, case.image_facts.mpi
     runtime = host.runtime
     provider = provider_of(case) if case.mounted_over is not None else None
-    return Covered(
+    return LaunchCoverage(
         launch=_launch(case),
         slurm=_series(host.slurm.version if host.slurm else None) if case.mode.startswith("srun") else "",
         runtime=f"{runtime.name} {_series(runtime.version)}" if runtime and runtime.version else "",
@@ -68,7 +68,7 @@ def _launch(case: Case) -> str:
 
 
 def _server(case: Case) -> str:
-    """Return who tells a rank who it is: Slurm's PMIx, or the MPI of the host's mpirun."""
+    """Return what gives a rank its number and peers: Slurm's PMIx, or the MPI of the host's mpirun."""
     host = case.host_facts
     if case.mode == "srun-pmix":
         return f"pmix {_series(host.pmix)}" if host.pmix else ""
@@ -89,7 +89,7 @@ def _series(version: str | None) -> str:
 
 def _beyond(case: Case) -> Iterator[str]:
     """Yield the axes on which no recorded launch is like this one, in words for users."""
-    host, known, found = case.host_facts, measured(), covered_by(case)
+    host, known, found = case.host_facts, measured(), launch_coverage(case)
     runtime, mpi = host.runtime, case.image_facts.mpi
     if runtime and runtime.setuid and case.mode != "mpirun-container":
         yield "a runtime that is installed with setuid"
@@ -99,8 +99,8 @@ def _beyond(case: Case) -> Iterator[str]:
         yield f"{runtime.name if runtime else ''} {found.runtime.partition(' ')[2]}".strip()
     if found.slurm and found.slurm not in known.slurm:
         yield f"Slurm {found.slurm}"
-    if found.server and not _served_alike(found.server, known.servers):
-        yield _spelt(found.server, provider_of(case) if case.mode == "bind" else host_launcher(host))
+    if found.server and not _is_server_recorded(found.server, known.servers):
+        yield _in_words(found.server, provider_of(case) if case.mode == "bind" else host_launcher(host))
     if mpi and mpi.version and not _between(found.library, known.libraries):
         yield mpi_name(mpi)
     if found.ranks_per_node > known.ranks_per_node:
@@ -109,8 +109,8 @@ def _beyond(case: Case) -> Iterator[str]:
         yield f"a fast network ({there[0]})"
 
 
-def _served_alike(server: str, known: frozenset[str]) -> bool:
-    """Return whether a server was measured; of an MPI every series between measured ones counts."""
+def _is_server_recorded(server: str, known: frozenset[str]) -> bool:
+    """Return whether launches with this server are recorded, or with an older and a newer series of it."""
     return server in known if server.startswith("pmix ") else _between(server, known)
 
 
@@ -123,7 +123,7 @@ def _between(entry: str, known: frozenset[str]) -> bool:
     return found is not None and bool(numbers) and min(numbers) <= found <= max(numbers)
 
 
-def _spelt(server: str, mpi: HostMpi | None) -> str:
+def _in_words(server: str, mpi: HostMpi | None) -> str:
     name, _, series = server.partition(" ")
     if name == "pmix":
         return f"PMIx {series} of Slurm"

@@ -1,4 +1,4 @@
-"""One launch to be judged, and how a rule asks for the facts that it needs."""
+"""One launch to judge, and how a rule reads the facts that it needs."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,21 +17,21 @@ class Case:
 
     Rules read ``host``, ``image`` and ``original``. Reading a field there raises :class:`Undecided` if the
     fact is unknown; ``None`` means that it is absent. ``host_facts``, ``image_facts`` and ``original_facts``
-    are the same facts as they were read, for code to which an unknown fact makes no difference.
+    are the same facts without that guard, for code that handles unknown facts itself.
     """
 
     host_facts: HostFacts
     image_facts: ImageFacts
-    """The image as its programs find it: in mode ``bind`` with the MPI of the host."""
+    """The image as programs see it. In mode ``bind`` its MPI is the host's."""
     request: Request
     plan: Plan
     mounted_over: ImageFacts | None = None
-    """The image as it was read, if something of the host is mounted over it."""
+    """The image as toolkit read it, if the launch mounts something of the host over it."""
     host: HostFacts = field(init=False, repr=False, compare=False)
     image: ImageFacts = field(init=False, repr=False, compare=False)
     original: ImageFacts = field(init=False, repr=False, compare=False)
     _states: dict[str, State] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """The answers of :meth:`state`, because the rules ask for the same facts again and again."""
+    """The answers of :meth:`state`. Rules ask for the same facts many times."""
 
     def __post_init__(self) -> None:
         image = Guarded(self.image_facts, self.image_facts, "image")
@@ -52,8 +52,8 @@ class Case:
         """Continue only if each of these facts is known or absent.
 
         Raise :class:`Undecided` for those that are unknown, and :class:`Moot` if one is part of something
-        absent. With ``failed_only`` a fact counts as unknown only if reading it failed: facts that an older
-        toolkit saved were never asked for, which is no reason to withhold every prediction.
+        absent. With ``failed_only`` a fact counts as unknown only if reading it failed. Facts that an older
+        toolkit saved lack newer fields, which is not a reason to withhold every prediction.
         """
         unknown: list[str] = []
         for name in names:
@@ -95,15 +95,15 @@ class Case:
         return self.host_facts if side == "host" else self.image_facts
 
     def failed(self, name: str) -> bool:
-        """Say whether reading a fact was tried and failed."""
+        """Return whether toolkit tried to read a fact and failed."""
         side, _, dotted = name.partition(".")
         return dotted in self._side(side).unknown
 
     def state(self, name: str) -> State:
-        """Say whether a fact is known.
+        """Return whether a fact is known.
 
-        ``absent`` is a fact too: it was looked for, and there is none. A ``moot`` fact is part of something
-        absent, so that the question does not arise.
+        ``absent`` is a known state: toolkit looked, and the thing does not exist. A ``moot`` fact is part of
+        something absent, so it has no value.
         """
         if (answered := self._states.get(name)) is None:
             answered = self._states[name] = self._state(*_parts(name))

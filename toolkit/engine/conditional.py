@@ -1,4 +1,4 @@
-"""Answer from few facts: what each launch mode does if the usual holds, and which facts decide; pure."""
+"""Predict from few facts: what each launch mode does if usual values apply, and which facts decide."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,19 +9,19 @@ import msgspec
 
 from toolkit import knowledge
 from toolkit.engine.plan import plan
-from toolkit.engine.predict import foresee, working
+from toolkit.engine.predict import predict_plan, working_modes
 from toolkit.knowledge.usual import TicketQuestion, usual
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
 from toolkit.model.prediction import Mode, Outcome, Plan, Prediction, Request
 from toolkit.program.choose import modes_of
 
 MOST = 3
-"""As many deciding facts are named."""
+"""Largest number of deciding facts in an answer."""
 _Facts = TypeVar("_Facts", HostFacts, ImageFacts)
 
 
 @dataclass(frozen=True, slots=True)
-class Decides:
+class DecidingFact:
     """A fact that the ticket does not state, and the outcomes that other common values lead to."""
 
     question: TicketQuestion
@@ -30,56 +30,56 @@ class Decides:
 
 
 @dataclass(frozen=True, slots=True)
-class Conditional:
-    """What a launch mode does if the usual holds, and the facts that decide it."""
+class TicketAnswer:
+    """What a launch mode does if usual values apply, and the facts that decide it."""
 
     prediction: Prediction
-    decides: tuple[Decides, ...]
+    decides: tuple[DecidingFact, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TicketAnswers:
     """The answer for each launch mode, the best one that works, and the facts to get first."""
 
-    modes: dict[Mode, Conditional]
+    modes: dict[Mode, TicketAnswer]
     chosen: Mode | None
-    decides: tuple[Decides, ...]
+    decides: tuple[DecidingFact, ...]
 
 
 Words = Callable[[HostFacts, ImageFacts], Plan]
-"""Makes the words of a launch from facts."""
+"""A function that plans a launch from facts."""
 
 
-def conditional(
+def answer_ticket(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, words: Words | None = None
-) -> Conditional:
-    """Return what a launch does under the stated facts and the usual ones, and what decides it.
+) -> TicketAnswer:
+    """Return what a launch does under the stated facts and usual values, and which facts decide.
 
-    ``words`` are what the user types; toolkit's own plan by default.
+    ``words`` plans the launch; toolkit's own planner by default.
     """
     made = words or (lambda on, of: plan(on, of, request, mode))
     filled = fill(host, image)
     said = _said(*filled, request, made)
-    found: list[Decides] = []
+    found: list[DecidingFact] = []
     for question in usual().question:
         if not _unstated(host, image, question.fact):
             continue
         others = [_said(*_with(filled, question.fact, v), request, made).outcome for v in question.values]
         changed = tuple(dict.fromkeys(outcome for outcome in others if outcome != said.outcome))
         if changed or (not question.values and question.fact in said.missing):
-            found.append(Decides(question, _assumed(filled, question), changed))
-    return Conditional(said, tuple(found[:MOST]))
+            found.append(DecidingFact(question, _assumed(filled, question), changed))
+    return TicketAnswer(said, tuple(found[:MOST]))
 
 
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
-    """Return what each launch mode does that applies to the image, and the facts that decide most.
+    """Return what each launch mode of the image does, and the facts that decide most.
 
     The facts of the best mode come first, then those that decide the most other modes.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")
-    found = {mode: conditional(host, image, request, mode) for mode in tried}
-    works = working(tuple(one.prediction for one in found.values()))
+    found = {mode: answer_ticket(host, image, request, mode) for mode in tried}
+    works = working_modes(tuple(one.prediction for one in found.values()))
     chosen = works[0] if works else None
     facts = [fact for one in found.values() for fact in one.decides]
     own = [fact.question.fact for fact in found[chosen].decides] if chosen else []
@@ -101,7 +101,7 @@ def _assumed(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> 
 
 
 def fill(host: HostFacts, image: ImageFacts) -> tuple[HostFacts, ImageFacts]:
-    """Return the facts with the usual ones in place of those that are unknown."""
+    """Return the facts with usual values in place of unknown values."""
     known = usual()
     image = _filled(image, known.image, known.absent.image)
     host = _filled(host, known.host, known.absent.host)
@@ -125,10 +125,10 @@ def fill(host: HostFacts, image: ImageFacts) -> tuple[HostFacts, ImageFacts]:
 
 
 def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
-    """Return the host with the image's MPI in a folder, if the ticket does not state its MPI."""
+    """Return the host with a copy of the image's MPI in a folder, if the ticket states no MPI of the host."""
     mpi = image.mpi
     if host.mpis:
-        return _known(host, "mpis", tuple(map(_told, host.mpis)))
+        return _known(host, "mpis", tuple(map(_with_own_pmix, host.mpis)))
     if mpi is None or host.mpis is not None:
         return host if host.mpis is not None else _known(host, "mpis", ())
     soname = mpi.soname or ("libmpi.so.40" if mpi.implementation == "openmpi" else "libmpi.so.12")
@@ -152,15 +152,15 @@ def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
     return _known(host, "mpis", (own,))
 
 
-def _told(mpi: HostMpi) -> HostMpi:
-    """Return an MPI of the host with the PMIx that it contains, in one piece."""
+def _with_own_pmix(mpi: HostMpi) -> HostMpi:
+    """Return an MPI of the host that contains its PMIx and needs no plugins."""
     bundled = knowledge.bundled_pmix(mpi.version or "") if mpi.implementation == "openmpi" else None
     leaks = mpi.leaks if mpi.leaks is not None else ()
     return msgspec.structs.replace(mpi, leaks=leaks, pmix=mpi.pmix or bundled)
 
 
 def _of_plugin(host: HostFacts) -> str | None:
-    """Return a release of the PMIx plugin that srun offers: ``4.2.9`` for ``pmix_v4``."""
+    """Return a release of the PMIx plugin that srun lists: ``4.2.9`` for ``pmix_v4``."""
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     newest = {"pmix_v2": "2.2.5", "pmix_v3": "3.2.3", "pmix_v4": "4.2.9", "pmix_v5": "5.0.7"}
     return next((newest[t] for t in reversed(types) if t in newest), "5.0.7" if "pmix" in types else None)
@@ -176,27 +176,29 @@ def _of_one_architecture(host: HostFacts, image: ImageFacts) -> tuple[HostFacts,
 
 def _filled(facts: _Facts, usually: dict[str, Any], absent: tuple[str, ...]) -> _Facts:
     given = msgspec.to_builtins(facts)
-    merged = _merged(given, usually, {*facts.absent})
+    merged = _merge_facts(given, usually, {*facts.absent})
     lacking = {name: "not stated; absent as usual" for name in absent if merged.get(name) is None}
     merged["absent"] = {**merged.get("absent", {}), **lacking}
-    merged["unknown"] = {name: why for name, why in merged.get("unknown", {}).items() if _still(name, merged)}
+    merged["unknown"] = {
+        name: why for name, why in merged.get("unknown", {}).items() if _is_missing(name, merged)
+    }
     kind: type[_Facts] = type(facts)
     return msgspec.convert(merged, kind)
 
 
-def _merged(given: dict[str, Any], usually: dict[str, Any], absent: set[str]) -> dict[str, Any]:
+def _merge_facts(given: dict[str, Any], usually: dict[str, Any], absent: set[str]) -> dict[str, Any]:
     result = dict(given)
     for name, value in usually.items():
         if name in absent or (name == "place" and given.get(name)):
             continue
         if isinstance(value, dict) and isinstance(given.get(name), dict) and given[name]:
-            result[name] = _merged(given[name], value, set())
+            result[name] = _merge_facts(given[name], value, set())
         elif given.get(name) is None or given.get(name) == {}:
             result[name] = value
     return result
 
 
-def _still(name: str, merged: dict[str, Any]) -> bool:
+def _is_missing(name: str, merged: dict[str, Any]) -> bool:
     value: Any = merged
     for part in name.split("."):
         value = value.get(part) if isinstance(value, dict) else None
@@ -213,7 +215,7 @@ def _known(facts: _Facts, name: str, value: object) -> _Facts:
 
 
 def _with(filled: tuple[HostFacts, ImageFacts], fact: str, value: object) -> tuple[HostFacts, ImageFacts]:
-    """Return the facts with another value of one of them."""
+    """Return the facts with another value for one of them."""
     side, *parts = fact.split(".")
     facts: Any = filled[0] if side == "host" else filled[1]
     if len(parts) == 1:
@@ -240,4 +242,4 @@ def _unstated(host: HostFacts, image: ImageFacts, fact: str) -> bool:
 
 
 def _said(host: HostFacts, image: ImageFacts, request: Request, made: Words) -> Prediction:
-    return foresee(host, image, request, made(host, image))
+    return predict_plan(host, image, request, made(host, image))

@@ -1,4 +1,4 @@
-"""Facts of a host or an image that raise an exception if a rule reads one that is unknown."""
+"""Facts of a host or an image that raise an exception if a rule reads an unknown fact."""
 
 from collections.abc import Callable, Collection, Iterator
 from typing import ParamSpec, TypeVar
@@ -10,7 +10,7 @@ _T = TypeVar("_T")
 
 
 class Undecided(Exception):
-    """What a rule decides turns on facts that are unknown; ``names`` are their dotted names."""
+    """A rule depends on unknown facts; ``names`` are their dotted names."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -18,11 +18,11 @@ class Undecided(Exception):
 
 
 class Moot(Exception):
-    """What a rule asks about is absent, so that it has nothing to say."""
+    """A rule asks about something that is absent, so the rule does not apply."""
 
 
 def attempt(question: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | Undecided:
-    """Return the answer to a question, or what it is undecided for, if another question may decide."""
+    """Return the answer to a question, or the :class:`Undecided` that it raises."""
     try:
         return question(*args, **kwargs)
     except Undecided as undecided:
@@ -30,34 +30,34 @@ def attempt(question: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> 
 
 
 def settle(answer: _T | Undecided) -> _T:
-    """Return the answer of :func:`attempt`, or raise what it is undecided for."""
+    """Return the answer of :func:`attempt`, or raise its :class:`Undecided`."""
     if isinstance(answer, Undecided):
         raise answer
     return answer
 
 
 _OPTIONAL: dict[type, Collection[str]] = {
-    # The rule image-mpi-not-measured asks for the release; unknown, it is in no range of another rule.
+    # The rule image-mpi-not-measured asks for the release. An unknown release is in no range of other rules.
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
     ),
-    # A launcher of which this is unknown has no row, and the rules about launchers say so.
+    # A launcher for which this is unknown has no row; the rules about launchers report that.
     HostMpi: frozenset(
         {"version", "leaks", "pmix", "prefix", "library", "interfaces", "device", "needs", "components"}
         | {"components_need", "places", "folders", "plugins", "relocatable"}
     ),
-    # sbatch itself refuses more nodes than there are.
+    # sbatch itself refuses more nodes than the cluster has.
     SlurmFacts: frozenset({"nodes"}),
-    # An empty release is unknown too, unless the runtime was never seen: rules.runtime.ask_release. Settings
-    # that were not read have their defaults; a rule that decides a launch by one asks for them.
+    # An empty release is unknown, except for a runtime without records: rules.runtime.ask_release. Settings
+    # that toolkit did not read have their defaults; a rule that depends on a setting asks for it.
     ContainerRuntime: frozenset({"version", "settings"}),
 }
-"""Fields in which ``None`` is an answer: there is none, or each rule knows what to do without it."""
+"""Fields in which ``None`` is an answer: the thing does not exist, or each rule handles its absence."""
 _PARTS = {ImageMpi, HostMpi, SlurmFacts, ContainerRuntime}
 
 
 class Guarded:
-    """Facts whose fields raise :class:`Undecided` if they are unknown; a field is looked up once."""
+    """Facts whose fields raise :class:`Undecided` if they are unknown. Each field is looked up once."""
 
     def __init__(self, book: HostFacts | ImageFacts, part: object, side: str, above: str = "") -> None:
         self._book, self._part, self._side, self._above = book, part, side, above
@@ -87,7 +87,7 @@ class Guarded:
 
 
 def fields_read(part: object, name: str) -> Iterator[str]:
-    """Yield the dotted names of the fields that were read from guarded facts."""
+    """Yield the dotted names of the fields that rules read from guarded facts."""
     for field, value in vars(part).items():
         if field.startswith("_"):
             continue

@@ -1,4 +1,4 @@
-"""Ask every rule about one launch and say what will happen."""
+"""Ask every rule about one launch and predict its outcome."""
 
 from dataclasses import dataclass, replace
 
@@ -7,7 +7,7 @@ import msgspec
 from toolkit.engine.basis import basis
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Moot, Undecided
-from toolkit.engine.praise import praise
+from toolkit.engine.reason import explain_ok
 from toolkit.engine.rule import TRY_IT, Hit, LaunchStage, Rule, trial_of
 from toolkit.engine.traits import runtime_of
 from toolkit.model.finding import Finding
@@ -16,7 +16,7 @@ from toolkit.model.prediction import Accelerator, Mode, Outcome, Prediction
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """What one rule said of one case: it fired, or it lacks facts."""
+    """The answer of one rule for one case: the rule fires, or it lacks facts."""
 
     rule: Rule
     hit: Hit | None = None
@@ -25,7 +25,7 @@ class RuleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One launch, what the rules said of it, and what becomes of it."""
+    """One launch, the answers of the rules, and the predicted outcome."""
 
     case: Case
     answers: tuple[RuleAnswer, ...]
@@ -33,23 +33,23 @@ class Judged:
 
     @property
     def decided_by(self) -> str:
-        """Return the rule whose failure shows first, empty if none predicts one."""
+        """Return the id of the rule whose failure shows first; empty if no rule predicts a failure."""
         first = _first(self.answers)
         return first.rule.id if first else ""
 
     def findings(self, works: tuple[Mode, ...] = ()) -> tuple[Finding, ...]:
-        """Return what was found; ``works`` are the ways of which a fix may name one, the best first."""
+        """Return the findings. ``works`` are the modes that a fix may name, the best first."""
         return tuple(_finding(self.case, answer, works) for answer in self.answers)
 
 
 def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Finding, ...]]:
-    """Return the outcome of one launch and the findings that led to it, as if there were no other way."""
-    judged = weigh(case, rules)
+    """Predict one launch. Its findings name no other mode as a fix."""
+    judged = ask_rules(case, rules)
     return judged.prediction, judged.findings()
 
 
-def weigh(case: Case, rules: tuple[Rule, ...]) -> Judged:
-    """Ask the rules about one launch; its findings wait until it is known which other ways work."""
+def ask_rules(case: Case, rules: tuple[Rule, ...]) -> Judged:
+    """Ask the rules about one launch; the caller makes findings later, when it knows which modes work."""
     answers = tuple(a for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
     judged = Judged(case, answers, _outcome(case, answers))
     rests, outside = basis(case, judged.decided_by)
@@ -57,21 +57,21 @@ def weigh(case: Case, rules: tuple[Rule, ...]) -> Judged:
 
 
 def is_ok(case: Case, rules: tuple[Rule, ...]) -> bool:
-    """Return whether :func:`weigh` predicts ok. The first rule that prevents it is the last one asked."""
+    """Return whether :func:`ask_rules` predicts ok. Stop at the first rule that prevents it."""
     return not any(_prevents(a) for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
 
 
 def _prevents(answer: RuleAnswer) -> bool:
-    """Return whether an answer alone keeps the outcome from being ok."""
+    """Return whether one answer keeps the outcome from being ok."""
     return answer.hit.outcome is not None if answer.hit else not answer.rule.advice
 
 
 def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
-    """Return what becomes of a launch, by answers in the order of the rules.
+    """Predict the outcome of a launch from answers in the order of the rules.
 
-    A failure that is certain counts even where other facts are missing, unless the rule that
-    lacks them stands before it: then something else may happen first, and nobody can say what. What
-    such a rule says may happen by chance is added to the failure.
+    A certain failure counts even if other facts are missing. If a rule before it lacks facts, another
+    failure may come first, and the outcome is unknown. Outcomes that such a rule predicts by chance are
+    added to the failure.
     """
     undecided = [a for a in answers if a.missing and not a.rule.advice]
     ids = tuple(dict.fromkeys(a.rule.id for a in answers))
@@ -92,7 +92,7 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
     return Prediction(
         mode=case.mode,
         outcome="ok",
-        because=f"{praise(case)}; but no GPU works: {why}" if gpus == "gpu-failure" else praise(case),
+        because=f"{explain_ok(case)}; but no GPU works: {why}" if gpus == "gpu-failure" else explain_ok(case),
         by_chance=chance,
         accelerator=gpus,
         findings=ids,
@@ -101,7 +101,7 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
 
 
 def _accelerator(case: Case, answers: tuple[RuleAnswer, ...]) -> tuple[Accelerator, str]:
-    """Return the outcome of the GPUs of a launch whose ranks start, and why if none works."""
+    """Return the outcome of the GPUs for a launch whose ranks start, and why if no GPU works."""
     gpus = runtime_of(case.host_facts).GPUS
     if not case.request.gpus and not (gpus and set(gpus) <= set(case.plan.container)):
         return "not-asked", ""
@@ -120,7 +120,7 @@ def _is_error(answer: RuleAnswer) -> bool:
 
 def _first(answers: tuple[RuleAnswer, ...]) -> RuleAnswer | None:
     """Return the failure that shows first."""
-    return min((a for a in answers if a.hit and a.hit.outcome), key=_stage, default=None)
+    return min((a for a in answers if a.hit and a.hit.outcome), key=_failure_stage, default=None)
 
 
 def _ask(case: Case, rule: Rule) -> RuleAnswer | None:
@@ -131,11 +131,11 @@ def _ask(case: Case, rule: Rule) -> RuleAnswer | None:
     except Undecided as undecided:
         return RuleAnswer(rule, missing=undecided.names)
     if said and said.outcome == "singletons" and case.request.alone:
-        said = replace(said, outcome=None, severity="info")  # a world of one is what was asked for
+        said = replace(said, outcome=None, severity="info")  # the user asked for a world of size 1
     return RuleAnswer(rule, said) if said else None
 
 
-def _stage(answer: RuleAnswer) -> LaunchStage:
+def _failure_stage(answer: RuleAnswer) -> LaunchStage:
     return answer.hit.shows if answer.hit else LaunchStage.UNKNOWN
 
 
@@ -148,7 +148,7 @@ def _failed(
     missing: tuple[str, ...],
 ) -> Prediction:
     hit = first.hit
-    if hit is None or hit.outcome is None:  # the caller chose an answer that has both
+    if hit is None or hit.outcome is None:  # the caller passes an answer that has both
         raise ValueError(first)
     because = hit.because or hit.title or first.rule.title
     outcome: Outcome = hit.outcome
@@ -204,9 +204,9 @@ def _finding(case: Case, answer: RuleAnswer, works: tuple[Mode, ...]) -> Finding
 
 
 def _fix(case: Case, rule: Rule, hit: Hit, works: tuple[Mode, ...]) -> str:
-    """Return what mends it, beginning with another way of launching where one that works does."""
+    """Return the fix. If another mode works instead, the fix names that mode first."""
     instead = rule.instead if hit.instead is None else hit.instead
     other = next((mode for mode in works if mode in instead and mode != case.mode), None)
-    # What mends a failure is unfounded where nobody knows whether there is one.
+    # If the outcome is unknown, the fix of the failure may be wrong; a short try answers the question.
     fix = (hit.fix or (TRY_IT if hit.outcome == "unknown" else rule.fix)).replace(TRY_IT, trial_of(case.mode))
     return f"use mode {other}; or {fix}" if other else fix

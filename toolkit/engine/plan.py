@@ -1,10 +1,10 @@
-"""Plan a launch: the only place that decides what is run to start the ranks of a job; pure."""
+"""Plan a launch. Only this module decides which command starts the ranks of a job."""
 
 import msgspec
 
 from toolkit.engine.proposal import propose
-from toolkit.engine.searched import searched
-from toolkit.engine.surroundings import surrounded
+from toolkit.engine.search_path import apply_search_path
+from toolkit.engine.site_additions import add_site_settings
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import LaunchFix
 from toolkit.model.prediction import Mode, Plan, Request
@@ -19,14 +19,14 @@ def plan(
     site: Site | None = None,
     fix: LaunchFix | None = None,
 ) -> Plan:
-    """Return every word, variable and bind of a launch in ``mode``, whether or not it will work.
+    """Return every word, variable and bind of a launch in ``mode``, even if the launch will fail.
 
-    Nothing changes it afterwards: it is judged, shown, written into the job script and kept in the record.
-    A ``fix`` counts in its own mode.
+    No other code changes the plan. toolkit judges it, shows it, writes it into the job script and records it.
+    A ``fix`` applies only in its own mode.
     """
     asked = Plan(mode=mode, launcher=(), env={**(site.env if site else {}), **request.env})
-    proposed = propose(host, searched(host, image, asked), request, mode)
-    made = surrounded(proposed, host, image, request, site)
+    proposed = propose(host, apply_search_path(host, image, asked), request, mode)
+    made = add_site_settings(proposed, host, image, request, site)
     return _with_fix(made, fix) if fix and fix.mode == mode else made
 
 
@@ -43,7 +43,7 @@ def _with_fix(made: Plan, fix: LaunchFix) -> Plan:
 
 
 def _options(words: tuple[str, ...]) -> list[list[str]]:
-    """Return options with their values: ``--env A=1 --sharens`` is two of them."""
+    """Split words into options with their values: ``--env A=1 --sharens`` gives two."""
     found: list[list[str]] = []
     for word in words:
         if word.startswith("-") or not found:

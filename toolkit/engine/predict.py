@@ -1,17 +1,17 @@
-"""Predict what every way of launching an image on a host will do; pure."""
+"""Predict the outcome of every launch mode for an image on a host."""
 
 from collections.abc import Iterable
 
 import msgspec
 
-from toolkit.engine.bound import loaded
 from toolkit.engine.case import Case
-from toolkit.engine.entering import UNREAD, entering
-from toolkit.engine.judge import Judged, is_ok, weigh
+from toolkit.engine.host_mpi import apply_host_mpi
+from toolkit.engine.judge import Judged, ask_rules, is_ok
+from toolkit.engine.module_mounts import UNREAD, add_module_mounts
 from toolkit.engine.plan import plan
 from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
-from toolkit.engine.searched import not_told, searched
+from toolkit.engine.search_path import apply_search_path, with_unknown_mpi
 from toolkit.engine.traits import pmix_majors
 from toolkit.knowledge.pmix import releases
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -30,22 +30,22 @@ RANKING: tuple[Mode, ...] = (
     "mpirun-container",
     "srun-none",
 )
-"""Best first: srun works on several nodes, carries the fabric of the image, needs no MPI on the host and
-leaves placement to Slurm. Gloo serves Horovod alone: it is taken only where it is asked for, as nobody
-knows here what the command is."""
+"""Launch modes, best first. srun works on several nodes, uses the fabric of the image, needs no MPI on the
+host and leaves placement to Slurm. Gloo works only for Horovod, so toolkit takes it only if you ask for
+it."""
 
 _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
-"""Modes of programs without MPI, which only apply to an image that has such a program."""
+"""Modes of programs without MPI. They apply only to an image that has such a program."""
 
 _SEVERITIES = ("error", "warning", "info")
 _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
-"""Ways that a host offers or not, whatever is in an image."""
+"""Modes that depend only on what the host offers."""
 _OF_HOST = {"environment-cleaned"}
-"""Rules that judge a host without an image as well, though they ask about the image if it has an MPI."""
+"""Rules that also judge a host without an image, although they ask about the image if it has an MPI."""
 _NOT_OF_HOST = {
     *("bind-source-missing", "squashfuse-refused", "single-copy-unavailable", "compute-nodes-not-asked"),
 }
-"""Rules that ask about the host alone, and whose findings the page of a host leaves out."""
+"""Rules about the host whose findings do not appear on the page of a host."""
 
 
 def predict(
@@ -55,60 +55,59 @@ def predict(
     site: Site | None = None,
     fix: LaunchFix | None = None,
 ) -> Verdict:
-    """Judge every launch mode that applies to the program, as it would be launched, and choose the best one.
+    """Predict every launch mode of the program, and choose the best mode.
 
-    ``request.mode``, or the mode of a ``fix``, narrows the choice to one mode; all are judged, so that the
-    user sees the others.
+    ``request.mode``, or the mode of a ``fix``, limits the choice to one mode. The verdict still contains the
+    other modes, for the user to compare.
     """
     asked = fix.mode if fix else request.mode
     wanted = msgspec.structs.replace(request, mode=asked)
     plans = (plan(host, image, request, mode, site, fix) for mode in modes_of(image, wanted))
-    judged = [_judged(host, image, request, made) for made in plans]
+    judged = [_judge_plan(host, image, request, made) for made in plans]
     predictions = tuple(one.prediction for one in judged)
-    # Only now is it known which other way a fix may name.
-    works = working(predictions, best_modes(image, wanted))
-    found = _merged((finding for one in judged for finding in one.findings(works)), len(judged))
+    # A fix may name another mode that works; only now are these modes known.
+    works = working_modes(predictions, best_modes(image, wanted))
+    found = _merge_findings((finding for one in judged for finding in one.findings(works)), len(judged))
     return Verdict(predictions=predictions, findings=found, chosen=_choose(works, asked))
 
 
 def outcomes(host: HostFacts, image: ImageFacts, request: Request) -> tuple[Prediction, ...]:
     """Return the predictions of :func:`predict` without its findings, which takes less time."""
     plans = (plan(host, image, request, mode) for mode in modes_of(image, request))
-    return tuple(_judged(host, image, request, made).prediction for made in plans)
+    return tuple(_judge_plan(host, image, request, made).prediction for made in plans)
 
 
-def working(predictions: tuple[Prediction, ...], best: tuple[Mode, ...] = ()) -> tuple[Mode, ...]:
-    """Return the ways that are predicted to work, best first; ``best`` are the modes made for the program."""
+def working_modes(predictions: tuple[Prediction, ...], best: tuple[Mode, ...] = ()) -> tuple[Mode, ...]:
+    """Return the modes that are predicted to work, best first; ``best`` are modes made for the program."""
     works = {p.mode for p in predictions if p.works}
     return tuple(mode for mode in dict.fromkeys((*best, *RANKING, *_OTHERS, "gloo")) if mode in works)
 
 
-def foresee(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Prediction:
-    """Judge one launch by its own words."""
-    return _judged(host, image, request, made).prediction
+def predict_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Prediction:
+    """Predict one launch from its plan."""
+    return _judge_plan(host, image, request, made).prediction
 
 
 def will_work(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> bool:
-    """Return whether :func:`foresee` predicts ok. It takes less time if it does not."""
+    """Return whether :func:`predict_plan` predicts ok. If not, this function is faster."""
     case = case_of(host, image, request, made)
     if is_ok(case, RULES):
         return True
     open_release = case.state("host.pmix") == "unknown" and bool(pmix_majors(host))
-    return open_release and foresee(host, image, request, made).outcome == "ok"
+    return open_release and predict_plan(host, image, request, made).outcome == "ok"
 
 
-def _judged(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Judged:
-    """Judge one launch; where of Slurm's PMIx only major releases are known, by all of their releases.
+def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Judged:
+    """Predict one launch. If only major releases of Slurm's PMIx are known, try all of their releases.
 
-    What becomes of the launch is then known if it is the same under all of them, and so is what every one
-    of them says.
+    If all releases give the same outcome, the launch has that outcome, and the findings common to all.
     """
-    said = weigh(case_of(host, image, request, made), RULES)
+    said = ask_rules(case_of(host, image, request, made), RULES)
     majors = pmix_majors(host)
     if said.prediction.outcome != "unknown" or "host.pmix" not in said.prediction.missing or not majors:
         return said
     first, *others = [
-        weigh(case_of(_serving(host, release), image, request, made), RULES)
+        ask_rules(case_of(_with_pmix(host, release), image, request, made), RULES)
         for major in majors
         for release in (str(major), *releases(major))
     ]
@@ -120,9 +119,9 @@ def _judged(host: HostFacts, image: ImageFacts, request: Request, made: Plan) ->
     return Judged(first.case, kept, msgspec.structs.replace(first.prediction, findings=findings))
 
 
-def _serving(host: HostFacts, release: str) -> HostFacts:
+def _with_pmix(host: HostFacts, release: str) -> HostFacts:
     """Return the facts of a host with this release of Slurm's PMIx."""
-    line = f"{host.cite('slurm.mpi_types')}; of which release it is was not told, and all of them do this"
+    line = f"{host.cite('slurm.mpi_types')}; its release is unknown, and all releases do this"
     return msgspec.structs.replace(
         host,
         pmix=release,
@@ -132,14 +131,14 @@ def _serving(host: HostFacts, release: str) -> HostFacts:
 
 
 def case_of(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Case:
-    """Return the case of a launch, with what is mounted over the image in place."""
-    found = searched(host, image, made)
-    entered = entering(host, found, made)
+    """Return the case of a launch, with the MPI that its binds mount over the image."""
+    found = apply_search_path(host, image, made)
+    entered = add_module_mounts(host, found, made)
     if entered is None:
         return Case(host, found, request, made)
     if entered == "unread":
-        return Case(host, not_told(found, UNREAD), request, made)
-    return Case(host, loaded(host, found, entered), request, made, mounted_over=found)
+        return Case(host, with_unknown_mpi(found, UNREAD), request, made)
+    return Case(host, apply_host_mpi(host, found, entered), request, made, mounted_over=found)
 
 
 def _choose(works: tuple[Mode, ...], asked: Mode | None) -> Mode | None:
@@ -147,18 +146,18 @@ def _choose(works: tuple[Mode, ...], asked: Mode | None) -> Mode | None:
     return next((mode for mode in works if mode in wanted), None)
 
 
-def _merged(findings: Iterable[Finding], modes: int) -> tuple[Finding, ...]:
-    """Join what one rule said of several of so many modes, and sort by severity."""
+def _merge_findings(findings: Iterable[Finding], modes: int) -> tuple[Finding, ...]:
+    """Join equal findings of several modes, and sort them by severity; ``modes`` counts the judged modes."""
     by_key: dict[tuple[str, str], Finding] = {}
     for finding in findings:
         key = (finding.id, finding.title)
         if earlier := by_key.get(key):
-            finding = _joined(earlier, finding, modes)  # noqa: PLW2901 - the joined one takes its place
+            finding = _join_pair(earlier, finding, modes)  # noqa: PLW2901 - the joined finding replaces it
         by_key[key] = finding
     return tuple(sorted(by_key.values(), key=lambda f: (_SEVERITIES.index(f.severity), f.undecided)))
 
 
-def _joined(one: Finding, other: Finding, judged: int) -> Finding:
+def _join_pair(one: Finding, other: Finding, judged: int) -> Finding:
     modes = (*one.modes, *other.modes)
     return Finding(
         id=one.id,
@@ -172,20 +171,22 @@ def _joined(one: Finding, other: Finding, judged: int) -> Finding:
     )
 
 
-def examine(host: HostFacts) -> tuple[Finding, ...]:
-    """Judge a host without an image: the rules that ask about nothing else."""
+def judge_host(host: HostFacts) -> tuple[Finding, ...]:
+    """Judge a host without an image, by the rules that ask only about the host."""
     image = ImageFacts(path="", format="")
     rules = tuple(rule for rule in RULES if _is_of_host(rule))
-    # The smallest job that needs its ranks to find each other: what else is asked for is not known here.
+    # The smallest job whose ranks must find each other. The real job is unknown here.
     request = Request(nodes=1, ranks_per_node=2)
-    judged = [weigh(Case(host, image, request, plan(host, image, request, m)), rules) for m in horovod.MODES]
+    judged = [
+        ask_rules(Case(host, image, request, plan(host, image, request, m)), rules) for m in horovod.MODES
+    ]
     advice = {r.id for r in rules if r.advice}
-    # Whatever else works is a matter of the image, too.
-    offers = tuple(m for m in working(tuple(one.prediction for one in judged)) if m in _OFFERED)
-    found = _merged((f for one in judged for f in one.findings(offers)), len(judged))
-    # What nobody could tell of one way, or for advice, is no news of the host.
+    # Whether the other modes work depends on the image.
+    offers = tuple(m for m in working_modes(tuple(one.prediction for one in judged)) if m in _OFFERED)
+    found = _merge_findings((f for one in judged for f in one.findings(offers)), len(judged))
+    # A finding that is undecided for one mode, or is advice, does not describe the host.
     told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))
-    return _merged((_milder(finding) for finding in told), len(judged))
+    return _merge_findings((_lower_severity(finding) for finding in told), len(judged))
 
 
 def _is_of_host(rule: Rule) -> bool:
@@ -195,7 +196,7 @@ def _is_of_host(rule: Rule) -> bool:
     return asks_host or rule.id in _OF_HOST
 
 
-def _milder(finding: Finding) -> Finding:
-    """What rules out some ways of launching only is no error of the host, as another way may do."""
+def _lower_severity(finding: Finding) -> Finding:
+    """Lower an error of some modes to ``info``: the host has other modes that may work."""
     bound = finding.severity == "error" and finding.modes
     return msgspec.structs.replace(finding, severity="info") if bound else finding

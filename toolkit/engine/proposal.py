@@ -1,10 +1,10 @@
-"""Propose the words of a launch: for every mode the plan that has the best chance, from facts alone."""
+"""Propose the plan of each launch mode that most likely works, from facts alone."""
 
 import posixpath
 
 from toolkit import knowledge
-from toolkit.engine.inherited import harmful, set_by_slurm, steers_mpi
-from toolkit.engine.reports import met
+from toolkit.engine.host_variables import affects_mpi, harmful_variables, slurm_variables
+from toolkit.engine.reports import matching_reports
 from toolkit.engine.traits import (
     DRIVER,
     HYDRA,
@@ -12,20 +12,20 @@ from toolkit.engine.traits import (
     bind_target,
     brings_orte,
     brings_prrte,
-    copies_blindly,
+    copies_across_namespaces,
     driver_unsearched,
     gpu_options,
     has_option,
     host_launcher,
-    insists,
     is_masked,
     launcher_pair,
     mounted_folders,
     mounted_mpi,
+    needs_named_components,
     pmix_type,
     runtime_of,
     sends_by_ucx,
-    splits,
+    splits_namespaces,
     tmp_is_private,
 )
 from toolkit.folders import is_below, is_system
@@ -39,20 +39,20 @@ from toolkit.program.choose import program_for, starter_of
 from toolkit.versions import within
 
 _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
-"""By what a launcher knows of an allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm)."""
+"""Variables that tell a launcher about an allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm)."""
 _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 GLOO_FILE = "toolkit-gloo.py"
-"""What wires up ranks in an image that has no trainers of toolkit; a job script makes it in its folder."""
+"""The file, written by the job script, that connects ranks in an image without toolkit's trainers."""
 RANKS_FILE = "toolkit-ranks.sh"
-"""What tells a rank its place and where the others are; a job script makes it in its folder."""
+"""The file, written by the job script, that gives a rank its number and its peers."""
 AGENT = "toolkit-agent"
-"""What mpirun inside a container calls in place of ssh; a job script makes it in its folder."""
+"""The program, written by the job script, that mpirun inside a container calls instead of ssh."""
 ISOLATED = "isolated"
-"""What tells the mpirun of an Open MPI before 5 that there is no other node."""
+"""The value that tells mpirun of Open MPI 4 and earlier that there is no other node."""
 
 
 def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
-    """Return the plan for ``mode``, whether or not it will work; rules judge that."""
+    """Return the plan for ``mode``, even if it will fail; rules judge that."""
     inside = mode == "mpirun-container"
     program = program_for(image, request, mode)
     if not named(program).BY_MPI:
@@ -63,9 +63,9 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
         inside=inside,
         container=_container(host, image, request, mode),
         env={
-            **({} if inside else _led_by(image, request, mode)),
-            **_lifts(host, image, request, mode),
-            **_lifts_reported(host, image, request, mode),
+            **({} if inside else _mpi_folders(image, request, mode)),
+            **_workarounds(host, image, request, mode),
+            **_reported_workarounds(host, image, request, mode),
             **_copying(host, image, request, mode),
             **_driver_path(host, image),
             **_providers(image, mode),
@@ -81,7 +81,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
 def _without_mpi(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, program: ProgramName
 ) -> Plan:
-    """Return the plan for a program whose ranks do not ask an MPI for each other."""
+    """Return the plan for a program whose ranks find each other without MPI."""
     starter = starter_of(program, request)
     return Plan(
         mode=mode,
@@ -89,7 +89,7 @@ def _without_mpi(
         inside=mode == "mpirun-container",
         container=(*_by_runtime(host, image), *_driver(host, image), *_left_out(host)),
         env={**_driver_path(host, image), **request.env},
-        unset=harmful(host, mode),
+        unset=harmful_variables(host, mode),
         binds=_binds(host),
         wrapper=("sh", RANKS_FILE) if named(program).peers(starter) else (),
         program=program,
@@ -111,13 +111,13 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
             return ("mpirun",)
         case "mpirun-container":
             path = (image.mpi.launcher if image.mpi else None) or "mpirun"
-            # Over several nodes forking would put every rank on the first.
+            # On several nodes, ``fork`` would start every rank on the first node.
             forking = ("-launcher", "fork") if _has_to_fork(image) and request.nodes == 1 else ()
             return (path, *forking, *_without_ssh(image, request), *_agent(host, image, request))
 
 
 def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str, ...]:
-    """Return what starts ranks that load an MPI of the host: what srun offers of it, else its own mpirun."""
+    """Return the launcher for ranks that load the host's MPI: srun if a type fits, else mpirun."""
     types = host.slurm.mpi_types if host.slurm else None
     if provider is not None and provider.implementation == "cray" and "cray_shasta" in (types or ()):
         return ("srun", "--mpi=cray_shasta")
@@ -135,9 +135,10 @@ def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str
 
 
 def _mounted(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the folders of the host's MPI; Cray's PMI also reads what slurmd writes for each step.
+    """Return the folders to mount for the host's MPI.
 
-    (Lumi-supercomputer/lumi-userguide: docs/runjobs/scheduled-jobs/container-jobs.md binds /var/spool.)
+    Cray's PMI also reads the files that slurmd writes for each step: docs/runjobs/scheduled-jobs/
+    container-jobs.md of Lumi-supercomputer/lumi-userguide binds /var/spool.
     """
     provider = mounted_mpi(host, image)
     folders = mounted_folders(provider)
@@ -148,13 +149,13 @@ def _mounted(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _has_to_fork(image: ImageFacts) -> bool:
-    """Tell whether the launcher inside asks srun, which the image lacks, for ranks of its own node."""
+    """Return whether the launcher in the image calls srun for local ranks, although the image has no srun."""
     mpi = image.mpi
     return mpi is not None and any(row.of(mpi) and row.forked is False for row in knowledge.mpi().inside)
 
 
 def _without_ssh(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return the words by which a launcher inside starts ranks of its own node without an ssh."""
+    """Return the words that let a launcher in the image start local ranks without ssh."""
     mpi = image.mpi
     if mpi is None or request.nodes > 1 or "ssh" not in image.absent:
         return ()
@@ -162,7 +163,7 @@ def _without_ssh(image: ImageFacts, request: Request) -> tuple[str, ...]:
 
 
 def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return the words by which a launcher inside has the job script start its daemons on other nodes."""
+    """Return the words that let a launcher in the image start daemons on other nodes by the job script."""
     mpi = image.mpi
     if mpi is None or request.nodes == 1 or not request.allocation or "slurm" in host.absent:
         return ()
@@ -170,7 +171,7 @@ def _agent(host: HostFacts, image: ImageFacts, request: Request) -> tuple[str, .
 
 
 def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
-    led = _led_inside(image, request) if mode == "mpirun-container" else ()
+    led = _launcher_folders(image, request) if mode == "mpirun-container" else ()
     return (
         *runtime_of(host).standard(image, host.runtime),
         *_by_runtime(host, image),
@@ -182,9 +183,9 @@ def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode)
 
 
 def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Start an image by the runtime that hands the launcher's variables on, where there are two.
+    """Choose the runtime that passes the launcher's variables on, if the host has two runtimes.
 
-    An OCI-SIF is left to the other one, which cleans the environment unless it is told not to.
+    The other runtime starts an OCI-SIF. It cleans the environment unless an option forbids that.
     """
     if not has_option(host, "--no-oci"):
         return ()
@@ -195,7 +196,7 @@ def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Bring the GPUs' driver in; without it the image computes on the processors, often without a word."""
+    """Mount the GPUs' driver. Without it the image silently computes on the CPU."""
     return gpu_options(host, image)
 
 
@@ -217,9 +218,9 @@ def _driver_path(host: HostFacts, image: ImageFacts) -> dict[str, str]:
 
 
 def _left_out(host: HostFacts) -> tuple[str, ...]:
-    """Leave out what the site binds into every container and the machine does not have.
+    """Leave out binds that the site sets for every container and whose source this machine lacks.
 
-    The option takes a list with commas between; a path that holds one, or is masked, cannot be named.
+    The option takes a list separated by commas, so it cannot name a path with a comma, or a masked path.
     """
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]
@@ -227,16 +228,18 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
 
 
 def _together(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
-    """Put ranks of one node into one namespace where their shared memory needs it.
+    """Put ranks of one node into one namespace if their shared memory needs it.
 
-    Without setuid each ``apptainer exec`` makes a user namespace of its own, between which the
-    transports of MPICH, Intel MPI and Open MPI 4 fail, the last with messages of 3 MiB and more
+    Without setuid, each ``apptainer exec`` makes a separate user namespace. Between such namespaces the
+    transports of MPICH, Intel MPI and Open MPI 4 fail; Open MPI 4 fails with messages of 3 MiB and more
     (tests/matrix: ``srun-pmi2-N1n2`` and ``-sharens``; rule ``large-messages-hang``).
     """
     mpi = image.mpi
-    if mpi is None or not splits(host, request, mode) or not _can_share(host):
+    if mpi is None or not splits_namespaces(host, request, mode) or not _can_share(host):
         return ()
-    needed = mpi.implementation in {"mpich", "intelmpi"} or copies_blindly(mpi) or _old_ucx(host, image)
+    needed = (
+        mpi.implementation in {"mpich", "intelmpi"} or copies_across_namespaces(mpi) or _old_ucx(host, image)
+    )
     return ("--sharens",) if needed else ()
 
 
@@ -245,10 +248,10 @@ def _can_share(host: HostFacts) -> bool:
 
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
-    """Bind /tmp and /dev where the site does not.
+    """Bind /tmp and /dev if the site does not bind them.
 
-    PMIx and Open MPI keep their session in the one; the other has the devices of a fast network, and the
-    shared memory by which ranks of one node find each other.
+    PMIx and Open MPI keep their session in /tmp. /dev has the devices of a fast network, and the shared
+    memory by which ranks of one node find each other.
     """
     if host.runtime is None:
         return ()
@@ -264,9 +267,9 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
-    """Let the loader look into the mounted folders first, and Open MPI find its own files there.
+    """Make the loader search the mounted folders first, and let Open MPI find its files there.
 
-    Behind them it looks where it would have: where the image says, and where ``--nv`` puts the driver.
+    After the mounted folders the loader searches as before: folders of the image, and ``--nv``'s driver.
     """
     folders = mounted_folders(provider)
     if provider is None or not folders:
@@ -282,38 +285,38 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
     return env
 
 
-def _led_by(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Tell an Open MPI that was moved where its plugins lie."""
+def _mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+    """Tell an Open MPI that was moved where its plugins are."""
     if image.mpi is None or mode in {"bind", "gloo"} or set(request.env) & OPAL_FOLDERS:
         return {}
     return image.mpi.led_by
 
 
-def _led_inside(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Tell the launcher in the container too, which starts before the ranks get variables of their own.
+def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
+    """Set the variables for the launcher in the container too. It starts before the ranks get theirs.
 
-    The option takes a list with commas between; a path that holds one cannot be named.
+    The option takes a list separated by commas, so it cannot name a path with a comma.
     """
-    named = _led_by(image, request, "mpirun-container").items()
+    named = _mpi_folders(image, request, "mpirun-container").items()
     return tuple(word for name, value in named if "," not in value for word in ("--env", f"{name}={value}"))
 
 
 def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
-    """Tell whether ranks that the host's mpirun starts on its own node have to be told of a step.
+    """Return whether local ranks of the host's mpirun need the variables of a Slurm step.
 
-    PRRTE starts them itself, and an Open MPI 4 looks for a step of Slurm before it asks PMIx.
+    PRRTE starts local ranks itself. An Open MPI 4 looks for a Slurm step before it asks PMIx.
     """
     return brings_prrte(host_launcher(host)) and brings_orte(image.mpi)
 
 
 PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
-"""What every PMIx client has, in place of what a server of another release offers first."""
+"""Modules that every PMIx client has, for servers of another release that name other modules first."""
 
 
 def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
-    """Name the way to prove an identity that the client has, where the server offers munge before it.
+    """Name the security module that the client has, if the server lists munge first.
 
-    The client would find it by itself, and print a page for each rank about the one that it lacks.
+    The client would find the module itself, but each rank would print a page about the missing munge.
     """
     ways = image.pmix_components.get("psec", ())
     asks = host.munge is not False and "native" in ways and "munge" not in ways
@@ -322,9 +325,9 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
 
 def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
-        # A store that needs no common /tmp; servers offer it beside their own.
+        # This store needs no common /tmp; servers list it beside their own.
         apart = tmp_is_private(host) is not False and within(image.pmix or "", knowledge.pmix().stores.in_tmp)
-        plain = PLAIN_PMIX if insists(image) else _security(host, image)
+        plain = PLAIN_PMIX if needs_named_components(image) else _security(host, image)
         return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
     if mode == "mpirun-host" and _needs_step(host, image):
         return {knowledge.mpi().outside_step.variable: "0"}
@@ -333,20 +336,20 @@ def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "gloo":
         return dict(_GLOO)
     if mode == "mpirun-container" and "PATH" in image.environment:
-        # mpirun puts its own folder in front of PATH, and a distribution's python before the image's.
+        # mpirun puts its own folder at the start of PATH, so the distribution's python would come first.
         return {"PATH": image.environment["PATH"]}
     return {}
 
 
 def _wrapper(image: ImageFacts) -> tuple[str, ...]:
-    """Return what is run in front of the ranks' command where no MPI tells them who they are."""
+    """Return the wrapper that tells ranks their number, if no MPI does."""
     if image.stack is None:
         return ("python3", GLOO_FILE, "--")
     return ("python", "-m", "toolkit.trainers.gloo", "--")
 
 
-def _lifts(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return what lifts a fault of the image's release, unless that would shut a fast fabric out."""
+def _workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+    """Return settings that avoid a fault of the image's release, unless they would disable a fast fabric."""
     mpi = image.mpi
     wired = {"srun-pmix": "pmix", "srun-pmi2": "pmi", "mpirun-host": ""}.get(mode)
     if mpi is None or wired is None or host.infiniband != () or host.fabrics:
@@ -362,26 +365,26 @@ def _lifts(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> 
     return env
 
 
-def _lifts_reported(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return what lifts a fault that public reports describe, if the image does not set it already."""
-    rows = (row for row, unknown in met(host, image, request, mode) if row.lift and not unknown)
+def _reported_workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+    """Return settings that avoid a publicly reported fault, if the image does not set them."""
+    rows = (row for row, unknown in matching_reports(host, image, request, mode) if row.lift and not unknown)
     found = {row.lift[0]: row.lift[1] for row in rows}
     return {} if request.alone else {n: v for n, v in found.items() if n not in image.environment}
 
 
 def _copying(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Turn copying between processes off where they cannot be put into one namespace."""
+    """Turn off copying between processes if the ranks cannot share a namespace."""
     mpi = image.mpi
-    if mpi is None or not splits(host, request, mode) or _can_share(host):
+    if mpi is None or not splits_namespaces(host, request, mode) or _can_share(host):
         return {}
-    env = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"} if copies_blindly(mpi) else {}
+    env = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"} if copies_across_namespaces(mpi) else {}
     row = _old_ucx(host, image)
     name, _, value = row.lifted_by.partition("=") if row else ("", "", "")
     return env if not row or name in image.environment else {**env, name: value}
 
 
 def _old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
-    """Return what is known of a UCX that takes a fast network for this MPI, and fails between namespaces."""
+    """Return the row of a UCX that this MPI uses on a fast network, and that fails between namespaces."""
     mpi = image.mpi
     there = fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
     networks = {row.ucx for row in there if row.ucx}
@@ -391,11 +394,11 @@ def _old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
     return next((row for row in rows if within(image.ucx or "", row.ucx)), None)
 
 
-def _mistakes_allocation(image: ImageFacts, request: Request) -> bool:
-    """Tell whether a launcher inside looks for srun or ssh on seeing an allocation, and has neither.
+def _misses_launcher(image: ImageFacts, request: Request) -> bool:
+    """Return whether a launcher in the image sees an allocation, and has neither srun nor ssh.
 
-    PRRTE then ends with a segmentation fault; it starts the ranks of its own node by itself where it
-    sees no allocation (tests/matrix: contained-sbatch-1node against contained-1node of Open MPI 5.0.8).
+    PRRTE then crashes with a segmentation fault. Without an allocation it starts local ranks itself
+    (tests/matrix: contained-sbatch-1node and contained-1node of Open MPI 5.0.8).
     """
     mpi = image.mpi
     if mpi is None or request.nodes > 1 or "ssh" not in image.absent:
@@ -413,20 +416,20 @@ def _client_env(image: ImageFacts) -> dict[str, str]:
 
 
 def _unset(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
-    names = list(harmful(host, mode))
+    names = list(harmful_variables(host, mode))
     mpi = host_launcher(host)
     if mode in {"srun-pmix", "bind"}:
-        # What is meant for PMIx is said to both of its ends; a rank without it would not fit the server.
-        names += [n for n in set_by_slurm(host) if steers_mpi(n) and not n.startswith("PMIX_")]
-    if mode == "mpirun-container" and _mistakes_allocation(image, request):
+        # Settings of PMIx must reach client and server; otherwise the rank does not fit the server.
+        names += [n for n in slurm_variables(host) if affects_mpi(n) and not n.startswith("PMIX_")]
+    if mode == "mpirun-container" and _misses_launcher(image, request):
         names += _JOB
     if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":
-        # Only plugins are searched for by path. An MPI in one piece is left alone: taking half
-        # of a relocated launcher's variables away is worse than none (tests/matrix: -clean).
+        # Open MPI looks for plugins by path. Leave an MPI without plugins alone: if only half of the
+        # variables of a moved launcher are removed, ranks fail (tests/matrix: -clean).
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
         elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):
-            # The host set the one half before its launcher did.
+            # The host sets this half before its launcher sets the other.
             names.append("PMIX_INSTALL_PREFIX")
         pair = launcher_pair(mpi, image.pmix, request) if image.pmix else None
         names += pair.unset if pair else ()

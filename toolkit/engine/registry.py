@@ -1,4 +1,4 @@
-"""The list of rules: to register one is a line here. The order is that of what happens in a launch."""
+"""The list of rules, in the order of a launch. To register a rule, add a line here."""
 
 from toolkit.engine.rule import Rule
 from toolkit.engine.rules import (

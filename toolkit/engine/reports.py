@@ -1,4 +1,4 @@
-"""Find the reported faults of a launch: a condition holds, fails, or needs an unknown fact; pure."""
+"""Find the reported faults of a launch: a condition is true, false, or needs an unknown fact."""
 
 from collections.abc import Iterator
 
@@ -10,20 +10,20 @@ from toolkit.model.prediction import Mode, Request
 from toolkit.versions import within
 
 Held = bool | str
-"""``True`` or ``False``, or the dotted name of the fact that decides."""
+"""``True``, ``False``, or the dotted name of the unknown fact that decides."""
 
 
-def met(
+def matching_reports(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, served: str | None = None
 ) -> Iterator[tuple[Reported, tuple[str, ...]]]:
-    """Yield the rows of which no condition fails, with the facts that are unknown.
+    """Yield the rows without a false condition, with their unknown facts.
 
     Args:
         host: the facts of the host.
         image: the facts of the image, with the MPI that is loaded.
         request: the shape of the job.
         mode: the launch mode.
-        served: the interface by which ranks find each other; ``None`` leaves that condition out.
+        served: the interface by which ranks find each other; ``None`` skips this condition.
     """
     for row in reported():
         if not _fits(row, image, request, mode, served):

@@ -1,4 +1,4 @@
-"""A rule: a small pure function with an id, the facts that it may ask for, and the words of its findings."""
+"""A rule: a small pure function with an id, the facts that it may ask for, and the text of its findings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ __all__ = ["MPI_MODES", "TRY_IT", "Check", "Hit", "LaunchStage", "Rule", "rule"]
 _NO_MPI: frozenset[Mode] = frozenset(mode for p in ALL if not p.BY_MPI for mode in p.MODES) - set(MPI_MODES)
 
 TRY_IT = "try it: toolkit doctor IMAGE --live --mode MODE"
-"""What to do about a launch of which nobody knows what becomes of it."""
+"""The fix for a launch whose outcome is unknown."""
 TRY_SHORT = "try it: toolkit launch --image IMAGE --mode MODE --force --time 5 -- COMMAND"
-"""The same for a mode without MPI, which ``--live`` does not try."""
+"""The same fix for a mode without MPI, because ``--live`` does not try such modes."""
 
 
 def trial_of(mode: Mode) -> str:
-    """Return how to try a launch mode, called MODE, in a small job."""
+    """Return the command that tries a launch mode in a small job."""
     return TRY_IT if mode in MPI_MODES else TRY_SHORT
 
 
@@ -34,11 +34,11 @@ class LaunchStage(IntEnum):
     LAUNCHER = 2
     """The launcher fails before it starts a rank."""
     START = 3
-    """A rank fails before it looks for its launcher, so that a rank that is alone fails too."""
+    """A rank fails before it looks for its launcher, so a single rank fails too."""
     INIT = 4
     RUN = 5
     END = 6
-    """The ranks do their work, and fail as they end."""
+    """The ranks do their work, and fail when they finish."""
     UNKNOWN = 7
 
 
@@ -53,14 +53,13 @@ _STAGES: dict[Outcome, LaunchStage] = {
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A rule has fired: the evidence, what it makes of the launch, and why, in one clause.
+    """A rule fires: the evidence, the outcome, and the reason in one clause.
 
-    ``outcome`` is ``None`` where the launch still works. It is ``unknown`` where nobody measured such a case:
-    ``because`` then says so, and the rule's own fix is left out, as nobody knows whether there is a fault.
-    ``title``, ``fix``, ``source`` and ``severity`` replace the rule's own where a row of knowledge or the
-    case says it better, ``instead`` too where it is not ``None``.
-    ``stage`` is when the failure shows, if that is not the usual stage of its outcome. ``by_chance`` are
-    outcomes that were measured in other tries of the same launch.
+    ``outcome`` is ``None`` if the launch still works. ``unknown`` means that no recorded launch covers the
+    case: ``because`` says so, and the finding omits the rule's own fix, because there may be no fault.
+    ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the rule's own, if they are not
+    ``None``. ``stage`` is when the failure shows, if the outcome usually shows at another stage.
+    ``by_chance`` are other recorded outcomes of the same launch.
     """
 
     evidence: tuple[str, ...]
@@ -76,7 +75,7 @@ class Hit:
 
     @property
     def shows(self) -> LaunchStage:
-        """The stage of the launch in which the failure shows."""
+        """The stage of the launch at which the failure shows."""
         return self.stage or _STAGES[self.outcome or "ok"]
 
 
@@ -85,16 +84,16 @@ Check = Callable[[Case], Hit | None]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A check with its id, and the words of its findings.
+    """A check with its id, and the text of its findings.
 
     ``facts`` are dotted names of all facts that the check may ask the case for. The pages of the rules show
     them; a test compares them with what the checks ask for.
-    ``advice`` marks a rule that never changes an outcome, so that it may stay undecided.
-    ``instead`` are other ways of launching that mend it: the best of them that works is named before ``fix``,
-    which names none, as a rule sees one way only and does not know whether another works.
+    ``advice`` marks a rule that never changes an outcome, so its missing facts do not matter.
+    ``instead`` are launch modes that avoid the fault. The finding names the best of them that works before
+    ``fix``. ``fix`` itself names no mode, because a rule judges one mode only.
     ``accelerator`` is the outcome of the GPUs if the rule fires as an error.
-    ``programs`` are those that it is about. Empty, it is about all if one of its modes needs no MPI, and
-    else about those that find their ranks through MPI.
+    ``programs`` are the programs that the rule concerns. If it is empty, the rule concerns all programs if
+    one of its modes needs no MPI, otherwise only programs that find their ranks through MPI.
     """
 
     id: str
@@ -111,7 +110,7 @@ class Rule:
     accelerator: Accelerator | None = None
 
     def concerns(self, plan: Plan) -> bool:
-        """Return whether the rule is about a launch."""
+        """Return whether the rule applies to a launch."""
         if plan.mode not in self.modes:
             return False
         if self.programs:
@@ -133,7 +132,7 @@ def rule(
     programs: tuple[ProgramName, ...] = (),
     accelerator: Accelerator | None = None,
 ) -> Callable[[Check], Rule]:
-    """Make a rule of a function; registering it is a line in :mod:`toolkit.engine.registry`."""
+    """Make a rule from a function. To register it, add a line in :mod:`toolkit.engine.registry`."""
 
     def made(check: Check) -> Rule:
         return Rule(

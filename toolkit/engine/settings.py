@@ -1,4 +1,4 @@
-"""What a variable does to the MPI in an image when it reaches it; pure."""
+"""Judge what a variable does to the MPI in an image."""
 
 import re
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 
-from toolkit.engine import paths
+from toolkit.engine import fast_network
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided, attempt
-from toolkit.engine.inherited import name_inside, obeyed, set_by_slurm, steers_mpi
+from toolkit.engine.host_variables import affects_mpi, name_inside, runtime_prefixes, slurm_variables
 from toolkit.engine.rule import LaunchStage
 from toolkit.engine.traits import HYDRA, bind_target
-from toolkit.engine.wireup import Offer, cleaned, leaves_out_home, offer
+from toolkit.engine.wireup import Offer, clearing_options, leaves_out_home, offer
 from toolkit.folders import is_below
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import netmods
@@ -23,22 +23,22 @@ from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
 _WHATEVER = {"harmless", "path", "any"}
-"""Kinds of which the value does not decide; of some variables the probe tells the name alone."""
+"""Kinds of settings whose value does not matter; for some variables the probe returns only the name."""
 
 
 _OF_THE_IMAGE = {
     *("PYTHONPATH", "PYTHONHOME", "OPAL_PREFIX", "OPAL_LIBDIR", "PMIX_PREFIX", "PMIX_INSTALL_PREFIX"),
     *("PRTE_PREFIX", "OMPI_MCA_mca_base_component_path", "PMIX_MCA_mca_base_component_path"),
 }
-"""Folders that an image names are its own."""
+"""Variables whose folders are in the image."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one setting does.
+    """The effect of one setting.
 
-    ``stage`` as in :class:`toolkit.engine.rule.Hit`; with ``first`` the rank ends before it looks for its
-    launcher.
+    ``stage`` as in :class:`toolkit.engine.rule.Hit`. ``first`` means that the rank fails before it looks for
+    its launcher.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Effect:
         return self.outcome not in {"ok", "unknown"}
 
 
-def in_force(case: Case) -> dict[str, tuple[str, str]]:
-    """Return the settings that reach the ranks, name → (value, where it is set).
+def settings_in_force(case: Case) -> dict[str, tuple[str, str]]:
+    """Return the settings that reach the ranks: name → (value, origin).
 
-    The last one set counts: a file of the image yields to a file of the home folder, and each file to a
-    variable. What an image sets stands where a variable of the host has the same name, and
-    yields to one that is meant for the container (apptainer/apptainer:internal/pkg/runtime/engine/apptainer,
-    process_linux.go; measured: FI_PROVIDER of host and image).
+    The last origin wins: a file in the home folder wins over a file of the image, and a variable over each
+    file. The image's value wins over the host's variable of that name, but not over a variable that the
+    runtime sets in the container (apptainer/apptainer:internal/pkg/runtime/engine/apptainer/process_linux.go;
+    measured: FI_PROVIDER of host and image).
     """
     plain, meant = _set_by_host(case)
     inherited = {name: pair for name, pair in plain.items() if name not in case.image_facts.environment}
@@ -69,15 +69,15 @@ def in_force(case: Case) -> dict[str, tuple[str, str]]:
     for name, value in case.plan.env.items():
         where = "request: --env" if name in case.request.env else "plan:"
         found[name] = (value, f"{where} {name}={value}")
-    return {name: pair for name, pair in found.items() if steers_mpi(name)}
+    return {name: pair for name, pair in found.items() if affects_mpi(name)}
 
 
 IN_FILE = "image: mca-params.conf:"
-"""How the place of a setting in a file of the image begins."""
+"""The start of the origin of a setting that is in a file of the image."""
 
 
 def _set_in_files(case: Case) -> dict[str, tuple[str, str]]:
-    """Return settings in files of the image; an MPI of the host that is mounted over it reads others."""
+    """Return settings in files of the image. A mounted MPI of the host reads other files."""
     if case.mode == "bind":
         return {}
     return {name: (value, f"{IN_FILE} {name}={value}") for name, value in case.image_facts.settings.items()}
@@ -90,9 +90,9 @@ def _set_in_home(case: Case) -> dict[str, tuple[str, str]]:
     return {f"OMPI_MCA_{name}": (value, where) for name, value in (case.host_facts.mca_params or {}).items()}
 
 
-def value_in_force(case: Case, name: str) -> str | None:
-    """Return the value with which a setting reaches the ranks, if it does."""
-    return in_force(case).get(name, (None, ""))[0]
+def setting_value(case: Case, name: str) -> str | None:
+    """Return the value of a setting that reaches the ranks; ``None`` if it is not set."""
+    return settings_in_force(case).get(name, (None, ""))[0]
 
 
 def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
@@ -104,9 +104,9 @@ def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
 
 
 def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
-    """Return what the job's environment sets: as it is, and by the names that are meant for the container.
+    """Return the variables that the job's environment sets: plain, and those meant for the container.
 
-    Of two names for one variable that of the runtime itself counts (apptainer/apptainer:internal/pkg/util/
+    The runtime's own prefix wins over Singularity's (apptainer/apptainer:internal/pkg/util/
     env/create.go at v1.4.5, overridesForContainerEnv).
     """
     plain: dict[str, tuple[str, str]] = {}
@@ -116,41 +116,41 @@ def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tupl
         inside = name_inside(name)
         if inside is None:
             plain[name] = found
-        elif name.startswith(obeyed(case.host_facts)):
+        elif name.startswith(runtime_prefixes(case.host_facts)):
             meant.setdefault(inside, found)
     serves = case.mode in {"srun-pmix", "bind"} and offer(case) == Offer(pmix="slurm")
-    for name, value in (set_by_slurm(case.host_facts) if serves else {}).items():
+    for name, value in (slurm_variables(case.host_facts) if serves else {}).items():
         if name not in case.plan.unset:
             plain[name] = (value, f"host: scontrol show config: PMIxEnv: {name}={value}")
-    return ({} if cleaned(case) else plain), meant
+    return ({} if clearing_options(case) else plain), meant
 
 
 def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
-    """Judge every setting in force, and return the facts for want of which some are undecided."""
+    """Judge every setting in force; also return the unknown facts that leave a setting undecided."""
     found = [
         _effect_of_file(case, name, value, where)
         if where.startswith(IN_FILE)
         else attempt(effect, case, name, value, where)
-        for name, (value, where) in in_force(case).items()
+        for name, (value, where) in settings_in_force(case).items()
     ]
     unknown = (name for one in found if isinstance(one, Undecided) for name in one.names)
     return tuple(one for one in found if isinstance(one, Effect)), tuple(dict.fromkeys(unknown))
 
 
 def _effect_of_file(case: Case, name: str, value: str, where: str) -> Effect:
-    """Judge a setting of the image's maker, who ships it with this MPI: only a known fault counts."""
+    """Judge a setting in a file of the image. The image's maker chose it, so only a known fault counts."""
     found = attempt(effect, case, name, value, where)
     known = isinstance(found, Effect) and found.fails
     return found if known and isinstance(found, Effect) else Effect(name, value, where, "ok")
 
 
-def ends_first(case: Case) -> bool:
-    """Tell whether a setting ends each rank before that looks for its launcher."""
+def fails_before_launcher(case: Case) -> bool:
+    """Return whether a setting makes each rank fail before it looks for its launcher."""
     return any(found.first and found.fails for found in effects(case)[0])
 
 
 def effect(case: Case, name: str, value: str, where: str) -> Effect:
-    """Judge one setting; ``value`` may be empty where only its name is known."""
+    """Judge one setting; ``value`` is empty if only its name is known."""
     mpi, ok = case.image_facts.mpi, Effect(name, value, where, "ok")
     if name in {"PYTHONPATH", "PYTHONHOME"}:
         return _python(case, ok)
@@ -162,10 +162,10 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     if not value and any(map(_turns_on_value, rows[:1])):
         return replace(ok, outcome="unknown", because=_untold(ok))
     for row in rows:
-        effect = _judged(case, mpi, row, ok)
+        effect = _judge_row(case, mpi, row, ok)
         if effect is not None:
             return effect
-    # Its prefix says whose variable it is; another implementation does not read it.
+    # The prefix names the implementation; another implementation ignores the variable.
     if named and not rows and all(row.implementation or row.speaks for row in named):
         return ok
     pmix = "pmix" in (mpi.interfaces or ())
@@ -180,27 +180,28 @@ def _turns_on_value(row: Setting) -> bool:
 
 
 def _untold(ok: Effect) -> str:
-    return f"{ok.name} is set, and nobody told to what"
+    return f"{ok.name} is set to an unknown value"
 
 
 def _unmeasured(ok: Effect) -> str:
     said = f"{ok.name}={ok.value}" if ok.value else ok.name
-    return f"what {said} does has not been measured"
+    return f"the effect of {said} has not been measured"
 
 
 def _python(case: Case, ok: Effect) -> Effect:
-    """Modules of the host take the place of the image's where their folder is mounted."""
-    # The environment was read as part of the image.
+    """Judge Python folders of the host: their modules replace the image's if they are
+    mounted."""
+    # toolkit read this environment as part of the image.
     known = (ENV_MOUNT, *case.request.projects)
     folders = [f for f in ok.value.split(":") if f and not any(is_below(f, one) for one in known)]
     mounted = [bind.split(":")[0] for bind in case.plan.binds] + ["/tmp", "~"]  # noqa: S108 - mounted by default
     seen = not ok.value or any(f.startswith(m) for f in folders for m in mounted)
-    because = f"what {ok.name} brings into the container is not known"
+    because = f"the modules that {ok.name} adds to the container are unknown"
     return replace(ok, outcome="unknown", because=because) if seen else ok
 
 
 def _of(name: str, implementation: str) -> bool:
-    """Tell whether an implementation may read a variable of which nothing is known."""
+    """Return whether an implementation may read a variable that no row describes."""
     if name.startswith(("OMPI_MCA_", "OPAL_", "PMIX_MCA_", "PRTE_MCA_", "PMIX_PREFIX", "PRTE_PREFIX")):
         return implementation == "openmpi"
     if name.startswith(("MPIR_", "MPICH_", "HYDRA_")):
@@ -211,7 +212,7 @@ def _of(name: str, implementation: str) -> bool:
 
 
 def _ask_for(case: Case, rows: list[Setting]) -> None:
-    """Ask for the facts by which these rows are chosen."""
+    """Ask for the facts that select these rows."""
     mpi = case.image_facts.mpi
     rows = [r for r in rows if mpi and (not r.implementation or mpi.implementation in r.implementation)]
     if any(row.device for row in rows) and mpi and mpi.device is None:
@@ -233,9 +234,9 @@ def _counts(case: Case, row: Setting) -> bool:
     )
 
 
-def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | None:
-    """Return what a row says of the value, or ``None`` where it says nothing."""
-    value, bad = ok.value, _blamed(ok, row)
+def _judge_row(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | None:
+    """Return the effect that a row states for the value; ``None`` if it states nothing."""
+    value, bad = ok.value, _with_reason(ok, row)
     judges: dict[Kind, Callable[[], Effect | None]] = {
         "harmless": lambda: ok,
         "value": lambda: bad if value in row.value else None,
@@ -254,7 +255,7 @@ def _judged(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | Non
     return judges[row.kind]()
 
 
-def _blamed(ok: Effect, row: Setting | Component) -> Effect:
+def _with_reason(ok: Effect, row: Setting | Component) -> Effect:
     because = f"{ok.name}={ok.value}: {row.because}"
     first = isinstance(row, Setting) and row.first
     stage = LaunchStage.START if first else None
@@ -262,7 +263,7 @@ def _blamed(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """A folder of the host is not in the image, unless the launch binds it."""
+    """Judge a folder of the host: it is not in the image, unless the launch binds it."""
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")
@@ -277,7 +278,7 @@ def _is_bound(case: Case, folder: str) -> bool:
 
 
 def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """MPICH chooses between network modules by their names; one alone is built in, and nothing chooses."""
+    """Judge a choice of network module. If MPICH has only one built in, the name has no effect."""
     there = netmods(mpi)
     if not there:
         raise Undecided("image.mpi.device")
@@ -288,7 +289,11 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     wanted = {word.strip() for word in ok.value.split(",")}
     if ok.value.startswith("^") or wanted & set(row.value):
         return ok
-    way = paths.by_ucx(case, ok.value) if ok.name == "UCX_TLS" else paths.by_libfabric(case, ok.value)
+    way = (
+        fast_network.judge_ucx(case, ok.value)
+        if ok.name == "UCX_TLS"
+        else fast_network.judge_libfabric(case, ok.value)
+    )
     if not ok.value and way == "open":
         return replace(ok, outcome="unknown", because=_untold(ok))
     return _by_way(way, ok, bad)
@@ -297,11 +302,11 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     if set(re.split(r"[,:]", ok.value)) & set(row.value):
         return ok
-    found = paths.networks(case)
+    found = fast_network.networks(case)
     return replace(ok, outcome="unknown", because=_unmeasured(ok)) if found else bad
 
 
-def _by_way(way: paths.Way, ok: Effect, bad: Effect) -> Effect:
+def _by_way(way: fast_network.Way, ok: Effect, bad: Effect) -> Effect:
     if way == "not known":
         because = f"whether {ok.name}={ok.value} works on this network has not been measured"
         return replace(bad, outcome="unknown", because=because)
@@ -318,7 +323,7 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Interfaces that are named take the place of the loopback interface, which then has to be named too."""
+    """Judge a list of excluded interfaces: it must name the loopback interface too."""
     there = case.host_facts.interfaces
     if there is None:
         raise Undecided("host.interfaces")
@@ -330,17 +335,17 @@ def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
-    """UCX takes ``mlx5_0:1`` and ``eth0`` alike; of a fabric's devices only a host with one has any."""
+    """Judge a list of UCX devices, such as ``mlx5_0:1`` or ``eth0``."""
     wanted = {word.strip() for word in ok.value.split(",")}
     if wanted & {*row.value, *(case.host_facts.interfaces or ())}:
         return ok
     if case.host_facts.interfaces is None:
         raise Undecided("host.interfaces")
-    return _by_way(paths.by_ucx(case, devices=ok.value), ok, bad)
+    return _by_way(fast_network.judge_ucx(case, devices=ok.value), ok, bad)
 
 
 def _in_init(found: Effect) -> Effect:
-    """Components are opened in MPI_Init, by a rank that is alone too; whom they reach is nothing to it."""
+    """Set the stage of a component's failure: MPI_Init opens components, so a single rank fails too."""
     return replace(found, stage=LaunchStage.START if found.outcome == "init-failure" else None)
 
 
@@ -357,23 +362,23 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
 
 
 def _alone_on_tcp(case: Case, ok: Effect) -> bool:
-    """Return whether ranks of one node have TCP alone, so that they miss the interface in MPI_Init."""
-    transports = value_in_force(case, "OMPI_MCA_btl") or "^"
+    """Return whether ranks of one node have only TCP, so that a missing interface fails MPI_Init."""
+    transports = setting_value(case, "OMPI_MCA_btl") or "^"
     listed = {word.strip() for word in transports.split(",")}
     tcp = ok.name == "OMPI_MCA_btl_tcp_if_include" and not transports.startswith("^")
     return tcp and case.request.nodes == 1 and not listed & {"vader", "sm"}
 
 
-def _carried(case: Case, component: Component, ok: Effect, bad: Effect) -> Effect:
-    """Judge a component that is asked for by whether a fast network is there that it can take."""
-    given = {name: value for name, (value, _) in in_force(case).items()}
+def _judge_component(case: Case, component: Component, ok: Effect, bad: Effect) -> Effect:
+    """Judge a requested component: does the host have a fast network that it can use?"""
+    given = {name: value for name, (value, _) in settings_in_force(case).items()}
     match component.by:
         case "ucx":
-            way = paths.by_ucx(case, given.get("UCX_TLS", ""), given.get("UCX_NET_DEVICES", ""))
+            way = fast_network.judge_ucx(case, given.get("UCX_TLS", ""), given.get("UCX_NET_DEVICES", ""))
         case "mtl":
-            way = paths.by_mtl(case, given.get("FI_PROVIDER", ""))
+            way = fast_network.judge_mtl(case, given.get("FI_PROVIDER", ""))
         case "openib":
-            way = paths.by_openib(case, given.get("OMPI_MCA_btl_openib_allow_ib", ""))
+            way = fast_network.judge_openib(case, given.get("OMPI_MCA_btl_openib_allow_ib", ""))
         case _:
             return bad
     return _by_way(way, ok, bad)
@@ -394,21 +399,21 @@ def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
         return _in_init(bad)
     for name in names:
         component = _component(row.framework, name, (mpi.version if mpi else None) or "")
-        if component and not _lifted(case, component):
-            judged = _carried(case, component, ok, _blamed(ok, component))
+        if component and not _is_excused(case, component):
+            judged = _judge_component(case, component, ok, _with_reason(ok, component))
             if judged.outcome != "ok":
                 return _in_init(judged)
     return _reach(case, row, ok, names)
 
 
-def _lifted(case: Case, component: Component) -> bool:
-    """Tell whether other settings let a component work without what it needs by default."""
-    given = {name: value for name, (value, _) in in_force(case).items()}
+def _is_excused(case: Case, component: Component) -> bool:
+    """Return whether other settings let a component work without its default needs."""
+    given = {name: value for name, (value, _) in settings_in_force(case).items()}
     return bool(component.unless) and component.unless.items() <= given.items()
 
 
 def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
-    """Tell whether the transports that are left reach every rank: itself, its node, other nodes."""
+    """Return whether the remaining transports reach every rank: itself, its node, other nodes."""
     if row.framework != "btl":
         return ok
     wanted = [{"self"}]

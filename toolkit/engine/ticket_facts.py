@@ -1,4 +1,4 @@
-"""Turn the facts of a ticket into facts about a host and an image; pure."""
+"""Turn the facts of a ticket into facts about a host and an image (pure)."""
 
 from typing import Any
 

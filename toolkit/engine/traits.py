@@ -1,4 +1,4 @@
-"""What a host or an image is, as the rules and the plans both ask: its MPI, its PMIx, its namespaces."""
+"""Properties of a host or an image that rules and plans use: its MPI, its PMIx, its namespaces."""
 
 from toolkit import knowledge
 from toolkit.folders import is_below, is_system
@@ -11,18 +11,18 @@ from toolkit.runtime import Runtime, apptainer, named
 from toolkit.versions import parse, within
 
 OPAL_FOLDERS = frozenset(("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR"))
-"""Variables by which Open MPI looks for its plugins elsewhere (open-mpi/ompi:opal/mca/installdirs/env)."""
+"""Variables that give Open MPI other folders for its plugins (open-mpi/ompi:opal/mca/installdirs/env)."""
 HYDRA = {"mpich", "intelmpi", "mvapich2"}
 """Implementations whose launcher is Hydra, which speaks PMI-1 and PMI-2."""
 MPICH_ABI = {*HYDRA, "cray", "parastation"}
 """Implementations whose library is binary compatible with MPICH 3.1 and later (mpich.org/abi)."""
 PROCESSOR = ("host.cpu_vendor", "host.cpu_threads")
-"""Facts that :func:`amd_unthreaded` is told by."""
+"""Facts that :func:`amd_unthreaded` needs."""
 _SYSTEM = {"/", "/usr", "/usr/local"}
-"""Prefixes that a container has of its own."""
+"""Prefixes that a container has itself."""
 
 HOST_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - their names alone
-"""Folders that a runtime mounts from the host, so that they hide what an image has there."""
+"""Folders that a runtime mounts from the host; they hide the image's folders of these names."""
 
 
 def host_launcher(host: HostFacts) -> HostMpi | None:
@@ -33,8 +33,8 @@ def host_launcher(host: HostFacts) -> HostMpi | None:
 def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
     """Return the MPI of the host that mode ``bind`` mounts.
 
-    The first one that has the name of the image's library and a separate folder; any that can be
-    mounted, if the image has none; else the one whose mpirun is found first.
+    The first MPI that has the soname of the image's library and a separate folder. If the image has no MPI,
+    the first that can be mounted; else the MPI whose mpirun is found first.
     """
     there = tuple(mpi for mpi in (host_launcher(host), *(host.folder_mpis or ())) if mpi is not None)
     wanted = image.mpi.soname if image.mpi else None
@@ -43,9 +43,9 @@ def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
 
 
 def amd_unthreaded(host: HostFacts) -> bool | None:
-    """Tell whether the processors are AMD's with one thread a core; ``None`` where that is not known.
+    """Return whether the processors are AMD's with one thread a core; ``None`` if that is unknown.
 
-    Of the threads, CPUID 0x8000001E tells one less than there are: nothing, where a core has one.
+    CPUID 0x8000001E returns the number of threads a core minus one: zero for a core with one thread.
     """
     if host.cpu_vendor is None or host.cpu_threads is None:
         return False if "cpu_vendor" in host.absent else None
@@ -53,19 +53,20 @@ def amd_unthreaded(host: HostFacts) -> bool | None:
 
 
 def pmix_type(host: HostFacts) -> str | None:
-    """Return what to write behind ``--mpi=`` for PMIx, or ``None`` where Slurm has no PMIx."""
+    """Return the value of ``--mpi=`` for PMIx, or ``None`` if Slurm has no PMIx."""
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     plugins = [t for t in types if is_plugin(t)]
-    # Slurm's own come first, the one that it takes for plain pmix before those of a release.
+    # Slurm's own plugins come first. Plain pmix is Slurm's default, so it comes before a numbered release.
     return max(plugins, key=lambda t: (t == "pmix", t.startswith("pmix"), release_of(t)), default=None)
 
 
 def pmix_majors(host: HostFacts) -> tuple[int, ...]:
-    """Return the major releases of which the PMIx that Slurm serves may be; none where no name tells.
+    """Return the major releases that Slurm's PMIx may have; empty if no plugin name contains one.
 
-    A plugin refuses a library of another one than that of its name (SchedMD/slurm:src/plugins/mpi/pmix/
-    mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is a link to one of those that there are: the newest,
-    as Slurm is installed (Makefile.am, install-exec-hook, slurm-20-11-9-1 to 25-11-0-1). It comes first here.
+    A plugin refuses a library of another major release than its name says
+    (SchedMD/slurm:src/plugins/mpi/pmix/ mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is a link to one
+    of the numbered plugins: the newest, as Slurm is installed (Makefile.am, install-exec-hook,
+    slurm-20-11-9-1 to 25-11-0-1). It comes first here.
     """
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     if pmix_type(host) == "pmix":
@@ -77,9 +78,9 @@ def pmix_majors(host: HostFacts) -> tuple[int, ...]:
 def launcher_pair(
     host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
 ) -> Pair | None:
-    """Return what is known of a launcher, which is the host's as a rule, and this PMIx client.
+    """Return the row about a launcher (usually the host's) and this PMIx client.
 
-    ``unset`` are the variables that are taken away between them; ``None`` means those that help.
+    ``unset`` are the variables that the launch removes between them; ``None`` selects a row that works.
     """
     rows = [row for row in knowledge.pmix().mpirun if _fits(row, host, client, request)]
     if unset is None:
@@ -100,12 +101,12 @@ def _fits(row: Pair, host: HostMpi | ImageMpi, client: str, request: Request) ->
 
 
 def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
-    """Tell whether the host has GPUs of NVIDIA, and the image was built to compute on them."""
+    """Return whether the host has NVIDIA GPUs and the image was built to compute on them."""
     return bool(host.gpu_driver and host.gpus) and built_for_gpus(image)
 
 
 def gpu_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the options of the runtime that mount the GPUs of a host which the image was built for."""
+    """Return the runtime options that mount the host's GPUs, if the image was built for such GPUs."""
     if image.pytorch_rocm and host.amd_gpus:
         return runtime_of(host).AMD_GPUS
     return runtime_of(host).GPUS if computes_on_gpus(host, image) else ()
@@ -122,7 +123,7 @@ def driver_unsearched(host: HostFacts, image: ImageFacts) -> bool:
 
 
 def built_for_gpus(image: ImageFacts) -> bool:
-    """Tell whether an image holds what computes on GPUs of NVIDIA."""
+    """Return whether an image contains software that computes on NVIDIA GPUs."""
     return bool(image.cuda or image.tensorflow_cuda or image.pytorch_cuda or image.nccl)
 
 
@@ -132,19 +133,19 @@ def runtime_of(host: HostFacts) -> Runtime:
 
 
 def has_option(host: HostFacts, option: str) -> bool:
-    """Tell whether the release of the host's runtime is known to have an option, such as ``--sharens``."""
+    """Return whether the release of the host's runtime has an option, such as ``--sharens``."""
     found = host.runtime
-    return found is not None and knows(found.name, found.version or "", option)  # empty: it was not told
+    return found is not None and knows(found.name, found.version or "", option)  # empty: unknown
 
 
 def bind_target(bind: str) -> str:
-    """Return where ``SRC[:DST[:OPTS]]`` is seen in the container."""
+    """Return the path in the container of ``SRC[:DST[:OPTS]]``."""
     source, _, rest = bind.partition(":")
     return rest.split(":")[0] or source
 
 
-def splits(host: HostFacts, request: Request, mode: Mode) -> bool | None:
-    """Tell whether ranks of one node get user namespaces of their own; ``None`` if that is not known."""
+def splits_namespaces(host: HostFacts, request: Request, mode: Mode) -> bool | None:
+    """Return whether ranks of one node get separate user namespaces; ``None`` if that is unknown."""
     if request.ranks_per_node == 1 or mode in {"mpirun-container", "gloo"} or host.runtime is None:
         return False
     if not runtime_of(host).SPLITS:
@@ -153,28 +154,28 @@ def splits(host: HostFacts, request: Request, mode: Mode) -> bool | None:
 
 
 def brings_orte(mpi: HostMpi | ImageMpi | None) -> bool:
-    """Tell whether this is an Open MPI before 5: with ORTE for a launcher, and btl/vader for a node."""
+    """Return whether this is an Open MPI before 5, with the launcher ORTE, and btl/vader within a node."""
     return mpi is not None and knowledge.mpi().release.orte.of(mpi)
 
 
 def brings_prrte(mpi: HostMpi | ImageMpi | None) -> bool:
-    """Tell whether this is an Open MPI from 5 on, with PRRTE for a launcher."""
+    """Return whether this is an Open MPI from 5 on, which has the launcher PRRTE."""
     return mpi is not None and knowledge.mpi().release.prrte.of(mpi)
 
 
-def copies_blindly(mpi: ImageMpi) -> bool:
-    """Tell whether large messages from another user namespace never arrive in this MPI.
+def copies_across_namespaces(mpi: ImageMpi) -> bool:
+    """Return whether large messages between user namespaces never arrive in this MPI.
 
-    btl/vader of Open MPI 4 sees that cross-memory attach is refused and waits for fragments that
-    nobody sends; Open MPI 5 has a framework of its own for it (opal/mca/smsc).
+    btl/vader of Open MPI 4 finds that the kernel refuses cross-memory attach, and waits for fragments that no
+    rank sends. Open MPI 5 has a separate framework for it (opal/mca/smsc).
     """
     return brings_orte(mpi)
 
 
 def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
-    """Return the folders that bring the host's MPI into a container.
+    """Return the folders that a launch mounts for the host's MPI.
 
-    None where they are the system's, or where one of them cannot be named.
+    Empty if they are system folders, or if one of them cannot be named.
     """
     if provider is None or not provider.prefix or provider.prefix in _SYSTEM:
         return ()
@@ -184,21 +185,22 @@ def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
 
 
 def is_masked(path: str) -> bool:
-    """Tell whether facts hide part of a path: in them a home is ``~``, a person's name ``-``."""
+    """Return whether facts hide part of a path: a home folder is ``~``, a user's name ``-``."""
     return path.startswith("~") or "-" in path.split("/")
 
 
 def tmp_is_private(host: HostFacts) -> bool | None:
-    """Tell whether Slurm gives each job a /tmp of its own; ``None`` where its settings are not known."""
+    """Return whether Slurm gives each job a private /tmp; ``None`` if its settings are unknown."""
     if host.slurm is None or "slurm.settings" in host.unknown:
         return None
     return private_tmp(host.slurm) is not None
 
 
 def private_tmp(slurm: SlurmFacts) -> str | None:
-    """Return the setting by which Slurm gives each job a /tmp of its own; ``None`` where there is none.
+    """Return the setting by which Slurm gives each job a private /tmp; ``None`` if no setting does.
 
-    From 25.11 on it has another name, and namespace/linux does it too (slurm.schedmd.com/namespace.html).
+    From 25.11 on the setting has another name, and namespace/linux sets it too
+    (slurm.schedmd.com/namespace.html).
     """
     for name in ("JobContainerType", "NamespaceType"):
         value = slurm.settings.get(name, "")
@@ -207,25 +209,26 @@ def private_tmp(slurm: SlurmFacts) -> str | None:
     return None
 
 
-def insists(image: ImageFacts) -> bool:
-    """Tell whether the PMIx client ends where one of the components that the server names is not there.
+def needs_named_components(image: ImageFacts) -> bool:
+    """Return whether the PMIx client fails if a component that the server names is missing.
 
-    It takes two things. From 3.2.0 on PMIX_SECURITY_MODE and PMIX_GDS_MODULE become MCA parameters
-    (openpmix/openpmix:src/runtime/pmix_init.c); 2.2.5 to 3.1.5 choose from what they have. Up to 3.2.3 a
-    component that is named and missing is an error (src/mca/base/pmix_mca_base_component_find.c); from
-    3.2.4rc1 on, which is in Open MPI 4.1.5, abort_on_load_error is off (#2927). In 4.0 to 4.2.2 the server's
-    words for a client with fewer components do no harm (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
+    Two changes together cause this. From 3.2.0 on, PMIX_SECURITY_MODE and PMIX_GDS_MODULE become MCA
+    parameters (openpmix/openpmix:src/runtime/pmix_init.c); 2.2.5 to 3.1.5 choose from the components that
+    they have. Up to 3.2.3, a named component that is missing is an error
+    (src/mca/base/pmix_mca_base_component_find.c). From 3.2.4rc1 on, which Open MPI 4.1.5 contains,
+    abort_on_load_error is off (#2927). Clients 4.0 to 4.2.2 accept missing components (tests/matrix: 4.0.0
+    and 4.2.2 under PMIx 4.2 and 5).
     """
     return within(image.pmix or "", knowledge.pmix().insists.client)
 
 
 def sends_by_ucx(mpi: ImageMpi) -> bool:
-    """Tell whether an Open MPI has the component that sends by UCX, which it prefers on a fast network."""
+    """Return whether an Open MPI has the UCX component, which it prefers on a fast network."""
     return "ucx" in mpi.components.get("pml", ())
 
 
 def families(image: ImageFacts) -> tuple[tuple[ImageMpi, tuple[str, ...]], ...]:
-    """Return each MPI that programs of an image load with its programs, if they start in different ways.
+    """Return each MPI that the image's programs load, if they start in different ways.
 
     Two MPIs start alike if they are of one implementation and major release and speak the same interfaces.
     Empty if a command says which program runs, or all programs start alike.

@@ -1,7 +1,7 @@
-"""What a launcher puts in front of every rank, and which of it the MPI in the image takes; pure.
+"""Find how a launcher tells every rank its number, and whether the MPI in the image understands it.
 
-A rank learns who it is from variables and from a server that they name. Which variables reach it
-follows from the launcher, from Slurm around it and from the options of the container.
+A rank learns its number from variables, and from a server that the variables name. The launcher, Slurm and
+the options of the container decide which variables reach it.
 """
 
 from collections.abc import Set as AbstractSet
@@ -10,7 +10,7 @@ from typing import Literal
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.inherited import asked_by, obeyed
+from toolkit.engine.host_variables import option_of_variable, runtime_prefixes
 from toolkit.engine.traits import (
     HYDRA,
     brings_orte,
@@ -18,7 +18,7 @@ from toolkit.engine.traits import (
     host_launcher,
     mounted_mpi,
     runtime_of,
-    splits,
+    splits_namespaces,
 )
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
@@ -28,7 +28,7 @@ from toolkit.versions import within
 
 PMI = {"pmi1", "pmi2"}
 _PMI_TYPES = {"pmi2", "cray_shasta"}
-"""What ``srun --mpi`` takes for PMI."""
+"""Values of ``srun --mpi`` for PMI."""
 
 _STEP = {"SLURM_STEP_ID", "SLURM_STEPID"}
 _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
@@ -36,10 +36,9 @@ _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """``pmix`` names who serves PMIx (``slurm``, ``launcher``), ``pmi`` tells that PMI-1 and PMI-2 are.
+    """``pmix`` is the server of PMIx (``slurm``, ``launcher``). ``pmi`` is true if PMI-1 and PMI-2 work.
 
-    ``shared`` says that the ranks of a node were all given the PMIx identity of the one process that
-    started them.
+    ``shared`` means that all ranks of a node have the PMIx identity of the one process that started them.
     """
 
     pmix: str = ""
@@ -47,15 +46,15 @@ class Offer:
     shared: bool = False
 
     @property
-    def sees(self) -> Sees:
-        """Return what a rank sees first, in the words of ``mpi.toml``."""
+    def first_interface(self) -> Sees:
+        """Return the interface that a rank finds first, as ``mpi.toml`` names it."""
         return "pmix" if self.pmix else "pmi2" if self.pmi else "none"
 
 
 def offer(case: Case) -> Offer | None:
-    """Return what the ranks of this launch find; ``None`` where a fact that decides it is not known.
+    """Return the interfaces that the ranks of this launch find; ``None`` if a deciding fact is unknown.
 
-    Nothing is taken off for a container that cleans the environment: see :func:`cleaned`.
+    Variables that a container removes still count here: see :func:`clearing_options`.
     """
     match case.mode:
         case "srun-pmix":
@@ -71,7 +70,7 @@ def offer(case: Case) -> Offer | None:
 
 
 def _to_mounted(case: Case) -> Offer | None:
-    """Return what ranks find that load an MPI of the host; Cray's plugin serves Cray's PMI."""
+    """Return the interfaces for ranks that load an MPI of the host. Slurm's Cray plugin serves Cray's PMI."""
     if not case.plan.launcher[0].endswith("srun"):
         return _of_launcher(case, mounted_mpi(case.host_facts, case.original_facts))
     words = {word[6:] for word in case.plan.launcher if word.startswith("--mpi=")}
@@ -90,12 +89,12 @@ def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:
     return Offer(pmix="slurm" if inherited else "", pmi=True, shared=inherited)
 
 
-def spoken(case: Case) -> set[str]:
+def spoken_interfaces(case: Case) -> set[str]:
     """Return the interfaces that the loaded MPI tries by itself.
 
-    MPICH 4.2 and 4.3, built for PMI and PMIx, speak PMI-1 unless they are told otherwise; from 5.0 on they
-    look which there is (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION). Open MPI speaks PMI
-    through Slurm's own library, which no mpirun serves.
+    MPICH 4.2 and 4.3, built for PMI and PMIx, speak PMI-1 unless a variable chooses PMIx; from 5.0 on they
+    look for both (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION). Open MPI speaks PMI through
+    Slurm's library, which no mpirun serves.
     """
     mpi = case.image_facts.mpi
     faces = set((mpi.interfaces if mpi else None) or ())
@@ -111,29 +110,29 @@ def spoken(case: Case) -> set[str]:
     return faces if told or not faces & PMI else faces & PMI
 
 
-def knows_orte_alone(mpi: ImageMpi) -> bool:
-    """Tell whether this Open MPI finds the daemons of its own launcher, without PMI and PMIx.
+def needs_own_daemons(mpi: ImageMpi) -> bool:
+    """Return whether this Open MPI finds its launcher's daemons without PMI and PMIx.
 
-    From 2.0 on ORTE serves PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0; v1.10 has its own messages).
+    From 2.0 on, ORTE serves PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0). v1.10 has its own messages.
     """
     return knowledge.mpi().release.own_messages.of(mpi)
 
 
-def served(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:
-    """Return the interface by which the loaded MPI finds its launcher, if there is one."""
-    faces = spoken(case)
+def interface_in_use(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:
+    """Return the interface by which the loaded MPI finds its launcher; empty text if it finds none."""
+    faces = spoken_interfaces(case)
     if found.pmi and faces & PMI:
         return "pmi"
     return "pmix" if found.pmix and "pmix" in faces else ""
 
 
 def in_slurm(case: Case) -> bool:
-    """Return whether there is an allocation of Slurm around the launch, not of another scheduler."""
+    """Return whether the launch runs in an allocation of Slurm, not of another scheduler."""
     return case.request.allocation and "slurm" not in case.host_facts.absent
 
 
 def step_default(case: Case) -> str | None:
-    """Return the MPI type of a step that names none, as Hydra's proxies are; ``none`` without Slurm."""
+    """Return the MPI type of a step without ``--mpi``, as for Hydra's proxies; ``none`` without Slurm."""
     if not in_slurm(case):
         return "none"
     chosen = case.host_facts.environment.get("SLURM_MPI_TYPE")
@@ -143,7 +142,7 @@ def step_default(case: Case) -> str | None:
 
 
 def in_step(case: Case) -> bool:
-    """Tell whether a rank sees that it is part of a step of Slurm."""
+    """Return whether a rank sees that it is part of a Slurm step."""
     if not in_slurm(case) or set(case.plan.unset) & _STEP or case.mode == "mpirun-container":
         return False
     if _STEP & set(case.plan.env):
@@ -151,30 +150,30 @@ def in_step(case: Case) -> bool:
     host = host_launcher(case.host_facts)
     if case.mode != "mpirun-host" or host is None or host.implementation in HYDRA:
         return True
-    # PRRTE starts the ranks of its own node itself; in a batch script that node has ranks.
+    # PRRTE starts local ranks itself; the node of a batch script has local ranks.
     slurm = case.host_facts.slurm
     told = bool(slurm and slurm.version and within(slurm.version, knowledge.mpi().outside_step.told_by_slurm))
     return told or not case.request.batch
 
 
-def allocation_seen(case: Case) -> bool:
-    """Tell whether a launcher inside the container sees the allocation around it."""
-    return in_slurm(case) and not cleaned(case) and not set(case.plan.unset) & _JOB
+def sees_allocation(case: Case) -> bool:
+    """Return whether a launcher in the container sees the allocation."""
+    return in_slurm(case) and not clearing_options(case) and not set(case.plan.unset) & _JOB
 
 
 def options(case: Case, wanted: AbstractSet[str]) -> dict[str, str]:
-    """Return options in force, with where each is said: the plan, or a variable that the runtime obeys."""
+    """Return the options in force, each with its origin: the plan, or a variable that the runtime reads."""
     found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
     for name in sorted(set(case.host_facts.environment) - set(case.plan.unset)):
-        if name.startswith(obeyed(case.host_facts)) and (option := asked_by(name)):
+        if name.startswith(runtime_prefixes(case.host_facts)) and (option := option_of_variable(name)):
             found.setdefault(f"--{option}", f"host: {name} is set")
     return {word: where for word, where in found.items() if word in wanted}
 
 
 def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
-    """Return options that separate a container from its node in some aspects, each with its source.
+    """Return the options that separate a container from its node, each with its origin.
 
-    It is an option in force, or an absent option without which the runtime does not share that.
+    The plan sets such an option, or the runtime separates them unless an option says otherwise.
     """
     kind = runtime_of(case.host_facts)
     found: dict[str, str] = {}
@@ -187,8 +186,8 @@ def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
     return found
 
 
-def cleaned(case: Case) -> dict[str, str]:
-    """Return the options that start the container without the variables of the launcher."""
+def clearing_options(case: Case) -> dict[str, str]:
+    """Return the options that remove the launcher's variables from the container."""
     oci = in_oci_mode(case)
     return hides(case, "environment") | (
         {"OCI mode": oci} if oci and not options(case, {"--no-compat"}) else {}
@@ -196,9 +195,9 @@ def cleaned(case: Case) -> dict[str, str]:
 
 
 def in_oci_mode(case: Case) -> str:
-    """Return what has SingularityCE 4 leave the container to an OCI runtime; empty text where nothing does.
+    """Return the setting that makes SingularityCE 4 use an OCI runtime; empty text if nothing does.
 
-    That one gets none of the host's variables unless --no-compat is given (sylabs/singularity:internal/pkg/
+    In that mode the host's variables need --no-compat (sylabs/singularity:internal/pkg/
     runtime/launcher/oci at v4.3.7: process_linux.go, getProcessEnv; launcher_linux.go, prepareNativeEnv).
     """
     runtime = case.host_facts.runtime
@@ -212,15 +211,15 @@ def in_oci_mode(case: Case) -> str:
 
 
 def binds_devices(case: Case) -> bool:
-    """Tell whether all of the host's /dev is asked for, which a runtime gives unless 'mount dev' is no."""
+    """Return whether the launch mounts all of the host's /dev. A runtime does so unless 'mount dev' is no."""
     asked = any(bind.partition(":")[0] == "/dev" for bind in case.plan.binds)
     return asked and has_option(case.host_facts, "--bind /dev")
 
 
 def own_shared_memory(case: Case) -> str:
-    """Return what gives each container a /dev/shm of its own; empty text where it has that of the host.
+    """Return the setting that gives each container a private /dev/shm; empty text if it has the host's.
 
-    With 'mount dev = no' there is none at all, and an MPI makes do with files in /tmp.
+    With 'mount dev = no' the container has no /dev/shm, and an MPI uses files in /tmp.
     """
     runtime = case.host_facts.runtime
     minimal = runtime is not None and runtime.settings.get("mount dev") == "minimal"
@@ -231,38 +230,42 @@ def own_shared_memory(case: Case) -> str:
 
 
 def leaves_out_home(case: Case) -> bool:
-    """Tell whether the home folder of the host is not mounted."""
+    """Return whether the launch leaves out the host's home folder."""
     runtime = case.host_facts.runtime
     forbidden = runtime is not None and runtime.settings.get("mount home") == "no"
     return forbidden or bool(hides(case, "home"))
 
 
-def waits_for_the_dead(case: Case, *, met: bool) -> bool:
-    """Tell whether the host's launcher goes on waiting when a rank gives up in MPI_Init.
+def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
+    """Return whether the host's launcher keeps waiting after a rank fails in MPI_Init.
 
-    The Hydra of Intel MPI 2021.13 does where the rank had ``met`` it, and mostly where its proxies are on
-    several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1, mpirun-host); that of MPICH ends the
-    others. Other releases of Intel's were not measured.
+    The Hydra of Intel MPI 2021.13 does so if the rank had ``met`` it, and mostly if its proxies are on
+    several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1, mpirun-host). MPICH's Hydra stops the
+    other ranks. Other releases of Intel MPI were not measured.
     """
     host = host_launcher(case.host_facts)
-    if case.mode != "mpirun-host" or host is None or not knowledge.mpi().release.waits_for_the_dead.of(host):
+    if (
+        case.mode != "mpirun-host"
+        or host is None
+        or not knowledge.mpi().release.waits_for_failed_rank.of(host)
+    ):
         return False
     return met or case.request.nodes > 1
 
 
 def alone_in_namespace(case: Case) -> bool | None:
-    """Tell whether each rank of a node is in a user namespace of its own; ``None`` if that is not known."""
+    """Return whether each rank of a node has a separate user namespace; ``None`` if that is unknown."""
     if "--sharens" in case.plan.container:
         return False
-    found = splits(case.host_facts, case.request, case.mode)
+    found = splits_namespaces(case.host_facts, case.request, case.mode)
     asked = case.mode not in {"mpirun-container", "gloo"} and case.request.ranks_per_node > 1
     return True if asked and hides(case, "users") else found
 
 
 def needs_hint(case: Case) -> bool:
-    """Tell whether the image's Open MPI 4 takes itself for a singleton unless it sees a step of Slurm.
+    """Return whether the image's Open MPI 4 starts as a singleton unless it sees a Slurm step.
 
-    Its own launcher says so by other variables (open-mpi/ompi:orte/mca/ess); PRRTE does not.
+    Its own launcher sets other variables (open-mpi/ompi:orte/mca/ess); PRRTE does not.
     """
     mpi = case.image_facts.mpi
     if mpi is None or not brings_orte(mpi) or knowledge.mpi().release.ignores_slurm.of(mpi):

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from toolkit.engine.plan import plan as plan_launch
-from toolkit.engine.predict import foresee
+from toolkit.engine.predict import predict_plan
 from toolkit.errors import BadInput
 from toolkit.job import prepare
 from toolkit.job.offline import check_not_there, image_facts
@@ -150,7 +150,7 @@ def _check_runtime(command: str) -> None:
 def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> ModeChoice:
     """Return the launch of one task without MPI; faults of an MPI do not stop it."""
     made = plan_launch(host, image, request, notebook.MODE, site)
-    return ModeChoice(foresee(host, image, request, made), made, forced=False)
+    return ModeChoice(predict_plan(host, image, request, made), made, forced=False)
 
 
 def _spec(spec: JobSpec, asking: NotebookRequest, folder: str, image: ImageFacts) -> JobSpec:

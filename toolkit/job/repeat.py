@@ -7,7 +7,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.engine.predict import predict
-from toolkit.engine.surroundings import environment
+from toolkit.engine.site_additions import environment
 from toolkit.errors import BadInput
 from toolkit.job.prepare import Prepared, to_record
 from toolkit.job.request.gate import clear_again, demand_for

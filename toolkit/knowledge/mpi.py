@@ -228,7 +228,7 @@ class ReleaseRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ignores_slurm: MpiRow
     two_libraries: MpiRow
     pmi_first: MpiRow
-    waits_for_the_dead: MpiRow
+    waits_for_failed_rank: MpiRow
 
 
 class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""Split the answer of a place into the answers of its machines; pure."""
+"""Split the answer of a place into the answers of its machines (pure)."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Read the facts that earlier releases saved as today's; pure."""
+"""Read the facts that earlier releases saved as today's (pure)."""
 
 import re
 

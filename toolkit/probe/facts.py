@@ -1,11 +1,11 @@
-"""Combine the readers' results: sections of evidence in, :class:`HostFacts` out; pure."""
+"""Combine the readers' results: from sections of evidence to :class:`HostFacts` (pure)."""
 
 from collections.abc import Callable
 
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, SlurmFacts
-from toolkit.probe.book import HostEvidence
 from toolkit.probe.evidence import TIMED_OUT, Section, Sections
+from toolkit.probe.evidence_log import HostEvidence
 from toolkit.probe.machine import MachineFacts
 from toolkit.probe.read import launcher, pmix, runtime, slurm, system
 from toolkit.probe.read.withheld import public
@@ -143,7 +143,9 @@ def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str
         return None
     if plugins == ["pspmix"]:
         # The server is a part of ParaStation's daemon, which may not load what a program here would load.
-        book.unknown["pmix"] = "Slurm's plugin is ParaStation's pspmix, and its release of PMIx was not told"
+        book.unknown["pmix"] = (
+            "Slurm's plugin is ParaStation's pspmix, which does not report its release of PMIx"
+        )
         return None
     library = pmix.server(section, types)
     if library:
@@ -156,7 +158,7 @@ def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str
         # names.
         book.unknown["pmix"] = f"no libpmix was found here, and Slurm serves {' '.join(plugins)}"
     else:
-        book.unknown["pmix"] = section.trouble or "which libpmix Slurm's plugin loads could not be told"
+        book.unknown["pmix"] = section.trouble or "the libpmix that Slurm's plugin loads is unknown"
     return None
 
 
@@ -167,7 +169,9 @@ def _folder_mpis(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | Non
         return None
     found = launcher.of_folders(libraries, section("launcher-environment"))
     named = ", ".join(f"{mpi.library}: {mpi.implementation} {mpi.version or '?'}" for mpi in found)
-    book.note("folder_mpis", named or "no libmpi in Cray's folders and where variables of modules lead")
+    book.note(
+        "folder_mpis", named or "no libmpi in Cray's folders, nor in folders that variables of modules name"
+    )
     return found
 
 
@@ -186,19 +190,19 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
     book.note(
         "mpis",
         f"{first.launcher} --version: {first.implementation} {first.version or '?'}"
-        f"; of its own installation it exports: {leaks}",
+        f"; variables that name its installation: {leaks}",
     )
     for mpi in found:
         if mpi.library is None:
             why = libraries.trouble or "no library of its kind beside it or in the loader's cache"
             book.unknown["mpis.library"] = f"{mpi.launcher}: {why}"
         elif mpi.needs is None:
-            book.unknown["mpis.needs"] = f"{mpi.library}: ldd does not tell what it needs"
+            book.unknown["mpis.needs"] = f"{mpi.library}: ldd does not list its libraries"
     if first.library:
-        how = "finds its files wherever it is" if first.relocatable else "is bound to its place"
+        how = "works in any folder" if first.relocatable else "works only in its folder"
         book.note(
             "mpis.library",
-            f"{first.library}: {first.soname or 'soname not told'}, needs {len(first.needs or ())} libraries"
+            f"{first.library}: {first.soname or 'no soname found'}, needs {len(first.needs or ())} libraries"
             f" and glibc {first.glibc_needed or '?'}, {how}",
         )
     return found

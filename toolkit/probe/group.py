@@ -1,4 +1,4 @@
-"""Put nodes with equal facts into one group, so that a thousand nodes take a few lines; pure."""
+"""Put nodes with equal facts into one group, so that a thousand nodes take a few lines (pure)."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Names of nodes in Slurm's notation: ``node[1-3,7]``; pure."""
+"""Names of nodes in Slurm's notation: ``node[1-3,7]`` (pure)."""
 
 import re
 from collections.abc import Iterable

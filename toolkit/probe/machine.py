@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from toolkit.probe.book import HostEvidence
 from toolkit.probe.evidence import Section
+from toolkit.probe.evidence_log import HostEvidence
 from toolkit.probe.read import machine, system
 from toolkit.probe.read.withheld import public
 
 _T = TypeVar("_T")
 _GIB = 1 << 30
-_NO_X86 = "/proc/cpuinfo does not tell, as with processors that are no x86"
+_NO_X86 = "/proc/cpuinfo does not contain it, because the processor is not an x86"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Take what concerns its users out of the facts of a cluster; pure."""
+"""Remove information about users from the facts of a cluster (pure)."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from toolkit.probe.bundle import Bundle
 from toolkit.probe.group import Group
 
 WITHHELD = "-"
-"""Takes the place of a text that may name a user, an account or an address."""
+"""The text that replaces a text that may name a user, an account or an address."""
 
 _PERSONAL = re.compile(
     r"@|~|/(home|users?|u|people|staff)/|token|secret|passw|credential|://|\b\d+\.\d+\.\d+\.\d+\b",
@@ -22,7 +22,8 @@ _PERSONAL = re.compile(
 def without_users(bundle: Bundle, name: str) -> Bundle:
     """Return the facts of a cluster without accounts, names of machines and folders of users.
 
-    ``name`` is the name of the cluster. The raw answer and all lines of evidence go; what rules read stays.
+    ``name`` is the name of the cluster. The function removes the raw answer and all evidence, and keeps what
+    rules read.
     """
     private = {account.account for account in bundle.site.associations or ()}
     nodes = _numbers(bundle)

@@ -1,4 +1,4 @@
-"""Combine the contacted machine and its compute nodes into one view of a place; pure."""
+"""Combine the contacted machine and its compute nodes into one view of a place (pure)."""
 
 from collections.abc import Mapping
 

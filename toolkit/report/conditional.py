@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from toolkit.engine.conditional import Conditional, TicketAnswers
+from toolkit.engine.conditional import TicketAnswer, TicketAnswers
 from toolkit.report.lines import hung
 
 _MODE = 17
@@ -35,11 +35,11 @@ def _first(found: TicketAnswers) -> str:
     return f"Yes, if {assumed}: {found.chosen}." if assumed else f"Yes: {found.chosen}."
 
 
-def _assumed(one: Conditional) -> str:
+def _assumed(one: TicketAnswer) -> str:
     return " and ".join(fact.assumed for fact in one.decides)
 
 
-def _why(one: Conditional) -> str:
+def _why(one: TicketAnswer) -> str:
     """Return the reason, and what it takes as usual."""
     assumed = _assumed(one)
     return f"{one.prediction.because}; if {assumed}" if assumed else one.prediction.because

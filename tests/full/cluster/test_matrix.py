@@ -10,7 +10,7 @@ from tests.matrix.place import Place
 from tests.matrix.record import Cell
 from tests.matrix.run import measure
 from tests.matrix.said import QUESTIONS
-from toolkit.engine.predict import foresee
+from toolkit.engine.predict import predict_plan
 from toolkit.image.inspect import inspect
 from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -29,7 +29,7 @@ def place(cluster):
 
 
 def said_of(cell: Cell, host: HostFacts, image: ImageFacts) -> Prediction:
-    return foresee(host, image, cell.request, cell.plan)
+    return predict_plan(host, image, cell.request, cell.plan)
 
 
 @pytest.mark.parametrize("name", IMAGES)

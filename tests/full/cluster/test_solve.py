@@ -8,7 +8,7 @@ from tests.services.program import toolkit
 from tests.services.ready import RECIPE
 from tests.services.workers import CLUSTER
 from toolkit.engine.predict import predict
-from toolkit.engine.solver.foreseen import foreseen
+from toolkit.engine.solver.stack_prediction import stack_facts
 from toolkit.image.inspect import inspect
 from toolkit.image.locks.lock import load_lock
 from toolkit.knowledge.stacks import stacks
@@ -61,7 +61,7 @@ def test_the_image_is_judged_as_it_was_foreseen(solution, inside, saved):
         for c in solution.chosen
     }
     host = load(saved)
-    guessed = predict(host, foreseen(table, "x86_64", taken, OPERATIONS), Request())
+    guessed = predict(host, stack_facts(table, "x86_64", taken, OPERATIONS), Request())
     real = predict(host, inside, Request())
     assert [(p.mode, p.outcome) for p in guessed.predictions] == [
         (p.mode, p.outcome) for p in real.predictions

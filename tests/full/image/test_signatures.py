@@ -17,7 +17,7 @@ from toolkit.image.builds.provenance import PROVENANCE_PATH, provenance
 from toolkit.image.builds.sbom import SBOM_PATH, sbom
 from toolkit.image.files.sif.sifobjects import PARTITION, read_table
 from toolkit.image.locks.lock import lock_path
-from toolkit.image.trust import papers
+from toolkit.image.trust import attachments
 from toolkit.image.trust.verify import LOCK_PATH
 from toolkit.model.lock import encoded
 from toolkit.model.progress import Silent
@@ -142,7 +142,7 @@ def whole(files, tmp_path):
     """A SIF of an image that was built from a lock, with its documents attached."""
     sif = tmp_path / "image.sif"
     shutil.copy(files / "image.sif", sif)
-    assert papers.attach(sif) == ("sbom.cdx.json", "provenance.intoto.json")
+    assert attachments.attach(sif) == ("sbom.cdx.json", "provenance.intoto.json")
     return sif
 
 
@@ -166,16 +166,16 @@ def test_an_image_from_a_lock_is_verified_inside_and_out(files, whole):
 def test_papers_are_attached_once_and_the_same_each_time(engine, files, whole, tmp_path):
     again = tmp_path / "again.sif"
     shutil.copy(files / "image.sif", again)
-    papers.attach(again)
+    attachments.attach(again)
     assert again.read_bytes() == whole.read_bytes()
     with pytest.raises(CheckFailed, match="papers already"):
-        papers.attach(again)
+        attachments.attach(again)
     listed = apptainer(engine, tmp_path, 'apptainer sif list "/w/$1"', again.name)
     assert any("SBOM (cyclonedx-json)" in line for line in listed.lines), listed.lines
 
 
 def test_what_differs_by_machine_is_beside_the_sif_and_under_the_signature_if_asked(whole, tmp_path):
-    beside = papers.note_made(whole, {"docker": "28"}, 1.0, 2.0)
+    beside = attachments.write_full_provenance(whole, {"docker": "28"}, 1.0, 2.0)
     assert beside is not None
     with gpg_home() as keys, pytest.MonkeyPatch.context() as patch:
         patch.setenv("GNUPGHOME", str(keys.home))

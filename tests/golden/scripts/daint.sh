@@ -1,7 +1,7 @@
 #!/bin/bash
 # Made by toolkit. Needs nothing but Slurm, ce and the image: sbatch job.sh
 #
-# NEVER RUN: no launch was recorded with ce; its words follow its documentation. Read them before you use them.
+# NEVER RUN: no launch was recorded with ce. Its command line follows its documentation. Read it before you use it.
 #
 # Launch mode srun-pmi2: not predicted, because Daint (Alps) was not contacted; the site profile chooses srun-pmi2
 #

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Made by toolkit. Needs nothing but Slurm, podman-hpc and the image: sbatch job.sh
 #
-# NEVER RUN: no launch was recorded with podman-hpc; its words follow its documentation. Read them before you use them.
+# NEVER RUN: no launch was recorded with podman-hpc. Its command line follows its documentation. Read it before you use it.
 #
 # Launch mode srun-pmix: not predicted, because Perlmutter, GPU nodes was not contacted; the site profile chooses srun-pmix
 #

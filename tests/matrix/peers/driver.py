@@ -1,9 +1,9 @@
-"""Runs on the login node of a cluster: jobs in, outcomes out; needs Python 3.9 and Slurm alone.
+"""Run jobs on the login node of a cluster and print the outcomes; needs only Python 3.9 and Slurm.
 
 Standard input holds one job a line: {"id", "script", "nodes", "ranks_per_node", "seconds"}. Standard output
-gets one line a job as it ends: {"id", "exit", "timed_out", "text"}. As many jobs run at a time as the first
-argument says. A job ends if none of its ranks comes any further for so many seconds after all have started:
-on a busy machine they take long.
+gets a line for each finished job: {"id", "exit", "timed_out", "text"}. The first argument is the number of
+jobs to run at a time. If no rank of a job makes progress for so many seconds after all have started, the
+driver cancels the job: ranks are slow on a busy machine.
 """
 
 import concurrent.futures
@@ -18,7 +18,7 @@ FOLDER = pathlib.Path("/work/ada/peers/jobs")
 MOST_TEXT = 20000
 LOCK = threading.Lock()
 LONGEST = 420
-"""Seconds after which a job ends whose ranks do not start."""
+"""Seconds after which the driver cancels a job whose ranks do not start."""
 
 
 def run(job):
@@ -43,7 +43,7 @@ def run(job):
 
 
 def wait(out, status, ranks, seconds):
-    """Return the exit status of a job; None if its ranks hang."""
+    """Return the exit status of a job; ``None`` if its ranks hang."""
     deadline, before = time.monotonic() + LONGEST, 0
     while time.monotonic() < deadline:
         if status.exists() and status.read_text().endswith("\n"):
@@ -51,7 +51,7 @@ def wait(out, status, ranks, seconds):
         text = out.read_text(errors="replace") if out.exists() else ""
         lines = text.count('"comm"')
         if lines > before and text.count('"started"') >= ranks:
-            # What is left after the last word of a rank is to end.
+            # Stop the processes that run on after the last line of a rank.
             done = text.count('"ok"') >= ranks
             deadline, before = time.monotonic() + (LONGEST if done else seconds), lines
         time.sleep(0.2)

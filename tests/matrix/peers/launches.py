@@ -1,4 +1,4 @@
-"""Launches of programs that find their ranks without MPI, as data, in the engine's own words; pure."""
+"""Launches of programs that find their ranks without MPI, as data and plans of the engine (pure)."""
 
 import json
 import shlex
@@ -21,14 +21,14 @@ from toolkit.program.command import read_command
 
 PROGRAMS = Path(__file__).parent / "programs"
 FOLDER = "/work/ada/peers"
-"""The folder of the cluster that has the programs, and in which jobs write."""
+"""The folder of the cluster with the programs, in which jobs write."""
 TWO, BOTH, FOUR = (2, 1), (1, 2), (2, 2)
 
 
 @dataclass(frozen=True)
 class Trap:
-    """One thing that is changed in a launch: variables of the user, options of the container, variables that
-    are removed or inherited, words of the command, lines of shell before the launch, facts of the host.
+    """One change to a launch: variables of the user, options of the container, variables that are removed or
+    inherited, words of the command, lines of shell before the launch, or facts of the host.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Trap:
 
 @dataclass(frozen=True)
 class ProgramLaunch:
-    """One launch to be run."""
+    """One launch to run."""
 
     image: str
     flavour: str
@@ -73,14 +73,14 @@ class ProgramLaunch:
         )
 
     def argv(self, runtime: str) -> str:
-        """Return the launch line as the record has it."""
+        """Return the command line as the record stores it."""
         words = launch_words(self.spec("IMAGE", "."), self.plan, self.request.command, runtime)
         exports = [f"{name}={value}" for name, value in self.trap.exports.items()]
         before = [self.trap.before, ";"] if self.trap.before else []
         return " ".join([*before, shlex.join([*exports, *(w for group in words for w in group)])])
 
     def script(self, sif: str, folder: str, runtime: str, image: ImageFacts) -> str:
-        """Return the job script, with what the trap changes before it."""
+        """Return the job script, with the trap's change before it."""
         exports = [f"export {name}={shlex.quote(value)}" for name, value in self.trap.exports.items()]
         text = job_script(self.spec(sif, folder), self.plan, "recorded", runtime, image=image)
         return "\n".join([*exports, *([self.trap.before] if self.trap.before else []), text])
@@ -161,7 +161,7 @@ _EVERY = (
 
 
 def _tf_config(*workers: str) -> dict[str, str]:
-    """Return the variable as the first of some workers has it."""
+    """Return the variable for the first of several workers."""
     value = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": 0}}
     return {"TF_CONFIG": json.dumps(value)}
 
@@ -291,7 +291,7 @@ def wanted(image: str, flavour: str, host: HostFacts, facts: ImageFacts) -> Iter
 
 
 def _others(program: str) -> tuple[Mode, ...]:
-    """Return modes beside the mode made for a program."""
+    """Return further modes besides the mode made for a program."""
     if program == "hvd":
         return ("gloo", "srun-none", "srun-pmi2")
     return ("srun-pmix", "mpirun-host", "srun-none") if program in {"ddp", "jax-auto", "jax-explicit"} else ()
@@ -322,7 +322,7 @@ def _planned(
 
 
 def asked(command: tuple[str, ...], places: tuple[int, int], env: dict[str, str]) -> Request:
-    """Return what a launch of a command asks of the engine, as far as its text shows it."""
+    """Return the request that follows from the text of a command."""
     shown = read_command(command, PROGRAMS)
     return Request(
         nodes=places[0],

@@ -13,7 +13,7 @@ _CRASH = re.compile(r"Segmentation fault|Bus error|signal 7|signal 11|SIGBUS|SIG
 
 
 def told(text: str) -> list[dict[str, Any]]:
-    """Return the lines that the program itself wrote."""
+    """Return the lines of the program itself."""
     return [json.loads(found) for found in _LINE.findall(text)]
 
 
@@ -51,6 +51,6 @@ def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
 
 
 def _without(text: str) -> str:
-    """Leave out what a script of toolkit prints of every job, and where Python was."""
+    """Leave out lines that a script of toolkit prints for every job, and the path of Python."""
     dull = re.compile(r"^(job: |Traceback|  File |    |\[W|\[Gloo\])")
     return "\n".join(line for line in text.splitlines() if not dull.search(_LABEL.sub("", line)))

@@ -1,8 +1,8 @@
-"""Start programs without MPI on the virtual cluster in every way, and record what really happens.
+"""Start programs without MPI on the virtual cluster in every way, and record the outcomes.
 
     python -m tests.matrix.peers.run [--image I]… [--only TEXT] [--again] [--jobs N] [--seconds N]
 
-Cells that are recorded with the same words are not run again.
+The script skips cells that are recorded with the same plan.
 """
 
 import argparse
@@ -31,12 +31,12 @@ from toolkit.run.stage import Parcel, stage
 
 TRUTH = Path(__file__).parent / "truth"
 _SURE = {"ok", "singletons", "wrong-size", "init-failure", "hang"}
-"""Outcomes of one try; a launch with another one is tried again."""
+"""Outcomes that one try decides; launches with other outcomes are tried again."""
 _BATCH = 4
 
 
 def sif(name: str) -> Path:
-    """Return the SIF of an image: the matrix's own, or one of the recipes."""
+    """Return the SIF of an image: of the matrix, or of a recipe."""
     own = build.sif(name)
     return own if own.is_file() else build.FOLDER.parent / "images" / f"{name}.sif"
 
@@ -85,7 +85,7 @@ def _run_image(arguments: argparse.Namespace, place: Place, host: HostFacts, nam
 
 
 def _batches(todo: list[ProgramLaunch]) -> Iterator[list[ProgramLaunch]]:
-    """Yield launches that may run side by side; one that changes a node runs alone."""
+    """Yield groups of launches that may run at the same time; a launch that changes a node runs alone."""
     plain = [launch for launch in todo if not launch.trap.shm]
     yield from (plain[at : at + _BATCH] for at in range(0, len(plain), _BATCH))
     yield from ([launch] for launch in todo if launch.trap.shm)

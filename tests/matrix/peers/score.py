@@ -1,6 +1,6 @@
 """Score the engine on the record of programs without MPI: ``python -m tests.matrix.peers.score [IMAGE]…``.
 
-Prints how many launches are predicted exactly, the confusion table, and every other launch.
+Prints the number of exact predictions, the confusion table, and every wrong prediction.
 """
 
 import sys
@@ -9,14 +9,14 @@ from collections import Counter
 from tests.matrix.launches import inherited
 from tests.matrix.peers.run import TRUTH
 from tests.matrix.record import Cell, Truth, load
-from toolkit.engine.predict import foresee
+from toolkit.engine.predict import predict_plan
 from toolkit.model.prediction import Prediction
 
 
 def predicted(cell: Cell, truth: Truth) -> Prediction:
-    """Return what the engine says before the launch."""
+    """Return the engine's prediction."""
     host = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)
-    return foresee(host, truth.images[cell.image].facts, cell.request, cell.plan)
+    return predict_plan(host, truth.images[cell.image].facts, cell.request, cell.plan)
 
 
 def main(images: list[str]) -> int:

@@ -17,7 +17,7 @@ from toolkit.cli import doctor_advice
 from toolkit.cli.doctor_advice import DoctorRequest, NextStep, advise
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
-from toolkit.image.locks.matched import matched
+from toolkit.image.locks.match_recipe import match_recipe
 from toolkit.image.startable import STARTABLE
 from toolkit.job.request.inputs import StartableImage, startable
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -41,8 +41,8 @@ def advice(host: HostFacts, image: ImageFacts, **request) -> NextStep:
 def test_nothing_is_advised_that_the_verdict_says_fails(place: str, name: str, monkeypatch):
     host, image = truth().hosts[place], truth().images[name].facts
     verdict = predict(host, image, Request())
-    another = cache(lambda: matched(host, image, Request()))
-    monkeypatch.setattr(doctor_advice, "matched", lambda *_: another())
+    another = cache(lambda: match_recipe(host, image, Request()))
+    monkeypatch.setattr(doctor_advice, "match_recipe", lambda *_: another())
     for mode in share((None, *MPI_MODES, "gloo"), sorted(truth().images).index(name), 8):
         judged = _in(mode, verdict)
         said = advise(DoctorRequest(host, image, Request(mode=mode), PLACE, FACTS), judged)
@@ -67,7 +67,7 @@ def test_the_mode_that_is_asked_for_decides_nothing_but_what_is_chosen():
         mode = MPI_MODES[number % len(MPI_MODES)]
         request = Request(mode=mode)
         assert predict(host, record.facts, request) == _in(mode, predict(host, record.facts, Request())), name
-        assert matched(host, record.facts, request) == matched(host, record.facts, Request())
+        assert match_recipe(host, record.facts, request) == match_recipe(host, record.facts, Request())
 
 
 def _works(command: str, place: str, name: str, verdict: Verdict) -> bool:

@@ -9,7 +9,7 @@ from tests.unit.image.signed import gpg_home
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.image.envs.create import create
-from toolkit.image.envs.wanted import Wanted
+from toolkit.image.envs.requirements import EnvRequirements
 from toolkit.image.inspect import inspect
 from toolkit.image.trust.detached import sign_file
 from toolkit.job import prepare
@@ -40,7 +40,7 @@ def env(tmp_path, image):
 def made(tmp_path, image, *requirements, outside=(), **more):
     write_wheel(tmp_path / "wheels", "mpi4py", "4.1.1", scripts="mpi-run")
     links = ("--find-links", str(tmp_path / "wheels"))
-    wanted = Wanted(requirements=requirements, options=links, outside=outside)
+    wanted = EnvRequirements(requirements=requirements, options=links, outside=outside)
     create(wanted, image, tmp_path / "my.env", Silent(), **more)
     return tmp_path / "my.env"
 

@@ -56,7 +56,7 @@ def test_the_page_of_a_file_has_every_field(name, struct):
 def test_meanings_come_from_the_example_of_a_site_and_from_the_options_of_a_launch():
     made = pages()
     site, job = made["reference/files/site.md"], made["reference/files/job.md"]
-    assert "| `network` | text |  | Network interface for sockets: NCCL's, and Gloo's. |" in site
+    assert "| `network` | text |  | The network interface for sockets of NCCL and Gloo. |" in site
     assert "| `defaults.qos` | text |  | Quality of service |" in site
-    assert "| `gpus` | table |  | How GPUs are asked for. |" in site
+    assert "| `gpus` | table |  | How a job requests GPUs. |" in site
     assert "| `time` | text | `01:00:00` | Time limit, as sbatch takes it |" in job

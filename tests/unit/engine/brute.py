@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from itertools import product
 
-from toolkit.engine.solver.asks import Ask
+from toolkit.engine.solver.constraints import StackConstraint
 from toolkit.knowledge.components import components as known_components
 from toolkit.knowledge.stacks import Stacks, Version
 from toolkit.versions import meets
@@ -17,7 +17,9 @@ Works = Callable[[str, Stack], bool]
 MPIS = ("openmpi", "mpich")
 
 
-def solvable(table: Stacks, asks: tuple[Ask, ...], asked: frozenset[str], works: Works | None = None) -> bool:
+def solvable(
+    table: Stacks, asks: tuple[StackConstraint, ...], asked: frozenset[str], works: Works | None = None
+) -> bool:
     """Return whether some combination of rows satisfies everything."""
     return any(
         satisfies(table, asks, asked, architecture, stack, works)
@@ -36,7 +38,7 @@ def combinations(table: Stacks) -> Iterator[Stack]:
 
 def satisfies(
     table: Stacks,
-    asks: tuple[Ask, ...],
+    asks: tuple[StackConstraint, ...],
     asked: frozenset[str],
     architecture: str,
     stack: Stack,
@@ -63,7 +65,7 @@ def _row_holds(table: Stacks, asked: frozenset[str], architecture: str, stack: S
     )
 
 
-def _ask_holds(ask: Ask, architecture: str, stack: Stack, works: Works | None) -> bool:
+def _ask_holds(ask: StackConstraint, architecture: str, stack: Stack, works: Works | None) -> bool:
     mpis = [stack[c] for c in MPIS if c in stack]
     return (
         all(c in stack for c in ask.has)
@@ -88,7 +90,7 @@ def meets_row(component: str, row: Version, wish: str | tuple[str, ...]) -> bool
 
 
 def solvable_by_joining(
-    table: Stacks, asks: tuple[Ask, ...], asked: frozenset[str], works: Works | None = None
+    table: Stacks, asks: tuple[StackConstraint, ...], asked: frozenset[str], works: Works | None = None
 ) -> bool:
     """Return the same for a table with too many combinations to try each.
 
@@ -115,7 +117,7 @@ def solvable_by_joining(
     return False
 
 
-def _reachable(table: Stacks, asks: tuple[Ask, ...]) -> set[str]:
+def _reachable(table: Stacks, asks: tuple[StackConstraint, ...]) -> set[str]:
     found = {"base", "python", *(c for ask in asks for c in ask.has)}
     while True:
         more = {c for name in found for row in table.rows(name) for c in row.requires} | found
@@ -125,7 +127,7 @@ def _reachable(table: Stacks, asks: tuple[Ask, ...]) -> set[str]:
 
 
 def _alone(
-    asks: tuple[Ask, ...], asked: frozenset[str], architecture: str, component: str, row: Version
+    asks: tuple[StackConstraint, ...], asked: frozenset[str], architecture: str, component: str, row: Version
 ) -> bool:
     if row.asked and component not in asked:
         return False

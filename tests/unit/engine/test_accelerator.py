@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, host, image, unread
 from tests.unit.tables import every_row
-from toolkit.engine.hindrance import hindrance
+from toolkit.engine.main_fault import main_fault
 from toolkit.engine.predict import predict
 from toolkit.errors import CheckFailed
 from toolkit.launch.jobscript.choose import choose
@@ -38,7 +38,7 @@ def test_no_mode_is_chosen_in_which_no_gpu_works():
     assert (verdict.chosen, verdict.ok("srun-pmix"), found.outcome) == (None, False, "ok")
     assert found.shown == "gpu-failure"
     assert "CUDA 13.0 needs driver" in found.why
-    fault = hindrance(verdict)
+    fault = main_fault(verdict)
     assert fault is not None
     assert fault.id == "gpu-driver-too-old"
     assert answer(verdict).word == "No"

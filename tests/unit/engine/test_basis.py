@@ -7,8 +7,8 @@ from tests.matrix.record import load
 from tests.unit.engine import whole
 from tests.unit.engine.whole import LAUNCHER, MPI, SLURM, case, host, image, runtime
 from tests.unit.tables import every_row
-from toolkit.engine.basis import basis, covered_by
-from toolkit.engine.predict import case_of, foresee
+from toolkit.engine.basis import basis, launch_coverage
+from toolkit.engine.predict import case_of, predict_plan
 from toolkit.knowledge.measured import measured
 from toolkit.model.prediction import Prediction
 
@@ -46,7 +46,7 @@ def test_each_axis_leads_beyond_the_record(on, of, shape, name):
 
 def test_a_prediction_shows_that_nothing_like_it_was_measured():
     made = case(on=runtime(setuid=True))
-    said = foresee(made.host_facts, made.image_facts, made.request, made.plan)
+    said = predict_plan(made.host_facts, made.image_facts, made.request, made.plan)
     assert (said.outcome, said.shown, said.basis) == ("ok", "ok?", "beyond")
     assert "not measured with a runtime that is installed with setuid" in said.why
 
@@ -62,7 +62,7 @@ def test_the_record_is_covered():
     for cell in truth.cells[::50]:
         on = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)
         made = case_of(on, truth.images[cell.image].facts, cell.request, cell.plan)
-        assert covered_by(made).launch in measured().launches, cell.name
+        assert launch_coverage(made).launch in measured().launches, cell.name
 
 
 def test_nothing_recorded_is_beyond_the_record():

@@ -4,7 +4,7 @@ import pytest
 
 from tests.field.cases import _ALONE, _FAILS, read, typed
 from tests.unit.tables import every_row
-from toolkit.engine.conditional import MOST, conditional, fill
+from toolkit.engine.conditional import MOST, answer_ticket, fill
 from toolkit.engine.plan import plan
 from toolkit.engine.ticket_facts import host_of, image_of, request_of
 from toolkit.errors import BadInput
@@ -19,7 +19,7 @@ OPEN_MPI = TicketImage(mpi="openmpi 4.1.4")
 
 
 def answer(cluster: TicketCluster, image: TicketImage = OPEN_MPI, mode="srun-pmix"):
-    return conditional(host_of(cluster), image_of(image), Request(nodes=2, ranks_per_node=2), mode)
+    return answer_ticket(host_of(cluster), image_of(image), Request(nodes=2, ranks_per_node=2), mode)
 
 
 def test_the_stated_facts_of_public_reports_lead_to_right_answers():
@@ -27,7 +27,7 @@ def test_the_stated_facts_of_public_reports_lead_to_right_answers():
     for case in read():
         if case.beyond or case.before == "not-gradable":
             continue
-        found = conditional(
+        found = answer_ticket(
             case.host_stated, case.image_stated, case.request, case.mode,
             lambda host, image, case=case: typed(case, plan(host, image, case.request, case.mode)),
         )  # fmt: skip

@@ -80,7 +80,9 @@ def test_a_pair_that_nobody_measured_is_no_fault_and_is_not_mended():
     verdict = predict(with_(HOST, pmix="1.2.5"), IMAGE, Request())
     found = the(verdict, "pmix-pair-fails")
     assert (found.severity, found.undecided, outcomes(verdict)["srun-pmix"]) == ("warning", True, "unknown")
-    assert found.title == "Not decided: nothing is known of a PMIx 1.2.5 server with a PMIx 4.2.2 client"
+    assert (
+        found.title == "Not decided: no launch was recorded of a PMIx 1.2.5 server with a PMIx 4.2.2 client"
+    )
     assert found.fix == "use mode mpirun-host; or try it: toolkit doctor IMAGE --live --mode MODE"
 
 

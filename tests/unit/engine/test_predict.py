@@ -19,7 +19,7 @@ from tests.unit.engine.examples import (
 from tests.unit.engine.fixtures import tables
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
-from toolkit.engine.predict import examine, foresee, predict, will_work
+from toolkit.engine.predict import judge_host, predict, predict_plan, will_work
 from toolkit.engine.traits import pmix_type
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
 from toolkit.model.prediction import MPI_MODES, Prediction, Request, Verdict
@@ -233,8 +233,8 @@ def test_findings_are_joined_over_modes_and_sorted_by_severity():
 
 
 def test_a_host_alone_is_judged_by_the_rules_that_ask_nothing_else():
-    assert examine(HOST) == ()
-    assert [f.id for f in examine(without(HOST, "runtime"))] == ["runtime-absent"]
+    assert judge_host(HOST) == ()
+    assert [f.id for f in judge_host(without(HOST, "runtime"))] == ["runtime-absent"]
 
 
 words = st.none() | st.text(max_size=8) | st.sampled_from(["pmix", "4.1.4", "5.0.7", "openmpi", "mpich"])
@@ -335,7 +335,7 @@ CASES = [
 @every_row("of", [of for _, of in CASES], ids=[name for name, _ in CASES])
 def test_whether_a_launch_will_work_is_what_its_prediction_says(of):
     asked = of.host_facts, of.image_facts, of.request, of.plan
-    assert will_work(*asked) == (foresee(*asked).outcome == "ok")
+    assert will_work(*asked) == (predict_plan(*asked).outcome == "ok")
 
 
 @every_row("types", [("pmix_v3", "pmix_v4"), ("pmix_v3",), ("pmix",), ("none",)])

@@ -12,7 +12,7 @@ from tests.unit.engine.whole import HOST, IMAGE
 from tests.unit.tables import every_row
 from tests.unit.thorough import count, share
 from toolkit.engine.case import Case
-from toolkit.engine.predict import examine, foresee, predict, will_work
+from toolkit.engine.predict import judge_host, predict, predict_plan, will_work
 from toolkit.engine.registry import RULES
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
@@ -54,7 +54,7 @@ def test_no_facts_make_the_engine_raise(host: HostFacts, image: ImageFacts, requ
 @many
 @given(hosts)
 def test_no_host_makes_its_own_page_raise(host: HostFacts):
-    assert all(sound(f) for f in examine(host))
+    assert all(sound(f) for f in judge_host(host))
 
 
 @many
@@ -75,7 +75,7 @@ def test_no_words_of_a_plan_make_the_engine_raise(
         env=data.draw(st.dictionaries(words, words, max_size=2)),
         unset=data.draw(st.lists(words, max_size=2).map(tuple)),
     )
-    assert sound_prediction(foresee(host, image, request, plan))
+    assert sound_prediction(predict_plan(host, image, request, plan))
 
 
 @many
@@ -154,7 +154,7 @@ FIRES = [(f"{name}-{number}", of) for name, cases in tables()[0].items() for num
 @every_row("number", range(len(FIRES)), ids=[name for name, _ in FIRES])
 def test_to_know_less_never_makes_a_failure_good(number: int):
     of = FIRES[number][1]
-    if foresee(of.host_facts, of.image_facts, of.request, of.plan).outcome in {"ok", "unknown"}:
+    if predict_plan(of.host_facts, of.image_facts, of.request, of.plan).outcome in {"ok", "unknown"}:
         return
     for side, field in share(forgettable(of), number, 4):
         host = forget(of.host_facts, field) if side == "host" else of.host_facts

@@ -6,7 +6,7 @@ from tests.field.cases import read, typed
 from tests.matrix.record import load
 from tests.unit.engine.whole import HOST, absent, case, host, image, runtime, with_
 from tests.unit.tables import every_row
-from toolkit.engine.judge import judge, weigh
+from toolkit.engine.judge import ask_rules, judge
 from toolkit.engine.plan import plan
 from toolkit.engine.predict import case_of
 from toolkit.engine.registry import RULES
@@ -78,7 +78,7 @@ def field_rules() -> set[str]:
     found = set()
     for one in read():
         planned = plan(one.host, one.image, one.request, one.mode)
-        found |= {weigh(case_of(one.host, one.image, one.request, words), RULES).decided_by
+        found |= {ask_rules(case_of(one.host, one.image, one.request, words), RULES).decided_by
                   for words in (planned, typed(one, planned))}  # fmt: skip
     return found
 

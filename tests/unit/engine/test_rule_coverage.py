@@ -82,7 +82,7 @@ def test_what_nobody_measured_is_told_as_not_decided_and_no_fault(name: str, of:
     assert finding.undecided == (prediction.outcome == "unknown")
     if finding.undecided:
         assert finding.severity == "warning"
-        assert finding.title.startswith("Not decided: ") or finding.title.endswith("is not known")
+        assert finding.title.startswith("Not decided: ") or finding.title.endswith("is unknown")
         assert "try it: toolkit" in finding.fix
 
 

@@ -6,7 +6,7 @@ from tests.unit.engine import whole
 from tests.unit.tables import every_row
 from toolkit import knowledge
 from toolkit.engine.plan import plan
-from toolkit.engine.predict import foresee
+from toolkit.engine.predict import predict_plan
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request
 
@@ -78,7 +78,7 @@ def test_the_same_mpi_inside_and_outside_works(name: str, version: str) -> None:
     host, image = sides(name, version)
     for nodes, ranks in SHAPES:
         request = Request(nodes=nodes, ranks_per_node=ranks)
-        said = foresee(host, image, request, plan(host, image, request, "mpirun-host"))
+        said = predict_plan(host, image, request, plan(host, image, request, "mpirun-host"))
         assert said.outcome == "ok", (nodes, ranks, said.because)
 
 
@@ -93,7 +93,7 @@ def test_a_defect_of_one_launcher_names_the_mpi_that_it_was_measured_under() -> 
 def test_the_pmi_library_of_intel_mpi_counts_in_every_mode(mode: Mode, outcome: str) -> None:
     host, image = sides("intelmpi", "2021.13")
     request = Request(nodes=1, ranks_per_node=2, env={"I_MPI_PMI_LIBRARY": "/usr/lib64/libpmi2.so"})
-    assert foresee(host, image, request, plan(host, image, request, mode)).outcome == outcome
+    assert predict_plan(host, image, request, plan(host, image, request, mode)).outcome == outcome
 
 
 def test_another_mpi_of_the_host_is_still_judged() -> None:
@@ -102,5 +102,6 @@ def test_another_mpi_of_the_host_is_still_judged() -> None:
     request = Request(nodes=2, ranks_per_node=2)
     mixed = msgspec.structs.replace(host, mpis=(other,))
     assert (
-        foresee(mixed, image, request, plan(mixed, image, request, "mpirun-host")).outcome == "init-failure"
+        predict_plan(mixed, image, request, plan(mixed, image, request, "mpirun-host")).outcome
+        == "init-failure"
     )

@@ -13,12 +13,12 @@ from tests.unit.engine import brute
 from tests.unit.engine.examples import HOST, with_
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
-from toolkit.engine.solver.asks import asked_for, asks_of, demand_of
-from toolkit.engine.solver.foreseen import ways
-from toolkit.engine.solver.search import SearchProblem, first, ordered
+from toolkit.engine.solver.constraints import constraints_of, demand_of, named_components
+from toolkit.engine.solver.search import SearchProblem, find_stack, order_rows
 from toolkit.engine.solver.solve import Conflict, solve
+from toolkit.engine.solver.stack_prediction import predict_stack
 from toolkit.image.locks.recipe import names, objections
-from toolkit.image.locks.solved import pinned
+from toolkit.image.locks.solve_recipe import pin_recipe
 from toolkit.knowledge.components import solving_order
 from toolkit.knowledge.stacks import Base, Stacks, Version, stacks
 from toolkit.model.prediction import Request
@@ -105,7 +105,7 @@ def rows_of(table, solution):
 
 def check(recipe, table, host, solvable, works=None):
     """Hold an answer of the solver, whichever it is, against brute force."""
-    asks, asked = asks_of(recipe, host), asked_for(recipe)
+    asks, asked = constraints_of(recipe, host), named_components(recipe)
     found = solve(recipe, "drawn", table, host)
     if not isinstance(found, Conflict):
         assert any(
@@ -152,7 +152,7 @@ def test_random_tables_are_solved_as_brute_force_does(table, recipe):
 @careful(60)
 @given(tables(), recipes())
 def test_joining_finds_what_looking_at_everything_finds(table, recipe):
-    asks, asked = asks_of(recipe, None), asked_for(recipe)
+    asks, asked = constraints_of(recipe, None), named_components(recipe)
     assert brute.solvable(table, asks, asked) == brute.solvable_by_joining(table, asks, asked)
 
 
@@ -160,7 +160,7 @@ def test_joining_finds_what_looking_at_everything_finds(table, recipe):
 @given(tables(), recipes(), st.integers(0, 3))
 def test_nothing_that_is_preferred_was_passed_over(table, recipe, seed):
     """Whatever was decided first could not have been better, given what was decided before it."""
-    asks, asked = asks_of(recipe, HOST), asked_for(recipe)
+    asks, asked = constraints_of(recipe, HOST), named_components(recipe)
 
     def works(architecture, stack):
         looked_at = sorted((c, stack[c].version) for c in ("base", "openmpi") if c in stack)
@@ -175,13 +175,13 @@ def test_nothing_that_is_preferred_was_passed_over(table, recipe, seed):
         ]
         for architecture in table.architectures
     }
-    found = first(SearchProblem(ordered(table), demand_of(asks), asked, works))
+    found = find_stack(SearchProblem(order_rows(table), demand_of(asks), asked, works))
     assert (found is not None) == any(everything.values())
     if found is None:
         return
     architecture, stack = found
     assert stack in everything[architecture]
-    before, rows = {}, ordered(table).rows
+    before, rows = {}, order_rows(table).rows
     while undecided := [
         c for c in solving_order() if c in stack and c not in before and c in needed(asks, before)
     ]:
@@ -253,12 +253,12 @@ def test_the_real_knowledge_is_solved_as_brute_force_does(recipe, cluster):
     def works(architecture, stack):
         key = (architecture, *(f"{c} {stack[c].version} {stack[c].provider}" for c in sorted(stack)))
         if key not in said:
-            said[key] = ways(host, table, architecture, stack, recipe.operations, Request())
+            said[key] = predict_stack(host, table, architecture, stack, recipe.operations, Request())
         return not all(said[key].values())
 
     found = check(recipe, table, host, brute.solvable_by_joining, works)
     if not isinstance(found, Conflict):
-        again = solve(pinned(recipe, found), "drawn", table)
+        again = solve(pin_recipe(recipe, found), "drawn", table)
         assert not isinstance(again, Conflict)
         assert again.versions == found.versions
 
@@ -281,5 +281,7 @@ def test_every_recipe_is_answered_within_a_second_of_processor_time(name, cluste
 
 def test_what_is_seen_on_the_way_does_not_change_the_answer():
     recipe = Recipe(schema="toolkit.recipe/2", title="t", want={"openmpi": "*", "tensorflow": "2.15.*"})
-    problem = SearchProblem(ordered(stacks()), demand_of(asks_of(recipe, None)), asked_for(recipe))
-    assert first(problem) == first(replace(problem, seen={}))
+    problem = SearchProblem(
+        order_rows(stacks()), demand_of(constraints_of(recipe, None)), named_components(recipe)
+    )
+    assert find_stack(problem) == find_stack(replace(problem, seen={}))

@@ -15,8 +15,8 @@ from tests.unit.engine.examples import (
     without,
 )
 from tests.unit.tables import every_row
-from toolkit.engine.inherited import harmful
-from toolkit.engine.predict import foresee, predict
+from toolkit.engine.host_variables import harmful_variables
+from toolkit.engine.predict import predict, predict_plan
 from toolkit.model.facts import HostFacts, ImageMpi
 from toolkit.model.prediction import Mode, Request, Verdict
 
@@ -38,7 +38,7 @@ def test_a_variable_that_cleans_the_environment_is_taken_away_or_foretells_singl
     assert ours.plan is not None
     assert ours.outcome == "ok"
     assert name in ours.plan.unset
-    left = foresee(leaking(name), IMAGE, Request(), with_(ours.plan, unset=()))
+    left = predict_plan(leaking(name), IMAGE, Request(), with_(ours.plan, unset=()))
     assert left.outcome == "singletons"
 
 
@@ -61,10 +61,12 @@ def test_a_variable_that_puts_ranks_into_namespaces_of_their_own_is_taken_away_o
     ours = predict(host, with_(image, ucx="1.13.1"), Request(ranks_per_node=2)).of("srun-pmi2")
     assert ours.plan is not None
     assert (ours.outcome, ours.plan.unset) == ("ok", (name,))
-    left = foresee(host, with_(image, ucx="1.13.1"), Request(ranks_per_node=2), with_(ours.plan, unset=()))
+    left = predict_plan(
+        host, with_(image, ucx="1.13.1"), Request(ranks_per_node=2), with_(ours.plan, unset=())
+    )
     assert left.outcome == "init-failure"
     assert "namespaces-split-a-node" in left.findings
-    alone = foresee(host, with_(image, ucx="1.13.1"), Request(nodes=2), with_(ours.plan, unset=()))
+    alone = predict_plan(host, with_(image, ucx="1.13.1"), Request(nodes=2), with_(ours.plan, unset=()))
     assert alone.outcome == "ok"
 
 
@@ -77,7 +79,7 @@ def test_a_variable_of_apptainer_is_nothing_to_singularity(runtime: str, outcome
     )
     plan = predict(HOST, IMAGE, Request()).of("srun-pmix").plan
     assert plan is not None
-    assert foresee(of_other, IMAGE, Request(), plan).outcome == outcome
+    assert predict_plan(of_other, IMAGE, Request(), plan).outcome == outcome
 
 
 @pytest.mark.parametrize(("runtime", "outcome"), [("apptainer", "ok"), ("singularity-ce", "crash")])
@@ -88,7 +90,7 @@ def test_of_two_names_for_one_variable_that_of_the_runtime_itself_counts(runtime
     host = with_(host, infiniband=(), fabrics=())
     plan = predict(HOST, IMAGE, Request()).of("srun-pmix").plan
     assert plan is not None
-    assert foresee(host, image_with(mpi, "4.2.2"), Request(), plan).outcome == outcome
+    assert predict_plan(host, image_with(mpi, "4.2.2"), Request(), plan).outcome == outcome
 
 
 def with_pmix_env(said: str) -> HostFacts:
@@ -105,10 +107,10 @@ def test_what_slurm_sets_in_each_rank_is_taken_away_or_judged():
     mpi = with_(OPEN_MPI_4, components={"btl": ("self", "tcp", "vader", "openib")})
     ethernet = with_(host, infiniband=(), fabrics=(), munge=True)
     image = with_(image_with(mpi, "4.2.2"), pmix_components={"psec": ("munge", "native")})
-    left = foresee(ethernet, image, Request(), with_(ours.plan, unset=()))
+    left = predict_plan(ethernet, image, Request(), with_(ours.plan, unset=()))
     assert left.outcome == "crash"
     assert "OMPI_MCA_btl=openib" in left.because
-    assert foresee(ethernet, image, Request(), ours.plan).outcome == "ok"
+    assert predict_plan(ethernet, image, Request(), ours.plan).outcome == "ok"
     # What it says to its server as well is judged, and left to both of them.
     munge = with_(ethernet, slurm=with_pmix_env("PMIX_MCA_psec=munge").slurm)
     without = predict(munge, image, Request()).of("srun-pmix")
@@ -118,7 +120,7 @@ def test_what_slurm_sets_in_each_rank_is_taken_away_or_judged():
         plan = predict(ethernet, image, Request()).of(mode).plan
         assert plan is not None
         assert "OMPI_MCA_btl" not in plan.unset
-        assert foresee(ethernet, image, Request(), plan).because.count("OMPI_MCA_btl") == 0
+        assert predict_plan(ethernet, image, Request(), plan).because.count("OMPI_MCA_btl") == 0
 
 
 @every_row("said", ["(null)", "", ";", "no sign"])
@@ -148,7 +150,7 @@ def test_settings_of_the_host_without_a_value_are_taken_away_or_leave_the_outcom
     ours = predict(leaking(name), image, Request()).of(mode)
     assert ours.plan is not None
     assert (ours.outcome, ours.plan.unset) == ("ok", (name,))
-    assert foresee(leaking(name), image, Request(), with_(ours.plan, unset=())).outcome == "unknown"
+    assert predict_plan(leaking(name), image, Request(), with_(ours.plan, unset=())).outcome == "unknown"
 
 
 @every_row("name", ["UCX_TLS", "FI_PROVIDER", "MPIR_CVAR_CH4_NETMOD", "I_MPI_PMI"])
@@ -156,7 +158,7 @@ def test_settings_that_the_mpi_in_the_image_does_not_read_do_no_harm(name: str):
     plan = predict(HOST, IMAGE, Request()).of("srun-pmix").plan
     assert plan is not None
     ethernet = with_(leaking(name), infiniband=())
-    assert foresee(ethernet, IMAGE, Request(), plan).outcome == "ok"
+    assert predict_plan(ethernet, IMAGE, Request(), plan).outcome == "ok"
 
 
 INTEL = with_(image_with(INTEL_MPI), environment={"FI_PROVIDER": "tcp"})
@@ -175,9 +177,9 @@ def test_what_an_image_sets_stands_unless_the_variable_is_meant_for_the_containe
     host = with_(ETHERNET, environment={name: "verbs"})
     plan = predict(ETHERNET, INTEL, Request()).of("srun-pmi2").plan
     assert plan is not None
-    assert foresee(host, INTEL, Request(), plan).outcome == outcome
+    assert predict_plan(host, INTEL, Request(), plan).outcome == outcome
     bare = image_with(INTEL_MPI)
-    assert foresee(host, bare, Request(), plan).outcome == "init-failure"
+    assert predict_plan(host, bare, Request(), plan).outcome == "init-failure"
 
 
 def test_a_folder_that_the_image_names_stands_before_the_host_s():
@@ -185,8 +187,8 @@ def test_a_folder_that_the_image_names_stands_before_the_host_s():
     host = with_(HOST, environment={"OPAL_PREFIX": "/opt/host"})
     plan = predict(HOST, image, Request()).of("srun-pmix").plan
     assert plan is not None
-    assert foresee(host, IMAGE, Request(), plan).outcome == "init-failure"
-    assert foresee(host, image, Request(), plan).outcome == "ok"
+    assert predict_plan(host, IMAGE, Request(), plan).outcome == "init-failure"
+    assert predict_plan(host, image, Request(), plan).outcome == "ok"
 
 
 @every_row(
@@ -210,7 +212,7 @@ def test_intel_mpi_told_to_use_shared_memory_alone_reaches_no_other_node(
     )
     plan = predict(ETHERNET, image, request).of("srun-pmi2").plan
     assert plan is not None
-    assert foresee(host, image, request, plan).outcome == outcome
+    assert predict_plan(host, image, request, plan).outcome == outcome
 
 
 @every_row(
@@ -236,9 +238,9 @@ def test_intel_mpi_2018_has_networks_of_its_own(nodes: int, name: str, value: st
     bare = with_(ETHERNET, environment={name: value})
     plan = predict(ETHERNET, image, request).of("srun-pmi2").plan
     assert plan is not None
-    assert foresee(bare, image, request, plan).outcome == outcome
+    assert predict_plan(bare, image, request, plan).outcome == outcome
     # On a fast network, settings that ask for one were not measured.
-    fast = foresee(with_(bare, infiniband=("mlx5_0",)), image, request, plan).outcome
+    fast = predict_plan(with_(bare, infiniband=("mlx5_0",)), image, request, plan).outcome
     assert fast == ("unknown" if outcome == "init-failure" and value != "shm" else outcome)
 
 
@@ -247,7 +249,7 @@ def test_what_asks_for_a_fast_network_is_open_where_nobody_looked_for_one():
     plan = predict(ETHERNET, image, Request()).of("srun-pmi2").plan
     assert plan is not None
     host = with_(ETHERNET, environment={"I_MPI_FABRICS": "dapl"}, infiniband=None)
-    said = foresee(host, image, Request(), plan)
+    said = predict_plan(host, image, Request(), plan)
     assert (said.outcome, said.missing) == ("unknown", ("host.infiniband",))
 
 
@@ -274,8 +276,8 @@ def test_a_private_tmp_of_slurm_gets_the_store_that_needs_none():
     ours = predict(private, image, Request()).of("srun-pmix")
     assert ours.plan is not None
     assert (ours.outcome, ours.plan.env) == ("ok", {"PMIX_MCA_gds": "hash", **NO_USER_SITE})
-    assert foresee(private, image, Request(), with_(ours.plan, env={})).outcome == "init-failure"
-    assert foresee(private, IMAGE, Request(), with_(ours.plan, env={})).outcome == "ok"
+    assert predict_plan(private, image, Request(), with_(ours.plan, env={})).outcome == "init-failure"
+    assert predict_plan(private, IMAGE, Request(), with_(ours.plan, env={})).outcome == "ok"
 
 
 def test_tmp_cannot_be_bound_where_the_site_lets_nobody_bind():
@@ -316,7 +318,7 @@ def test_one_rank_needs_no_mpi_unless_a_launcher_in_the_image_starts_it():
 def test_more_nodes_than_slurm_has_are_unavailable():
     prediction = predict(HOST, IMAGE, Request(nodes=3)).of("srun-pmix")
     assert prediction.outcome == "unavailable"
-    assert "3 nodes were asked for; the largest partition has 2" in prediction.because
+    assert "3 nodes are requested; the largest partition has 2" in prediction.because
 
 
 def test_what_a_person_sets_counts():
@@ -382,7 +384,7 @@ def test_an_mpi_in_a_folder_whose_name_facts_do_not_hold_cannot_be_mounted(prefi
     )
     bind = predict(with_(HOST, mpis=(provider,)), IMAGE, Request()).of("bind")
     assert bind.outcome == "unavailable"
-    assert "bears a person's name" in bind.because
+    assert "in a folder named after a user" in bind.because
     assert bind.plan is None or bind.plan.binds == ()
 
 
@@ -409,7 +411,7 @@ def test_an_earlier_doubt_makes_a_later_failure_uncertain():
     wheel = image_with(with_(OPEN_MPI_4, version="4.1.8", plugins=True), "3.2.5")
     prediction = predict(host, wheel, Request()).of("mpirun-host")
     assert prediction.outcome == "unknown"
-    assert "could not be seen" in prediction.because
+    assert "could not read what the host's mpirun exports" in prediction.because
 
 
 def test_advice_that_lacks_facts_changes_no_outcome():
@@ -423,5 +425,5 @@ def test_advice_that_lacks_facts_changes_no_outcome():
 def test_parameters_of_a_network_driver_are_no_settings_of_an_mpi():
     there = {"FI_CXI_RX_MATCH_MODE": "software", "FI_PROVIDER": "cxi", "MPICH_GPU_SUPPORT_ENABLED": "1"}
     on = with_(HOST, environment=there)
-    assert harmful(on, "srun-pmi2") == ("FI_PROVIDER", "MPICH_GPU_SUPPORT_ENABLED")
-    assert harmful(on, "bind") == ("FI_PROVIDER",)
+    assert harmful_variables(on, "srun-pmi2") == ("FI_PROVIDER", "MPICH_GPU_SUPPORT_ENABLED")
+    assert harmful_variables(on, "bind") == ("FI_PROVIDER",)

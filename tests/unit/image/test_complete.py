@@ -8,7 +8,7 @@ from toolkit.data import shipped
 from toolkit.image.locks.complete import complete
 from toolkit.image.locks.ingredients import AFTER, HELPERS, ingredients
 from toolkit.image.locks.recipe import load
-from toolkit.image.locks.solved import solved_rows
+from toolkit.image.locks.solve_recipe import solve_recipe_rows
 from toolkit.knowledge.components import components
 from toolkit.knowledge.licences import terms
 from toolkit.knowledge.stacks import stacks
@@ -22,7 +22,7 @@ TABLE = stacks()
 
 def completed(name: str, *wheels: str) -> Lock:
     named = load(name)
-    solution, rows = solved_rows(named)
+    solution, rows = solve_recipe_rows(named)
     return complete(
         named,
         solution,

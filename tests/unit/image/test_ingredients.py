@@ -10,7 +10,7 @@ from toolkit.errors import CheckFailed
 from toolkit.image.locks.ingredients import AFTER, ingredients
 from toolkit.image.locks.recipe import load, names
 from toolkit.image.locks.resolve import required_by
-from toolkit.image.locks.solved import solved_rows
+from toolkit.image.locks.solve_recipe import solve_recipe_rows
 from toolkit.knowledge.stacks import stacks
 
 BUILDABLE = [name for name in names() if not load(name).recipe.unbuildable]
@@ -18,7 +18,7 @@ BUILDABLE = [name for name in names() if not load(name).recipe.unbuildable]
 
 def taken(name):
     named = load(name)
-    return ingredients(solved_rows(named)[1], named.recipe, stacks())
+    return ingredients(solve_recipe_rows(named)[1], named.recipe, stacks())
 
 
 @every_row("name", BUILDABLE)

@@ -3,7 +3,7 @@
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
 from tests.unit.tables import every_row
 from toolkit.engine.solver.solve import solve
-from toolkit.image.locks.matched import matched
+from toolkit.image.locks.match_recipe import match_recipe
 from toolkit.image.locks.recipe import objections
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.facts import ImageProgram
@@ -14,7 +14,7 @@ TWO = Request()
 
 
 def test_a_recipe_that_can_be_built_where_slurm_serves_pmix():
-    recipe = matched(HOST, image_with(MPICH), TWO)
+    recipe = match_recipe(HOST, image_with(MPICH), TWO)
     assert recipe
     assert list(objections(recipe, stacks())) == []
     assert isinstance(solve(recipe, "matched", stacks()), Solution)
@@ -23,7 +23,7 @@ def test_a_recipe_that_can_be_built_where_slurm_serves_pmix():
 
 def test_what_the_image_is_used_for_is_kept():
     image = with_(IMAGE, tensorflow="2.15.0", horovod="0.28.1", mpi4py="3.1.4")
-    recipe = matched(HOST, image, TWO)
+    recipe = match_recipe(HOST, image, TWO)
     assert recipe
     assert list(objections(recipe, stacks())) == []
     assert recipe.want["tensorflow"] == "2.15.0"
@@ -33,7 +33,7 @@ def test_what_the_image_is_used_for_is_kept():
 
 
 def test_a_tensorflow_that_cannot_be_built_is_replaced_by_one_that_can():
-    recipe = matched(HOST, with_(IMAGE, tensorflow="2.9.1", horovod="0.24.0"), TWO)
+    recipe = match_recipe(HOST, with_(IMAGE, tensorflow="2.9.1", horovod="0.24.0"), TWO)
     assert recipe
     assert list(objections(recipe, stacks())) == []
     assert "horovod" in recipe.want
@@ -43,35 +43,35 @@ def test_a_tensorflow_that_cannot_be_built_is_replaced_by_one_that_can():
     "framework", [{"pytorch": "2.9.1"}, {"jax": "0.7.0"}, {"pytorch": "1.4.0", "tensorflow": "2.15.0"}]
 )
 def test_a_recipe_keeps_every_framework_of_the_image(framework):
-    recipe = matched(HOST, with_(IMAGE, **framework), TWO)
+    recipe = match_recipe(HOST, with_(IMAGE, **framework), TWO)
     wanted = {name.replace("pytorch", "torch") for name in framework}
     assert recipe and wanted <= set(recipe.want)
 
 
 def test_a_host_without_slurm_has_no_recipe_for_a_program_without_mpi():
     image = with_(IMAGE, pytorch="2.11.0", program=ImageProgram(command=("python3", "ddp.py")))
-    assert matched(without(HOST, "slurm"), image, Request(nodes=1, program="torch")) is None
+    assert match_recipe(without(HOST, "slurm"), image, Request(nodes=1, program="torch")) is None
 
 
 def test_one_with_its_own_launcher_where_srun_serves_nothing():
     bare = with_(HOST, slurm=with_(HOST.slurm, mpi_types=("none",), mpi_default="none"), mpis=())
-    recipe = matched(bare, IMAGE, TWO)
+    recipe = match_recipe(bare, IMAGE, TWO)
     assert recipe
     assert "openmpi" in recipe.want
 
 
 def test_none_where_no_image_of_ours_would_work():
-    assert matched(without(HOST, "runtime"), IMAGE, TWO) is None
+    assert match_recipe(without(HOST, "runtime"), IMAGE, TWO) is None
 
 
 def test_the_mode_that_was_asked_for_does_not_bind_another_image():
-    assert matched(HOST, IMAGE, Request(mode="srun-pmi2"))
+    assert match_recipe(HOST, IMAGE, Request(mode="srun-pmi2"))
 
 
 def test_no_framework_of_the_image_is_dropped():
-    recipe = matched(HOST, with_(image_with(MPICH), pytorch="1.0.0", horovod=None), TWO)
+    recipe = match_recipe(HOST, with_(image_with(MPICH), pytorch="1.0.0", horovod=None), TWO)
     assert recipe is None or "torch" in recipe.want
-    recipe = matched(HOST, with_(image_with(MPICH), tensorflow="2.9.1", mpi4py="1.0"), TWO)
+    recipe = match_recipe(HOST, with_(image_with(MPICH), tensorflow="2.9.1", mpi4py="1.0"), TWO)
     assert recipe
     assert "tensorflow" in recipe.want
 
@@ -79,4 +79,4 @@ def test_no_framework_of_the_image_is_dropped():
 def test_another_image_helps_no_program_without_mpi():
     torch = with_(IMAGE, pytorch="2.13.0")
     for asked in (Request(joins=frozenset({"torch"})), Request(program="jax")):
-        assert matched(HOST, torch, asked) is None
+        assert match_recipe(HOST, torch, asked) is None

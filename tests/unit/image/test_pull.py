@@ -10,9 +10,9 @@ from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.files import oci
 from toolkit.image.files.digest import check_digest
 from toolkit.image.sifs.ociarchive import write_archive
-from toolkit.image.transfer.cargo import loaded
 from toolkit.image.transfer.pull import choose, pull
 from toolkit.image.transfer.shrink import shrunk
+from toolkit.image.transfer.upload import open_upload
 from toolkit.model.progress import Silent
 from toolkit.run.registry.manifest import (
     OCI_LAYER,
@@ -87,7 +87,7 @@ def test_the_index_of_an_archive_says_the_whole_name(archive):
 def test_a_sif_is_an_artifact_of_two_parts(tmp_path):
     file = tmp_path / "it.sif"
     file.write_bytes(sif(b"x" * 100))
-    with loaded(str(file), "", lambda _: False, Silent()) as cargo:
+    with open_upload(str(file), "", lambda _: False, Silent()) as cargo:
         config, layer = cargo.blobs
         assert config.source.read_at(0, 10) == b"{}"
         assert layer.source.read_at(0, layer.size) == file.read_bytes()
@@ -99,7 +99,10 @@ def test_a_sif_with_another_checksum_beside_it_is_not_sent(tmp_path):
     file = tmp_path / "it.sif"
     file.write_bytes(sif(b"x" * 100))
     (tmp_path / "it.sif.sha256").write_text(f"{'0' * 64}  it.sif\n")
-    with pytest.raises(CheckFailed, match="has changed"), loaded(str(file), "", lambda _: False, Silent()):
+    with (
+        pytest.raises(CheckFailed, match="has changed"),
+        open_upload(str(file), "", lambda _: False, Silent()),
+    ):
         pass
 
 
@@ -107,7 +110,7 @@ def test_what_is_no_image_is_not_sent(tmp_path):
     (tmp_path / "x").write_text("no image")
     with (
         pytest.raises(BadInput, match="neither a SIF"),
-        loaded(str(tmp_path / "x"), "", lambda _: False, Silent()),
+        open_upload(str(tmp_path / "x"), "", lambda _: False, Silent()),
     ):
         pass
 

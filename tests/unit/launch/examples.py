@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolkit.engine.surroundings import surrounded
+from toolkit.engine.site_additions import add_site_settings
 from toolkit.launch.jobscript import localscript, script
 from toolkit.launch.request.specify import request_of
 from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts
@@ -81,7 +81,7 @@ def launch(
     image: ImageFacts = NO_IMAGE,
 ) -> Plan:
     """Return a plan with what site, facts and job add to it."""
-    return surrounded(plan, host, image, request_of(what, what.env, plan.mode, site), site)
+    return add_site_settings(plan, host, image, request_of(what, what.env, plan.mode, site), site)
 
 
 def job_script(

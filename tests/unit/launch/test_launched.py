@@ -16,7 +16,7 @@ from tests.unit.engine.examples import HOST, IMAGE, with_
 from tests.unit.launch.examples import SPEC
 from tests.unit.thorough import count
 from toolkit.engine.plan import plan
-from toolkit.engine.predict import foresee, predict
+from toolkit.engine.predict import predict, predict_plan
 from toolkit.knowledge import sites
 from toolkit.launch.jobscript.script import job_script
 from toolkit.launch.request.specify import request_of
@@ -140,7 +140,7 @@ def test_every_word_of_a_script_is_in_the_plan_that_was_judged(host, image, site
     script = job_script(spec, judged, "why", site=site, image=image)
     shown = taken_apart(script, judged, spec.image)
     assert shown == judged
-    assert foresee(host, image, request, shown) == foresee(host, image, request, judged)
+    assert predict_plan(host, image, request, shown) == predict_plan(host, image, request, judged)
 
 
 SITE = Site(schema="toolkit.site/1", title="A site")

@@ -9,7 +9,7 @@ from tests.matrix.launches import inherited
 from tests.matrix.mending import by_engine, words
 from tests.matrix.record import Cell, Truth, as_started, encoded, load
 from tests.unit.tables import check_all, every_row
-from toolkit.engine.predict import foresee
+from toolkit.engine.predict import predict_plan
 from toolkit.model.prediction import Prediction
 
 TRUTH = load()
@@ -20,7 +20,7 @@ IMAGES = sorted(TRUTH.images)
 
 def predicted(cell: Cell, truth: Truth = TRUTH) -> Prediction:
     host = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)
-    return foresee(host, as_started(truth.images[cell.image].facts, host), cell.request, cell.plan)
+    return predict_plan(host, as_started(truth.images[cell.image].facts, host), cell.request, cell.plan)
 
 
 def name(cell: Cell) -> str:

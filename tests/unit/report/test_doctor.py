@@ -5,7 +5,7 @@ import re
 from tests.matrix.record import load
 from tests.unit.engine.examples import HOST, IMAGE, with_
 from tests.unit.tables import every_row
-from toolkit.engine.predict import examine, predict
+from toolkit.engine.predict import judge_host, predict
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Prediction, Request, Verdict
 from toolkit.report.doctor.answer import answer
@@ -107,13 +107,13 @@ def test_the_fix_of_the_fault_is_said_once():
     advice = f"{fix[0].upper()}{fix[1:]}."
     text = page(host, image, verdict, Request(), next_command="x", advice=advice)
     assert " ".join(text.split()).count(fix[1:]) == 1
-    assert text.startswith("No: The MPI in the image opens libfabric")
+    assert text.startswith("No: The MPI in the image does not find the libfabric")
 
 
 def test_a_host_alone_is_answered():
     assert host_page(HOST, (), "toolkit doctor IMAGE").splitlines()[0].startswith("Yes: ")
     (found,) = [
-        f for f in examine(with_(HOST, runtime=None, absent={"runtime": "no"})) if f.severity == "error"
+        f for f in judge_host(with_(HOST, runtime=None, absent={"runtime": "no"})) if f.severity == "error"
     ]
     text = host_page(HOST, (found,))
     assert text.startswith(f"No: {found.title}.")

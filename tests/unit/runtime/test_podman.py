@@ -6,7 +6,7 @@ import pytest
 from tests.unit.engine.whole import IMAGE, MPICH, absent, runtime
 from tests.unit.tables import every_row
 from toolkit.engine.plan import plan
-from toolkit.engine.predict import foresee, predict
+from toolkit.engine.predict import predict, predict_plan
 from toolkit.engine.wireup import hides
 from toolkit.errors import BadInput
 from toolkit.job.request.inputs import StartableImage, startable
@@ -132,7 +132,7 @@ def test_a_runtime_refuses_the_images_of_another(form: str, command: str, said: 
 
 
 def test_podman_and_a_sif_cannot_be_launched():
-    said = foresee(ALONE, IMAGE, Request(), plan(ALONE, IMAGE, Request(), "srun-pmix"))
+    said = predict_plan(ALONE, IMAGE, Request(), plan(ALONE, IMAGE, Request(), "srun-pmix"))
     assert (said.outcome, "SIF" in said.because) == ("unavailable", True)
 
 

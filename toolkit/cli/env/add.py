@@ -17,7 +17,7 @@ from toolkit.cli.env.common import (
 )
 from toolkit.cli.image.common import JSON
 from toolkit.image.envs.lockfile import read_env
-from toolkit.image.envs.wanted import Wanted, parsed
+from toolkit.image.envs.requirements import EnvRequirements, parse_requirement
 
 
 @click.command("add")
@@ -48,15 +48,17 @@ def command(
       toolkit env add my.env --over centre-2027.sif
     """
     lock = read_env(env)
-    names = names_of(tuple(parsed(one, "PACKAGE").name for one in packages))
+    names = names_of(tuple(parse_requirement(one, "PACKAGE").name for one in packages))
     before = wanted_by(lock)
-    rest = tuple(one for one in before.requirements if not names_of((parsed(one, "").name,)) & names)
-    wanted = Wanted(
+    rest = tuple(
+        one for one in before.requirements if not names_of((parse_requirement(one, "").name,)) & names
+    )
+    wanted = EnvRequirements(
         requirements=rest,
         constraints=before.constraints,
         options=before.options,
         outside=before.outside,
         left=before.left,
-    ).joined(Wanted(requirements=packages))
+    ).joined(EnvRequirements(requirements=packages))
     made = made_again(ctx, env, lock, with_links(wanted, links), over, names_of(replace))
     tell_made(made, as_json=as_json, changed=True)

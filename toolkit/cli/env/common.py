@@ -9,7 +9,7 @@ from toolkit.errors import BadInput
 from toolkit.image.envs.create import EnvMade, create
 from toolkit.image.envs.interpreter import ImagePython
 from toolkit.image.envs.lockfile import EnvLock
-from toolkit.image.envs.wanted import Wanted
+from toolkit.image.envs.requirements import EnvRequirements
 from toolkit.job.request.locations import find_image
 from toolkit.report.progress import Progress
 
@@ -46,13 +46,13 @@ def names_of(given: tuple[str, ...]) -> frozenset[str]:
     return frozenset(map(str, map(canonicalize_name, given)))
 
 
-def with_links(wanted: Wanted, links: tuple[str, ...]) -> Wanted:
+def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequirements:
     """Return what is wanted, with further folders of wheels."""
     for link in links:
         folder = Path(link).expanduser()
         if not folder.is_dir():
             raise BadInput(f"--find-links {link}: not a folder")
-        wanted = wanted.joined(Wanted(options=("--find-links", str(folder.resolve()))))
+        wanted = wanted.joined(EnvRequirements(options=("--find-links", str(folder.resolve()))))
     return wanted
 
 
@@ -70,7 +70,12 @@ def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
 
 
 def made_again(
-    ctx: click.Context, env: Path, lock: EnvLock, wanted: Wanted, over: str | None, more: frozenset[str]
+    ctx: click.Context,
+    env: Path,
+    lock: EnvLock,
+    wanted: EnvRequirements,
+    over: str | None,
+    more: frozenset[str],
 ) -> EnvMade:
     """Make an environment again with other requirements, and keep the versions that it has."""
     image = image_of(env, lock, over)
@@ -79,9 +84,9 @@ def made_again(
         return create(wanted, image, env, tell, replaced=replaced, before=lock)
 
 
-def wanted_by(lock: EnvLock) -> Wanted:
+def wanted_by(lock: EnvLock) -> EnvRequirements:
     """Return what an environment was made of."""
-    return Wanted(
+    return EnvRequirements(
         requirements=lock.requirements,
         constraints=lock.constraints,
         options=lock.options,

@@ -8,7 +8,7 @@ from toolkit.cli.env.common import LINKS, REPLACE, names_of, tell_made, with_lin
 from toolkit.cli.image.common import JSON
 from toolkit.errors import BadInput
 from toolkit.image.envs.create import check_target, create
-from toolkit.image.envs.wanted import Wanted, read_wanted
+from toolkit.image.envs.requirements import EnvRequirements, read_requirements
 from toolkit.job.request.locations import find_image
 from toolkit.report.progress import Progress
 
@@ -49,9 +49,9 @@ def command(
         raise BadInput("-f: name a file of requirements", fix="toolkit env create -f requirements.txt …")
     image = find_image(over)
     check_target(output)
-    wanted = with_links(Wanted(), links)
+    wanted = with_links(EnvRequirements(), links)
     for file in files:
-        wanted = wanted.joined(read_wanted(file))
+        wanted = wanted.joined(read_requirements(file))
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = create(wanted, image, output, tell, replaced=names_of(replace))
     tell_made(made, as_json=as_json)

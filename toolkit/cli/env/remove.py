@@ -9,7 +9,7 @@ from toolkit.cli.env.common import ENV, OVER, made_again, names_of, tell_made, w
 from toolkit.cli.image.common import JSON
 from toolkit.errors import BadInput
 from toolkit.image.envs.lockfile import read_env
-from toolkit.image.envs.wanted import parsed
+from toolkit.image.envs.requirements import parse_requirement
 
 
 @click.command("remove")
@@ -23,7 +23,7 @@ def command(
 ) -> None:
     """Remove packages that were asked for from ENV, and what only they needed."""
     lock = read_env(env)
-    asked = {next(iter(names_of((parsed(one, "").name,)))): one for one in lock.requirements}
+    asked = {next(iter(names_of((parse_requirement(one, "").name,)))): one for one in lock.requirements}
     gone = names_of(packages)
     if unknown := sorted(gone - asked.keys()):
         raise BadInput(

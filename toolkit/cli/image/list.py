@@ -7,7 +7,7 @@ from toolkit.cli.image.common import JSON
 from toolkit.data import overridden
 from toolkit.errors import ToolkitError
 from toolkit.image.locks.recipe import load, names
-from toolkit.image.locks.solved import solved
+from toolkit.image.locks.solve_recipe import solve_recipe
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.recipe import MPIS
 
@@ -45,7 +45,7 @@ def _listed(name: str) -> tuple[object, ...]:
         return name, "", "", "", "", "", error.message, {}
     recipe = named.recipe
     try:
-        versions = solved(named).versions
+        versions = solve_recipe(named).versions
     except ToolkitError as error:
         return name, "", "", "", "", recipe.title, error.message, recipe.want
     mpi = next((component for component in MPIS if component in versions), "")

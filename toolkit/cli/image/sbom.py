@@ -3,7 +3,7 @@
 import click
 
 from toolkit.cli.frame.say import say_json
-from toolkit.image.trust.papers import sbom_of
+from toolkit.image.trust.attachments import sbom_of
 from toolkit.report.progress import Progress
 
 

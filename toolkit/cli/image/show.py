@@ -8,7 +8,7 @@ from toolkit.cli.image.common import JSON
 from toolkit.data import overridden
 from toolkit.image.locks.lock import SUFFIX
 from toolkit.image.locks.recipe import load
-from toolkit.image.locks.solved import solved
+from toolkit.image.locks.solve_recipe import solve_recipe
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.recipe import Recipe
 from toolkit.model.solution import Solution
@@ -23,7 +23,7 @@ def command(recipe: str, as_json: bool) -> None:
     `toolkit image solve` shows the reasons.
     """
     named = load(recipe, stacks())
-    solution = solved(named)
+    solution = solve_recipe(named)
     files = (overridden("recipes", f"{recipe}{ending}") for ending in (".toml", SUFFIX))
     own = [file for file in files if file]
     if as_json:

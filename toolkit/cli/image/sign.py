@@ -11,8 +11,8 @@ from toolkit.files import check_given, open_given, read_given
 from toolkit.image.envs.lockfile import is_env
 from toolkit.image.locks.lock import MOST_LOCK, SUFFIX, decode_lock
 from toolkit.image.transfer.bundle_format import SUMS
+from toolkit.image.trust.attachments import full_object
 from toolkit.image.trust.detached import sign_file, signature_file
-from toolkit.image.trust.papers import full_object
 from toolkit.image.trust.signing import SignedFile, sign
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress

@@ -11,7 +11,7 @@ from toolkit.cli.image.common import JSON, cluster_options
 from toolkit.engine.solver.solve import Conflict, solve
 from toolkit.files import require_own
 from toolkit.image.locks.recipe import load
-from toolkit.image.locks.solved import pinned, refusal
+from toolkit.image.locks.solve_recipe import pin_recipe, refusal
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.facts import HostFacts
 from toolkit.report.fix import recipe_fields
@@ -56,7 +56,7 @@ def command(
     if not as_json:
         say(*lines(named.recipe, found, width_of_stdout()))
     if output is not None:
-        _write(output, toml(recipe_fields(pinned(named.recipe, found))))
+        _write(output, toml(recipe_fields(pin_recipe(named.recipe, found))))
         say(f"Wrote {output}", err=True)
 
 

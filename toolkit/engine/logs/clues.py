@@ -1,4 +1,4 @@
-"""Lines of job output that may report a fault, with their class; pure."""
+"""Find lines of job output that may report a fault, and their class of faults."""
 
 import re
 import time
@@ -16,10 +16,10 @@ HEAD = "Traceback (most recent call last)"
 """The first line of a Python traceback."""
 
 _KEPT = 40
-"""Of lines that differ only in their numbers, so many first and so many last ones of a page count."""
+"""Number of first and of last lines to keep on a page, of lines that differ only in their numbers."""
 
 _MOST = 2000
-"""Lines of each end of the output that are classified."""
+"""Number of lines to classify at each end of the output."""
 
 _BEFORE = re.compile(
     r"^(?: *\d+: ?)?(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
@@ -28,7 +28,7 @@ _BEFORE = re.compile(
     r"(?:\[?(?:\d{4}-)?\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\]\s]{0,12}\]?(?: TP\d+\]| \S{1,20}\])?[ :,-]{0,3})?"
     r"(?:\[[\w./]{1,60}\.py:\d+\] )?(?: *what\(\): +)?"
 )
-"""What comes before the words of a program: label of the rank, process, level, time, file of the logger."""
+"""Text before the words of a program: label of the rank, process, level, time, file of the logger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class Clue:
     retry: Retry | None = None
 
 
-def bare(text: str) -> str:
-    """Return a line without what names its rank, process and time."""
+def strip_label(text: str) -> str:
+    """Return a line without the names of its rank, process and time."""
     found = _BEFORE.match(text)
     return text[found.end() :] if found else text
 
@@ -53,15 +53,15 @@ def clues(output: Output, seconds: float) -> list[Clue]:
     """Return the lines that may report a fault, in order.
 
     Args:
-        output: what is read.
-        seconds: after which no further page is read; the first and last pages come first.
+        output: the job output.
+        seconds: time limit; the search starts with the first and last pages.
     """
     until = time.monotonic() + seconds
     positions: set[int] = set()
     for page in output.pages_from_both_ends():
         if time.monotonic() > until:
             break
-        positions.update(page.start + at for at in _suspicious(View(output.shapes(page))))
+        positions.update(page.start + at for at in _candidate_lines(View(output.shapes(page))))
     ordered = sorted(positions)
     if len(ordered) > 2 * _MOST:
         ordered = ordered[:_MOST] + ordered[-_MOST:]
@@ -73,13 +73,13 @@ def _classified(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
         if HEAD in line.text:
             yield Clue(position, line, "", 0, "cause")
             continue
-        row = classify(bare(line.text))
+        row = classify(strip_label(line.text))
         if row is not None:
             yield Clue(position, line, row.class_, row.strength, row.role, row.retry)
 
 
-def _suspicious(view: View) -> Iterator[int]:
-    """Yield where the lines begin that have a part of a word of faults."""
+def _candidate_lines(view: View) -> Iterator[int]:
+    """Yield the positions of lines that contain a part of a word of faults."""
     found: set[int] = set()
     text = view.text.lower()
     for stem in stems():
@@ -94,13 +94,13 @@ def _suspicious(view: View) -> Iterator[int]:
 
 
 def classify(text: str) -> FaultLine | None:
-    """Return the row that a line belongs to; ``None`` for a harmless line and for one that no row finds."""
+    """Return the row that matches a line; ``None`` if the line is harmless or no row matches."""
     row = _row_of(text)
     return None if row is None or row.role == "harmless" else row
 
 
 def is_harmless(text: str) -> bool:
-    """Return whether a row of harmless lines finds a line."""
+    """Return whether a row of harmless lines matches a line."""
     row = _row_of(text)
     return row is not None and row.role == "harmless"
 
@@ -111,7 +111,7 @@ def _row_of(text: str) -> FaultLine | None:
 
 
 def _found(row: FaultLine, text: str) -> FaultLine | None:
-    """Return the row, or what the error code in a line says, if the row finds the line."""
+    """Return the row, or the class of the error code in the line, if the row matches the line."""
     if not row.codes:
         return row if row.finds(text) else None
     code = deciding_code(text, row.codes)

@@ -1,4 +1,4 @@
-"""Error codes in a line of job output: numbers, names and texts of ``numbers.toml``; pure."""
+"""Error codes in a line of job output: numbers, names and texts of ``numbers.toml`` (pure)."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from toolkit.knowledge.signatures import CodeFamily, FaultCode, families
 from toolkit.model.finding import ErrorCode
 
 _MOST = 2
-"""Codes that are shown."""
+"""Largest number of codes to show."""
 
 
 class _CodeIndex(NamedTuple):
@@ -21,7 +21,7 @@ class _CodeIndex(NamedTuple):
 
 
 def code_in(text: str, family: str) -> FaultCode | None:
-    """Return the first code of a family that a line names, by number, by name, or by its whole text."""
+    """Return the first code of a family in a line, written as number, name or full text."""
     index = _index(family)
     if code := _by_pattern(index, text):
         return code
@@ -48,10 +48,10 @@ def error_codes(texts: Iterable[str]) -> tuple[ErrorCode, ...]:
                 shown[name] = code, _by_pattern(_index(name), text) is not None
     named = {code.text.lower() for code, is_named in shown.values() if is_named and code.text}
     kept = [n for n, (code, is_named) in shown.items() if is_named or code.text.lower() not in named]
-    return tuple(_shown(families()[name], shown[name][0]) for name in kept)[:_MOST]
+    return tuple(_for_display(families()[name], shown[name][0]) for name in kept)[:_MOST]
 
 
-def _shown(family: CodeFamily, code: FaultCode) -> ErrorCode:
+def _for_display(family: CodeFamily, code: FaultCode) -> ErrorCode:
     name = code.names[0] if code.names else ""
     return ErrorCode(
         family=family.title,
@@ -66,10 +66,10 @@ def _shown(family: CodeFamily, code: FaultCode) -> ErrorCode:
 def _by_pattern(index: _CodeIndex, text: str) -> FaultCode | None:
     """Return the first code that a line names in the form of a family, such as ``CUDA error 98``."""
     found = (match for pattern in index.patterns for match in pattern.finditer(text))
-    return next((code for match in found if (code := _meant(index, match))), None)
+    return next((code for match in found if (code := _find_code(index, match))), None)
 
 
-def _meant(index: _CodeIndex, found: re.Match[str]) -> FaultCode | None:
+def _find_code(index: _CodeIndex, found: re.Match[str]) -> FaultCode | None:
     groups = found.groupdict()
     if number := groups.get("number"):
         return index.numbers.get(int(number))

@@ -1,4 +1,4 @@
-"""Say what job output means: known lines in it, their causes and what mends them; pure."""
+"""Find known messages in job output: their meaning, their causes and fixes."""
 
 import math
 import re
@@ -7,24 +7,24 @@ from functools import cache
 from itertools import islice
 
 from toolkit import knowledge
-from toolkit.engine.logs.alone import CLAIMS, alone
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.logsearch import PatternLines, search
+from toolkit.engine.logs.world_of_one import CLAIMS, find_world_of_one
 from toolkit.knowledge.signatures import LogSignature
 from toolkit.model.finding import Finding
 
 _SHOWN = 3
 _NEAR = 40
-"""Lines after a telling one that belong to the same message."""
+"""Number of lines after a matching line that belong to the same message."""
 
 _MOST_LOOKED_AT = 100
-"""Lines that a signature finds and whose followers are looked at."""
+"""Number of matching lines of a signature whose following lines toolkit checks."""
 
 _SECONDS = 4.0
-"""Longest that is searched; with reading and printing, 200 MB take less than ten seconds."""
+"""Time limit of a search. With reading and printing, 200 MB take less than ten seconds."""
 
 ENDING = r"Terminating StepId|Job step aborted: Waiting up to|\*\*\* STEP \S+ ON \S+ CANCELLED AT "
-"""Slurm ends the ranks that are left."""
+"""A message of Slurm when it stops the remaining ranks."""
 
 _SEVERITIES = ("error", "warning", "info")
 
@@ -44,17 +44,17 @@ class SignatureMatch:
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """Matches in the order of the catalogue, the ranks that are alone, and what was not read."""
+    """Matches in the order of the catalogue, the finding about worlds of size 1, and unread lines."""
 
     matches: tuple[SignatureMatch, ...]
     lonely: Finding | None = None
     unread: tuple[int, int] | None = None
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return causes before consequences; general ones only where no cause is recognised."""
+        """Return causes before consequences; general signatures only if no cause is known."""
         causes = [match.finding() for match in self.matches if not match.signature.general]
         if self.lonely:
-            # The cause, where a library told it, is the better answer; this is what follows from it.
+            # If a library reported the cause, show the cause; this message follows from it.
             causes.append(self.lonely)
         if not any(finding.severity == "error" for finding in causes):
             causes += [match.finding() for match in self.matches if match.signature.general]
@@ -62,18 +62,20 @@ class Recognised:
 
 
 def explain(text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> tuple[Finding, ...]:
-    """Return what is recognised in ``text``, causes before consequences; empty where nothing is.
+    """Return the known messages in ``text``, causes before consequences.
 
-    ``tail`` is the end of an output whose middle, with ``skipped`` line breaks, was left out.
+    ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` counts its line breaks.
     """
     return recognise(Output(text, tail, skipped)).findings()
 
 
 def recognise(output: Output) -> Recognised:
-    """Return the signatures that an output matches, and what of it was not read."""
+    """Return the signatures that match an output, and the lines that toolkit did not read."""
     found = search(output, _patterns(), _SECONDS)
     matches = (_match(signature, output, found) for signature in knowledge.signatures())
-    return Recognised(tuple(match for match in matches if match), alone(output, found), found.unread)
+    return Recognised(
+        tuple(match for match in matches if match), find_world_of_one(output, found), found.unread
+    )
 
 
 def _match(signature: LogSignature, output: Output, found: PatternLines) -> SignatureMatch | None:
@@ -103,19 +105,19 @@ def _fits(signature: LogSignature, found: PatternLines) -> bool:
 
 
 def _overcome(signature: LogSignature, found: PatternLines) -> int:
-    """Return the position of the last line that shows that the ranks came through; 0 where there is none."""
+    """Return the position of the last line that shows that the ranks started; 0 if no line does."""
     lines = found.positions[_compiled(signature.overcome)] if signature.overcome else ()
     return max(lines, default=0)
 
 
 def _ending(signature: LogSignature, found: PatternLines) -> float:
-    """Return the position of the line from which on a signature tells nothing."""
+    """Return the position of the line after which a signature no longer counts."""
     lines = found.positions[_compiled(ENDING)] if signature.alive else ()
     return min(lines, default=math.inf)
 
 
 def _after(signature: LogSignature, output: Output, position: int) -> tuple[Line, ...] | None:
-    """Return the lines that must follow, or ``None`` where one of them does not."""
+    """Return the lines that must follow, or ``None`` if one of them is missing."""
     near = list(output.following(position, _NEAR)) if signature.then else []
     found = [
         next((line for line in near if _compiled(then).search(line.text)), None) for then in signature.then
@@ -141,7 +143,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
-    """Return all that is searched for, each pattern once."""
+    """Return all patterns to search for, each once."""
     signatures = knowledge.signatures()
     optional = (more for s in signatures for more in (s.overcome, s.seen, s.unless) if more)
     written = (*(s.pattern for s in signatures), *optional, ENDING)

@@ -1,12 +1,12 @@
-"""What job output means, in three layers: its root line, the class of the fault, the known cause; pure."""
+"""Explain job output in three layers: its root line, the class of the fault, the known cause."""
 
 from collections.abc import Iterable, Iterator
 
-from toolkit.engine.logs.clues import Clue, bare, classify, clues, is_harmless
+from toolkit.engine.logs.clues import Clue, classify, clues, is_harmless, strip_label
 from toolkit.engine.logs.codes import error_codes
 from toolkit.engine.logs.explain import Recognised, SignatureMatch, recognise
 from toolkit.engine.logs.joblines import Output
-from toolkit.engine.logs.root import RootClue, find_root, only_misses_gpu, waited
+from toolkit.engine.logs.root import RootClue, find_root, only_misses_gpu, waited_for_ranks
 from toolkit.knowledge.signatures import classes
 from toolkit.model.finding import (
     FaultClass,
@@ -19,16 +19,16 @@ from toolkit.model.finding import (
 )
 
 _SECONDS = 3.0
-"""Longest time in which toolkit reads lines that no signature knows."""
+"""Time limit for reading lines that no signature matches."""
 
 _NEAR = 60
-"""Lines between a root line and a known message that still belongs to the same fault."""
+"""Largest number of lines between a root line and a known message of the same fault."""
 
 _ROLES: tuple[KnownRole, ...] = ("cause", "possible", "consequence", "harmless")
 
 
 def explain_output(output: Output) -> OutputExplanation:
-    """Return the root line, the class, the known causes of a failed job, and whether a retry may help."""
+    """Return the root line, the class and the known causes of a failed job, and whether a retry may help."""
     recognised = recognise(output)
     root = find_root(output, _all_clues(output, recognised))
     known = tuple(_known(recognised, root))
@@ -42,11 +42,11 @@ def explain_output(output: Output) -> OutputExplanation:
             rank=root.rank,
             node=root.node,
             frame=root.frame,
-            waited=waited(root.clue),
+            waited=waited_for_ranks(root.clue),
         ),
         fault=FaultClass(id=row.id, title=row.title, means=row.means, fix=row.fix),
         codes=error_codes((line.text,)) or error_codes(root.ended),
-        retry=_retry_of_cause(recognised, known) or root.clue.retry or row.retry,
+        retry=_cause_retry(recognised, known) or root.clue.retry or row.retry,
         findings=known,
         ended=root.ended,
         consequences=tuple(line.cited for line in root.consequences),
@@ -54,8 +54,8 @@ def explain_output(output: Output) -> OutputExplanation:
     )
 
 
-def _retry_of_cause(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
-    """Return who can end the fault, if the signature of its cause says so."""
+def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
+    """Return who can fix the fault: the user or the administrator, if a signature says so."""
     said = {match.finding().id: match.signature.retry for match in recognised.matches}
     return next((said.get(cause.id) for cause in causes(known) if cause.severity == "error"), None)
 
@@ -78,22 +78,22 @@ def _names_a_cause(old: Clue | None) -> bool:
 
 def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
     line = match.lines[0]
-    row = classify(bare(line.text))
+    row = classify(strip_label(line.text))
     known = old.class_ if old else (row.class_ if row else "")
     class_ = known if known not in {"", "unknown-error"} else _class_by_name(match.signature.id)
-    strength = 4 if is_harmless(bare(line.text)) else 5  # such as the news of a retry
+    strength = 4 if is_harmless(strip_label(line.text)) else 5  # such as the news of a retry
     return Clue(match.position, line, class_, strength, "cause", old.retry if old else None)
 
 
 def _class_by_name(signature: str) -> str:
-    """Return the class of a signature whose line no row of lines finds."""
+    """Return the class of a signature whose line matches no row of fault lines."""
     return next(
         (row.id for row in classes().values() if signature.startswith(row.signatures)), "unknown-error"
     )
 
 
 def _known(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault]:
-    """Yield what the signatures say, the cause of this failure first."""
+    """Yield the known messages, the cause of this failure first."""
     lines = {match.finding(): match for match in recognised.matches}
     told = [(_role(lines.get(finding), finding, root), finding) for finding in recognised.findings()]
 
@@ -115,14 +115,14 @@ def _known(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault
 
 
 def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None) -> KnownRole:
-    """Return what a known message is for this failure."""
+    """Return the role of a known message in this failure."""
     if match is None:
         return "cause"
     if finding.severity == "info" or match.signature.general:
         return "consequence"
-    if root is None or _touches(match, root):
+    if root is None or _is_near(match, root):
         return "cause"
-    row = classify(bare(match.lines[0].text))
+    row = classify(strip_label(match.lines[0].text))
     if row is not None and row.role == "consequence":
         return "consequence"
     if match.position > root.clue.position and only_misses_gpu(match.lines[0].text):
@@ -134,22 +134,22 @@ def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None)
     return "possible" if near or match.position < root.clue.position else "consequence"
 
 
-def _touches(match: SignatureMatch, root: RootClue) -> bool:
+def _is_near(match: SignatureMatch, root: RootClue) -> bool:
     return root.clue.line.number in {line.number for line in match.lines}
 
 
 def _class_of(match: SignatureMatch) -> str:
-    row = classify(bare(match.lines[0].text))
+    row = classify(strip_label(match.lines[0].text))
     return row.class_ if row else _class_by_name(match.signature.id)
 
 
 def causes(found: Iterable[KnownFault]) -> list[KnownFault]:
-    """Return the known messages that are the cause of a failure."""
+    """Return the known messages that caused the failure."""
     return [one for one in found if one.role == "cause" and one.severity != "info"]
 
 
 def as_findings(found: OutputExplanation) -> tuple[Finding, ...]:
-    """Return the known messages; before them the class of the fault, if no message is its cause."""
+    """Return the known messages. If none of them is the cause, the class of the fault comes first."""
     if found.root is None or found.fault is None or causes(found.findings):
         return found.findings
     own = Finding(

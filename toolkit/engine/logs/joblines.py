@@ -1,6 +1,7 @@
-"""Job output as numbered lines that know which rank wrote them; pure.
+"""Job output as numbered lines; each line knows which rank wrote it.
 
-The output stays as bytes: a line becomes text when it is looked at, as text may take four times the memory.
+The output stays as bytes, and toolkit decodes only the lines that it reads: text may take four times the
+memory.
 """
 
 import re
@@ -9,35 +10,35 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 LONGEST = 2000
-"""Characters of a line that are looked at."""
+"""Largest number of characters of a line to read."""
 
 _PAGE = 1 << 19
-"""Bytes that are searched at once."""
+"""Number of bytes to search at once."""
 
 _MOST_BYTES = 4 * LONGEST
 """A character of UTF-8 has at most four bytes (RFC 3629)."""
 
 _FARTHEST = 1 << 16
-"""Bytes within which a line has to end for its followers to be looked at."""
+"""A line must end within this number of bytes, or toolkit does not check its following lines."""
 
 _NUMBERS = bytes.maketrans(b"123456789", b"000000000")
 
 _BREAK = re.compile(rb"[\r\n]")
-"""A progress bar goes back by ``\\r``; what it wrote over are lines of one number."""
+"""A progress bar returns to the start of its line by ``\\r``; the overwritten parts share a line number."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-"""What colours a word where a terminal is: Apptainer does it between ``FATAL:`` and what follows."""
+"""Colour codes for a terminal: Apptainer prints them between ``FATAL:`` and the message."""
 
 _LABEL = re.compile(r" *(\d+): ")
 """What ``srun --label`` puts before a line: the task number, padded to the widest."""
 
 _TAG = re.compile(r"\[(?:rank|default)(\d+)\]: ?|\[(?:[\w.@-]{0,80}\d,)?(\d+)\]<std(?:out|err|diag)>: ?")
-"""What PyTorch and torchrun, mpirun --tag-output and horovodrun put there; patterns look behind it."""
+"""Prefixes of PyTorch and torchrun, mpirun --tag-output and horovodrun; patterns match after them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line, its number as an editor counts, and the task that wrote it (empty text: nobody says)."""
+    """A line, its number as in an editor, and the task that wrote it (empty text: unknown)."""
 
     number: int
     task: str
@@ -52,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Neighbouring lines: the positions of their beginning and end, and the numbers of the first and last."""
+    """Neighbouring lines: the positions of start and end, and the first and last line number."""
 
     start: int
     end: int
@@ -61,9 +62,9 @@ class Page:
 
 
 class Output:
-    """What a job wrote. A position is that of a byte; each line has the position at which it begins.
+    """The output of a job. A position counts bytes; each line is known by the position of its first byte.
 
-    ``tail`` is the end of an output whose middle, with ``skipped`` line breaks, was left out.
+    ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` counts its line breaks.
     """
 
     def __init__(self, text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> None:
@@ -71,7 +72,7 @@ class Output:
         self._tail_at = len(self._head) + 1
         self.pages = tuple(_pages(self._head, 0, 1))
         self.missing: tuple[int, int] | None = None
-        """The numbers of the lines between which the middle was left out."""
+        """The line numbers before and after the omitted middle."""
         if self._tail:
             first = (self.pages[-1].last if self.pages else 1) + skipped
             self.missing = (first - skipped, first)
@@ -79,7 +80,7 @@ class Output:
         self._starts = [page.start for page in self.pages]
 
     def content(self, page: Page) -> bytes:
-        """Return a page; of a line that is far longer than what is looked at, the beginning."""
+        """Return a page; for a very long line, only its beginning."""
         piece, at = self._place(page.start)
         return piece[at : min(at + page.end - page.start, at + _PAGE + _MOST_BYTES)]
 
@@ -89,7 +90,7 @@ class Output:
         return self.pages[-1].last if self.pages else 0
 
     def before(self, position: int, most: int) -> list[tuple[int, Line]]:
-        """Return the lines before the one at ``position``, at most so many, with their positions."""
+        """Return at most so many lines before the line at ``position``, with their positions."""
         piece, at = self._place(position)
         shift, starts = position - at, list[int]()
         while at > 0 and len(starts) < most:
@@ -98,16 +99,16 @@ class Output:
         return list(self.lines_at(reversed(starts)))
 
     def shapes(self, page: Page) -> bytes:
-        """Return a page with a zero in place of every digit."""
+        """Return a page with zeros instead of digits."""
         return self.content(page).translate(_NUMBERS)
 
     def pages_from_both_ends(self) -> Iterator[Page]:
-        """Yield the first page, the last, the second, the last but one, and so on."""
+        """Yield pages from both ends: the first, the last, the second, the last but one, and so on."""
         for number in range(len(self.pages)):
             yield self.pages[number // 2] if number % 2 == 0 else self.pages[-1 - number // 2]
 
     def lines_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Line]]:
-        """Yield the lines that begin at ordered positions; line breaks are counted once."""
+        """Yield the lines at sorted positions; line breaks are counted once."""
         last, number = -1, 0
         for position in positions:
             piece, at = self._place(position)
@@ -117,7 +118,7 @@ class Output:
             number += piece.count(b"\n", self._place(last)[1], at)
             last = position
             found = _BREAK.search(piece, at, at + _MOST_BYTES)
-            yield position, parsed(piece[at : found.start() if found else at + _MOST_BYTES], number)
+            yield position, parse_line(piece[at : found.start() if found else at + _MOST_BYTES], number)
 
     def places_after(self, position: int, most: int) -> Iterator[tuple[int, Line]]:
         """Yield the next lines of the task that wrote the line at ``position``, with their positions."""
@@ -132,7 +133,7 @@ class Output:
             number += found[0] == b"\n"
             at = found.end()
             end = _BREAK.search(piece, at, at + _MOST_BYTES)
-            line = parsed(piece[at : end.start() if end else at + _MOST_BYTES], number)
+            line = parse_line(piece[at : end.start() if end else at + _MOST_BYTES], number)
             if line.task == own.task:
                 yield at + shift, line
                 most -= 1
@@ -145,7 +146,7 @@ class Output:
         page = self.pages[max(bisect_right(self._starts, position) - 1, 0)]
         number = page.first + piece.count(b"\n", self._place(page.start)[1], at)
         found = _BREAK.search(piece, at, at + _MOST_BYTES)
-        return parsed(piece[at : found.start() if found else at + _MOST_BYTES], number)
+        return parse_line(piece[at : found.start() if found else at + _MOST_BYTES], number)
 
     def following(self, position: int, most: int) -> Iterator[Line]:
         """Yield the next lines of the task that wrote the line at ``position``."""
@@ -157,8 +158,8 @@ class Output:
         return self._tail, position - self._tail_at
 
 
-def parsed(raw: bytes, number: int = 0) -> Line:
-    """Return a line without its colours, its end of blanks and what names its task."""
+def parse_line(raw: bytes, number: int = 0) -> Line:
+    """Return a line without colours, trailing blanks and the label of its task."""
     text = raw[:_MOST_BYTES].decode("utf-8", "replace")[:LONGEST]
     text = _COLOUR.sub("", text).rstrip() if "\x1b" in text else text.rstrip()
     if tag := _TAG.match(text):
@@ -172,7 +173,7 @@ def _raw(text: str | bytes) -> bytes:
 
 
 def _pages(piece: bytes, base: int, number: int) -> Iterator[Page]:
-    """Cut at ends of lines; ``base`` is the position of the first byte, ``number`` that of the first line."""
+    """Split at line ends; ``base`` is the position of the first byte, ``number`` of the first line."""
     at = 0
     while at < len(piece):
         found = _BREAK.search(piece, at + _PAGE)

@@ -1,4 +1,4 @@
-"""Search job output for many patterns at once, within a given time."""
+"""Search job output for many patterns at once, within a time limit."""
 
 import re
 import time
@@ -8,31 +8,31 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
 
-from toolkit.engine.logs.joblines import Output, Page, parsed
+from toolkit.engine.logs.joblines import Output, Page, parse_line
 from toolkit.engine.logs.logwords import WORD, words
 
 _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
-"""What has digits in a pattern and asks for no number: the range of all, and how often something stands."""
+"""Parts of patterns that contain digits but match no number: character ranges and repetition counts."""
 
 _KEPT = 500
-"""Of a pattern that finds more lines of a page, so many first and last ones are kept."""
+"""Number of first and of last lines to keep for a pattern that matches more lines of a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatternLines:
-    """Pattern → positions of the lines in which it is found, in order; and the numbers of lines not read."""
+    """Pattern → positions of the lines that it matches, in order; and the numbers of unread lines."""
 
     positions: dict[re.Pattern[str], "array[int]"]
     unread: tuple[int, int] | None
 
 
 class View:
-    """The lines of a page, each text once; most lines of training are alike but for their numbers."""
+    """The lines of a page, each distinct text once; most lines of training differ only in their numbers."""
 
     def __init__(self, content: bytes) -> None:
         self._parts = content.replace(b"\r", b"\n").split(b"\n")
         self._unique = [part for part in dict.fromkeys(self._parts) if part]
-        self._texts = [parsed(part).text for part in self._unique]
+        self._texts = [parse_line(part).text for part in self._unique]
         self.text = "\n".join(self._texts)
         self._starts = [0, *accumulate(len(text) + 1 for text in self._texts)]
 
@@ -46,18 +46,18 @@ class View:
         return places
 
     def unique_at(self, at: int) -> tuple[int, int]:
-        """Return the number of the line around a place in ``text``, and where the next line begins."""
+        """Return the number of the line at a place in ``text``, and where the next line begins."""
         number = bisect_right(self._starts, at) - 1
         return number, self._starts[number + 1]
 
     def places_of(self, number: int) -> list[int]:
-        """Return where the lines begin that have the text of one number."""
+        """Return the positions of the lines that have the text of one number."""
         return self._places[self._unique[number]]
 
     def matching(self, pattern: re.Pattern[str]) -> list[int]:
-        """Return where the lines begin in which a pattern is found.
+        """Return the positions of the lines that a pattern matches.
 
-        All lines are searched at once, which is fast; each hit is then looked for in its line alone.
+        A fast search covers all lines at once. A second search checks each matching line alone.
         """
         found: list[int] = []
         last = -1
@@ -73,12 +73,12 @@ class View:
 
 
 def search(output: Output, patterns: tuple[re.Pattern[str], ...], seconds: float) -> PatternLines:
-    """Search from both ends to the middle, as causes stand at the beginning or the end.
+    """Search from both ends to the middle, because causes are at the beginning or the end.
 
     Args:
-        output: what is searched.
-        patterns: compiled with ``re.MULTILINE``; each finds a part of one line.
-        seconds: after which the search stops; what was found until then is returned.
+        output: the job output.
+        patterns: compiled with ``re.MULTILINE``; each matches a part of one line.
+        seconds: time limit; the search then returns what it has found.
     """
     until = time.monotonic() + seconds
     found = {pattern: array("q") for pattern in patterns}
@@ -99,7 +99,7 @@ def search(output: Output, patterns: tuple[re.Pattern[str], ...], seconds: float
 def _search_page(
     output: Output, page: Page, found: dict[re.Pattern[str], "array[int]"], until: float
 ) -> bool:
-    """Search one page; false if the time ran out before all patterns were searched."""
+    """Search one page; return false if the time ran out before all patterns were searched."""
     content = output.content(page)
     shapes, lines = View(output.shapes(page)), None
     vocabulary = "\n".join(dict.fromkeys(WORD.findall(shapes.text)))
@@ -119,5 +119,5 @@ def _search_page(
 
 @cache
 def _names_a_number(pattern: str) -> bool:
-    """Tell whether the numbers of a line decide whether a pattern is found in it."""
+    """Return whether the numbers of a line decide whether a pattern matches it."""
     return any(letter.isdigit() for letter in _OF_ANY_NUMBER.sub("", pattern))

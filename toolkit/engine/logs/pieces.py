@@ -1,4 +1,4 @@
-"""The meaning of several files of output of one job; lines are cited by file and number; pure."""
+"""Explain several output files of one job; the evidence cites lines by file and number."""
 
 import re
 from bisect import bisect_right
@@ -16,9 +16,9 @@ _CITED = re.compile(r"^line (\d+): ")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A file of output, or words about a job; ``skipped`` lines between ``head`` and ``tail`` are left out.
+    """A file of output, or text about a job; ``skipped`` lines are missing between ``head`` and ``tail``.
 
-    ``name`` is empty if the lines need no name. ``counted`` is false for words that are in no file.
+    ``name`` is empty if the lines need no name. ``counted`` is false for text that is in no file.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Piece:
 
 
 class _Places:
-    """The numbers of the first lines of pieces in their joined text."""
+    """The numbers of the first line of each piece in the joined text."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces
@@ -38,14 +38,14 @@ class _Places:
             self._firsts.append(self._firsts[-1] + _ended(piece).count(b"\n"))
 
     def at(self, number: int) -> tuple[str, int]:
-        """Return the name of the piece of a line, and the number in it; 0 if its lines have no numbers."""
+        """Return the name of the piece that contains a line, and its number there; 0 if lines have none."""
         index = min(bisect_right(self._firsts, number) - 1, len(self._pieces) - 1)
         piece = self._pieces[index]
         own = number - self._firsts[index] + 1
         return piece.name, own if piece.counted else 0
 
     def cited(self, text: str) -> str:
-        """Return a cited line with the name of its file."""
+        """Return a cited line with its file name."""
         found = _CITED.match(text)
         if not found:
             return text
@@ -55,7 +55,7 @@ class _Places:
 
 
 def explain_pieces(pieces: Sequence[Piece]) -> OutputExplanation:
-    """Return what the output of a job means that is in several files."""
+    """Explain the output of a job that is in several files."""
     whole = [piece for piece in pieces if piece.head or piece.tail]
     if len(whole) == 1 and not whole[0].name:
         return explain_output(Output(whole[0].head, whole[0].tail, whole[0].skipped))
@@ -67,7 +67,7 @@ def explain_pieces(pieces: Sequence[Piece]) -> OutputExplanation:
 
 
 def _ended(piece: Piece) -> bytes:
-    """Return a piece with a line break at its end."""
+    """Return a piece that ends with a line break."""
     text = piece.head + piece.tail
     return text if text.endswith(b"\n") else text + b"\n"
 

@@ -1,19 +1,19 @@
-"""The root line of a failed job: the first line that reports its fault; pure."""
+"""Find the root line of a failed job: the first line that reports its fault."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolkit.engine.logs.clues import HEAD, Clue, bare, classify
+from toolkit.engine.logs.clues import HEAD, Clue, classify, strip_label
 from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.traceback import Raised, tracebacks
 
 _WINDOW = 200
-"""Lines before the launcher ends the ranks, in which toolkit searches first."""
+"""Number of lines before the launcher stops the ranks in which toolkit searches first."""
 
 _LAST_LINES = 8
-"""Lines at the end of an output without a launcher's word, in which words of failure count."""
+"""Number of last lines in which words of failure count if no launcher reports the end of ranks."""
 
 _TASK = re.compile(
     r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
@@ -28,13 +28,13 @@ _NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)
 _NAMES_STATUS = re.compile(r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK")
 _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt")
 _ABORTED = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
-"""A rank that ended by SIGABRT found a fault itself."""
+"""A rank that exits by SIGABRT found a fault itself."""
 
 _INTRODUCES = re.compile(
     r"(?i)exception (?:when|while|in|during|from|occurred|raised)"
     r"|(?:failed to|error) (?:start|run|call|load)\w*[^:]*$|:$"
 )
-"""What a logger writes before a traceback."""
+"""Text of a logger before a traceback."""
 
 _TIMED_OUT = re.compile(
     r"(?i)timed? ?out waiting|wait timeout|barrier timed out|store based barrier|collective operation timeout"
@@ -61,7 +61,7 @@ _SLURM = ("srun:", "slurmstepd")
 
 @dataclass(frozen=True, slots=True)
 class RootClue:
-    """The line with which a failure began, what it belongs to, and which rank wrote it."""
+    """The line that reports the failure first, the lines that belong to it, and the rank that wrote it."""
 
     clue: Clue
     rank: str = ""
@@ -72,7 +72,7 @@ class RootClue:
 
 
 def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
-    """Return where the failure began; ``None`` if no line reports a failure."""
+    """Return the root line; ``None`` if no line reports a failure."""
     heads = [clue.position for clue in clues if HEAD in clue.line.text]
     raised = tracebacks(output, heads)
     inside = {number for one in raised for number in one.numbers}
@@ -95,15 +95,15 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     clue, frame = chosen
     if only_misses_gpu(clue.line.text) and (named := _gpu_error_before(output, clue, causes)):
         others, clue, frame = [clue, *others], named, ""
-    rank, node = _who(clue, endings)
+    rank, node = _failed_rank(clue, endings)
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
     return RootClue(clue, rank, node, frame, _ended([e for e in endings if e.line != clue.line]), after)
 
 
 def _of_raised(one: Raised) -> Clue | None:
-    """Return the exception of a traceback as a clue; of a class that its message names, or its type."""
-    row = classify(bare(one.exception.text))
+    """Return the exception of a traceback as a clue; its class follows from its message, or from its type."""
+    row = classify(strip_label(one.exception.text))
     if one.wraps:
         return Clue(one.position, one.exception, row.class_ if row else "python-exception", 3, "consequence")
     if row is None or (row.strength < 4 and row.role == "cause"):
@@ -120,14 +120,14 @@ def _choose(
     end = next((clue.line.number for clue in endings if clue.line.number > last - 1000), None)
     if end is None and endings:
         end = endings[-1].line.number
-    dead = [clue for clue in endings if clue.strength >= 4 and not _late(clue, endings)]
+    dead = [clue for clue in endings if clue.strength >= 4 and not _is_late(clue, endings)]
     near = [pair for pair in causes if pair[0].line.number >= (end or last) - _WINDOW]
     for least in (5, 4, 3):
         before = end if end is not None and least < 4 else last
         if found := [p for p in near if p[0].strength >= least and p[0].line.number <= before]:
             return _of_first_rank(found, endings)
         if least == 4 and dead:
-            return _first_dead(dead, others), ""
+            return _first_failure(dead, others), ""
     if end is not None and (far := [pair for pair in causes if pair[0].strength >= 5]):
         return far[-1]
     near = [pair for pair in near if end is None or pair[0].line.number <= end]
@@ -163,7 +163,7 @@ def _gpu_error_before(output: Output, clue: Clue, causes: list[tuple[Clue, str]]
     return None
 
 
-def _first_dead(dead: list[Clue], others: list[Clue]) -> Clue:
+def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
     """Return the end of the first rank; of a rank that aborted itself, the line in which it says why."""
     hit = next((clue for clue in dead if not _ABORTED.search(clue.line.text)), None)
     said = [clue for clue in others if clue.position < dead[0].position]
@@ -171,7 +171,7 @@ def _first_dead(dead: list[Clue], others: list[Clue]) -> Clue:
 
 
 def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[Clue, str]:
-    """Return the first; of ranks that failed together, one that the launcher names as the first."""
+    """Return the first report; of ranks that failed together, the rank that the launcher names first."""
     first = found[0]
     named = next((match for clue in endings if (match := _TASK.search(clue.line.text))), None)
     if named is None or not named["task"] or first[0].line.task in {"", named["task"]}:
@@ -182,7 +182,7 @@ def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[
     return same[0] if same and first[0].strength <= same[0][0].strength and _is_wait(first[0]) else first
 
 
-def waited(clue: Clue) -> bool:
+def waited_for_ranks(clue: Clue) -> bool:
     """Return whether a line says that a rank waited for others until a time limit."""
     together = clue.class_ in {"rendezvous", "coordination", "nccl-or-rccl"}
     return together and _TIMED_OUT.search(clue.line.text) is not None
@@ -194,17 +194,17 @@ def _is_wait(clue: Clue) -> bool:
 
 
 def _kind(clue: Clue) -> str:
-    return bare(clue.line.text)[:40]
+    return strip_label(clue.line.text)[:40]
 
 
-def _late(clue: Clue, endings: list[Clue]) -> bool:
+def _is_late(clue: Clue, endings: list[Clue]) -> bool:
     """Return whether the launcher stopped a rank, after another one failed."""
     first = next((ending for ending in endings if _TASK.search(ending.line.text)), clue)
     return clue is not first and _PASSIVE.search(clue.line.text) is not None
 
 
 def _last_words(output: Output, endings: list[Clue]) -> Clue | None:
-    """Return the last line that the rank wrote which the launcher names first, before it ended."""
+    """Return the last line that the first failed rank wrote before it exited."""
     named = next(((c, m) for c in endings if (m := _TASK.search(c.line.text)) and m["task"]), None)
     if named is None:
         return None
@@ -214,7 +214,7 @@ def _last_words(output: Output, endings: list[Clue]) -> Clue | None:
     for position, line in reversed(lines):
         if labelled and line.task != match["task"]:
             continue
-        text = bare(line.text)
+        text = strip_label(line.text)
         if not text.strip() or text.startswith(_SLURM):
             continue
         told = bool(labelled) and not _PROGRESS.search(text)
@@ -222,8 +222,8 @@ def _last_words(output: Output, endings: list[Clue]) -> Clue | None:
     return None
 
 
-def _who(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
-    """Return the rank that failed first and its node, as far as the lines name them."""
+def _failed_rank(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
+    """Return the rank that failed first and its node, if the lines name them."""
     rank, node = clue.line.task, ""
     lines = [clue.line.text, *(ending.line.text for ending in endings)]
     for text in lines:
@@ -238,5 +238,5 @@ def _who(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
 
 
 def _ended(endings: list[Clue]) -> tuple[str, ...]:
-    """Return the lines with which launchers report the end of ranks."""
+    """Return the lines in which launchers report the exit of ranks."""
     return tuple(dict.fromkeys(clue.line.cited for clue in endings))[:3]

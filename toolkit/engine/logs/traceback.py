@@ -1,15 +1,15 @@
-"""Python tracebacks in job output: the first exception, and where the user's code raised it; pure."""
+"""Read Python tracebacks in job output: the first exception, and where the user's code raised it."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from toolkit.engine.logs.clues import HEAD, bare, classify
+from toolkit.engine.logs.clues import HEAD, classify, strip_label
 from toolkit.engine.logs.joblines import Line, Output
 
 _MOST_LINES = 400
-"""Lines after the head that are read."""
+"""Largest number of lines to read after the head."""
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]{1,300})", line (?P<line>\d+)(?:, in (?P<name>.{1,80}))?')
 _CHAIN = re.compile(
@@ -19,17 +19,17 @@ _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<frozen|/opt/con
 _RAISED = re.compile(
     r"(?:[a-z_]\w{0,60}\.){0,9}[A-Z]\w{0,80}(?::|$)|(?:[a-z_]\w{0,60}\.){1,9}\w{1,80}(?::|$)"
 )
-"""What a traceback ends with; other ranks may write between its lines."""
+"""The last line of a traceback; other ranks may write between its lines."""
 
 _WRAPS = re.compile(r"^(?:\w+: )?Caught \w+ in |^(?:\w+\.)*RemoteTraceback\b")
 _NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
 _INTRODUCED = 6
-"""Lines between an exception and the traceback of the exception that it passes on."""
+"""Largest number of lines between an exception and the traceback of the exception that it wraps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The exception at the end of a traceback, its frame of the user's code, and the lines that it takes."""
+    """The exception of a traceback, its frame in the user's code, and its lines."""
 
     position: int
     exception: Line
@@ -40,9 +40,9 @@ class Raised:
 
 
 def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
-    """Return what the tracebacks raised whose heads are at ``positions``.
+    """Return the exceptions of the tracebacks whose heads are at ``positions``.
 
-    Of a chain of exceptions only the first is returned; the others take its place nowhere.
+    Of a chain of exceptions, return only the first.
     """
     found: list[Raised] = []
     for position in positions:
@@ -67,13 +67,13 @@ def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
 
 
 def _read(output: Output, position: int) -> Raised | None:
-    """Return what a traceback raised; ``None`` where its end is missing."""
+    """Return the exception of a traceback; ``None`` if the end of the traceback is missing."""
     head = output.line(position)
-    base = _indent(bare(head.text)) if bare(head.text).lstrip().startswith(HEAD) else 0
+    base = _indent(strip_label(head.text)) if strip_label(head.text).lstrip().startswith(HEAD) else 0
     numbers, frames = {head.number}, list[re.Match[str]]()
     lines = output.places_after(position, _MOST_LINES)
     for place, line in lines:
-        text = bare(line.text)
+        text = strip_label(line.text)
         numbers.add(line.number)
         if frame := _FRAME.match(text):
             frames.append(frame)
@@ -83,32 +83,32 @@ def _read(output: Output, position: int) -> Raised | None:
         if not _RAISED.match(text.strip()):
             continue
         raised, after = _with_message(line, lines)
-        chained, wraps = _what_follows(after, raised, numbers)
+        chained, wraps = _read_chain(after, raised, numbers)
         wraps = wraps or _WRAPS.search(text.strip()) is not None
         return Raised(place, raised, _own(frames), frozenset(numbers), chained, wraps)
     return None
 
 
 def _with_message(line: Line, lines: Iterator[tuple[int, Line]]) -> tuple[Line, Iterator[tuple[int, Line]]]:
-    """Return an exception with its message, which may begin on the next line, and the lines after it."""
+    """Return an exception with its message, which may start on the next line, and the lines after it."""
     if not line.text.rstrip().endswith(":"):
         return line, lines
     read = list(islice(lines, 2))
-    words = next((text for _, more in read if (text := bare(more.text).strip())), "")
+    words = next((text for _, more in read if (text := strip_label(more.text).strip())), "")
     plain = words[:1].isalnum() and not words.startswith(_NOT_A_MESSAGE)
     joined = Line(line.number, line.task, f"{line.text} {words}", line.tag) if plain else line
     return joined, chain(read, lines)
 
 
-def _what_follows(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int]) -> tuple[bool, bool]:
-    """Return whether another exception followed from this one, and whether this one only passes one on.
+def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int]) -> tuple[bool, bool]:
+    """Return whether an exception leads to another exception, and whether it only wraps one.
 
-    An exception that passes one on is followed by a line such as ``-- Process 1 terminated with the following
-    error:`` and the traceback of the other one.
+    After an exception that wraps another, the output has a line such as ``-- Process 1 terminated with the
+    following error:`` and the traceback of the other one.
     """
     introduced = False
     for count, (_, line) in enumerate(lines):
-        text = bare(line.text).strip()
+        text = strip_label(line.text).strip()
         if text.startswith("Traceback"):
             return False, introduced and count <= _INTRODUCED
         if line.number > end.number + 400 or text.startswith("Exception ignored"):
@@ -122,13 +122,13 @@ def _what_follows(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int
 
 
 def _reports_an_end(exception: Line) -> bool:
-    """Return whether an exception only says that another program failed."""
-    row = classify(bare(exception.text))
+    """Return whether an exception only reports that another program failed."""
+    row = classify(strip_label(exception.text))
     return row is not None and row.role == "ending"
 
 
 def _own(frames: list[re.Match[str]]) -> str:
-    """Return the last frame of the user's own code; empty text if all frames are of libraries."""
+    """Return the last frame in the user's own code; empty text if all frames are in libraries."""
     own = [frame for frame in frames if not _LIBRARY.search(frame["file"])]
     if not own:
         return ""

@@ -1,1 +1,1 @@
-"""What the engine knows how to judge: one module a family, one function a rule."""
+"""The rules of the engine: a module for each topic, a function for each rule."""

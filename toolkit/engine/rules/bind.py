@@ -1,18 +1,18 @@
-"""Rules about the host's MPI mounted into the container, in place of the image's own."""
+"""Rules about the host's MPI mounted into the container instead of the image's."""
 
 from toolkit import knowledge
-from toolkit.engine.bound import (
+from toolkit.engine.case import Case
+from toolkit.engine.guarded import Undecided, attempt, settle
+from toolkit.engine.host_mpi import (
     SPEAKERS,
-    halves,
+    is_split,
     mounted_first,
     mounted_libraries,
     mounted_loads,
-    provider_asked,
+    provider_guarded,
     provider_of,
     targets_of,
 )
-from toolkit.engine.case import Case
-from toolkit.engine.guarded import Undecided, attempt, settle
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.traits import MPICH_ABI, brings_orte, is_masked, mounted_folders
 from toolkit.engine.wireup import offer
@@ -22,13 +22,13 @@ from toolkit.model.facts import HostMpi
 from toolkit.versions import older, same, upstream
 
 _CRAY = {"slingshot", "aries"}
-"""Networks of machines whose MPI is in /opt/cray, off PATH."""
+"""Networks of machines whose MPI is in /opt/cray and not on PATH."""
 _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
 
 
 @rule(
     "bind-nothing-to-mount",
-    "No MPI of the host was found that could be mounted into the container",
+    "toolkit found no MPI of the host that can be mounted into the container",
     severity="error",
     fix="load an MPI module before the job",
     instead=MPI_MODES,
@@ -37,11 +37,11 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
     modes=("bind",),
 )
 def bind_nothing_to_mount(case: Case) -> Hit | None:
-    """What is mounted is a folder of its own: /usr of the host cannot stand in for /usr of the image. The MPI
-    is looked for by its mpirun on PATH, in Cray's folders, and where variables of modules lead.
-    A folder that bears the name of whoever asked cannot be named: facts are mailed, and hold no such names.
+    """The MPI must be in a separate folder: the host's /usr cannot replace the image's /usr. toolkit
+    searches mpirun on PATH, Cray's folders, and folders that variables of modules name. Facts contain no user
+    names, so an MPI in a folder named after you cannot be mounted.
     """
-    host = provider_asked(case)
+    host = provider_guarded(case)
     if host is None:
         looked = case.host_facts.folder_mpis is not None
         if not looked and _CRAY & set(case.host_facts.fabrics or ()):
@@ -55,14 +55,14 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
         return None
     where = "among the libraries of its system"
     if any(map(is_masked, (host.prefix or "", *(host.folders or ())))):
-        where = "in a folder that bears a person's name, which facts do not tell"
-    because = f"{mpi_name(host)} of the host lies {where} ({host.library})"
+        where = "in a folder named after a user, which facts do not contain"
+    because = f"{mpi_name(host)} of the host is {where} ({host.library})"
     return Hit(case.cite("host.mpis", "host.mpis.library"), "unavailable", because)
 
 
 @rule(
     "bind-has-no-effect",
-    "Programs in the image do not load the library that is mounted",
+    "Programs in the image do not load the mounted MPI library",
     severity="warning",
     fix="mount an MPI of the same family and ABI as the image's",
     instead=MPI_MODES,
@@ -71,9 +71,9 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_has_no_effect(case: Case) -> Hit | None:
-    """The loader looks for a soname: ``libmpich.so.12`` is not ``libmpi.so.12``, nor is ``libmpi.so.40``."""
+    """The loader compares sonames: ``libmpich.so.12`` is not ``libmpi.so.12`` and not ``libmpi.so.40``."""
     case.ask("host.mpis", "image.mpi")
-    host, mpi = provider_asked(case), case.image.mpi
+    host, mpi = provider_guarded(case), case.image.mpi
     if host is None or mpi is None or not case.plan.binds:
         return None
     same_name = mounted_loads(case)
@@ -97,7 +97,7 @@ def bind_has_no_effect(case: Case) -> Hit | None:
 
 @rule(
     "bind-name-of-another",
-    "The library that is mounted has the name of the image's MPI, and is of another family",
+    "The mounted MPI library has the same name as the image's, but belongs to another family",
     severity="error",
     fix="mount an MPI of the same family as the image's",
     instead=MPI_MODES,
@@ -106,11 +106,11 @@ def bind_has_no_effect(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_name_of_another(case: Case) -> Hit | None:
-    """Open MPI 1.10 and the kin of MPICH call their library ``libmpi.so.12``: the loader takes one for the
-    other, and a program of Open MPI then misses variables that it names, as ``ompi_mpi_comm_world``.
+    """Open MPI 1.10 and the MPICH family call their library ``libmpi.so.12``, so the loader confuses them. A
+    program of Open MPI then misses symbols such as ``ompi_mpi_comm_world``.
     """
     case.ask("host.mpis", "image.mpi")
-    host, mpi = provider_asked(case), case.original.mpi
+    host, mpi = provider_guarded(case), case.original.mpi
     if host is None or mpi is None or not mounted_loads(case):
         return None
     pair = (mpi.implementation, host.implementation)
@@ -119,30 +119,30 @@ def bind_name_of_another(case: Case) -> Hit | None:
     evidence = case.cite("host.mpis", "image.mpi")
     both = f"{mpi_name(mpi)} and {mpi_name(host)} of the host are both called {mpi.soname}"
     if mpi.implementation == "openmpi":
-        because = f"{both}, and programs of the one find variables missing in the other"
+        because = f"{both}, and programs of one miss symbols in the other"
         return Hit(evidence, "loader-failure", because)
-    return Hit(evidence, "unknown", f"{both}; how a program ends that loads the other was not measured")
+    return Hit(evidence, "unknown", f"{both}; what a program does with the other library was not measured")
 
 
 @rule(
     "bind-glibc-older",
     "The host's MPI needs a newer C library than the image has",
     severity="error",
-    fix="use an image of a distribution as new as the host's, with glibc",
+    fix="use an image whose distribution is as new as the host's, with glibc",
     instead=MPI_MODES,
     source='tests/matrix: set bind, "version `GLIBC_2.38\' not found"',
     facts=("host.mpis", "image.mpi", "image.glibc"),
     modes=("bind",),
 )
 def bind_glibc_older(case: Case) -> Hit | None:
-    """A library of the host runs on the C library of the image, and not on musl. Also where another MPI is
-    loaded: what lies beside the mounted library replaces its namesakes, which the image's MPI may need.
+    """A library of the host runs with the image's C library, and never with musl. This matters even if
+    programs load the image's MPI: libraries beside the mounted library replace libraries of the same name.
     """
     case.ask("host.mpis", "image.mpi", "image.glibc")
-    host, mpi, glibc = provider_asked(case), case.image.mpi, case.image.glibc
+    host, mpi, glibc = provider_guarded(case), case.image.mpi, case.image.glibc
     if host is None or mpi is None or not case.plan.binds:
         return None
-    if not _touched(case):
+    if not _loads_mounted(case):
         return None
     if host.glibc_needed is None or (glibc is not None and not older(glibc, host.glibc_needed)):
         return None
@@ -150,15 +150,15 @@ def bind_glibc_older(case: Case) -> Hit | None:
     return Hit(case.cite("host.mpis", "image.glibc"), "loader-failure", because)
 
 
-def _touched(case: Case) -> bool:
-    """Tell whether anything of what is mounted is loaded."""
+def _loads_mounted(case: Case) -> bool:
+    """Return whether programs load any mounted library."""
     mpi = case.image_facts.mpi
     return mpi is not None and bool(mounted_first(case) & {*mpi.needs, mpi.soname})
 
 
 @rule(
     "bind-library-older",
-    "A libfabric that is mounted stands before a newer one of the image",
+    "The loader finds the host's older libfabric before the image's newer libfabric",
     severity="error",
     fix="mount an MPI of the same family and ABI as the image's",
     instead=MPI_MODES,
@@ -170,11 +170,11 @@ def _touched(case: Case) -> bool:
     modes=("bind",),
 )
 def bind_library_older(case: Case) -> Hit | None:
-    """What is loaded of the image's own MPI, all or half of it, asks the mounted libfabric for an interface
-    that came later. Half of it stays beside the host's library, which finds its libfabric by itself.
+    """The image's MPI, or its remaining half, needs an interface that only a newer libfabric has. The loader
+    finds the mounted libfabric of the host first.
     """
     case.ask("host.mpis", "image.mpi")
-    host, mpi, half = provider_asked(case), case.original.mpi, halves(case)
+    host, mpi, half = provider_guarded(case), case.original.mpi, is_split(case)
     if host is None or mpi is None or mpi.fabric_asked is None or (mounted_loads(case) and not half):
         return None
     taken = mounted_libraries(case) & set(host.needs or ()) if half else mounted_first(case)
@@ -198,16 +198,16 @@ def bind_library_older(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_library_missing(case: Case) -> Hit | None:
-    """What is not in the mounted folders has to be in the image, where its loader finds it."""
+    """Libraries outside the mounted folders must be in the image, where its loader finds them."""
     case.ask("host.mpis", "image.mpi")
-    host = provider_asked(case)
+    host = provider_guarded(case)
     if host is None or not case.plan.binds or not mounted_loads(case):
         return None
-    return _missing(case, _linked(host) | _beside(case, host))
+    return _judge_missing(case, _linked(host) | _second_libraries(case, host))
 
 
-def _missing(case: Case, wanted: set[str]) -> Hit | None:
-    """Say which of the libraries that are wanted are neither mounted nor in the image."""
+def _judge_missing(case: Case, wanted: set[str]) -> Hit | None:
+    """Judge the libraries that are needed, and are neither mounted nor in the image."""
     original, offered = case.original_facts.mpi, case.image_facts.libraries
     there = set(original.needs if original else ()) if offered is None else set(offered)
     lacking = sorted(wanted - mounted_libraries(case) - there)
@@ -221,17 +221,17 @@ def _missing(case: Case, wanted: set[str]) -> Hit | None:
 
 
 def _linked(host: HostMpi) -> set[str]:
-    """Return what is loaded with the host's library, whatever components it opens."""
+    """Return the libraries that are always loaded with the host's MPI library."""
     of_components = {n for names in (host.components_need or {}).values() for n in names}
     return {*(host.needs or ()), *(set(host.outside or ()) - of_components)}
 
 
-def _beside(case: Case, host: HostMpi) -> set[str]:
-    """Return what comes in besides where half of the image's MPI stays, and loads namesakes that are mounted.
+def _second_libraries(case: Case, host: HostMpi) -> set[str]:
+    """Return the mounted libraries that the image's second MPI library loads, if it stays in use.
 
-    PMIx of the host lies there for a component; the image's second library is linked with its own.
+    The host's PMIx is mounted for a component; the image's second library is linked with the image's PMIx.
     """
-    if not halves(case):
+    if not is_split(case):
         return set()
     taken = mounted_first(case) & set(case.original.mpi.needs if case.original.mpi else ())
     return {n for names in (host.components_need or {}).values() if taken & set(names) for n in names}
@@ -248,22 +248,22 @@ def _beside(case: Case, host: HostMpi) -> set[str]:
     modes=("bind",),
 )
 def bind_component_lacks_library(case: Case) -> Hit | None:
-    """A component that cannot be loaded is passed by; without one that speaks what is offered no rank is
-    wired up.
+    """Open MPI skips a component that it cannot load. Without a component for the interface that the launcher
+    offers, no rank finds the others.
     """
     case.ask("host.mpis", "image.mpi")
-    host, found = provider_asked(case), offer(case)
+    host, found = provider_guarded(case), offer(case)
     if host is None or found is None or not mounted_loads(case) or not _opens_own(case, host):
         return None
     faces = ("pmix",) if found.pmix else ("pmi1", "pmi2")
-    said = [attempt(_missing, case, needs) for needs in _wiring(host, faces)]
+    said = [attempt(_judge_missing, case, needs) for needs in _wiring(host, faces)]
     if not said or None in said:
         return None
     return settle(next((one for one in said if isinstance(one, Undecided)), said[0]))
 
 
 def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
-    """Return what each component needs that speaks one of these interfaces; none where none is a file."""
+    """Return the libraries that each component for these interfaces needs; empty without component files."""
     needs = host.components_need or {}
     told = (host.components or {}).get("pmix", ())
     names = {*told, *(name.removeprefix("pmix_") for name in needs if name.startswith("pmix_"))}
@@ -273,7 +273,7 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
 
 @rule(
     "bind-modules-differ",
-    "Modules of the image would be loaded by a library of the host",
+    "UCX of the host would load modules of another UCX release from the image",
     severity="error",
     fix="use an image with the host's UCX",
     instead=MPI_MODES,
@@ -282,10 +282,10 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
     modes=("bind",),
 )
 def bind_modules_differ(case: Case) -> Hit | None:
-    """UCX opens its modules by path: the host's libucs finds those of the image, of another release."""
+    """UCX opens its modules by path, so the host's libucs finds the image's modules of another release."""
     case.ask("host.mpis", "image.mpi")
-    host, inside = provider_asked(case), case.original_facts.ucx
-    if host is None or inside is None or not case.plan.binds or not _touched(case):
+    host, inside = provider_guarded(case), case.original_facts.ucx
+    if host is None or inside is None or not case.plan.binds or not _loads_mounted(case):
         return None
     if "libucs.so.0" not in mounted_libraries(case) or host.relocatable:
         return None
@@ -295,12 +295,12 @@ def bind_modules_differ(case: Case) -> Hit | None:
     evidence = case.cite("host.mpis", "image.ucx")
     if older(host.ucx, inside):
         return Hit(evidence, "loader-failure", because)
-    return Hit(evidence, "unknown", f"{because}; what becomes of them has not been measured")
+    return Hit(evidence, "unknown", f"{because}; the effect has not been measured")
 
 
 @rule(
     "bind-plugins-missing",
-    "The mounted Open MPI does not find its own components",
+    "The mounted Open MPI does not find its components",
     severity="error",
     fix="mount the folder of its components, and name it: OMPI_MCA_mca_base_component_path",
     source="tests/matrix: set bind, 'libs only' against 'libs+plugins+OMPI_MCA_mca_base_component_path'",
@@ -308,8 +308,8 @@ def bind_modules_differ(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_plugins_missing(case: Case) -> Hit | None:
-    """An Open MPI whose components are files looks for them where it was built to be. Those of the image
-    stand there if it is the same release.
+    """An Open MPI with components as files looks for them in the folder of its build. In the container that
+    folder has the image's components, which fit only if both releases are equal.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_of(case), case.original_facts.mpi
@@ -322,22 +322,22 @@ def bind_plugins_missing(case: Case) -> Hit | None:
     evidence = case.cite("host.mpis", "image.mpi")
     because = f"{mpi_name(host)} looks for components in {host.plugins}, which is not mounted"
     if inside.plugins and _loads_components_of(host.version, inside.version):
-        because = f"{because}; whether those of {mpi_name(inside)} do has not been measured"
+        because = f"{because}; whether components of {mpi_name(inside)} fit has not been measured"
         return Hit(evidence, "unknown", because)
     return Hit(evidence, "init-failure", because)
 
 
 def _opens_own(case: Case, host: HostMpi) -> bool:
-    """Tell whether the host's Open MPI finds its own components, which are files, in the container."""
+    """Return whether the host's Open MPI finds its own component files in the container."""
     if not host.plugins or "OMPI_MCA_mca_base_component_path" in case.plan.env:
         return bool(host.plugins)
     return any(is_below(host.plugins, target) for target in targets_of(case.plan))
 
 
 def _loads_components_of(host: str | None, image: str | None) -> bool:
-    """Tell whether two releases of Open MPI 4 are of one series, so that components may do for both.
+    """Return whether two releases of Open MPI 4 are of one series, so that they may share components.
 
-    Only the version of their interface is compared (open-mpi/ompi:opal/mca/base at v4.1.4,
+    Open MPI compares only the version of the component interface (open-mpi/ompi:opal/mca/base at v4.1.4,
     mca_base_component_repository.c).
     """
     one, other = (upstream(v or "").split(".")[:2] for v in (host, image))
@@ -346,22 +346,22 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
 
 @rule(
     "bind-abi-split",
-    "The program needs a second library of Open MPI that the host's release does not have",
+    "The program needs Open MPI's second library, which the host's older release does not have",
     severity="error",
-    fix="mount an Open MPI of the image's own release",
+    fix="mount an Open MPI of the image's release",
     instead=MPI_MODES,
     source="open-mpi/ompi:docs 6.0, libopen_mpi; tests/matrix: set bind with Open MPI 6.0.0rc2",
     facts=("host.mpis", "image.mpi"),
     modes=("bind",),
 )
 def bind_abi_split(case: Case) -> Hit | None:
-    """Programs of Open MPI 6 need libopen_mpi.so.40 too: half of the image's MPI meets half of the host's."""
+    """Programs of Open MPI 6 need libopen_mpi.so.40 from the image and libmpi from the host."""
     case.ask("host.mpis", "image.mpi")
-    host, inside = provider_asked(case), case.original.mpi
-    if host is None or inside is None or not halves(case):
+    host, inside = provider_guarded(case), case.original.mpi
+    if host is None or inside is None or not is_split(case):
         return None
     evidence = case.cite("host.mpis", "image.mpi")
-    because = f"half of {mpi_name(inside)} of the image meets {mpi_name(host)} of the host"
+    because = f"programs load libopen_mpi of {mpi_name(inside)}, but libmpi of {mpi_name(host)} of the host"
     if brings_orte(host):
         return Hit(evidence, "init-failure", because)
     if host.relocatable and "OPAL_PREFIX" not in case.plan.env:

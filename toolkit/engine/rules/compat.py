@@ -1,20 +1,20 @@
-"""Rules about whose libcuda programs find: the host's, which ``--nv`` brings, or that of cuda-compat.
+"""Rules about libcuda: whether programs find the host's, which ``--nv`` mounts, or the image's cuda-compat.
 
-None changes how MPI starts.
+No rule here changes how MPI starts.
 """
 
 import posixpath
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
-from toolkit.engine.rules.gpu import PAIR, kinds, too_old
+from toolkit.engine.rules.gpu import PAIR, gpu_kinds, too_old
 from toolkit.engine.traits import DRIVER
 from toolkit.knowledge import cuda
 from toolkit.runtime import apptainer
 from toolkit.versions import older
 
 _COMPAT = ("/usr/local/cuda/compat",)
-"""Where the forward-compatibility libraries lie, unless the image tells (CUDA Compatibility guide)."""
+"""Default folder of the forward-compatibility libraries (CUDA Compatibility guide)."""
 _PATH = "LD_LIBRARY_PATH"
 _NV = "--nv"
 
@@ -30,8 +30,8 @@ _NV = "--nv"
     accelerator="gpu-failure",
 )
 def cuda_compat_refused(case: Case) -> Hit | None:
-    """cuda-compat is made for data-centre GPUs, and for some branches of the driver. Elsewhere cuInit answers
-    804 (forward compatibility was attempted on non supported HW) or 803 (system has unsupported display
+    """cuda-compat supports data-centre GPUs and some branches of the driver. On other hosts cuInit returns
+    error 804 (forward compatibility was attempted on non supported HW) or 803 (system has unsupported display
     driver / CUDA driver combination).
     """
     case.have(*PAIR, "image.cuda_compat")
@@ -42,15 +42,15 @@ def cuda_compat_refused(case: Case) -> Hit | None:
     return Hit(case.cite(*PAIR, "image.cuda_compat", "host.gpus"), title=why) if why else None
 
 
-def _taken(case: Case) -> bool | None:
+def _is_loaded(case: Case) -> bool | None:
     return cuda.compat_takes(case.image.cuda or "", case.host.gpu_driver or "")
 
 
 def _refusal(case: Case) -> str:
-    consumer = [kind for kind in kinds(case) if not kind.data_centre]
+    consumer = [kind for kind in gpu_kinds(case) if not kind.data_centre]
     if consumer:
-        return f"cuda-compat is not for GPUs such as this one ({consumer[0].family}, no data-centre GPU)"
-    if _taken(case) is False:
+        return f"cuda-compat is not for GPUs such as this one ({consumer[0].family}, not a data-centre GPU)"
+    if _is_loaded(case) is False:
         return f"cuda-compat does not work on the branch of driver {case.host.gpu_driver}"
     return ""
 
@@ -59,23 +59,23 @@ def _refusal(case: Case) -> str:
     "cuda-compat-needed",
     "CUDA works here only with the forward-compatibility libraries of the image",
     severity="warning",
-    fix="put their folder first in LD_LIBRARY_PATH inside the container, before that of the host's driver",
+    fix="put their folder first in LD_LIBRARY_PATH inside the container, before the host's driver",
     source="NVIDIA CUDA Compatibility guide, forward compatibility; Apptainer user guide, GPU support",
     facts=(*PAIR, "image.cuda_compat", "image.environment"),
     advice=True,
 )
 def cuda_compat_needed(case: Case) -> Hit | None:
-    """With --nv the host's libcuda is found in /.singularity.d/libs, and the newer one of cuda-compat is used
-    only where LD_LIBRARY_PATH names its folder before. Who sets the variable has to name all of it: the
-    folder of cuda-compat, those of the image, and that of the driver, whose other libraries are needed too.
+    """With --nv the loader finds the host's libcuda in /.singularity.d/libs. It finds the newer libcuda of
+    cuda-compat only if LD_LIBRARY_PATH names that folder first. If you set the variable, name all folders:
+    cuda-compat's, the image's, and the driver's, because programs need other libraries of the driver too.
 
-    Of a release of CUDA that is not in the table nobody knows whether its libraries work on this driver.
+    If toolkit's table lacks the CUDA release, it does not know whether its libraries work with this driver.
     """
     case.have(*PAIR, "image.cuda_compat")
     if not too_old(case) or _refusal(case):
         return None
     _ask_path(case)
-    known = _taken(case) is not None
+    known = _is_loaded(case) is not None
     if known and _names_compat(case):
         return None
     evidence = case.cite(*PAIR, "image.cuda_compat")
@@ -90,22 +90,22 @@ def cuda_compat_needed(case: Case) -> Hit | None:
 
 
 def _ask_path(case: Case) -> None:
-    """Ask for the image's own search path, unless the launch gives another one."""
+    """Ask for the image's own search path, unless the launch sets another."""
     if _PATH not in case.plan.env:
         case.ask(f"image.environment.{_PATH}", failed_only=True)
 
 
 def _names_compat(case: Case) -> bool:
-    """Tell whether programs find the libraries of cuda-compat, and before the host's driver."""
+    """Return whether programs find the libraries of cuda-compat before the host's driver."""
     named = _named(case)
     before = named[: named.index(DRIVER)] if DRIVER in named else named
     return not set(before).isdisjoint(case.image_facts.cuda_compat_folders or _COMPAT)
 
 
 def _path_with(case: Case, *first: str) -> str:
-    """Return the option that puts folders before those of the image, and the driver's behind them.
+    """Return the option that sets a search path: given folders, then the image's, then the driver's.
 
-    What is set inside the container takes the place of all that image and runtime put there.
+    A value set in the container replaces everything that image and runtime set.
     """
     own = (f for f in _named(case) if f not in (*(case.image_facts.cuda_compat_folders or _COMPAT), DRIVER))
     return f"--env {_PATH}={':'.join((*first, *own, DRIVER))}"
@@ -122,19 +122,19 @@ def _library_path(case: Case) -> str:
 
 @rule(
     "cuda-compat-outdated",
-    "The image puts forward-compatibility libraries in front that are older than the host's driver",
+    "The image loads forward-compatibility libraries that are older than the host's driver",
     severity="error",
-    fix="take the folder of cuda-compat out of LD_LIBRARY_PATH, and leave the others",
-    source="NVIDIA CUDA Compatibility guide, forward compatibility: CUDA_ERROR_SYSTEMDRIVER_MISMATCH (803)",
+    fix="remove the folder of cuda-compat from LD_LIBRARY_PATH, and keep the other folders",
+    source="NVIDIA CUDA Compatibility guide, forward compatibility: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
     facts=("image.cuda_compat", "host.gpu_driver", "image.environment"),
     advice=True,
 )
 def cuda_compat_outdated(case: Case) -> Hit | None:
-    """A user part of the driver that is older than its kernel part does not fit it: every CUDA call ends with
-    error 803.
+    """The user-space part of the driver must not be older than the kernel module. Otherwise every CUDA call
+    returns error 803.
 
-    NVIDIA's images for frameworks name ``compat/lib``, which is not there until they find that the libraries
-    of ``compat/lib.real`` are needed; that does no harm.
+    NVIDIA's framework images name ``compat/lib``. They create that folder only if the libraries of
+    ``compat/lib.real`` are needed, so the name alone does no harm.
     """
     case.have("image.cuda_compat", "host.gpu_driver")
     if not older(case.image.cuda_compat, case.host.gpu_driver):
@@ -144,24 +144,24 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
         return None
     line = f"image: {_PATH}={_library_path(case)}"
     evidence = (*case.cite("image.cuda_compat", "host.gpu_driver"), line)
-    return Hit(evidence, fix=f"take the folder of cuda-compat out of it: {_path_with(case)}")
+    return Hit(evidence, fix=f"remove the folder of cuda-compat from it: {_path_with(case)}")
 
 
 @rule(
     "library-path-hides-driver",
-    "The LD_LIBRARY_PATH that is given hides the host's GPU driver",
+    "The LD_LIBRARY_PATH of this launch hides the host's GPU driver",
     severity="error",
-    fix=f"name {DRIVER} in it too, as its last folder",
+    fix=f"add {DRIVER} to it as the last folder",
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; EESSI/software-layer issue 231",
     facts=("host.gpu_driver", "image.cuda"),
     advice=True,
     accelerator="gpu-failure",
 )
 def library_path_hides_driver(case: Case) -> Hit | None:
-    """--nv mounts the driver's libraries into /.singularity.d/libs, which no loader searches by itself: the
-    runtime puts the folder behind LD_LIBRARY_PATH. A variable that is set inside the container takes the
-    place of that, and programs find no libcuda.so.1: they train on the CPU, or end. (The runtime adds the
-    folder to APPTAINERENV_LD_LIBRARY_PATH as well, but not to an empty one.)
+    """--nv mounts the driver's libraries into /.singularity.d/libs, and the runtime adds that folder to
+    LD_LIBRARY_PATH. A value that you set inside the container replaces this. Programs then find no
+    libcuda.so.1, and train on the CPU or fail. (The runtime also adds the folder to a non-empty
+    APPTAINERENV_LD_LIBRARY_PATH.)
     """
     case.have("host.gpu_driver")
     given = case.plan.env.get(_PATH)
@@ -174,7 +174,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
         return None
     evidence = (f"plan: {_PATH}={given}", *case.cite("host.gpu_driver"))
     fix = f"--env {_PATH}={':'.join((*_named(case), DRIVER))}"
-    # Where nothing asks for --nv yet, it is a job without GPU that does no harm.
+    # Without --nv it is a job without GPUs, and the variable does no harm.
     return Hit(evidence, fix=fix, severity="error" if asked else "warning")
 
 

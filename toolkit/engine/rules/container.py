@@ -1,11 +1,11 @@
-"""Rules about the options of the container: what they hide from MPI."""
+"""Rules about options of the container that hide files or variables from MPI."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
-from toolkit.engine.rules.wireup import mismatch
+from toolkit.engine.rules.wireup import find_mismatches
 from toolkit.engine.traits import brings_orte, brings_prrte, host_launcher, private_tmp
-from toolkit.engine.wireup import cleaned, hides, offer
+from toolkit.engine.wireup import clearing_options, hides, offer
 from toolkit.knowledge.pmix import store_of
 from toolkit.model.facts import ImageMpi
 from toolkit.model.prediction import Outcome
@@ -35,8 +35,8 @@ def _tmp_is_bound(case: Case) -> bool:
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
 def tmp_hidden(case: Case) -> Hit | None:
-    """A PMIx 5 client reads the server's shared segments below /tmp; PMIx 3 and 4 clients do not use them.
-    Nor does a client of PMIx 7, which has another store, use those of a PMIx 5 or 6: it reads by ``hash``.
+    """A PMIx 5 or 6 client reads the server's shared segments below /tmp; PMIx 3 and 4 clients do not use
+    them. A PMIx 7 client has another store, and reads from a PMIx 5 or 6 server by ``hash``.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
@@ -53,7 +53,7 @@ def tmp_hidden(case: Case) -> Hit | None:
     if not hidden and not unread:
         return None
     found, launcher = offer(case), host_launcher(case.host_facts)
-    if found is None or not found.pmix or cleaned(case):
+    if found is None or not found.pmix or clearing_options(case):
         return None
     server = case.host_facts.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
     if not _reads_files(case, server):
@@ -68,7 +68,7 @@ def tmp_hidden(case: Case) -> Hit | None:
 
 
 def _reads_files(case: Case, server: str | None) -> bool:
-    """Tell whether the client has the store that this server offers first; of an unknown one, its own."""
+    """Return whether the client has the store that this server offers first."""
     own = store_of(case.image_facts.pmix or "")
     offered = store_of(server) if server else own
     return offered is not None and offered in (case.image_facts.pmix_components.get("gds") or (own,))
@@ -76,7 +76,7 @@ def _reads_files(case: Case, server: str | None) -> bool:
 
 @rule(
     "tmp-not-mounted",
-    "There is no writable /tmp in the container, where Open MPI keeps its session",
+    "Open MPI keeps its session in /tmp, which the container does not have as a writable folder",
     severity="error",
     fix="add --bind /tmp; administrator: 'mount tmp = yes' in apptainer.conf",
     source="tests/matrix: 'apptainer --no-mount tmp', '--no-mount tmp plus PMIX_MCA_gds=hash'",
@@ -84,9 +84,9 @@ def _reads_files(case: Case, server: str | None) -> bool:
     modes=MPI_MODES,
 )
 def tmp_not_mounted(case: Case) -> Hit | None:
-    """An image is read-only, and Open MPI makes its session directory below /tmp; MPICH needs none.
+    """An image is read-only, and Open MPI creates its session directory below /tmp. MPICH does not need one.
 
-    With ``PMIX_MCA_gds=hash`` Open MPI 5 does without it.
+    With ``PMIX_MCA_gds=hash`` Open MPI 5 does not need it.
     """
     case.ask("image.mpi", "host.runtime")
     mpi, runtime = case.image_facts.mpi, case.host_facts.runtime
@@ -103,8 +103,8 @@ def tmp_not_mounted(case: Case) -> Hit | None:
         return None
     if case.mode == "mpirun-container":
         return Hit(tuple(said), "unknown", "Open MPI's own launcher without /tmp has not been measured")
-    because = "without /tmp Open MPI cannot make its session directory"
-    # ORTE makes it for a rank that is alone as well (tests/matrix/truth: Open MPI 1.10.2);
+    because = "without /tmp Open MPI cannot create its session directory"
+    # ORTE also creates it for a single rank (tests/matrix/truth: Open MPI 1.10.2).
     # 5.0.10 then needs none.
     chance = _by_its_daemon(case, mpi)
     stage = LaunchStage.START if brings_orte(mpi) else None
@@ -112,8 +112,8 @@ def tmp_not_mounted(case: Case) -> Hit | None:
 
 
 def _by_its_daemon(case: Case, mpi: ImageMpi) -> tuple[Outcome, ...]:
-    """Return how the daemon of another rank may end before one of them looks for /tmp."""
+    """Return how ranks may fail when another rank's daemon stops, before they look for /tmp."""
     if case.mode != "srun-pmix":
         return ()
-    rows = (row for row in mismatch(mpi, "pmix") if row.first and row.munge == case.host_facts.munge)
+    rows = (row for row in find_mismatches(mpi, "pmix") if row.first and row.munge == case.host_facts.munge)
     return tuple(row.outcome for row in rows)

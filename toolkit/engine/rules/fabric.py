@@ -1,6 +1,6 @@
 """Rules about the network between nodes: what the host has, and whether the image can use it.
 
-None changes an outcome: over TCP the ranks find each other too, at a fraction of the speed.
+No rule changes an outcome: over TCP the ranks find each other too, at a fraction of the speed.
 """
 
 from typing import Literal
@@ -16,26 +16,26 @@ from toolkit.model.prediction import MPI_MODES
 from toolkit.sonames import plain
 
 _OWN_MPI = tuple(mode for mode in MPI_MODES if mode != "bind")
-"""Modes in which the image's own MPI carries the messages."""
+"""Modes in which the image's own MPI sends the messages."""
 
 _CARRIERS = ("image.ucx_transports", "image.libfabric_providers")
 _HOST = ("host.infiniband", "host.fabrics")
 _BY_VERBS = {"ib", "verbs", "efa"}
 """Modules of UCX and providers of libfabric that open their device through libibverbs."""
 _Way = Literal["fast", "none", "ucx", "libfabric"]
-"""How far an MPI gets: to the device, to no component for it, to a UCX or a libfabric that cannot."""
+"""What the MPI lacks for a network: nothing, a component, or a module in UCX or a provider in libfabric."""
 
 
 def networks(case: Case) -> tuple[Fabric, ...]:
-    """Return the fast networks of the host; one node needs none."""
+    """Return the fast networks of the host; empty for a job on one node."""
     if case.request.nodes == 1:
         return ()
     case.ask(*_HOST)
     return fabric.fabrics_of(case.host.infiniband or (), case.host.fabrics or (), case.host_facts.link_layers)
 
 
-def _slow(case: Case, wanted: _Way) -> Fabric | None:
-    """Return a network of the host that the image's MPI does not reach, and for this reason."""
+def _slow_network(case: Case, wanted: _Way) -> Fabric | None:
+    """Return a network of the host that the image's MPI cannot use for this reason."""
     found = networks(case)
     if not found or (mpi := case.image.mpi) is None:
         return None
@@ -48,7 +48,7 @@ def _way(case: Case, mpi: ImageMpi, row: Fabric) -> _Way:
     if mpi.implementation == "intelmpi":
         return _by_libfabric(case, row)
     if mpi.implementation != "mpich":
-        return "fast"  # an MPI with a transport of its own; which one is no fact
+        return "fast"  # an MPI with its own transport; facts do not name it
     device = mpi.device or ""
     if "ucx" in device:
         return _by_ucx(case, row)
@@ -87,28 +87,28 @@ def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
 
 @rule(
     "mpi-lacks-fabric",
-    "The MPI in the image has nothing that speaks the host's fast network",
+    "The MPI in the image cannot use the host's fast network",
     severity="warning",
-    fix="use an image whose MPI was built for it",
+    fix="use an image whose MPI was built for this network",
     source="recipes/knowledge/fabric.toml, [[fabric]]; open-mpi/ompi:docs/tuning-apps/networking/ofi.rst",
     facts=(*_HOST, "image.mpi", "image.mpi.components", "image.mpi.device", *_CARRIERS),
     modes=_OWN_MPI,
     advice=True,
 )
 def mpi_lacks_fabric(case: Case) -> Hit | None:
-    """An MPI that has no component for a network takes TCP, over whatever interface answers, without a word:
-    often a tenth of the bandwidth and ten times the latency. The job is right, and slow. A libfabric or UCX
-    does not help an MPI that opens none: Open MPI does by its components mtl/ofi and pml/ucx.
+    """An MPI without a component for a network silently uses TCP, often with a tenth of the bandwidth and ten
+    times the latency. The job gives right results, slowly. A libfabric or UCX in the image helps only if the
+    MPI opens it: Open MPI does so by its components mtl/ofi and pml/ucx.
     """
-    row = _slow(case, "none")
+    row = _slow_network(case, "none")
     if row is None:
         return None
-    title = f"{mpi_name(case.image.mpi)} in the image has nothing that speaks {row.shown}: it would use TCP"
+    title = f"{mpi_name(case.image.mpi)} in the image cannot use {row.shown}; it would use TCP"
     return Hit(_evidence(case, row), title=title, fix=_another_mpi(row), source=row.source)
 
 
 def _another_mpi(row: Fabric) -> str:
-    """Return the fix where it is the MPI that lacks something: what it never opens may lie there in vain."""
+    """Return the fix if the MPI lacks a component: adding a library that it never opens does not help."""
     if row.mtl:
         return row.fix
     opened = _OPENS_UCX if row.ucx else _OPENS_LIBFABRIC
@@ -130,10 +130,10 @@ _OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)
     advice=True,
 )
 def ucx_lacks_fabric(case: Case) -> Hit | None:
-    """The MPI would use UCX, and this UCX was built without its modules for InfiniBand, which speak RoCE too,
-    or has lost them: it takes TCP without a word. ``UCX_TLS=rc,self`` shows it: 'no usable transports'.
+    """The MPI would use UCX, whose build lacks the modules for InfiniBand and RoCE. UCX then silently uses
+    TCP. To see it, set ``UCX_TLS=rc,self``: 'no usable transports'.
     """
-    row = _slow(case, "ucx")
+    row = _slow_network(case, "ucx")
     if row is None:
         return None
     evidence = _evidence(case, row, "image.ucx_transports")
@@ -157,28 +157,28 @@ def ucx_lacks_fabric(case: Case) -> Hit | None:
     advice=True,
 )
 def libfabric_lacks_provider(case: Case) -> Hit | None:
-    """The MPI would use libfabric, and this libfabric has no provider for the network: it takes its provider
-    for TCP. ``FI_PROVIDER=…`` with the right name shows it: 'no provider found'. An MPICH may have libfabric
-    in its own library; then no other one is loaded.
+    """The MPI would use libfabric, which has no provider for the network and therefore uses its TCP provider.
+    To see it, set ``FI_PROVIDER=…`` to the right name: 'no provider found'. An MPICH may contain libfabric in
+    its own library; then it loads no other.
     """
-    row = _slow(case, "libfabric")
+    row = _slow_network(case, "libfabric")
     if row is None:
         return None
     evidence = _evidence(case, row, "image.libfabric_providers")
-    inside = _has_its_own(case.image_facts.mpi)
+    inside = _contains_libfabric(case.image_facts.mpi)
     where = "inside the image's MPICH" if inside else "in the image"
     title = f"The libfabric {where} has none of the providers {', '.join(row.providers)} for {row.shown}"
     return Hit(evidence, title=title, fix=_ANOTHER_MPICH if inside else row.fix, source=row.source)
 
 
 _ANOTHER_MPICH = (
-    "use an MPICH that takes libfabric from outside (--with-libfabric=DIR) or was built with that provider; "
+    "use an MPICH with an external libfabric (--with-libfabric=DIR), or built with that provider; "
     "mounting the host's changes nothing here"
 )
 
 
-def _has_its_own(mpi: ImageMpi | None) -> bool:
-    """Tell whether an MPICH whose libraries are known loads no libfabric: it has one in itself."""
+def _contains_libfabric(mpi: ImageMpi | None) -> bool:
+    """Return whether an MPICH with known libraries loads no libfabric, because it contains one."""
     if mpi is None or mpi.implementation != "mpich" or not mpi.needs:
         return False
     return not any(plain(name).startswith("libfabric.") for name in (*mpi.needs, *(mpi.lacks or ())))
@@ -194,12 +194,12 @@ def _has_its_own(mpi: ImageMpi | None) -> bool:
     advice=True,
 )
 def verbs_driver_missing(case: Case) -> Hit | None:
-    """UCX, libfabric and NCCL open an RDMA device through libibverbs, which loads a driver for each kind.
-    Without it they see no device and take TCP; NCCL says 'NET/IB : No device found'. Drivers of the host fit
-    only the host's libibverbs.
+    """UCX, libfabric and NCCL open an RDMA device through libibverbs, which loads a driver for each kind of
+    device. Without the driver they see no device and use TCP; NCCL prints 'NET/IB : No device found'. Drivers
+    of the host fit only the host's libibverbs.
 
-    NCCL opens libibverbs itself, as it starts: an image for GPUs may have no libibverbs at all, and NCCL
-    takes TCP there without a word.
+    NCCL opens libibverbs itself when it starts. If an image for GPUs has no libibverbs, NCCL silently uses
+    TCP.
     """
     case.have("host.infiniband")
     found = fabric.fabrics_of(case.host.infiniband or (), (), case.host_facts.link_layers)
@@ -207,7 +207,7 @@ def verbs_driver_missing(case: Case) -> Hit | None:
         return None
     image, there = case.image_facts, case.state("image.verbs_providers")
     modules = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & _BY_VERBS
-    # Where there is no libibverbs, a module that needs it is no module; NCCL looks for it all the same.
+    # If libibverbs is missing, modules that need it do not load; NCCL looks for it all the same.
     if image.nccl is None and (there == "absent" or not modules):
         case.ask("image.nccl")
         return None
@@ -225,13 +225,13 @@ def _without_driver(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
 
 
 def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
-    """NCCL reaches the networks that need no plugin of its own through libibverbs alone."""
+    """Judge NCCL without libibverbs, through which it uses every network that needs no plugin."""
     row = next((row for row in found if row.name not in cuda.cuda().nccl_plugin.fabrics), None)
     if row is None:
         return None
     return Hit(
         case.cite("host.infiniband", "image.nccl", "image.verbs_providers"),
-        title=f"The image has no libibverbs, by which NCCL reaches the host's {row.shown}",
+        title=f"The image has no libibverbs, through which NCCL uses the host's {row.shown}",
         fix="put libibverbs and its drivers into the image (Debian: libibverbs1 and ibverbs-providers)",
         source="NVIDIA/nccl:src/misc/ibvwrap.cc; NVIDIA/nvidia-container-toolkit issue 1877",
     )
@@ -239,25 +239,24 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
 
 @rule(
     "locked-memory-limited",
-    "Processes may not lock enough memory for RDMA",
+    "The limit on locked memory is too low for RDMA",
     severity="warning",
-    fix="administrator: LimitMEMLOCK=infinity for slurmd; in a job, ulimit -l tells what holds there",
+    fix="administrator: LimitMEMLOCK=infinity for slurmd; in a job, ulimit -l prints the limit",
     source="Slurm MPI Users Guide: LimitMEMLOCK=infinity; open-mpi/ompi FAQ, locked memory",
     facts=("host.infiniband", "host.locked_memory"),
     advice=True,
 )
 def locked_memory_limited(case: Case) -> Hit | None:
-    """RDMA, as of InfiniBand and RoCE, sends from memory that is locked in place. Where a process may lock
-    little, registering it fails: 'Cannot allocate memory', a crash, or a fall back to TCP. A shell over SSH
-    often has another limit than a job of Slurm. A limit of several GiB for each process is enough for what
-    ranks send.
+    """RDMA, as in InfiniBand and RoCE, sends from locked memory. If the limit is low, registering memory
+    fails: 'Cannot allocate memory', a crash, or a fall back to TCP. A shell over SSH often has another limit
+    than a Slurm job. A limit of several GiB for each process is enough.
     """
     if not case.host.infiniband:
         return None
     limit = case.host.locked_memory
     if limit is None or limit < 0 or limit >= fabric.fabric().locked_memory.small:
         return None
-    title = f"Processes may lock {limit // 1024} KiB of memory, RDMA wants no limit"
+    title = f"Processes may lock {limit // 1024} KiB of memory, RDMA needs several GiB or no limit"
     return Hit(case.cite("host.infiniband", "host.locked_memory"), title=title)
 
 
@@ -272,13 +271,13 @@ def locked_memory_limited(case: Case) -> Hit | None:
 )
 def shared_memory_small(case: Case) -> Hit | None:
     """NCCL, MPI and PyTorch's data loaders exchange data between the processes of a node in /dev/shm, which
-    the container takes from the host. Where it is full, they end with 'No space left on device' or 'Bus
+    the container shares with the host. If it is full, they fail with 'No space left on device' or 'Bus
     error'.
     """
     size = case.host.shm
     if size is None or size >= fabric.fabric().shared_memory.small:
         return None
-    title = f"Shared memory of {size // 2**20} MiB: NCCL and PyTorch's data loaders want 512 MiB or more"
+    title = f"Shared memory of {size // 2**20} MiB: NCCL and PyTorch's data loaders need 512 MiB or more"
     return Hit(case.cite("host.shm"), title=title)
 
 
@@ -293,9 +292,9 @@ def shared_memory_small(case: Case) -> Hit | None:
     advice=True,
 )
 def single_copy_unavailable(case: Case) -> Hit | None:
-    """For large messages within a node MPI reads the other rank's memory (CMA, XPMEM). The kernel refuses it
-    between user namespaces, and with Yama's ptrace_scope above 0; Open MPI then copies twice, through
-    /dev/shm.
+    """For large messages within a node, MPI reads the other rank's memory directly (CMA, XPMEM). The kernel
+    refuses it between user namespaces, and if Yama's ptrace_scope is above 0. Open MPI then copies twice,
+    through /dev/shm.
     """
     case.have("host.runtime")
     runtime = case.host.runtime

@@ -1,4 +1,4 @@
-"""Rules about GPUs: the driver of the host against the CUDA of the image. None changes how MPI starts."""
+"""Rules about GPUs: the driver of the host and the CUDA of the image. No rule changes how MPI starts."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
@@ -10,14 +10,14 @@ PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
 
 
-def kinds(case: Case) -> tuple[Gpu, ...]:
-    """Return the kinds of GPU of the host that are known here, each once."""
+def gpu_kinds(case: Case) -> tuple[Gpu, ...]:
+    """Return the kinds of the host's GPUs that toolkit knows, each once."""
     found = (cuda.gpu_of(name) for name in case.host_facts.gpus or ())
     return tuple(dict.fromkeys(kind for kind in found if kind))
 
 
 def too_old(case: Case) -> bool:
-    """Tell whether the driver itself cannot run the image's CUDA."""
+    """Return whether the driver is too old for the image's CUDA."""
     return older(case.host.gpu_driver, cuda.least_driver(case.image.cuda or ""))
 
 
@@ -32,11 +32,11 @@ def too_old(case: Case) -> bool:
     accelerator="gpu-failure",
 )
 def gpu_driver_too_old(case: Case) -> Hit | None:
-    """Each major release of CUDA needs a driver of its own family or a newer one; before CUDA 11 each minor
-    release does. With an older one every CUDA call ends with 'CUDA driver version is insufficient for CUDA
-    runtime version', and TensorFlow trains on the CPU.
+    """Each major release of CUDA needs a driver of its family or a newer one; before CUDA 11 each minor
+    release does. With an older driver every CUDA call fails with 'CUDA driver version is insufficient for
+    CUDA runtime version', and TensorFlow trains on the CPU.
 
-    The package cuda-compat in the image can bridge it on data-centre GPUs; other rules judge that.
+    The package cuda-compat in the image can solve this on data-centre GPUs; other rules judge that.
     """
     case.have(*PAIR)
     if not too_old(case):
@@ -52,17 +52,17 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
 
 @rule(
     "gpu-minor-compatibility",
-    "The driver is older than the image's CUDA, and carries it by minor-version compatibility",
+    "The driver is older than the image's CUDA; CUDA minor-version compatibility applies",
     severity="info",
-    fix="nothing for most programs; where PTX or a new feature fails, an image with an older CUDA",
+    fix="nothing for most programs; if PTX or a new feature fails, use an image with an older CUDA",
     source="NVIDIA CUDA Compatibility guide, minor version compatibility",
     facts=(*PAIR,),
     advice=True,
 )
 def gpu_minor_compatibility(case: Case) -> Hit | None:
-    """From CUDA 11 on a driver runs every release of its major family. Two things do not work then: machine
-    code that the driver has to compile at start (PTX) from the newer toolkit (error 222,
-    CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and features that need the newer driver (error 36).
+    """From CUDA 11 on, a driver runs every release of its major family, with two exceptions: code that the
+    driver must compile at start (PTX) from the newer toolkit (error 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION),
+    and features that need the newer driver (error 36).
     """
     case.have(*PAIR)
     if too_old(case) or not older(case.host.gpu_driver, cuda.full_driver(case.image.cuda or "")):
@@ -74,27 +74,26 @@ def gpu_minor_compatibility(case: Case) -> Hit | None:
     "gpu-newer-than-cuda",
     "The CUDA in the image is older than this kind of GPU",
     severity="warning",
-    fix="use an image with a newer CUDA; until then set CUDA_CACHE_PATH to a folder that lasts",
+    fix="use an image with a newer CUDA; until then set CUDA_CACHE_PATH to a permanent folder",
     source="recipes/knowledge/cuda.toml, [[gpu]]; NVIDIA architecture compatibility guides",
     facts=("image.cuda", "host.gpus"),
     advice=True,
 )
 def gpu_newer_than_cuda(case: Case) -> Hit | None:
-    """CUDA's libraries have no machine code for a GPU that came after them. What carries PTX is compiled by
-    the driver at the first start, which takes minutes; what does not, fails with 'no kernel image is
-    available'.
+    """CUDA's libraries have no machine code for newer GPUs. The driver compiles libraries with PTX at the
+    first start, which takes minutes. Libraries without PTX fail with 'no kernel image is available'.
     """
     case.have("image.cuda", "host.gpus")
-    for kind in kinds(case):
+    for kind in gpu_kinds(case):
         if older(case.image.cuda, kind.first):
-            title = f"{kind.family} GPUs are known from CUDA {kind.first} on; the image has {case.image.cuda}"
+            title = f"{kind.family} GPUs need CUDA {kind.first} or later; the image has {case.image.cuda}"
             return Hit(case.cite("image.cuda", "host.gpus"), title=title, source=kind.source)
     return None
 
 
 @rule(
     "gpu-dropped-by-cuda",
-    "The CUDA in the image no longer knows this kind of GPU",
+    "The CUDA in the image no longer supports this kind of GPU",
     severity="error",
     fix="use an image with an older CUDA",
     source="recipes/knowledge/cuda.toml, [[gpu]]; CUDA Toolkit release notes 12.0 and 13.0",
@@ -103,12 +102,12 @@ def gpu_newer_than_cuda(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpu_dropped_by_cuda(case: Case) -> Hit | None:
-    """CUDA 12 ended support for Kepler, CUDA 13 for Maxwell, Pascal and Volta. Nothing can be compiled
-    backwards, so that its libraries fail there with 'no kernel image is available for execution'.
+    """CUDA 12 ended support for Kepler, CUDA 13 for Maxwell, Pascal and Volta. The driver cannot compile for
+    older GPUs, so CUDA's libraries fail there with 'no kernel image is available for execution'.
     """
     case.have("image.cuda", "host.gpus")
-    for kind in kinds(case):
-        # 12.9.1 is still of the series 12.9.
+    for kind in gpu_kinds(case):
+        # 12.9.1 is of the series 12.9.
         if older(kind.last, cuda.series(case.image.cuda or "")):
             title = f"CUDA {kind.last} is the last for {kind.family} GPUs; the image has {case.image.cuda}"
             return Hit(case.cite("image.cuda", "host.gpus"), title=title, source=kind.source)
@@ -117,17 +116,17 @@ def gpu_dropped_by_cuda(case: Case) -> Hit | None:
 
 @rule(
     "gpu-parts-apart",
-    "The GPUs are divided (MIG), and ranks do not reach from one part into another",
+    "The GPUs are divided by MIG, and ranks cannot copy directly between the parts",
     severity="info",
-    fix="nothing where a rank works alone; for ranks that talk much ask for whole GPUs",
+    fix="nothing if ranks communicate little; otherwise request whole GPUs",
     source="NVIDIA MIG user guide, deployment considerations; RAPIDS guide, MIG; NVIDIA/nccl issue 1716",
     facts=("host.mig", "image.cuda"),
     advice=True,
 )
 def gpu_parts_apart(case: Case) -> Hit | None:
-    """A part of a GPU is a device of its own, and protected: CUDA IPC, peer-to-peer and NVLink do not reach
-    from one into another. MPI and NCCL send through the memory of the host in their place. Up to 2.31 NCCL
-    ends where two ranks have parts of one GPU: 'Duplicate GPU detected'.
+    """A MIG part of a GPU is a separate device: CUDA IPC, peer-to-peer and NVLink do not work between parts.
+    MPI and NCCL copy through the memory of the host instead. Up to 2.31, NCCL fails if two ranks have parts
+    of one GPU: 'Duplicate GPU detected'.
     """
     case.have("host.mig", "image.cuda")
     if not case.host.mig or case.request.ranks_per_node == 1:
@@ -137,16 +136,16 @@ def gpu_parts_apart(case: Case) -> Hit | None:
 
 @rule(
     "gpu-without-driver",
-    "The image is made for GPUs, and this host has no NVIDIA driver",
+    "The image is built for NVIDIA GPUs; this host has no NVIDIA driver",
     severity="info",
-    fix="nothing for work on CPUs; for GPUs probe a node that has them: toolkit probe on a compute node",
+    fix="nothing for work on CPUs; for GPUs run toolkit probe on a compute node",
     source="TensorFlow install guide, pip; TensorFlow's wheels open CUDA's libraries when they need them",
     facts=("image.cuda", "host.gpu_driver", "host.amd_gpus"),
     advice=True,
 )
 def gpu_without_driver(case: Case) -> Hit | None:
-    """Programs that were built for CUDA start without a GPU and work on the CPU. Login nodes often have no
-    GPU where compute nodes do.
+    """Programs built for CUDA start without a GPU and work on the CPU. Login nodes often have no GPU, unlike
+    compute nodes.
     """
     case.have("image.cuda")
     if case.host.gpu_driver or case.host_facts.amd_gpus:
@@ -156,17 +155,17 @@ def gpu_without_driver(case: Case) -> Hit | None:
 
 @rule(
     "gpu-driver-mismatch",
-    "The NVIDIA driver in the kernel is of another release than its libraries",
+    "The NVIDIA kernel module and the driver's libraries are of different releases",
     severity="error",
-    fix="use other nodes; administrator: restart this one, or load the new release's kernel module",
+    fix="use other nodes; administrator: restart this node, or load the new release's kernel module",
     source="NVML: NVML_ERROR_LIB_RM_VERSION_MISMATCH (18); CUDA runtime: cudaErrorSystemDriverMismatch (803)",
     facts=(*PAIR,),
     advice=True,
     accelerator="gpu-failure",
 )
 def gpu_driver_mismatch(case: Case) -> Hit | None:
-    """After an update of the driver without a restart the old one still runs in the kernel, and --nv brings
-    the new libraries. No program finds a GPU then: TensorFlow computes on the processors, others end.
+    """After a driver update without a restart, the old kernel module still runs, and --nv mounts the new
+    libraries. Programs then find no GPU: TensorFlow computes on the CPU, other programs fail.
     """
     case.have(*PAIR)
     return Hit(case.cite("host.gpu_mismatch", "host.gpu_driver")) if case.host_facts.gpu_mismatch else None
@@ -174,7 +173,7 @@ def gpu_driver_mismatch(case: Case) -> Hit | None:
 
 @rule(
     "gpu-of-amd",
-    "The image is made for GPUs of NVIDIA, and this host has GPUs of AMD",
+    "The image is built for NVIDIA GPUs; this host has AMD GPUs",
     severity="warning",
     fix="use an image that was built for ROCm, and start it with --rocm; toolkit does not judge such images",
     source="Apptainer user guide, GPU support (--rocm); TensorFlow and PyTorch install guides: CUDA or ROCm",
@@ -182,8 +181,8 @@ def gpu_driver_mismatch(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_of_amd(case: Case) -> Hit | None:
-    """What was built for CUDA finds no GPU of its kind, and computes on the processors without a word. AMD's
-    GPUs need programs that were built for ROCm. Those are not judged, nor is their driver.
+    """Programs built for CUDA find no NVIDIA GPU, and silently compute on the CPU. AMD GPUs need programs
+    built for ROCm, which toolkit does not judge.
     """
     case.have("image.cuda")
     if case.host_facts.gpu_driver:
@@ -193,13 +192,13 @@ def gpu_of_amd(case: Case) -> Hit | None:
         return None
     case.ask("host.gpu_driver")
     number = len(case.host_facts.amd_gpus)
-    title = f"The image is made for GPUs of NVIDIA, and the {number} of this host are AMD's"
+    title = f"The image is built for NVIDIA GPUs; this host has {number} AMD GPUs"
     return Hit(case.cite("image.cuda", "host.amd_gpus"), title=title)
 
 
 @rule(
     "ranks-more-than-gpus",
-    "A node has fewer GPUs than ranks, and each rank of PyTorch or JAX wants one",
+    "A node has fewer GPUs than ranks; each rank of PyTorch or JAX needs a GPU",
     severity="error",
     fix="start as many ranks on a node as it has GPUs: --ranks-per-node",
     source="NVIDIA/nccl:src/init.cc, 'Duplicate GPU detected'; CUDA runtime: cudaErrorInvalidDevice (101)",
@@ -209,8 +208,8 @@ def gpu_of_amd(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def ranks_more_than_gpus(case: Case) -> Hit | None:
-    """A rank takes the GPU of its number on the node. If there is none, CUDA says 'invalid device ordinal';
-    two ranks on one GPU end in NCCL with 'Duplicate GPU detected'.
+    """Each rank uses the GPU with its local number. If that GPU does not exist, CUDA reports 'invalid device
+    ordinal'. If two ranks share a GPU, NCCL fails with 'Duplicate GPU detected'.
     """
     if not case.request.gpus or case.plan.starter:
         return None
@@ -232,8 +231,8 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def gpus_numbered_per_rank(case: Case) -> Hit | None:
-    """With --gpus-per-task Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU. A script that takes
-    ``cuda:LOCAL_RANK`` finds no such number from the second rank on.
+    """With --gpus-per-task Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU. A script that uses
+    ``cuda:LOCAL_RANK`` fails on every rank but the first.
     """
     found = [word for word in case.plan.launcher if word.startswith(_EACH_ITS_OWN)]
     if not found or case.request.ranks_per_node == 1:

@@ -1,4 +1,4 @@
-"""Rules about the place: what has to be there before any rank can start."""
+"""Rules about the host: what must exist before any rank can start."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
@@ -9,7 +9,7 @@ from toolkit.model.prediction import PROGRAMS, Mode
 OUTSIDE_SLURM: frozenset[Mode] = frozenset(
     {"mpirun-container", "mpirun-host", "gloo", "torch", "jax", "tf-config"}
 )
-"""What can start several ranks on one machine without srun; one rank needs nobody to start it."""
+"""Launchers that start several ranks on one machine without srun. A single rank needs no launcher."""
 
 
 @rule(
@@ -22,10 +22,10 @@ OUTSIDE_SLURM: frozenset[Mode] = frozenset(
     facts=("host.slurm",),
 )
 def slurm_absent(case: Case) -> Hit | None:
-    """A job starts from an allocation of Slurm; without its commands there is none.
+    """A job needs an allocation of Slurm. Without Slurm's commands no allocation is possible.
 
-    Ranks on this machine alone (toolkit launch --local) need none, unless srun is to start them. A job of
-    another scheduler (PBS, LSF) starts them by mpirun, or by a launcher that the user names.
+    Ranks on this machine alone (toolkit launch --local) do not need Slurm, unless srun starts them. Jobs of
+    other schedulers (PBS, LSF) start ranks by mpirun, or by a launcher that you name.
     """
     if case.host.slurm is not None:
         return None
@@ -45,7 +45,7 @@ def slurm_absent(case: Case) -> Hit | None:
     facts=("host.runtime",),
 )
 def runtime_absent(case: Case) -> Hit | None:
-    """A SIF is started by Apptainer or Singularity, which has to be on PATH on every node."""
+    """Apptainer or Singularity starts a SIF, so it must be on PATH on every node."""
     if case.host.runtime is not None:
         return None
     return Hit(case.cite("host.runtime"), "unavailable")
@@ -61,9 +61,9 @@ def runtime_absent(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces"),
 )
 def user_namespaces_off(case: Case) -> Hit | None:
-    """An unprivileged Apptainer makes a user namespace; where the kernel forbids it, setuid is needed.
+    """An unprivileged Apptainer creates a user namespace. If the kernel forbids that, Apptainer needs setuid.
 
-    Either is enough, so that one of them known to be there decides.
+    One of the two is enough, so the rule decides if either is known to work.
     """
     case.ask("host.runtime")
     runtime, namespaces = case.host_facts.runtime, case.host_facts.user_namespaces
@@ -75,21 +75,21 @@ def user_namespaces_off(case: Case) -> Hit | None:
 
 @rule(
     "too-few-nodes",
-    "Slurm has fewer nodes than were asked for",
+    "Slurm has fewer nodes than the job requests",
     severity="error",
-    fix="ask for fewer: --nodes; sinfo shows how many each partition has",
+    fix="request fewer: --nodes; sinfo shows how many each partition has",
     source="sbatch(1): --nodes; srun(1): 'Requested node configuration is not available'",
     facts=("host.slurm",),
 )
 def too_few_nodes(case: Case) -> Hit | None:
-    """No partition has as many nodes; sbatch refuses such a job, or it waits for ever.
+    """No partition has that many nodes. sbatch refuses such a job, or the job waits forever.
 
-    Where sinfo does not tell the number nothing is said, as sbatch itself refuses what cannot be.
+    If sinfo does not print the number, this rule says nothing; sbatch refuses impossible requests itself.
     """
     slurm = case.host.slurm
     if slurm is None or slurm.nodes is None or case.request.nodes <= slurm.nodes:
         return None
-    because = f"{case.request.nodes} nodes were asked for; the largest partition has {slurm.nodes}"
+    because = f"{case.request.nodes} nodes are requested; the largest partition has {slurm.nodes}"
     return Hit((f"host: sinfo: the largest partition has {slurm.nodes} nodes",), "unavailable", because)
 
 
@@ -102,7 +102,7 @@ def too_few_nodes(case: Case) -> Hit | None:
     facts=("host.architecture", "image.architecture"),
 )
 def architecture_differs(case: Case) -> Hit | None:
-    """Programs of one architecture do not run on another; the first one to start says 'Exec format error'."""
+    """A program of another architecture does not run: 'Exec format error'."""
     case.ask("host.architecture", "image.architecture")
     if case.host.architecture == case.image.architecture:
         return None
@@ -122,7 +122,7 @@ def architecture_differs(case: Case) -> Hit | None:
     programs=PROGRAMS,
 )
 def slurm_lacks_pmix(case: Case) -> Hit | None:
-    """``srun --mpi=pmix`` ends at once where ``srun --mpi=list`` does not name it."""
+    """``srun --mpi=pmix`` fails if ``srun --mpi=list`` does not list pmix."""
     case.ask("host.slurm.mpi_types")
     if pmix_type(case.host):
         return None
@@ -141,7 +141,7 @@ def slurm_lacks_pmix(case: Case) -> Hit | None:
     programs=PROGRAMS,
 )
 def slurm_lacks_pmi2(case: Case) -> Hit | None:
-    """``srun --mpi=pmi2`` ends at once where ``srun --mpi=list`` does not name it."""
+    """``srun --mpi=pmi2`` fails if ``srun --mpi=list`` does not list pmi2."""
     case.ask("host.slurm.mpi_types")
     slurm = case.host.slurm
     if slurm is None or "pmi2" in (slurm.mpi_types or ()):
@@ -153,7 +153,7 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     "mpi-type-not-offered",
     "Slurm does not offer the --mpi type of the site profile",
     severity="error",
-    fix="correct launch.mpi in the site profile, or leave --site out; srun --mpi=list names what there is",
+    fix="correct launch.mpi in the site profile, or leave --site out; srun --mpi=list prints the types",
     instead=MPI_MODES,
     source="srun(1), --mpi: an unknown type ends the step",
     facts=("host.slurm.mpi_types",),
@@ -161,18 +161,18 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     programs=PROGRAMS,
 )
 def mpi_type_not_offered(case: Case) -> Hit | None:
-    """The profile of a site names the type that its Slurm had; another release of Slurm, or another cluster,
-    may not have it.
+    """The site profile names a type of an earlier Slurm. After an update, or on another cluster, Slurm may
+    not have it.
     """
     case.ask("host.slurm.mpi_types")
     types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
     word = next((word for word in case.plan.launcher if word.startswith("--mpi=")), "")
     kind = word.removeprefix("--mpi=")
-    # Where it has no plugin of this kind at all, the rules above say so.
+    # If Slurm has no plugin of this kind at all, the rules above report it.
     if kind in {"", "none", *types} or not any(is_plugin(t) == is_plugin(kind) for t in types if t != "none"):
         return None
     offered = ", ".join(types)
-    because = f"srun is given {word}, and offers {offered}"
+    because = f"the site profile asks for {word}; srun offers {offered}"
     return Hit((*case.cite("host.slurm.mpi_types"), f"plan: {word}"), "unavailable", because)
 
 
@@ -198,7 +198,7 @@ def host_launcher_absent(case: Case) -> Hit | None:
     "host-launcher-broken",
     "The host's mpirun does not start",
     severity="error",
-    fix="load its module whole, or name its lib folder in LD_LIBRARY_PATH",
+    fix="load its module with all dependencies, or name its lib folder in LD_LIBRARY_PATH",
     instead=MPI_MODES,
     source="ld.so(8): 'error while loading shared libraries'",
     facts=("host.mpis",),
@@ -206,7 +206,7 @@ def host_launcher_absent(case: Case) -> Hit | None:
     programs=PROGRAMS,
 )
 def host_launcher_broken(case: Case) -> Hit | None:
-    """Its folder is on PATH, and the loader does not find the libraries that belong to it."""
+    """The folder of mpirun is on PATH, but the loader does not find the libraries that mpirun needs."""
     host = host_launcher(case.host)
     if host is None or not host.lacks:
         return None
@@ -227,8 +227,8 @@ def host_launcher_broken(case: Case) -> Hit | None:
 def mpi_default_none(case: Case) -> Hit | None:
     """With MpiDefault=none a plain ``srun`` starts ranks that cannot find each other.
 
-    It does no harm to a launch that names its interface; it explains why the same line without
-    ``--mpi`` does not work.
+    A launch that names its interface still works. The finding explains why the same command without ``--mpi``
+    does not.
     """
     case.ask("host.slurm.mpi_default")
     slurm = case.host.slurm

@@ -1,16 +1,16 @@
-"""Rules about the image: what its MPI speaks, and whether the image is what it says."""
+"""Rules about the image: what its MPI needs, and whether the image matches its description."""
 
 import posixpath
 import re
 
 from toolkit import knowledge
-from toolkit.engine.bound import mounted_first
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
+from toolkit.engine.host_mpi import mounted_first
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
-from toolkit.engine.settings import value_in_force
+from toolkit.engine.settings import setting_value
 from toolkit.engine.traits import HYDRA, OPAL_FOLDERS, bind_target, host_launcher
-from toolkit.engine.wireup import cleaned, offer, served, waits_for_the_dead
+from toolkit.engine.wireup import clearing_options, interface_in_use, offer, waits_for_failed_rank
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import NETMOD, Defect, netmods
@@ -19,17 +19,17 @@ from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
 MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
-"""Extensions of a mpi4py with one for each ABI, which opens an MPI before it takes one (its _mpiabi.py)."""
+"""mpi4py with an extension for each ABI opens an MPI before it chooses the extension (its _mpiabi.py)."""
 _RANK_VARIABLES = frozenset(("PMI_SIZE", "PMI_RANK", "PMI_FD", "PMI_PORT", "PMI_ID"))
 _PROVIDER_PATH = "FI_PROVIDER_PATH"
 _ADD_PROVIDER = "add the libraries that its providers need, or a libfabric with tcp (Debian: libfabric1)"
 _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
-"""Where Intel MPI has one of its own: its mpirun finds the first two (env/vars.sh), mpi4py all of them."""
+"""Folders of Intel MPI's own libfabric: its mpirun searches the first two (env/vars.sh), mpi4py all."""
 
 
 @rule(
     "image-lacks-mpi",
-    "There is no MPI library in the image",
+    "The image has no MPI library",
     severity="error",
     fix="build an image with MPI: toolkit image build",
     instead=("bind",),
@@ -38,7 +38,7 @@ _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/li
     modes=MPI_MODES,
 )
 def image_lacks_mpi(case: Case) -> Hit | None:
-    """No libmpi was found on the paths that the loader of the image searches."""
+    """toolkit found no libmpi on the paths that the loader of the image searches."""
     if case.image.mpi is not None:
         return None
     if case.request.alone and case.mode != "mpirun-container":
@@ -51,27 +51,27 @@ def image_lacks_mpi(case: Case) -> Hit | None:
 
 @rule(
     "mpi-moved",
-    "The Open MPI in the image was moved, and finds none of its plugins",
+    "The Open MPI in the image was moved and does not find its plugins",
     severity="error",
-    fix="name where it lies, as toolkit launch does: --env OPAL_PREFIX=DIR",
+    fix="set its folder, as toolkit launch does: --env OPAL_PREFIX=DIR",
     source="open-mpi/ompi:opal/mca/installdirs, opal/runtime/opal_init.c; measured with 4.1.6",
     facts=("image.mpi",),
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
 )
 def mpi_moved(case: Case) -> Hit | None:
-    """Open MPI looks for its plugins below the prefix that it was configured with, unless OPAL_PREFIX names
-    another. Moved, as HPC-X out of its image, it finds none, and ends in MPI_Init before it asks
-    how it was started (opal_shmem_base_select failed).
+    """Open MPI looks for its plugins below the prefix of its build, or below OPAL_PREFIX. If it was moved, as
+    HPC-X out of its image, it finds none, and aborts in MPI_Init before it looks for a launcher
+    (opal_shmem_base_select failed).
     """
     mpi = case.image.mpi
     if mpi is None or mpi.built_for is None:
         return None
     said = {word.partition("=")[0] for word in (*case.plan.env, *case.plan.container)}
-    if said & OPAL_FOLDERS or any(value_in_force(case, name) is not None for name in OPAL_FOLDERS):
+    if said & OPAL_FOLDERS or any(setting_value(case, name) is not None for name in OPAL_FOLDERS):
         return None
     because = f"{mpi_name(mpi)} looks for its plugins in {mpi.built_for}, and there is none"
     words = " ".join(f"--env {name}={value}" for name, value in mpi.led_by.items())
-    fix = f"name where they lie, as toolkit launch does: {words}"
+    fix = f"set its folder, as toolkit launch does: {words}"
     return Hit(
         case.cite("image.mpi", "image.mpi.built_for"),
         "init-failure",
@@ -83,7 +83,7 @@ def mpi_moved(case: Case) -> Hit | None:
 
 @rule(
     "image-mpi-not-measured",
-    "How this MPI is started has not been measured",
+    "No launch with this MPI was recorded",
     severity="warning",
     fix=TRY_IT,
     source="tests/matrix covers Open MPI, MPICH and Intel MPI",
@@ -91,21 +91,19 @@ def mpi_moved(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def image_mpi_not_measured(case: Case) -> Hit | None:
-    """Only implementations with cells in the matrix are predicted; for others the engine says so."""
+    """toolkit predicts only MPI implementations with recorded launches."""
     case.ask("image.mpi.version")
     mpi = case.image.mpi
     if mpi is None or any(row.implementation == mpi.implementation for row in knowledge.mpi().mismatch):
         return None
     if case.mounted_over is not None and mpi != case.mounted_over.mpi:
-        return None  # the host's own MPI, started as its users start it without a container
-    return Hit(
-        case.cite("image.mpi"), "unknown", f"{family(mpi.implementation)} is not one that is known here"
-    )
+        return None  # the host's own MPI, launched as without a container
+    return Hit(case.cite("image.mpi"), "unknown", f"{family(mpi.implementation)} has no recorded launches")
 
 
 @rule(
     "libfabric-missing",
-    "The MPI in the image opens libfabric, and the image has none where it looks",
+    "The MPI in the image does not find the libfabric that it opens",
     severity="error",
     fix="add libfabric to the image's loader path (Debian: libfabric1), or mount the host's",
     source="recipes/knowledge/mpi.toml, [[libfabric]]; tests/matrix: 'libfabric.so.1 supplied'",
@@ -113,27 +111,27 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def libfabric_missing(case: Case) -> Hit | None:
-    """Intel MPI has no transport of its own between nodes: it opens libfabric.so.1 when it starts. Before
-    2021.18 it does so even where it is alone, and ends with a segmentation fault. The one that it brings
-    lies where programs do not look unless LD_LIBRARY_PATH says so; its own mpirun does, and mpi4py 4.1.
+    """Intel MPI has no transport between nodes: it opens libfabric.so.1 when it starts. Before 2021.18 a
+    single rank also opens it, and crashes with a segmentation fault if it is missing. Intel MPI contains a
+    libfabric in a folder that only LD_LIBRARY_PATH, its own mpirun or mpi4py 4.1 name.
     """
     case.ask("image.mpi.version", "image.libfabric")
     mpi = case.image_facts.mpi
     if mpi is None or brings_libfabric(case):
         return None
-    if value_in_force(case, "I_MPI_FABRICS") == "shm":
-        return None  # not opened; what shared memory alone comes to is told by the setting
+    if setting_value(case, "I_MPI_FABRICS") == "shm":
+        return None  # not opened; the rules about settings judge shared memory alone
     if _in_reach(case, mpi):
         return None
-    alone = case.mode != "mpirun-container" and (not _server(case) or bool(cleaned(case)))
+    alone = case.mode != "mpirun-container" and (not _server(case) or bool(clearing_options(case)))
     for row in knowledge.mpi().libfabric:
         if row.of(mpi) and row.alone == alone and counts(row.nodes, case.request.nodes):
             because = f"{mpi_name(mpi)} finds no libfabric in the image"
             evidence = case.cite("image.mpi", "image.libfabric")
-            waits = not row.alone and waits_for_the_dead(case, met=True)
+            waits = not row.alone and waits_for_failed_rank(case, met=True)
             outcome: Outcome = "hang" if waits else row.outcome
-            because = f"{because}, and Intel's Hydra goes on waiting for it" if waits else because
-            chance = _ended_sooner(case) if outcome == "crash" else ()
+            because = f"{because}, and Intel's Hydra keeps waiting for the rank" if waits else because
+            chance = _other_exits(case) if outcome == "crash" else ()
             stage = LaunchStage.START if row.alone else None
             return Hit(evidence, outcome, because, source=row.source, stage=stage, by_chance=chance)
     return None
@@ -157,8 +155,8 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
     none = case.image_facts.libfabric_providers == ()
     if mpi is None or mpi.implementation != "intelmpi" or not (folder or none) or brings_libfabric(case):
         return None
-    shared = value_in_force(case, "I_MPI_FABRICS") == "shm"
-    if shared or (folder and value_in_force(case, _PROVIDER_PATH)) or not _in_reach(case, mpi):
+    shared = setting_value(case, "I_MPI_FABRICS") == "shm"
+    if shared or (folder and setting_value(case, _PROVIDER_PATH)) or not _in_reach(case, mpi):
         return None
     because = f"{mpi_name(mpi)} finds no provider of its libfabric"
     evidence = case.cite("image.mpi", "image.libfabric")
@@ -194,11 +192,11 @@ def image_sets_rank(case: Case) -> Hit | None:
     return Hit(evidence, "singletons" if alone else "unknown", because, stage=stage)
 
 
-def _ended_sooner(case: Case) -> tuple[Outcome, ...]:
+def _other_exits(case: Case) -> tuple[Outcome, ...]:
     """Return how ranks may end that mpirun ends for another's end, while they still write of their error.
 
-    Seen with several ranks on each of several nodes (tests/matrix/truth: pmix, mpirun-host 2x2 of
-    Intel MPI 2021.11 and 2021.13), in 2 of 14 such cells.
+    Measured with several ranks on each of several nodes, in 2 of 14 such launches (tests/matrix/truth: pmix,
+    mpirun-host 2x2 of Intel MPI 2021.11 and 2021.13).
     """
     asked = case.request
     crowd = case.mode == "mpirun-host" and asked.nodes > 1 and asked.ranks_per_node > 1
@@ -206,7 +204,7 @@ def _ended_sooner(case: Case) -> tuple[Outcome, ...]:
 
 
 def _in_reach(case: Case, mpi: ImageMpi) -> bool:
-    """Tell whether the libfabric of the image is where this launch looks for it."""
+    """Return whether this launch finds the libfabric of the image."""
     path = case.image.libfabric
     own = [f"{mpi.prefix}/{below}" for below in _OWN_LIBFABRIC if mpi.implementation == "intelmpi"]
     if path is None or posixpath.dirname(path) not in own:
@@ -225,13 +223,13 @@ def _in_reach(case: Case, mpi: ImageMpi) -> bool:
 
 
 def _server(case: Case) -> str:
-    """Return what the library is wired up by: ``pmi``, ``pmix``, or nothing."""
+    """Return the interface by which the library finds its launcher: ``pmi``, ``pmix``, or empty text."""
     found = offer(case)
-    return served(case, found) if found else ""
+    return interface_in_use(case, found) if found else ""
 
 
 def brings_libfabric(case: Case) -> bool:
-    """Tell whether a libfabric of the host is mounted, and the loader told to look there."""
+    """Return whether the launch mounts a libfabric of the host, and the loader searches its folder."""
     if case.mode == "bind" and "libfabric.so.1" in mounted_first(case):
         return True
     if not case.host_facts.libfabric:
@@ -243,7 +241,7 @@ def brings_libfabric(case: Case) -> bool:
 
 @rule(
     "mpi-release-defect",
-    "This release of MPI has a fault that shows here",
+    "This MPI release has a fault that affects this launch",
     severity="error",
     fix="use another release",
     instead=MPI_MODES,
@@ -252,12 +250,12 @@ def brings_libfabric(case: Case) -> bool:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def mpi_release_defect(case: Case) -> Hit | None:
-    """Single releases fail in ways that nothing else foretells; they are listed with their cells. Where the
-    ranks of a node share one identity, each world has one rank a node.
+    """Recorded launches show that some single releases fail. If the ranks of a node share one identity, each
+    world has one rank of each node.
     """
     case.ask("image.mpi.version")
     mpi, found = case.image.mpi, offer(case)
-    alike = found is not None and found.shared and served(case, found) == "pmix"
+    alike = found is not None and found.shared and interface_in_use(case, found) == "pmix"
     ranks = 1 if alike else case.request.ranks_per_node
     for row in knowledge.mpi().defect:
         if (
@@ -282,7 +280,7 @@ def _lifted(case: Case, mpi: ImageMpi, row: Defect) -> bool:
     """Return whether the launch avoids a defect, or its MPI takes another network module."""
     if not row.netmod:
         return row.lifted_by in {*case.plan.env, *case.plan.container}
-    if chosen := value_in_force(case, NETMOD):
+    if chosen := setting_value(case, NETMOD):
         return chosen.lower() != row.netmod
     if mpi.device is None:
         raise Undecided("image.mpi.device")
@@ -296,15 +294,15 @@ def _started_by_openmpi(case: Case, releases: str) -> bool:
 
 @rule(
     "stack-disagrees",
-    "The image is not what it says it is",
+    "The image differs from its description in stack.json",
     severity="warning",
-    fix="build the image again; until then believe what was found, not stack.json",
+    fix="build the image again; until then rely on what toolkit found, not on stack.json",
     source="toolkit.image.software.describe: stack.json against what is inside",
     facts=("image.stack",),
     advice=True,
 )
 def stack_disagrees(case: Case) -> Hit | None:
-    """``/opt/toolkit/stack.json`` was written when the image was built; something was changed since."""
+    """The build wrote ``/opt/toolkit/stack.json``. Since then the image has changed."""
     case.ask("image.stack")
     if not case.image_facts.disagreements:
         return None

@@ -2,7 +2,7 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, LaunchStage, rule
-from toolkit.engine.wireup import cleaned, hides, offer, served
+from toolkit.engine.wireup import clearing_options, hides, interface_in_use, offer
 from toolkit.model.prediction import Mode
 
 _FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
@@ -28,11 +28,13 @@ def network_apart(case: Case) -> Hit | None:
         return None
     evidence = tuple(dict.fromkeys(found.values()))
     if runtime.settings.get("private network") == "no":
-        because = f"{runtime.name} makes a network for each container, and no program for that is installed"
+        because = (
+            f"{runtime.name} makes a network for each container, and the host has no program to connect it"
+        )
         return Hit(evidence, "init-failure", because, stage=LaunchStage.START)
     if case.mode in {"mpirun-container", "srun-none"}:
         return None
-    return Hit(evidence, "unknown", "what ranks do in separate networks was not measured")
+    return Hit(evidence, "unknown", "no launch with separate networks was recorded")
 
 
 @rule(
@@ -53,7 +55,7 @@ def user_inside_differs(case: Case) -> Hit | None:
     """
     case.ask("image.mpi.interfaces")
     found, offered = hides(case, "identity"), offer(case)
-    if not found or cleaned(case) or offered is None or served(case, offered) != "pmix":
+    if not found or clearing_options(case) or offered is None or interface_in_use(case, offered) != "pmix":
         return None
     because = f"with {next(iter(found))} ranks are user 0, and the PMIx server expects the user of the job"
     return Hit(tuple(dict.fromkeys(found.values())), "hang", because)
@@ -74,7 +76,7 @@ def pmi_socket_closed(case: Case) -> Hit | None:
     """
     case.ask("image.mpi.interfaces")
     found, offered = hides(case, "descriptors"), offer(case)
-    if not found or cleaned(case) or offered is None or served(case, offered) != "pmi":
+    if not found or clearing_options(case) or offered is None or interface_in_use(case, offered) != "pmi":
         return None
     because = f"with {next(iter(found))} PMI_FD names a file that is closed"
     return Hit(tuple(dict.fromkeys(found.values())), "init-failure", because)

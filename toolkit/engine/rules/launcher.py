@@ -7,10 +7,10 @@ from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.proposal import AGENT, ISOLATED
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
-from toolkit.engine.rules.wireup import ALONE, of_its_daemons, unanswered, unfound
+from toolkit.engine.rules.wireup import ALONE, judge_client, judge_unanswered, of_its_daemons
 from toolkit.engine.settings import effect
 from toolkit.engine.traits import HYDRA, PROCESSOR, amd_unthreaded, brings_orte, host_launcher, launcher_pair
-from toolkit.engine.wireup import PMI, allocation_seen, cleaned, knows_orte_alone, spoken
+from toolkit.engine.wireup import PMI, clearing_options, needs_own_daemons, sees_allocation, spoken_interfaces
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
 from toolkit.knowledge import counts
@@ -19,34 +19,34 @@ from toolkit.model.facts import HostMpi, ImageMpi
 from toolkit.versions import same
 
 _WHOLE_PREFIX = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}
-"""What a relocated launcher of Open MPI 4 exports, in both its names."""
+"""Variables that a moved launcher of Open MPI 4 exports, in both spellings."""
 _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
-"""Components of Open MPI 3 and 4 that end where one of the two names is missing."""
+"""Components of Open MPI 3 and 4 that fail if only one of the two variables is set."""
 
 
 @rule(
     "host-launcher-leaks",
-    "The host's mpirun tells the MPI in the image to look into the host's installation",
+    "The host's mpirun sets variables that lead the image's MPI to the host's plugins",
     severity="error",
-    fix="take the variables away between mpirun and the container: mpirun … env -u NAME singularity exec …",
+    fix="unset the variables between mpirun and the container: mpirun … env -u NAME singularity exec …",
     source="tests/matrix: hybrid-ompi against -unsetpath and -clean",
     facts=("host.mpis", "image.mpi.plugins", "image.pmix", "image.pmix_plugins"),
     modes=("mpirun-host",),
 )
 def host_launcher_leaks(case: Case) -> Hit | None:
-    """Open MPI's launcher exports where its own plugins are. An Open MPI in the image that has its
-    components as files, or whose PMIx has, searches there, finds none that fit, and aborts in MPI_Init.
+    """Open MPI's launcher exports the folder of its plugins. If the image's Open MPI or its PMIx has plugins
+    as files, it searches that folder, finds none that fit, and aborts in MPI_Init.
     """
     case.ask("host.mpis", "image.mpi.plugins")
     host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables
-    if host is None or mpi is None or host.implementation != "openmpi" or cleaned(case):
+    if host is None or mpi is None or host.implementation != "openmpi" or clearing_options(case):
         return None
     if host.leaks is None:
-        seen = "what the host's mpirun exports could not be seen"
+        seen = "toolkit could not read what the host's mpirun exports"
         return Hit(case.cite("host.mpis"), "unknown", seen) if mpi.plugins else None
     left = [name for name in host.leaks if name not in case.plan.unset]
     evidence = case.cite("host.mpis", "image.mpi")
-    # MPI_Init begins with its components: whatever a rank would do later, it does not come to that.
+    # MPI_Init opens its components first, so the rank fails before anything else.
     if mpi.plugins and (hiding := [name for name in left if name in variables.hide_plugins]):
         because = (
             f"{', '.join(hiding)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
@@ -61,9 +61,9 @@ def host_launcher_leaks(case: Case) -> Hit | None:
 
 @rule(
     "launcher-prefix-half-removed",
-    "Half of what a relocated launcher exports was taken away",
+    "Only one of the two variables of a moved launcher is unset",
     severity="error",
-    fix="leave OPAL_PREFIX alone, or take PMIX_INSTALL_PREFIX away too",
+    fix="do not unset OPAL_PREFIX, or unset PMIX_INSTALL_PREFIX too",
     source=(
         "open-mpi/ompi:opal/mca/pmix/pmix3x/pmix3x_local.c, check_evars, at v4.1.8 (pmix2x at v3.1.6); "
         "tests/matrix: hybrid-ompi4.1.8-orte against -clean of Open MPI wheels"
@@ -72,9 +72,9 @@ def host_launcher_leaks(case: Case) -> Hit | None:
     modes=("mpirun-host",),
 )
 def launcher_prefix_half_removed(case: Case) -> Hit | None:
-    """An Open MPI with a PMIx of its own (components pmix2x, pmix3x) aborts where PMIX_INSTALL_PREFIX is set
-    and OPAL_PREFIX is not. The other way round it works, as it does with a PMIx from outside (ext3x) and from
-    Open MPI 5 on: those do not compare the two.
+    """An Open MPI that contains its own PMIx (components pmix2x, pmix3x) aborts if PMIX_INSTALL_PREFIX is set
+    and OPAL_PREFIX is not. If only OPAL_PREFIX is set, it works. An external PMIx (ext3x), and Open MPI 5 and
+    later, do not compare the two.
     """
     case.ask("host.mpis", "image.mpi.version")
     host, mpi = host_launcher(case.host), case.image.mpi
@@ -87,34 +87,34 @@ def launcher_prefix_half_removed(case: Case) -> Hit | None:
         raise Undecided("image.mpi.components")
     if not _COMPARE_PREFIXES & set(mpi.components.get("pmix", ())):
         return None
-    return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", "only OPAL_PREFIX was taken away")
+    return Hit(case.cite("host.mpis", "image.mpi"), "init-failure", "only OPAL_PREFIX is unset")
 
 
 @rule(
     "launcher-pmix-pair",
-    "The PMIx of the host's mpirun and the PMIx in the image do not get on",
+    "The PMIx of the host's mpirun and the PMIx in the image are not compatible",
     severity="error",
-    fix="load another release of the host's Open MPI, or rebuild the image with the one that is there",
+    fix="load another release of the host's Open MPI, or rebuild the image with that release",
     instead=MPI_MODES,
     source="recipes/knowledge/pmix.toml, [[mpirun]]; tests/matrix: hybrid-ompi",
     facts=("host.mpis", "image.mpi.interfaces", "image.pmix", *ALONE),
     modes=("mpirun-host",),
 )
 def launcher_pmix_pair(case: Case) -> Hit | None:
-    """Between a launcher and a library of different releases some pairs work, some abort, some wait for ever.
+    """With a launcher and a library of different releases, some pairs work, some abort, some hang.
 
-    Only measured pairs are predicted.
+    toolkit predicts only measured pairs.
     """
     case.ask("host.mpis", "image.mpi.interfaces", "image.pmix")
     host, mpi, client = host_launcher(case.host), case.image.mpi, case.image.pmix
     if host is None or mpi is None or client is None or "pmix" not in (mpi.interfaces or ()):
         return None
     if host.implementation != "openmpi":
-        return None  # Hydra serves no PMIx
+        return None  # Hydra does not serve PMIx
     evidence = case.cite("host.mpis", "image.pmix")
     row = launcher_pair(host, client, case.request, case.plan.unset)
     if row is None and _same_release(host, mpi, client):
-        return None  # what a launch without a container does, too
+        return None  # the same happens without a container
     if row is None:
         shape = "one node" if case.request.nodes == 1 else "several nodes"
         pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
@@ -122,15 +122,15 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         return Hit(evidence, "unknown", because)
     if row.outcome == "ok":
         return None
-    if not row.found:  # its MPI goes on without
-        return unfound(case, mpi, row, "host.mpis", "image.pmix")
+    if not row.found:  # its MPI continues without PMIx
+        return judge_client(case, mpi, row, "host.mpis", "image.pmix")
     return Hit(
         evidence, row.outcome, row.because, source=row.source, stage=LaunchStage.END if row.late else None
     )
 
 
 def _same_release(host: HostMpi, mpi: ImageMpi, client: str) -> bool:
-    """Return whether one release of Open MPI, with one release of PMIx, is on both sides."""
+    """Return whether both sides are of one release of Open MPI with one release of PMIx."""
     releases = ((host.version, mpi.version), (host.pmix, client))
     return host.implementation == mpi.implementation and all(a and b and same(a, b) for a, b in releases)
 
@@ -146,7 +146,7 @@ def _same_release(host: HostMpi, mpi: ImageMpi, client: str) -> bool:
     modes=("mpirun-container",),
 )
 def container_launcher_absent(case: Case) -> Hit | None:
-    """A launcher inside the container has to be in the image, and on its PATH where its path is not given."""
+    """Without a given path, the launcher inside the container must be on the image's PATH."""
     case.ask("image.mpi", "image.mpi.launcher")
     launcher = case.image.mpi.launcher if case.image.mpi else None
     if not launcher:
@@ -171,9 +171,9 @@ def container_launcher_absent(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def container_launcher_fails(case: Case) -> Hit | None:
-    """A launcher inside the container has neither srun nor a way into the container on other nodes.
+    """A launcher in the container has neither srun nor a way to start programs in containers on other nodes.
 
-    The job script can be its way: it starts there by srun what the launcher gives to ``toolkit-agent``.
+    The job script can provide a way: it runs the launcher's commands for ``toolkit-agent`` there by srun.
     """
     case.ask("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh")
     mpi = case.image.mpi
@@ -183,7 +183,7 @@ def container_launcher_fails(case: Case) -> Hit | None:
     if starter is None:
         raise Undecided("image.mpirun")
     if starter == _NOBODY:
-        because = f"{case.image.mpirun} is of no MPI that was found in the image; what it starts is not known"
+        because = f"{case.image.mpirun} belongs to no MPI of the image, so its behaviour is unknown"
         return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unknown", because)
     rows = [row for row in knowledge.mpi().inside if _inside_fits(row, case, starter)]
     if rows and rows[0].amd_unthreaded is not None:
@@ -194,26 +194,26 @@ def container_launcher_fails(case: Case) -> Hit | None:
         because = f"mpirun of {mpi_name(starter)} in such an image has not been measured"
         return Hit(evidence, "unknown", because)
     if row.outcome != "ok":
-        # On several nodes ssh is not enough: what it would call there is outside the container.
+        # On several nodes ssh is not enough: it would call programs outside the container.
         fix = "add openssh-client to the image" if row.ssh is False and case.request.nodes == 1 else ""
-        # Hydra loads nothing of the MPI whose ranks it starts; Open MPI's launchers need its libraries too.
+        # Hydra does not load the MPI of its ranks; Open MPI's launchers need the MPI's libraries.
         apart = starter.implementation in HYDRA
         stage = LaunchStage.LAUNCHER if apart else LaunchStage.START
         return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, stage=stage)
-    # A launcher of another MPI in the image, or Hydra with an MPICH that was built for PMIx alone.
+    # A launcher of another MPI in the image, or Hydra with an MPICH built only for PMIx.
     orte = starter.implementation == "openmpi"
-    if orte and knows_orte_alone(mpi):
+    if orte and needs_own_daemons(mpi):
         return of_its_daemons(case, starter, mpi, "image.mpirun")
-    if not ({"pmix"} if orte else PMI) & spoken(case):
-        return unanswered(case, mpi, "pmix" if orte else "pmi2", "image.mpirun")
+    if not ({"pmix"} if orte else PMI) & spoken_interfaces(case):
+        return judge_unanswered(case, mpi, "pmix" if orte else "pmi2", "image.mpirun")
     return _of_another_release(case, starter, mpi) if orte else None
 
 
 def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | None:
-    """Judge an Open MPI that the image's launcher of another release starts, as one of the host would."""
+    """Judge an Open MPI under a launcher of another release in the image, as under the host's launcher."""
     evidence = case.cite("image.mpi", "image.mpirun", "image.pmix")
-    if not _is_beside(starter.launcher or "", starter):
-        because = f"of which release {starter.launcher} is was not found"
+    if not _is_same_installation(starter.launcher or "", starter):
+        because = f"the release of {starter.launcher} is unknown"
         return Hit(evidence, "unknown", because)
     if starter == mpi or same(starter.version or "", mpi.version or ""):
         return None
@@ -221,7 +221,7 @@ def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | N
     row = launcher_pair(starter, client, case.request, ()) if client else None
     if row is not None and row.outcome != "ok":
         return Hit(evidence, row.outcome, row.because, source=row.source)
-    # PRRTE starts ranks outside any step, where an Open MPI 4 takes itself for a singleton.
+    # PRRTE starts ranks outside any step; an Open MPI 4 then starts as a singleton.
     if row is None or brings_orte(mpi) != brings_orte(starter):
         pair = f"{mpi_name(mpi)} under mpirun of {mpi_name(starter)} in one image"
         return Hit(evidence, "unknown", f"{pair} has not been measured")
@@ -232,9 +232,9 @@ _NOBODY = ImageMpi(implementation="", version=None, library="", interfaces=None)
 
 
 def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
-    """Return the MPI whose launcher is started: the one that is named, or what PATH finds first.
+    """Return the MPI whose launcher runs: the launcher that the plan names, or the first on PATH.
 
-    ``None`` where there are several and nobody looked at PATH.
+    ``None`` if there are several and toolkit did not read PATH.
     """
     word = case.plan.launcher[0]
     if "/" not in word and case.image_facts.other_mpis and case.state("image.mpirun") == "unknown":
@@ -243,12 +243,12 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
     if path is None:
         return mpi
     using = [m for m in (mpi, *case.image_facts.other_mpis) if m.launcher == path]
-    # An MPI without a launcher of its own uses what PATH has of its kind.
-    return next((m for m in using if _is_beside(path, m)), using[0] if using else _NOBODY)
+    # An MPI without its own launcher uses a launcher of its kind on PATH.
+    return next((m for m in using if _is_same_installation(path, m)), using[0] if using else _NOBODY)
 
 
-def _is_beside(launcher: str, mpi: ImageMpi) -> bool:
-    """Tell whether both are of one installation, as far as paths are known (those of a recipe are not)."""
+def _is_same_installation(launcher: str, mpi: ImageMpi) -> bool:
+    """Return whether both belong to one installation, if paths are known (a recipe has no paths)."""
     return "/" not in mpi.library or is_below(mpi.library, posixpath.dirname(posixpath.dirname(launcher)))
 
 
@@ -259,7 +259,7 @@ def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
         row.of(mpi)
         and counts(row.nodes, case.request.nodes)
         and row.ssh in {None, case.image.ssh is not None}
-        and row.allocation in {None, allocation_seen(case)}
+        and row.allocation in {None, sees_allocation(case)}
         and row.forked in {None, forked}
         and row.agent in {None, AGENT in case.plan.launcher}
         and row.isolated in {None, ISOLATED in case.plan.launcher}

@@ -1,10 +1,10 @@
-"""Rules about what trains on a GPU: TensorFlow, cuDNN, NCCL. None changes how MPI starts."""
+"""Rules about software that trains on a GPU: TensorFlow, cuDNN, NCCL. No rule changes how MPI starts."""
 
 import posixpath
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
-from toolkit.engine.rules.gpu import kinds
+from toolkit.engine.rules.gpu import gpu_kinds
 from toolkit.folders import is_below
 from toolkit.knowledge import cuda
 from toolkit.knowledge.cuda import Gpu, Wheel
@@ -13,16 +13,16 @@ from toolkit.versions import older, within
 
 @rule(
     "tensorflow-without-gpu",
-    "The host has GPUs, and the TensorFlow in the image was built without CUDA",
+    "The host has GPUs, but the TensorFlow in the image was built without CUDA",
     severity="warning",
-    fix="install tensorflow[and-cuda] in place of tensorflow-cpu, or keep this image for nodes without GPUs",
+    fix="install tensorflow[and-cuda] instead of tensorflow-cpu, or use this image on nodes without GPUs",
     source="TensorFlow install guide, pip",
     facts=("host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
     accelerator="cpu-only",
 )
 def tensorflow_without_gpu(case: Case) -> Hit | None:
-    """A TensorFlow that was built for CPUs runs on a GPU node without a word, and leaves the GPUs idle."""
+    """A TensorFlow built for CPUs runs on a GPU node without any message, and does not use the GPUs."""
     case.have("host.gpu_driver", "image.tensorflow")
     if case.image.tensorflow_cuda:
         return None
@@ -31,16 +31,16 @@ def tensorflow_without_gpu(case: Case) -> Hit | None:
 
 @rule(
     "pytorch-without-gpu",
-    "The host has GPUs, and the PyTorch in the image was built without CUDA",
+    "The host has GPUs, but the PyTorch in the image was built without CUDA",
     severity="warning",
-    fix="install PyTorch from the index of its CUDA builds, or keep this image for nodes without GPUs",
+    fix="install PyTorch from the index of its CUDA builds, or use this image on nodes without GPUs",
     source="PyTorch install guide: builds for CPU and for CUDA; torch.version.cuda",
     facts=("host.gpu_driver", "image.pytorch", "image.pytorch_cuda"),
     advice=True,
     accelerator="cpu-only",
 )
 def pytorch_without_gpu(case: Case) -> Hit | None:
-    """A PyTorch that was built for CPUs answers False to ``torch.cuda.is_available()`` on every host."""
+    """A PyTorch built for CPUs returns False from ``torch.cuda.is_available()`` on every host."""
     case.have("host.gpu_driver", "image.pytorch")
     if case.image.pytorch_cuda:
         return None
@@ -58,21 +58,21 @@ def pytorch_without_gpu(case: Case) -> Hit | None:
     accelerator="cpu-only",
 )
 def tensorflow_cuda_missing(case: Case) -> Hit | None:
-    """TensorFlow opens CUDA's libraries by the names of its build's major release when it starts. Where they
-    are missing it says 'Could not load dynamic library' or 'Cannot dlopen some GPU libraries' and trains on
-    the CPU.
+    """When TensorFlow starts, it opens CUDA's libraries by names that contain the major release of its build.
+    If they are missing, it prints 'Could not load dynamic library' or 'Cannot dlopen some GPU libraries' and
+    trains on the CPU.
     """
     case.have("host.gpu_driver", "image.tensorflow_cuda")
     wanted, found = case.image.tensorflow_cuda or "", case.image.cuda
     if found and cuda.major(found) == cuda.major(wanted):
         return None
-    title = f"TensorFlow was built for CUDA {wanted}, the image has {found or 'none'}"
+    title = f"TensorFlow needs CUDA {wanted}; the image has {found or 'none'}"
     return Hit(case.cite("image.tensorflow_cuda", "image.cuda"), title=title)
 
 
 @rule(
     "tensorflow-cudnn-mismatch",
-    "TensorFlow was built for another cuDNN than the image has",
+    "The image has another cuDNN than TensorFlow needs",
     severity="error",
     fix="install the cuDNN of its build, or a newer one of the same major release",
     source="TensorFlow source, cuda_dnn: 'Loaded runtime CuDNN library: … but source was compiled with: …'",
@@ -80,10 +80,10 @@ def tensorflow_cuda_missing(case: Case) -> Hit | None:
     advice=True,
 )
 def tensorflow_cudnn_mismatch(case: Case) -> Hit | None:
-    """Within a major release a newer cuDNN carries programs that were built for an older one, never the other
-    way round; of another major release the library has another name and is not found.
+    """Within a major release, programs run with a newer cuDNN than they were built for, but not with an older
+    one. A cuDNN of another major release has another library name, so TensorFlow does not find it.
 
-    TensorFlow then refuses at the first convolution, or trains on the CPU.
+    TensorFlow then fails at the first convolution, or trains on the CPU.
     """
     case.have("host.gpu_driver", "image.tensorflow_cudnn")
     wanted, found = case.image.tensorflow_cudnn or "", case.image.cudnn
@@ -93,7 +93,7 @@ def tensorflow_cudnn_mismatch(case: Case) -> Hit | None:
         and not older(cuda.series(found), cuda.series(wanted))
     ):
         return None
-    title = f"TensorFlow was built for cuDNN {wanted}, the image has {found or 'none'}"
+    title = f"TensorFlow needs cuDNN {wanted}; the image has {found or 'none'}"
     return Hit(case.cite("image.tensorflow_cudnn", "image.cudnn"), title=title)
 
 
@@ -103,7 +103,7 @@ def _wheel(case: Case) -> Wheel | None:
 
 
 def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
-    """Tell whether no machine code of a wheel runs on a GPU, so that its PTX has to be compiled.
+    """Return whether a wheel has no machine code for a GPU, so that the driver must compile its PTX.
 
     Machine code runs on its own capability and on newer ones of the same major number
     (CUDA C++ Programming Guide, binary compatibility).
@@ -114,20 +114,20 @@ def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
 
 @rule(
     "tensorflow-compiles-at-start",
-    "TensorFlow has no machine code for this GPU and compiles it at every first start",
+    "TensorFlow has no machine code for this GPU, so the driver compiles it at the first start",
     severity="info",
-    fix="set CUDA_CACHE_PATH to a folder that lasts and CUDA_CACHE_MAXSIZE=4294967296; or a newer TensorFlow",
+    fix="set CUDA_CACHE_PATH to a permanent folder and CUDA_CACHE_MAXSIZE=4294967296; or a newer TensorFlow",
     source="recipes/knowledge/cuda.toml, [[tensorflow]]; CUDA C++ Programming Guide, just-in-time code",
     facts=("host.gpus", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
 )
 def tensorflow_compiles_at_start(case: Case) -> Hit | None:
-    """The driver compiles what it has in PTX, which takes minutes on the first start of every node that does
-    not find the result in a cache.
+    """The driver compiles TensorFlow's PTX, which takes minutes on the first start of every node without the
+    result in its cache.
     """
     case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
-    kind = next((k for k in kinds(case) if wheel and _compiled_at_start(k, wheel)), None)
+    kind = next((k for k in gpu_kinds(case) if wheel and _compiled_at_start(k, wheel)), None)
     if wheel is None or kind is None:
         return None
     evidence = case.cite("image.tensorflow", "image.tensorflow_cuda", "host.gpus")
@@ -136,7 +136,7 @@ def tensorflow_compiles_at_start(case: Case) -> Hit | None:
 
 @rule(
     "tensorflow-ptx-too-new",
-    "The driver cannot compile the code that TensorFlow brings for this GPU",
+    "The driver cannot compile TensorFlow's PTX code for this GPU",
     severity="error",
     fix="use a TensorFlow that has machine code for this GPU; administrator: a newer driver",
     source="NVIDIA CUDA Compatibility guide: CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222)",
@@ -144,14 +144,14 @@ def tensorflow_compiles_at_start(case: Case) -> Hit | None:
     advice=True,
 )
 def tensorflow_ptx_too_new(case: Case) -> Hit | None:
-    """TensorFlow has only PTX for this GPU, written by a newer toolkit than the driver knows; the driver
-    refuses it with 'the provided PTX was compiled with an unsupported toolchain'.
+    """For this GPU TensorFlow has only PTX, from a newer toolkit than the driver supports. The driver refuses
+    it with 'the provided PTX was compiled with an unsupported toolchain'.
     """
     case.have("host.gpus", "host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
     if wheel is None or not older(case.host.gpu_driver, cuda.full_driver(wheel.cuda)):
         return None
-    if not any(_compiled_at_start(kind, wheel) for kind in kinds(case)):
+    if not any(_compiled_at_start(kind, wheel) for kind in gpu_kinds(case)):
         return None
     evidence = case.cite("image.tensorflow", "image.tensorflow_cuda", "host.gpus", "host.gpu_driver")
     return Hit(evidence)
@@ -167,14 +167,14 @@ def tensorflow_ptx_too_new(case: Case) -> Hit | None:
     advice=True,
 )
 def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
-    """TensorFlow leaves GPUs out that are older than all for which it has code: it says 'Ignoring visible gpu
-    device', or its kernels fail.
+    """TensorFlow skips GPUs that are older than all GPUs for which it has code: it prints 'Ignoring visible
+    gpu device', or its kernels fail.
     """
     case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
     if wheel is None:
         return None
-    for kind in kinds(case):
+    for kind in gpu_kinds(case):
         if all(older(kind.compute, c) for c in wheel.native):
             title = f"TensorFlow {case.image.tensorflow} has no code for {kind.family} GPUs ({kind.compute})"
             return Hit(case.cite("image.tensorflow", "host.gpus"), title=title, source=wheel.source)
@@ -183,7 +183,7 @@ def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
 
 @rule(
     "cudnn-dropped-gpu",
-    "The cuDNN in the image no longer knows this kind of GPU",
+    "The cuDNN in the image no longer supports this kind of GPU",
     severity="error",
     fix="install cuDNN 9.10.2: pip install 'nvidia-cudnn-cu12<9.11'",
     source="recipes/knowledge/cuda.toml, [[cudnn_gpu]]",
@@ -191,8 +191,8 @@ def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
     advice=True,
 )
 def cudnn_dropped_gpu(case: Case) -> Hit | None:
-    """From 9.11 on cuDNN has no code for Maxwell, Pascal and Volta: CUDNN_STATUS_ARCH_MISMATCH at the first
-    convolution. TensorFlow 2.20 and later take any cuDNN 9, and pip the newest.
+    """From 9.11 on, cuDNN has no code for Maxwell, Pascal and Volta: the first convolution fails with
+    CUDNN_STATUS_ARCH_MISMATCH. TensorFlow 2.20 and later accept any cuDNN 9, and pip installs the newest.
     """
     case.have("host.gpus", "image.cudnn")
     return _dropped(case, "image.cudnn", case.image.cudnn or "", "cuDNN", cuda.cuda().cudnn_gpu)
@@ -202,21 +202,21 @@ def cudnn_dropped_gpu(case: Case) -> Hit | None:
     "nccl-lacks-gpu",
     "The NCCL in the image has no code for this kind of GPU",
     severity="warning",
-    fix="install an NCCL that has it: from 2.25 on for Blackwell, before 2.28 for Maxwell and Kepler",
+    fix="install NCCL 2.25 or later for Blackwell, NCCL before 2.28 for Maxwell and Kepler",
     source="recipes/knowledge/cuda.toml, [[nccl_gpu]]",
     facts=("host.gpus", "image.nccl"),
     advice=True,
 )
 def nccl_lacks_gpu(case: Case) -> Hit | None:
-    """NCCL starts kernels of its own on the GPU. On one that came after it they are compiled at start or
-    fail; on one that it dropped they fail.
+    """NCCL starts its own kernels on the GPU. On a newer GPU the driver compiles them at start, or they fail.
+    On a GPU that NCCL no longer supports they fail.
     """
     case.have("host.gpus", "image.nccl")
     return _dropped(case, "image.nccl", case.image.nccl or "", "NCCL", cuda.cuda().nccl_gpu)
 
 
 def _dropped(case: Case, name: str, version: str, called: str, rows: tuple[cuda.Dropped, ...]) -> Hit | None:
-    for kind in kinds(case):
+    for kind in gpu_kinds(case):
         for row in rows:
             if within(version, row.versions) and within(kind.compute, row.compute):
                 title = f"{called} {version} has no code for {kind.family} GPUs ({kind.compute})"
@@ -226,16 +226,16 @@ def _dropped(case: Case, name: str, version: str, called: str, rows: tuple[cuda.
 
 @rule(
     "nccl-cuda-mismatch",
-    "The NCCL and the CUDA in the image are not of one build",
+    "The NCCL in the image was built for another CUDA than the image has",
     severity="warning",
-    fix="install the NCCL that is built for this CUDA: nvidia-nccl-cu11, -cu12 or -cu13",
+    fix="install the NCCL of this CUDA: nvidia-nccl-cu11, -cu12 or -cu13",
     source="recipes/knowledge/cuda.toml, [[nccl]]",
     facts=("image.nccl", "image.cuda"),
     advice=True,
 )
 def nccl_cuda_mismatch(case: Case) -> Hit | None:
-    """Each release of NCCL is built for some major releases of CUDA. One that was never built for the image's
-    CUDA carries another one inside, and needs the driver of that.
+    """Each release of NCCL is built for some major releases of CUDA. An NCCL for another CUDA contains that
+    CUDA's code and needs the driver for it.
     """
     case.have("image.nccl", "image.cuda")
     release = cuda.major(case.image.cuda or "")
@@ -256,8 +256,8 @@ def nccl_cuda_mismatch(case: Case) -> Hit | None:
     advice=True,
 )
 def nccl_known_bad(case: Case) -> Hit | None:
-    """Some releases of NCCL hang or crash in jobs that are right. A framework was built with one release; a
-    later release of the same major version takes its place.
+    """Some releases of NCCL hang or crash in correct jobs. You can replace the release that a framework was
+    built with by a later release of the same major version.
     """
     case.have("image.nccl")
     version = case.image.nccl or ""
@@ -272,17 +272,17 @@ def nccl_known_bad(case: Case) -> Hit | None:
 
 @rule(
     "nccl-needs-plugin",
-    "NCCL speaks this network only through a plugin, which the image lacks",
+    "NCCL needs a plugin for this network, and the image lacks it",
     severity="warning",
-    fix="put aws-ofi-nccl and its libfabric into the image, or bind the centre's; look for 'NET/OFI'",
+    fix="put aws-ofi-nccl and its libfabric into the image, or bind the centre's; check for 'NET/OFI'",
     source="aws/aws-ofi-nccl:README.md; NVIDIA NCCL user guide, NCCL_NET_PLUGIN",
     facts=("image.nccl", "host.fabrics", "image.nccl_ofi"),
     advice=True,
 )
 def nccl_needs_plugin(case: Case) -> Hit | None:
     """NCCL opens InfiniBand and RoCE itself. For EFA and Slingshot it needs the plugin aws-ofi-nccl
-    (libnccl-net.so or libnccl-net-ofi.so); without it NCCL takes TCP, at a fraction of the speed. With
-    NCCL_DEBUG=INFO it says 'Using network Socket' then, and 'NET/OFI' where it has the plugin.
+    (libnccl-net.so or libnccl-net-ofi.so). Without it NCCL uses TCP, at a fraction of the speed. With
+    NCCL_DEBUG=INFO it then prints 'Using network Socket'; with the plugin it prints 'NET/OFI'.
     """
     case.have("image.nccl", "host.fabrics")
     row = cuda.cuda().nccl_plugin
@@ -291,22 +291,22 @@ def nccl_needs_plugin(case: Case) -> Hit | None:
         return None
     if case.image.nccl_ofi:
         return _plugin_out_of_reach(case, case.image.nccl_ofi, spoken)
-    title = f"NCCL would use TCP: it speaks {' and '.join(spoken)} only through {row.library}"
+    title = f"NCCL would use TCP: for {' and '.join(spoken)} it needs {row.library}"
     return Hit(case.cite("image.nccl", "host.fabrics", "image.nccl_ofi"), title=title)
 
 
 def _plugin_out_of_reach(case: Case, path: str, spoken: list[str]) -> Hit | None:
-    """NCCL opens the plugin by its name alone, and the loader looks in the folders that it knows."""
+    """NCCL opens the plugin by name, and the loader searches only the folders that it knows."""
     given = {**case.image_facts.environment, **case.plan.env}
     folder, paths = posixpath.dirname(path), given.get("LD_LIBRARY_PATH", "").split(":")
     found = case.image_facts.nccl_ofi_found
-    # An earlier release did not tell: below /opt the loader finds what LD_LIBRARY_PATH names.
+    # An earlier release did not record it: below /opt the loader needs LD_LIBRARY_PATH.
     if found is None:
         found = not (is_below(folder, "/opt") and "LD_LIBRARY_PATH" in given)
     if found or folder in paths or "NCCL_NET_PLUGIN" in given:
         return None
     title = f"NCCL would use TCP on {' and '.join(spoken)}: {folder} is not in LD_LIBRARY_PATH"
-    fix = f"set LD_LIBRARY_PATH={folder} in front of the others, or NCCL_NET_PLUGIN={path}"
+    fix = f"put {folder} first in LD_LIBRARY_PATH, or set NCCL_NET_PLUGIN={path}"
     return Hit(case.cite("image.nccl_ofi", "host.fabrics"), title=title, fix=fix, source=_OUT_OF_REACH)
 
 

@@ -1,13 +1,13 @@
-"""Rules about what the loader of the image finds: an MPI for its programs, and for that what it needs."""
+"""Rules about what the image's loader finds: an MPI for programs, and the libraries that the MPI needs."""
 
 import posixpath
 import re
 
-from toolkit.engine.bound import mounted_first, mounted_loads
 from toolkit.engine.case import Case
+from toolkit.engine.host_mpi import mounted_first, mounted_loads
 from toolkit.engine.rule import TRY_IT, Hit, rule
 from toolkit.engine.rules.image import MPI4PY, brings_libfabric
-from toolkit.engine.searched import path_given
+from toolkit.engine.search_path import launch_search_path
 from toolkit.engine.words import mpi_name
 from toolkit.model.facts import ImageMpi
 
@@ -15,52 +15,52 @@ _NAME_MPI = "build the program with the image's MPI, or set LD_LIBRARY_PATH in t
 _NAME_LIBRARY = "install it in the image, or set LD_LIBRARY_PATH in the image to its folder"
 _SOURCE = "ld.so(8): 'cannot open shared object file: No such file or directory'"
 _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
-"""What ``--nv`` brings of the host's driver (apptainer/apptainer:etc/nvliblist.conf)."""
+"""Libraries of the host's driver that ``--nv`` mounts (apptainer/apptainer:etc/nvliblist.conf)."""
 
 
 def _users(case: Case) -> dict[str, str]:
-    """Return the programs that load an MPI in this mode; without MPI it is Horovod's extension alone."""
+    """Return the programs that load an MPI in this mode; without MPI only Horovod's extension."""
     found = case.image_facts.programs or {}
     return {p: library for p, library in found.items() if case.mode != "gloo" or "/horovod/" in p}
 
 
 def _replaced(case: Case) -> bool:
-    """Tell whether the host's MPI stands in for the image's."""
+    """Return whether the host's MPI replaces the image's."""
     return case.mode == "bind" and mounted_loads(case) is True
 
 
 def _searched(case: Case) -> str | None:
-    """Return what the loader searches first where that is not what the image says; empty if nobody told."""
-    asked = path_given(case.host_facts, case.plan)
+    """Return the folders that the loader searches before the image's; empty if unknown or unchanged."""
+    asked = launch_search_path(case.host_facts, case.plan)
     return None if asked == case.image_facts.environment.get("LD_LIBRARY_PATH") else asked
 
 
 @rule(
     "programs-find-no-mpi",
-    "Programs in the image need an MPI that the image's loader does not find",
+    "The image's loader does not find the MPI that programs in the image need",
     severity="error",
     fix=_NAME_MPI,
     source=_SOURCE,
     facts=("image.programs",),
 )
 def programs_find_no_mpi(case: Case) -> Hit | None:
-    """An MPI lies in the image, and no program that needs one finds it: it is of another family, so that its
-    library has another name, or it lies where the loader does not look. Without MPI it is Horovod's own
-    library that counts: one that was built with MPI is not loaded without it.
+    """The image has an MPI, but no program finds it. The MPI is of another family, so its library has another
+    name, or it is in a folder that the loader does not search. In modes without MPI only Horovod's own
+    library counts: built with MPI, it does not load without MPI.
     """
     mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":
-        return None  # rule image-lacks-mpi has it
+        return None  # rule image-lacks-mpi reports this
     case.ask("image.programs", failed_only=True)
     users = _users(case)
-    if not users or any(users.values()) or _led_by_launcher(case):
+    if not users or any(users.values()) or _launcher_sets_path(case):
         return None
     searched = _searched(case)
     if _replaced(case) or (mpi and posixpath.dirname(mpi.library) in (searched or "").split(":")):
         return None
     first, *others = users
     who = f"{first} and {len(others)} more" if others else first
-    because = f"{who}: it needs an MPI that the loader of the image does not find"
+    because = f"{who}: the loader of the image does not find the MPI that it needs"
     evidence = case.cite("image.programs", *(("image.mpi",) if mpi else ()))
     doubt = f"{TRY_IT}; or {_NAME_MPI}"
     if any(map(MPI4PY.match, users)):
@@ -74,8 +74,8 @@ def programs_find_no_mpi(case: Case) -> Hit | None:
     )
 
 
-def _led_by_launcher(case: Case) -> bool:
-    """Return whether the launcher in the image leads the program to the MPI.
+def _launcher_sets_path(case: Case) -> bool:
+    """Return whether the launcher in the image sets the search path so that the program finds the MPI.
 
     Open MPI's mpirun, called by its full path, sets LD_LIBRARY_PATH for its ranks to the folder of its
     libraries (open-mpi/ompi:docs/man-openmpi/man1/mpirun.1.rst, --prefix).
@@ -89,15 +89,15 @@ def _led_by_launcher(case: Case) -> bool:
 
 @rule(
     "mpi-lacks-library",
-    "The MPI in the image needs a library that the image's loader does not find",
+    "The image's loader does not find a library that the image's MPI needs",
     severity="error",
     fix=_NAME_LIBRARY,
     source=_SOURCE,
     facts=("image.mpi", "image.mpi.lacks", "host.gpu_driver"),
 )
 def mpi_lacks_library(case: Case) -> Hit | None:
-    """A library that cannot be loaded ends each program that is linked with it, and the MPI's own launcher,
-    before anything of MPI is called. Libraries of NVIDIA's driver come from the host.
+    """If a library is missing, every program that is linked with it, and the MPI's own launcher, fail before
+    they call MPI. Libraries of NVIDIA's driver come from the host.
     """
     mpi, gloo = case.image_facts.mpi, case.mode == "gloo"
     if mpi is None:
@@ -115,14 +115,14 @@ def mpi_lacks_library(case: Case) -> Hit | None:
         lacking = [name for name in lacking if name not in driver]
     evidence = case.cite("image.mpi", "image.mpi.lacks")
     if lacking:
-        return _failing(case, mpi, lacking, evidence)
+        return _judge_missing(case, mpi, lacking, evidence)
     if not driver or "--nv" in case.plan.container:
         return None
-    title = f"{mpi_name(mpi)} needs {', '.join(driver)}, which only --nv brings"
+    title = f"{mpi_name(mpi)} needs {', '.join(driver)}, which only --nv mounts"
     return Hit(evidence, severity="warning", title=title, fix="start the container with --nv")
 
 
-def _failing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str, ...]) -> Hit:
+def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str, ...]) -> Hit:
     because = f"{mpi_name(mpi)} needs {', '.join(lacking)}, which the loader of the image does not find"
     doubt = f"{TRY_IT}; or {_NAME_LIBRARY}"
     searched = _searched(case)
@@ -135,6 +135,6 @@ def _failing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str,
 
 
 def _mounted(case: Case) -> set[str]:
-    """Return the libraries that what is mounted brings into the image."""
+    """Return the libraries that mounts add to the image."""
     found = {"libfabric.so.1"} if brings_libfabric(case) else set()
     return found | mounted_first(case) if case.mode == "bind" else found

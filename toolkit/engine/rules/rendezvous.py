@@ -1,21 +1,21 @@
-"""Rules about ranks that meet without MPI: Horovod's by Gloo, ranks of PyTorch, JAX and TensorFlow."""
+"""Rules about ranks that find each other without MPI: Horovod by Gloo, PyTorch, JAX and TensorFlow."""
 
 import re
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
-from toolkit.engine.meeting import (
+from toolkit.engine.rendezvous_facts import (
     JAX_BY_SLURM,
-    Given,
-    address,
-    by_srun,
-    interfaces,
-    is_explicit,
+    RankSetting,
+    find_setting,
+    gloo_interfaces,
     is_local,
-    is_told_peers,
-    nodes_of,
+    node_range,
+    passes_process_count,
+    rendezvous_address,
+    sets_peers,
+    starts_by_srun,
     starts_by_torchrun,
-    told,
 )
 from toolkit.engine.rule import MPI_MODES, Hit, rule
 from toolkit.engine.rules.program import WITHOUT_MPI
@@ -26,7 +26,7 @@ _SOURCE = "horovod/horovod:docs/gloo.rst"
 
 @rule(
     "gloo-lacks-horovod",
-    "There is no Horovod in the image, which alone can do without MPI",
+    "Mode gloo needs Horovod, which the image does not have",
     severity="error",
     fix="use an image with Horovod",
     instead=MPI_MODES,
@@ -35,7 +35,7 @@ _SOURCE = "horovod/horovod:docs/gloo.rst"
     modes=("gloo",),
 )
 def gloo_lacks_horovod(case: Case) -> Hit | None:
-    """Gloo is Horovod's own way to wire up ranks; no other program speaks it."""
+    """Gloo is Horovod's way to connect ranks without MPI; other programs do not use it."""
     if case.image.horovod:
         return None
     return Hit(case.cite("image.horovod"), "unavailable")
@@ -52,7 +52,7 @@ def gloo_lacks_horovod(case: Case) -> Hit | None:
     modes=("gloo",),
 )
 def horovod_lacks_gloo(case: Case) -> Hit | None:
-    """Asked for a controller that it does not have, Horovod ends in ``hvd.init()``."""
+    """If Horovod lacks the requested controller, it aborts in ``hvd.init()``."""
     if not case.image.horovod:
         return None
     built = case.image_facts.horovod_built
@@ -60,54 +60,54 @@ def horovod_lacks_gloo(case: Case) -> Hit | None:
         raise Undecided("image.horovod_built")
     if "gloo" in built:
         return None
-    return Hit(case.cite("image.horovod_built"), "init-failure", "Horovod has no Gloo to wire up its ranks")
+    return Hit(case.cite("image.horovod_built"), "init-failure", "Horovod has no Gloo to connect its ranks")
 
 
 _ENV = "PyTorch documentation, torch.distributed, environment variable initialization"
-_LEAVE = "leave it to toolkit: the job script sets it from the nodes of the job"
+_LEAVE = "do not set it: the job script sets it from the nodes of the job"
 _MOST_PORT = 65535
 _WORKER = re.compile(r"[\w.\]-]+:\d+")
 
 
 @rule(
     "peers-not-told",
-    "Nothing tells the ranks where the others are",
+    "Nothing gives the ranks the address of the others",
     severity="error",
-    fix="launch it with toolkit, whose job script tells each rank its peers",
+    fix="launch it with toolkit: its job script gives each rank its peers",
     source=f"{_ENV}; TensorFlow guide, distributed training, TF_CONFIG; tests/matrix/peers",
     facts=(),
     programs=WITHOUT_MPI,
 )
 def peers_not_told(case: Case) -> Hit | None:
-    """A launcher says how many ranks there are. PyTorch looks for MASTER_ADDR, RANK and WORLD_SIZE, which no
-    launcher sets; TensorFlow without TF_CONFIG takes itself for the only worker. JAX reads Slurm's variables.
+    """A launcher gives ranks their count. PyTorch also needs MASTER_ADDR, RANK and WORLD_SIZE, which no
+    launcher sets. TensorFlow without TF_CONFIG starts as the only worker. JAX reads Slurm's variables.
     """
-    if is_told_peers(case) or case.request.alone:
+    if sets_peers(case) or case.request.alone:
         return None
-    evidence = (f"plan: {' '.join(case.plan.launcher)} tells ranks nothing of MASTER_ADDR or TF_CONFIG",)
-    if case.plan.program == "tf-config" and told(case, "TF_CONFIG") is None:
-        return Hit(evidence, "singletons", "TensorFlow without TF_CONFIG takes itself for the only worker")
-    if case.plan.program == "jax" and is_explicit(case):
+    evidence = (f"plan: {' '.join(case.plan.launcher)} sets neither MASTER_ADDR nor TF_CONFIG",)
+    if case.plan.program == "tf-config" and find_setting(case, "TF_CONFIG") is None:
+        return Hit(evidence, "singletons", "TensorFlow without TF_CONFIG starts as the only worker")
+    if case.plan.program == "jax" and passes_process_count(case):
         return Hit(evidence, "init-failure", "nothing sets the variables that the program reads")
     if case.plan.program != "torch":
         return None
     if starts_by_torchrun(case):
         return _torchrun_alone(case, evidence)
-    if all(told(case, name) for name in ("MASTER_ADDR", "WORLD_SIZE", "RANK")):
+    if all(find_setting(case, name) for name in ("MASTER_ADDR", "WORLD_SIZE", "RANK")):
         return None
     return Hit(evidence, "init-failure", "PyTorch finds no MASTER_ADDR, RANK and WORLD_SIZE")
 
 
 def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
-    """Without options torchrun starts a world of one; a second one finds its port taken."""
+    """Without options torchrun uses one node; a second torchrun on that node finds the port in use."""
     if case.request.ranks_per_node > 1:
         return Hit(evidence, "init-failure", "each rank starts its own torchrun, on one port")
-    return Hit(evidence, "singletons", "torchrun without --nnodes takes its node for the only one")
+    return Hit(evidence, "singletons", "torchrun without --nnodes uses only its own node")
 
 
 @rule(
     "address-is-local",
-    "The ranks meet at an address that each node takes for itself",
+    "The rendezvous address means a different machine on every node",
     severity="error",
     fix=_LEAVE,
     source=f"{_ENV}; tests/matrix/peers",
@@ -115,10 +115,10 @@ def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
     programs=WITHOUT_MPI,
 )
 def address_is_local(case: Case) -> Hit | None:
-    """The first rank listens on its node. With ``localhost`` the ranks of other nodes knock at their own, and
-    wait until they give up, minutes later.
+    """The first rank listens on its node. With ``localhost`` the ranks of other nodes connect to their own
+    node, and fail after minutes.
     """
-    found = address(case)
+    found = rendezvous_address(case)
     if found is None or case.request.alone:
         return None
     if not found.value:
@@ -130,7 +130,7 @@ def address_is_local(case: Case) -> Hit | None:
 
 @rule(
     "address-given",
-    "The address at which the ranks meet is fixed, and the nodes of the job are not",
+    "The rendezvous address is fixed, but Slurm chooses the nodes of the job",
     severity="warning",
     fix=_LEAVE,
     source=_ENV,
@@ -138,28 +138,28 @@ def address_is_local(case: Case) -> Hit | None:
     programs=WITHOUT_MPI,
 )
 def address_given(case: Case) -> Hit | None:
-    """The first rank listens on its own node, whichever Slurm gives it. An address of another node or of
-    another job, or one that does not resolve leaves the ranks waiting.
+    """The first rank listens on its own node, which Slurm chooses. Ranks wait if the address is another node,
+    belongs to another job, or does not resolve.
     """
-    found = address(case)
+    found = rendezvous_address(case)
     if found is None or case.request.alone or not found.value or is_local(found.value):
         return None
-    because = f"whether {found.value} is the first node of the job is not known before it starts"
+    because = f"toolkit cannot know before the start whether {found.value} is the first node of the job"
     return Hit((found.evidence,), "unknown", because)
 
 
 @rule(
     "port-given",
-    "The port at which the ranks meet is fixed: two jobs on a node want the same",
+    "The rendezvous port is fixed, so two jobs on a node conflict",
     severity="warning",
-    fix="leave it to toolkit: the job script takes a port that is free and differs from job to job",
+    fix="do not set it: the job script chooses a free port for each job",
     source=f"{_ENV}; tests/matrix/peers",
     facts=(),
     programs=("torch",),
 )
 def port_given(case: Case) -> Hit | None:
-    """The second job that listens on a port of a node fails: 'address already in use'."""
-    found = told(case, "MASTER_PORT")
+    """The second job that listens on the port on one node fails: 'address already in use'."""
+    found = find_setting(case, "MASTER_PORT")
     if found is None or starts_by_torchrun(case):
         return None
     if found.number is None or not 0 <= found.number <= _MOST_PORT:
@@ -169,19 +169,19 @@ def port_given(case: Case) -> Hit | None:
 
 @rule(
     "world-given",
-    "Command or variables name another number of ranks than are started, or one number for all",
+    "Command or variables set a wrong number of ranks, or the same rank number for all",
     severity="error",
-    fix="leave count and number of a rank to toolkit, which sets them for each rank",
+    fix="do not set count and rank number: toolkit sets them for each rank",
     source=f"{_ENV}; jax-ml/jax:jax/_src/distributed.py; tests/matrix/peers",
     facts=(),
     programs=("torch", "jax"),
 )
 def world_given(case: Case) -> Hit | None:
-    """Ranks wait until as many have come as the count says; a rank whose number is not below the count is
-    refused, and of two ranks with one number neither finds the other.
+    """Ranks wait until the given count has joined. A rank whose number is not below the count is rejected.
+    Two ranks with the same number do not find each other.
     """
     ranks = case.request.nodes * case.request.ranks_per_node
-    count, number = _world(case)
+    count, number = _count_and_rank(case)
     size = count.number if count and count.number is not None else ranks
     if ranks == 1 or (size == ranks and number is None):
         return None
@@ -189,24 +189,26 @@ def world_given(case: Case) -> Hit | None:
     if number is not None:
         return Hit(evidence, _with_one_number(case, size), f"each rank is number {number.value} of {size}")
     if size > ranks:
-        return Hit(evidence, "hang", f"{ranks} ranks wait for {size}")
+        return Hit(evidence, "hang", f"{ranks} ranks start, and wait for {size}")
     why = f"{ranks} ranks start, and the count is {size}: the first ranks train without the others"
     return Hit(evidence, "singletons" if size == 1 else "wrong-size", why, by_chance=("init-failure",))
 
 
-def _world(case: Case) -> tuple[Given | None, Given | None]:
-    """Return the count of ranks and the number of a rank, as far as they are given."""
-    if case.plan.program == "jax" and is_explicit(case):
-        return told(case, "num_processes", "JAX_NUM_PROCESSES"), told(case, "process_id", "JAX_PROCESS_ID")
+def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]:
+    """Return the count of ranks and the number of a rank, if they are given."""
+    if case.plan.program == "jax" and passes_process_count(case):
+        return find_setting(case, "num_processes", "JAX_NUM_PROCESSES"), find_setting(
+            case, "process_id", "JAX_PROCESS_ID"
+        )
     if case.plan.program == "jax":
-        return told(case, "SLURM_NTASKS"), told(case, "SLURM_PROCID")
+        return find_setting(case, "SLURM_NTASKS"), find_setting(case, "SLURM_PROCID")
     if starts_by_torchrun(case):
         return None, None
-    return told(case, "world_size", "WORLD_SIZE"), told(case, "rank", "RANK")
+    return find_setting(case, "world_size", "WORLD_SIZE"), find_setting(case, "rank", "RANK")
 
 
 def _with_one_number(case: Case, size: int) -> Outcome:
-    """Return the outcome of ranks that all have one number: on one node the second finds its port taken."""
+    """Return the outcome if all ranks have one number: on one node the second rank finds its port in use."""
     if case.request.ranks_per_node > 1:
         return "init-failure"
     return "singletons" if size == 1 else "hang"
@@ -214,25 +216,25 @@ def _with_one_number(case: Case, size: int) -> Outcome:
 
 @rule(
     "starter-counts-differ",
-    "Options of torchrun name other counts than the job has",
+    "Options of torchrun differ from the size of the job",
     severity="error",
-    fix="leave --nnodes, --nproc-per-node and --standalone out: toolkit sets them from the job",
+    fix="leave out --nnodes, --nproc-per-node and --standalone: toolkit sets them from the job",
     source="https://docs.pytorch.org/docs/stable/elastic/run.html; tests/matrix/peers",
     facts=(),
     programs=("torch",),
 )
 def starter_counts_differ(case: Case) -> Hit | None:
-    """With ``--standalone`` or ``--nnodes=1`` each node trains alone, with exit status 0. With more nodes
-    than the job has torchrun waits for them; another ``--nproc-per-node`` starts another number of ranks.
+    """With ``--standalone`` or ``--nnodes=1`` each node trains alone, with exit status 0. If ``--nnodes`` is
+    larger than the job, torchrun waits. Another ``--nproc-per-node`` starts another number of ranks.
     """
-    if not starts_by_torchrun(case) or not is_told_peers(case):
+    if not starts_by_torchrun(case) or not sets_peers(case):
         return None
-    given = [told(case, f"PET_{name}") for name in ("STANDALONE", "NNODES", "NPROC_PER_NODE")]
+    given = [find_setting(case, f"PET_{name}") for name in ("STANDALONE", "NNODES", "NPROC_PER_NODE")]
     alone, nnodes, nproc = given
     evidence = tuple(one.evidence for one in given if one)
     nodes, each = case.request.nodes, case.request.ranks_per_node
     local = nproc.number if nproc and nproc.number is not None else each
-    span = (1, 1) if alone else nodes_of(nnodes, nodes)
+    span = (1, 1) if alone else node_range(nnodes, nodes)
     if span is None or (span[0] <= nodes <= span[1] and local == each):
         return None
     if span[0] > nodes:
@@ -244,21 +246,21 @@ def starter_counts_differ(case: Case) -> Hit | None:
 
 @rule(
     "spawns-own-ranks",
-    "The script starts its ranks itself, on its own node, and each copy of it makes a world",
+    "The script starts its own ranks, and each copy of the script creates a separate world",
     severity="error",
-    fix="start one rank for each process: torchrun SCRIPT, or read RANK and WORLD_SIZE in place of mp.spawn",
+    fix="start one rank for each process: torchrun SCRIPT, or read RANK and WORLD_SIZE instead of mp.spawn",
     source="https://docs.pytorch.org/docs/stable/multiprocessing.html; tests/matrix/peers",
     facts=(),
     programs=("torch",),
 )
 def spawns_own_ranks(case: Case) -> Hit | None:
-    """``torch.multiprocessing.spawn`` starts processes on the node of its caller and numbers them from 0. The
-    launcher starts the script once for each rank, so that there are as many worlds as ranks.
+    """``torch.multiprocessing.spawn`` starts processes on its own node and numbers them from 0. The launcher
+    starts the script once for each rank, so there are as many worlds as ranks.
     """
     if "spawn" not in case.request.says or case.request.alone:
         return None
     evidence = ("command: torch.multiprocessing.spawn",)
-    if case.request.ranks_per_node > 1 and told(case, "MASTER_PORT"):
+    if case.request.ranks_per_node > 1 and find_setting(case, "MASTER_PORT"):
         return Hit(evidence, "init-failure", "the worlds of one node share a port")
     single = case.request.says.get("spawn_nprocs", "1") == "1"
     return Hit(evidence, "singletons" if single else "wrong-size", "each rank starts its own world")
@@ -266,31 +268,31 @@ def spawns_own_ranks(case: Case) -> Hit | None:
 
 @rule(
     "interface-absent",
-    "The interface for Gloo is absent, or leads to no other node",
+    "The interface for Gloo is missing, or does not reach other nodes",
     severity="error",
-    fix="leave GLOO_SOCKET_IFNAME out, or name an interface of the compute nodes: toolkit probe lists them",
+    fix="do not set GLOO_SOCKET_IFNAME, or name an interface of the compute nodes: toolkit probe lists them",
     source="pytorch/pytorch:torch/csrc/distributed/c10d/ProcessGroupGloo.cpp; tests/matrix/peers",
     facts=("host.interfaces",),
     programs=("torch",),
 )
 def interface_absent(case: Case) -> Hit | None:
-    """Gloo listens at the address of the interface, and tells the others that address."""
-    for found in interfaces(case):
+    """Gloo listens at the interface's address and sends that address to the other ranks."""
+    for found in gloo_interfaces(case):
         if found.value == "lo":
             if case.request.nodes > 1:
-                why = "lo leads to no other node"
+                why = "lo does not reach other nodes"
                 return Hit((found.evidence,), "init-failure", why)
             continue
         case.ask("host.interfaces")
         if found.value not in (case.host.interfaces or ()):
             evidence = (found.evidence, *case.cite("host.interfaces"))
-            return Hit(evidence, "init-failure", f"there is no interface {found.value}")
+            return Hit(evidence, "init-failure", f"the host has no interface {found.value}")
     return None
 
 
 @rule(
     "jax-needs-its-launcher",
-    "JAX does not find count and number of its processes under this launcher",
+    "JAX does not find the number of processes under this launcher",
     severity="error",
     fix="pass coordinator_address, num_processes and process_id to the call that initializes it",
     instead=("jax",),
@@ -299,39 +301,41 @@ def interface_absent(case: Case) -> Hit | None:
     programs=("jax",),
 )
 def jax_needs_its_launcher(case: Case) -> Hit | None:
-    """``jax.distributed.initialize()`` reads the variables of a step of Slurm, or variables of the mpirun of
+    """``jax.distributed.initialize()`` reads the variables of a Slurm step, or the variables of mpirun of
     Open MPI before release 5.
     """
-    if is_explicit(case) or case.request.alone:
+    if passes_process_count(case) or case.request.alone:
         return None
     removed = [name for name in JAX_BY_SLURM if name in case.plan.unset]
     if removed:
         return Hit((f"plan: {removed[0]} is removed",), "init-failure", f"JAX finds no {removed[0]}")
-    if by_srun(case):
+    if starts_by_srun(case):
         return None
-    because = "mpirun starts the ranks, and JAX reads a step of Slurm"
+    because = "mpirun starts the ranks, but JAX reads variables of a Slurm step"
     return Hit((f"plan: {' '.join(case.plan.launcher)}",), "init-failure", because)
 
 
 @rule(
     "tf-config-given",
-    "TF_CONFIG is fixed, and every rank reads the same number in it",
+    "TF_CONFIG is fixed, so every rank reads the same worker number",
     severity="error",
-    fix="leave TF_CONFIG out: the job script sets it for each rank",
+    fix="do not set TF_CONFIG: the job script sets it for each rank",
     source="TensorFlow guide, distributed training, TF_CONFIG; tests/matrix/peers",
     facts=(),
     programs=("tf-config",),
 )
 def tf_config_given(case: Case) -> Hit | None:
-    """TF_CONFIG holds the list of workers and the number of one of them. With one value for all, each rank
-    takes itself for the same worker: alone if the list has one, waiting if it has more.
+    """TF_CONFIG contains the list of workers and one worker's number. With one value for all, each rank acts
+    as that worker: a list of one worker makes singletons, a longer list makes ranks wait.
     """
-    found = told(case, "TF_CONFIG")
+    found = find_setting(case, "TF_CONFIG")
     if found is None or case.request.alone:
         return None
     workers = len(_WORKER.findall(found.value))
     if workers > 1:
-        return Hit((found.evidence,), "hang", "every rank is the same worker, and the others never come")
+        return Hit(
+            (found.evidence,), "hang", "every rank is the same worker, and the other workers never join"
+        )
     if workers == 1 and case.request.ranks_per_node > 1:
         return Hit((found.evidence,), "init-failure", "the ranks of a node share the port of one worker")
     return Hit((found.evidence,), "singletons", "every rank is the only worker")

@@ -1,17 +1,17 @@
 """A rule about faults that public reports describe."""
 
 from toolkit.engine.case import Case
-from toolkit.engine.reports import met
+from toolkit.engine.reports import matching_reports
 from toolkit.engine.rule import MPI_MODES, Hit, rule
-from toolkit.engine.settings import value_in_force
-from toolkit.engine.wireup import offer, options, served
+from toolkit.engine.settings import setting_value
+from toolkit.engine.wireup import interface_in_use, offer, options
 
 _SOURCE = "recipes/knowledge/reported.toml"
 
 
 @rule(
     "reported-fault",
-    "Public reports describe a fault of these releases that shows here",
+    "Public reports describe a fault of these releases that affects this launch",
     severity="error",
     fix="use another release",
     instead=MPI_MODES,
@@ -26,13 +26,14 @@ _SOURCE = "recipes/knowledge/reported.toml"
 )
 def reported_fault(case: Case) -> Hit | None:
     """Some faults need hosts that the project cannot build: many ranks on a node, old releases of Slurm and
-    Singularity, cards. A row holds the conditions of the reports; it decides only where all of them hold.
+    Singularity, or special network cards. A row lists the conditions of the reports, and decides only if all
+    of them are true.
     """
     if case.request.alone:
         return None
     found = offer(case)
-    by = served(case, found) if found else ""
-    for row, unknown in met(case.host_facts, case.image_facts, case.request, case.mode, by):
+    by = interface_in_use(case, found) if found else ""
+    for row, unknown in matching_reports(case.host_facts, case.image_facts, case.request, case.mode, by):
         if any(_is_set(case, name) for name in row.lifted_by):
             continue
         if not all(_is_set(case, name) for name in row.variables):
@@ -41,7 +42,7 @@ def reported_fault(case: Case) -> Hit | None:
             continue
         case.ask(*unknown, failed_only=True)
         if unknown:
-            continue  # facts of an earlier release, which did not ask
+            continue  # facts of an earlier release, which did not record this
         evidence = case.cite(*_evidence(row.slurm, row.runtime, row.launcher))
         return Hit(evidence, row.outcome, row.title, row.title, row.fix, row.source, by_chance=row.by_chance)
     return None
@@ -49,7 +50,7 @@ def reported_fault(case: Case) -> Hit | None:
 
 def _is_set(case: Case, name: str) -> bool:
     given = {**case.image_facts.environment, **case.plan.env}
-    return name in given or value_in_force(case, name) is not None
+    return name in given or setting_value(case, name) is not None
 
 
 def _evidence(slurm: str, runtime: str, launcher: tuple[str, ...]) -> tuple[str, ...]:

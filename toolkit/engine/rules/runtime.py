@@ -1,18 +1,18 @@
-"""Rules about the container runtime: its release, and what it lets into a container."""
+"""Rules about the container runtime: its release, and what it permits in a container."""
 
 from itertools import pairwise
 
-from toolkit.engine.bound import provider_asked
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
+from toolkit.engine.host_mpi import provider_guarded
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
 from toolkit.engine.traits import bind_target, has_option, mounted_folders, runtime_of
-from toolkit.engine.wireup import binds_devices, cleaned, in_oci_mode
+from toolkit.engine.wireup import binds_devices, clearing_options, in_oci_mode
 from toolkit.knowledge import runtime
 
 
 def ask_release(case: Case) -> None:
-    """Ask for the release of a runtime that was found: if it is unknown, its name is a guess as well."""
+    """Ask for the release of a runtime; if it is unknown, the runtime's name is a guess too."""
     found = case.host.runtime
     if found is not None and found.seen and not found.version and runtime_of(case.host_facts).MEASURED:
         raise Undecided("host.runtime.version")
@@ -27,8 +27,8 @@ def ask_release(case: Case) -> None:
     facts=("host.runtime", "image.format", "host.runtime.version"),
 )
 def runtime_cannot_read_image(case: Case) -> Hit | None:
-    """SIF files are as old as Singularity 3, and OCI-SIF files belong to SingularityCE 4. Another runtime
-    says 'image format not recognized'.
+    """Singularity 3 and later read SIF files. Only SingularityCE 4 reads OCI-SIF files. Another runtime
+    prints 'image format not recognized'.
     """
     case.have("host.runtime")
     found = case.host.runtime
@@ -51,8 +51,8 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_not_measured(case: Case) -> Hit | None:
-    """The words follow the documentation of the runtime. Which namespaces, variables and folders its ranks
-    share was read there and not measured.
+    """The command line follows the documentation of the runtime. toolkit read there which namespaces,
+    variables and folders its ranks share, but did not measure it.
     """
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:
@@ -62,7 +62,7 @@ def runtime_not_measured(case: Case) -> Hit | None:
 
 @rule(
     "oci-mode",
-    "The container is left to an OCI runtime, which hides more of the host",
+    "An OCI runtime starts the container and hides more of the host",
     severity="error",
     fix=f"build a native SIF (singularity build, without --oci); {TRY_IT}",
     source=(
@@ -72,10 +72,11 @@ def runtime_not_measured(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.version"),
 )
 def oci_mode(case: Case) -> Hit | None:
-    """In the OCI mode of SingularityCE 4 each rank has process, IPC and user namespaces of its own, and /tmp,
-    /dev/shm and an environment of its own too unless --no-compat is given. What an MPI does there has not
-    been measured; without the variables of a launcher it is alone. An OCI-SIF is not started any other way:
-    'native runtime does not support OCI-SIF images, use --oci mode'.
+    """In the OCI mode of SingularityCE 4 each rank has separate process, IPC and user namespaces. Without
+    --no-compat it also has its own /tmp, /dev/shm and environment. MPI in this mode was not measured; without
+    the launcher's variables each rank starts as a world of size 1. An OCI-SIF needs this mode: 'native
+    runtime does not support OCI-SIF images, use
+    --oci mode'.
     """
     asked = setting(case, "oci mode") == "yes" and "--no-oci" not in case.plan.container
     if asked:
@@ -83,22 +84,20 @@ def oci_mode(case: Case) -> Hit | None:
     found = in_oci_mode(case)
     if not found and case.image.format == "oci-sif" and has_option(case.host, "--no-oci"):
         evidence = (*case.cite("host.runtime"), "image: its format is oci-sif")
-        because = "an OCI-SIF is started with --oci alone"
-        return Hit(
-            evidence, "unavailable", because, "An OCI-SIF is started with --oci alone", fix="add --oci"
-        )
-    if not found or (cleaned(case) and case.mode != "mpirun-container"):
+        because = "an OCI-SIF needs --oci"
+        return Hit(evidence, "unavailable", because, "An OCI-SIF needs --oci", fix="add --oci")
+    if not found or (clearing_options(case) and case.mode != "mpirun-container"):
         return None
-    because = "what ranks do in containers of an OCI runtime has not been measured"
+    because = "no launch in containers of an OCI runtime was recorded"
     return Hit((*case.cite("host.runtime"), found), "unknown", because)
 
 
 @rule(
     "image-kind-forbidden",
-    "The administrator lets nobody start images of this kind",
+    "The administrator forbids images of this kind",
     severity="error",
-    fix="make the kind that is allowed of it: apptainer build [--sandbox] TARGET IMAGE; administrator: take "
-    "the line 'allow container …' out of apptainer.conf",
+    fix="convert it to an allowed kind: apptainer build [--sandbox] TARGET IMAGE; administrator: remove "
+    "the line 'allow container …' from apptainer.conf",
     source="recipes/knowledge/runtime.toml, [[forbidden]]",
     facts=("host.runtime", "image.format"),
 )
@@ -118,9 +117,9 @@ def image_kind_forbidden(case: Case) -> Hit | None:
 
 @rule(
     "images-limited",
-    "Only some images may be started here, by where they lie or whose they are",
+    "The administrator limits images by folder or owner",
     severity="warning",
-    fix="ask the centre which ones, and put the image there: 'limit container paths' in apptainer.conf",
+    fix="ask the centre for the limits, and copy the image there: 'limit container paths' in apptainer.conf",
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/prepare_linux.go, loadImage, at "
         "v1.4.5; sylabs/singularity: the same at v4.3.7"
@@ -129,8 +128,8 @@ def image_kind_forbidden(case: Case) -> Hit | None:
     advice=True,
 )
 def images_limited(case: Case) -> Hit | None:
-    """The runtime refuses all others: 'image is not in an allowed configured path', 'image is not owned by
-    required user(s)'. Which they are is nothing that facts tell.
+    """The runtime refuses other images: 'image is not in an allowed configured path', 'image is not owned by
+    required user(s)'. Facts do not contain the allowed folders and owners.
     """
     case.ask("host.runtime")
     names = ("limit container paths", "limit container owners", "limit container groups")
@@ -140,9 +139,9 @@ def images_limited(case: Case) -> Hit | None:
 
 @rule(
     "bind-source-missing",
-    "The runtime binds into every container what is not on the host",
+    "The runtime's settings bind a path that the host does not have",
     severity="error",
-    fix="administrator: make it on every node, or take its 'bind path' out of the runtime's settings",
+    fix="administrator: create it on every node, or remove its 'bind path' from the runtime's settings",
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, mountGeneric; "
         "Apptainer 1.4.5 on a node without /etc/localtime: fails, and runs with --no-mount /etc/localtime"
@@ -150,9 +149,10 @@ def images_limited(case: Case) -> Hit | None:
     facts=("host.runtime",),
 )
 def bind_source_missing(case: Case) -> Hit | None:
-    """A 'bind path' of the runtime's settings whose source is missing ends every container, with 'mount
-    source … doesn't exist'. As installed it asks for /etc/localtime, which a minimal system lacks. From
-    Apptainer 1.1 and SingularityCE 3.10 on, --no-mount leaves one out. What a person binds is no error there.
+    """If the source of a 'bind path' in the runtime's settings is missing, every container fails with 'mount
+    source … doesn't exist'. The default settings bind /etc/localtime, which a minimal system lacks. From
+    Apptainer 1.1 and SingularityCE 3.10 on, --no-mount skips one. This rule does not concern binds that you
+    add.
     """
     case.have("host.runtime")
     found = case.host.runtime
@@ -161,7 +161,7 @@ def bind_source_missing(case: Case) -> Hit | None:
     words = case.plan.container
     left_out = {t for word, given in pairwise(words) if word == "--no-mount" for t in given.split(",")}
     ends = [bind for bind in found.unbound if bind_target(bind) not in left_out]
-    evidence = tuple(f"host: {found.name}.conf: bind path = {bind}: not there" for bind in found.unbound)
+    evidence = tuple(f"host: {found.name}.conf: bind path = {bind}: missing" for bind in found.unbound)
     if not ends:
         return Hit((*evidence, f"plan: {' '.join(words)}"), severity="warning")
     because = f"{found.name} binds {ends[0].partition(':')[0]} into every container, and the host has none"
@@ -170,7 +170,7 @@ def bind_source_missing(case: Case) -> Hit | None:
 
 @rule(
     "runtime-retired",
-    "This release of the container runtime is mended no more",
+    "This release of the container runtime is no longer maintained",
     severity="info",
     fix="administrator: install a release that is maintained",
     source="recipes/knowledge/runtime.toml, [[retired]]",
@@ -178,8 +178,9 @@ def bind_source_missing(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_retired(case: Case) -> Hit | None:
-    """Faults of a release that is no longer maintained, of its security too, stay as they are. Options that
-    came later are missing: --env (3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
+    """Faults of a release that is no longer maintained stay, security faults too. It also lacks later
+    options: --env (3.6),
+    --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
     """
     case.ask("host.runtime")
     ask_release(case)
@@ -187,13 +188,13 @@ def runtime_retired(case: Case) -> Hit | None:
     row = runtime.retired(found.name, found.version) if found else None
     if found is None or row is None:
         return None
-    title = f"{found.name} {found.version} is mended no more; {row.successor} took its place"
+    title = f"{found.name} {found.version} is no longer maintained; {row.successor} replaces it"
     return Hit(case.cite("host.runtime"), title=title, source=row.source)
 
 
 @rule(
     "runtime-vulnerable",
-    "This release of the container runtime has a published fault of security",
+    "This release of the container runtime has a published security fault",
     severity="info",
     fix="administrator: install a release without the fault",
     source="recipes/knowledge/runtime.toml, [[vulnerable]]",
@@ -201,8 +202,8 @@ def runtime_retired(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_vulnerable(case: Case) -> Hit | None:
-    """Some faults concern only a setuid installation with a certain setting. None changes how ranks start.
-    The advisory of the CVE says who can use the fault.
+    """Some faults concern only a setuid installation with a certain setting. They do not change how ranks
+    start. The advisory of the CVE says who can exploit the fault.
     """
     case.ask("host.runtime")
     ask_release(case)
@@ -233,16 +234,16 @@ def _line(case: Case, name: str) -> str:
 
 @rule(
     "home-not-mounted",
-    "The home folder is not mounted into containers here",
+    "The runtime does not mount the home folder into containers",
     severity="info",
-    fix="bind what the program needs: toolkit launch binds its own folders; others: --bind SOURCE",
+    fix="bind the folders that the program needs: --bind SOURCE; toolkit launch binds its own folders",
     source="Apptainer administrator guide, apptainer.conf: mount home",
     facts=("host.runtime",),
     advice=True,
 )
 def home_not_mounted(case: Case) -> Hit | None:
-    """Programs and data below the home folder are not seen from inside, and caches that programs write there
-    end on a read-only file system.
+    """A program in the container does not see files below the home folder. Caches that it writes there fail,
+    because the file system is read-only.
     """
     if setting(case, "mount home") != "no":
         return None
@@ -259,8 +260,8 @@ def home_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def binds_refused(case: Case) -> Hit | None:
-    """With 'user bind control = no' every --bind is left out with a warning, and the program does not find
-    its folders.
+    """With 'user bind control = no' the runtime skips every --bind with a warning, and the program does not
+    find its folders.
     """
     if setting(case, "user bind control") != "no":
         return None
@@ -270,16 +271,16 @@ def binds_refused(case: Case) -> Hit | None:
 
 @rule(
     "binds-need-folders",
-    "Folders can be bound only where the image has a folder of that name",
+    "The runtime can bind only to folders that exist in the image",
     severity="info",
-    fix="bind to a folder that is in the image (/mnt, /opt), or make one in the image's recipe",
+    fix="bind to a folder that is in the image (/mnt, /opt), or create the folder in the image's recipe",
     source="Apptainer administrator guide, apptainer.conf: enable overlay, enable underlay",
     facts=("host.runtime",),
     advice=True,
 )
 def binds_need_folders(case: Case) -> Hit | None:
-    """Neither overlay nor underlay is allowed, with which the runtime makes missing folders: binding to one
-    that the image lacks ends with "destination … doesn't exist in container".
+    """The runtime creates missing folders by overlay or underlay, and the administrator allows neither. A
+    bind to a folder that the image lacks fails with "destination … doesn't exist in container".
     """
     if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
         return None
@@ -288,7 +289,7 @@ def binds_need_folders(case: Case) -> Hit | None:
 
 @rule(
     "bind-not-allowed",
-    "The administrator lets nobody mount an MPI of the host into a container",
+    "The administrator forbids mounting the host's MPI into a container",
     severity="error",
     fix="administrator: 'user bind control = yes', 'enable underlay = yes' in apptainer.conf",
     instead=MPI_MODES,
@@ -300,12 +301,12 @@ def binds_need_folders(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_not_allowed(case: Case) -> Hit | None:
-    """With 'user bind control = no' a bind is left out with a warning, and programs load the image's own MPI,
-    with variables that were meant for the other. Where neither overlay nor underlay is allowed, a bind to a
-    folder that the image lacks ends the launch: "destination … doesn't exist in container".
+    """With 'user bind control = no' the runtime skips a bind with a warning. Programs then load the image's
+    own MPI, with variables for the other. Without overlay and underlay, a bind to a folder that the image
+    lacks stops the launch: "destination … doesn't exist in container".
     """
     case.ask("host.mpis", "host.runtime")
-    folders = mounted_folders(provider_asked(case))
+    folders = mounted_folders(provider_guarded(case))
     if not folders or not case.plan.binds:
         return None
     if setting(case, "user bind control") == "no":
@@ -313,16 +314,16 @@ def bind_not_allowed(case: Case) -> Hit | None:
         return Hit((_line(case, "user bind control"),), "unavailable", because)
     if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
         return None
-    because = f"whether the image has {', '.join(folders)}, to which alone one can bind here, was not asked"
+    because = f"a bind needs an existing folder, and it is unknown whether the image has {', '.join(folders)}"
     evidence = (_line(case, "enable overlay"), _line(case, "enable underlay"))
     return Hit(evidence, "unknown", because)
 
 
 @rule(
     "device-files-hidden",
-    "Containers see a minimal /dev here: no InfiniBand or RoCE, no shared memory of the host",
+    "Containers have a minimal /dev: no InfiniBand or RoCE, no shared memory of the host",
     severity="warning",
-    fix="administrator: 'mount dev = yes' in apptainer.conf; where it is minimal, --bind /dev",
+    fix="administrator: 'mount dev = yes' in apptainer.conf; if it is minimal, --bind /dev",
     source=(
         "Apptainer administrator guide, apptainer.conf: mount dev; apptainer/apptainer:internal/pkg/runtime/"
         "engine/apptainer/container_linux.go, addUserbindsMount, at v1.4.5"
@@ -331,9 +332,10 @@ def bind_not_allowed(case: Case) -> Hit | None:
     advice=True,
 )
 def device_files_hidden(case: Case) -> Hit | None:
-    """With 'mount dev = minimal' or 'no' the container has neither /dev/infiniband nor the host's /dev/shm:
-    Open MPI and NCCL fall back to TCP, between ranks of one node too. A bind of all of /dev undoes the one,
-    and none the other; one of /dev/shm alone is passed by, as there is one already.
+    """With 'mount dev = minimal' or 'no' the container has neither /dev/infiniband nor the host's /dev/shm.
+    Open MPI and NCCL then use TCP, even between ranks of one node. A bind of all of /dev works with
+    'minimal', not with 'no'. The runtime skips a bind of /dev/shm alone, because the container has one
+    already.
     """
     found = setting(case, "mount dev")
     if found not in {"minimal", "no"} or (found == "minimal" and binds_devices(case)):
@@ -343,7 +345,7 @@ def device_files_hidden(case: Case) -> Hit | None:
 
 @rule(
     "session-folder-small",
-    "What a program may write into the container's own tmpfs is little",
+    "The container's own tmpfs is small",
     severity="info",
     fix="write to a bound folder; administrator: a larger 'sessiondir max size' in apptainer.conf",
     source="recipes/knowledge/runtime.toml, session",
@@ -351,7 +353,7 @@ def device_files_hidden(case: Case) -> Hit | None:
     advice=True,
 )
 def session_folder_small(case: Case) -> Hit | None:
-    """With --writable-tmpfs programs write into a tmpfs of this size; what is more ends with 'No space left
+    """With --writable-tmpfs programs write into a tmpfs of this size. Larger files fail with 'No space left
     on device'.
     """
     size = setting(case, "sessiondir max size")

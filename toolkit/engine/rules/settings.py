@@ -1,8 +1,8 @@
-"""Rules about variables and files that steer an MPI and reach it in the container."""
+"""Rules about variables and files that change an MPI's behaviour and reach it in the container."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
-from toolkit.engine.inherited import harmful
+from toolkit.engine.host_variables import harmful_variables
 from toolkit.engine.rule import MPI_MODES, Hit, rule
 from toolkit.engine.settings import effects
 from toolkit.engine.wireup import leaves_out_home
@@ -10,9 +10,9 @@ from toolkit.engine.wireup import leaves_out_home
 
 @rule(
     "setting-breaks-mpi",
-    "A setting reaches the MPI in the image with which it cannot work",
+    "The MPI in the image cannot work with a setting that reaches it",
     severity="error",
-    fix="take it away: unset the variable, or leave --env out; toolkit launch unsets what the host sets",
+    fix="remove it: unset the variable, or leave --env out; toolkit launch unsets the host's settings",
     source="recipes/knowledge/settings.toml; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
     facts=(
         *("image.mpi", "host.environment", "host.mca_params", "host.interfaces", "host.infiniband"),
@@ -22,8 +22,8 @@ from toolkit.engine.wireup import leaves_out_home
     modes=MPI_MODES,
 )
 def setting_breaks_mpi(case: Case) -> Hit | None:
-    """Apptainer hands the environment on. ``OMPI_MCA_btl=openib``, ``OPAL_PREFIX=…`` and the like are meant
-    for the MPI of the host; the MPI in the image obeys them and fails.
+    """Apptainer passes the environment on. Variables such as ``OMPI_MCA_btl=openib`` and ``OPAL_PREFIX=…``
+    are meant for the host's MPI, but the MPI in the image reads them too and fails.
     """
     mpi = case.image.mpi
     reads_home = mpi is not None and mpi.implementation == "openmpi" and not leaves_out_home(case)
@@ -44,7 +44,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
         tuple(e.where for e in doubtful),
         "unknown",
         because,
-        "What a setting does to the MPI in the image is not known",
+        "The effect of a setting on the MPI in the image is unknown",
         "leave it out; or try it: toolkit launch --force, with the preflight on",
         severity="warning",
     )
@@ -54,15 +54,15 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
     "host-settings-leak",
     "Settings for the host's own MPI would reach the container",
     severity="warning",
-    fix="nothing: the plan unsets them; what the container needs is given with toolkit launch --env",
+    fix="nothing: the plan unsets them; pass settings that the container needs with toolkit launch --env",
     source="Apptainer user guide, environment; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
     facts=("host.environment",),
     advice=True,
 )
 def host_settings_leak(case: Case) -> Hit | None:
-    """A module or a profile sets them for the MPI of the host; a job inherits them."""
+    """A module or a profile sets these variables for the host's MPI, and a job inherits them."""
     case.ask("host.environment")
-    names = harmful(case.host, case.mode)
+    names = harmful_variables(case.host, case.mode)
     if not names:
         return None
     values = case.host.environment
@@ -71,15 +71,15 @@ def host_settings_leak(case: Case) -> Hit | None:
 
 @rule(
     "mca-params-file",
-    "A file in the home folder steers Open MPI, in the container too",
+    "A settings file in the home folder also affects Open MPI in the container",
     severity="warning",
-    fix="take the lines out of ~/.openmpi/mca-params.conf, or start the container with --no-home",
+    fix="remove the lines from ~/.openmpi/mca-params.conf, or start the container with --no-home",
     source="open-mpi/ompi:docs/mca.rst; tests/matrix: 'bad ~/.openmpi/mca-params.conf'",
     facts=("host.mca_params", "image.mpi"),
     advice=True,
 )
 def mca_params_file(case: Case) -> Hit | None:
-    """The home folder is mounted, so that the Open MPI in the image reads what was meant for another."""
+    """The runtime mounts the home folder, so the image's Open MPI reads settings meant for another MPI."""
     case.ask("host.mca_params", "image.mpi")
     mpi, lines = case.image.mpi, case.host.mca_params
     if mpi is None or not lines or mpi.implementation != "openmpi" or leaves_out_home(case):

@@ -1,18 +1,18 @@
-"""Rules about what the container sees and inherits of its host: folders, variables, PMIx's store."""
+"""Rules about what the container shares with its host: folders, variables, PMIx's store."""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
-from toolkit.engine.searched import forced_paths
+from toolkit.engine.search_path import forced_paths
 from toolkit.engine.traits import bind_target
 from toolkit.folders import is_below
 from toolkit.versions import within
 
-_MOUNTED = ("/tmp", "/var/tmp", "/dev/shm", "~")  # noqa: S108 - what Apptainer mounts without being asked
+_MOUNTED = ("/tmp", "/var/tmp", "/dev/shm", "~")  # noqa: S108 - Apptainer's default mounts
 
 
 def _bound(case: Case, folder: str) -> bool:
-    """Tell whether a folder of the host is seen inside under its own name."""
+    """Return whether the container has a folder of the host under the same name."""
     sources = ((bind.split(":")[0], bind_target(bind)) for bind in case.plan.binds)
     named = [source for source, target in sources if source == target]
     return any(is_below(folder, top) for top in (*_MOUNTED, *named))
@@ -37,8 +37,8 @@ def _said(case: Case, name: str) -> str:
     advice=True,
 )
 def tmpdir_not_in_container(case: Case) -> Hit | None:
-    """The variable is handed on, the folder is not: Open MPI cannot make its session directory there, Python
-    falls back to another folder, and other programs end with 'No such file or directory'.
+    """The container gets the variable but not the folder. Open MPI cannot create its session directory there,
+    Python uses another folder, and other programs fail with 'No such file or directory'.
     """
     folder = case.host.tmpdir
     if folder is None or "TMPDIR" in {*case.plan.env, *case.plan.unset} or _bound(case, folder):
@@ -48,7 +48,7 @@ def tmpdir_not_in_container(case: Case) -> Hit | None:
 
 @rule(
     "tmpdir-not-usable",
-    "TMPDIR names a folder that cannot be written",
+    "TMPDIR names a folder that is not writable",
     severity="warning",
     fix='make the folder in the job script (mkdir -p "$TMPDIR"), or --env TMPDIR=/tmp',
     source="environ(7): TMPDIR; open-mpi/ompi: session directories below TMPDIR",
@@ -56,8 +56,8 @@ def tmpdir_not_in_container(case: Case) -> Hit | None:
     advice=True,
 )
 def tmpdir_not_usable(case: Case) -> Hit | None:
-    """A TMPDIR that was set on the login node is often not there on compute nodes, and everything that wants
-    a temporary file fails.
+    """A login node's TMPDIR often does not exist on compute nodes. Every program that needs a temporary file
+    then fails.
     """
     if case.host.tmpdir_usable is not False or "TMPDIR" in {*case.plan.env, *case.plan.unset}:
         return None
@@ -66,7 +66,7 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
 
 @rule(
     "slurm-tmp-not-mounted",
-    "Slurm's folder for temporary files is not seen in the container",
+    "The container does not have Slurm's folder for temporary files",
     severity="warning",
     fix="bind it: --bind FOLDER (TmpFS or PMIxCliTmpDirBase of scontrol show config)",
     source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c at slurm-22-05-8-1: cli_tmpdir, spmix_appdir_…",
@@ -75,8 +75,8 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
     advice=True,
 )
 def slurm_tmp_not_mounted(case: Case) -> Hit | None:
-    """Slurm's PMIx plugin makes a session folder below TmpFS and tells its name to the ranks. Where TmpFS is
-    not /tmp, the container does not have it. From 22.05 on mpi.conf may name another folder.
+    """Slurm's PMIx plugin creates a session folder below TmpFS and gives its name to the ranks. If TmpFS is
+    not /tmp, the container does not have the folder. From 22.05 on mpi.conf may name another folder.
     """
     case.ask("host.slurm")
     settings = case.host_facts.slurm.settings if case.host_facts.slurm else {}
@@ -91,17 +91,17 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
 
 @rule(
     "pmix-folder-not-mounted",
-    "The PMIx server's folder is not seen in the container, so PMIx answers by messages",
+    "The container does not have the PMIx server's folder, so PMIx uses messages instead of shared memory",
     severity="info",
-    fix="nothing for most jobs; for thousands of ranks bind SlurmdSpoolDir",
+    fix="nothing for most jobs; with thousands of ranks bind SlurmdSpoolDir",
     source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c; openpmix/openpmix:src/mca/gds",
     facts=("host.pmix", "image.pmix", "host.slurm.settings", "image.pmix_components"),
     modes=("srun-pmix",),
     advice=True,
 )
 def pmix_folder_not_mounted(case: Case) -> Hit | None:
-    """PMIX_SERVER_TMPDIR, where servers before PMIx 5 keep their shared store, lies below SlurmdSpoolDir. A
-    client that does not see it asks by messages, which is right, and slower to start with very many ranks.
+    """Servers before PMIx 5 keep their shared store in PMIX_SERVER_TMPDIR, which is below SlurmdSpoolDir. A
+    client without that folder asks by messages. This works, but very many ranks start more slowly.
     """
     case.have("host.pmix", "image.pmix")
     folder = case.host_facts.slurm.settings.get("SlurmdSpoolDir", "") if case.host_facts.slurm else ""
@@ -120,7 +120,7 @@ def pmix_folder_not_mounted(case: Case) -> Hit | None:
 
 @rule(
     "pmix-store-of-early-5",
-    "Server and client of PMIx have stores that do not read each other",
+    "The PMIx server and client have incompatible stores",
     severity="warning",
     fix="--env PMIX_MCA_gds=hash",
     source="openpmix/openpmix:docs/news/news-v5.x: 5.0.2 replaced shmem by shmem2",
@@ -129,8 +129,8 @@ def pmix_folder_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def pmix_store_of_early_5(case: Case) -> Hit | None:
-    """PMIx 5.0.0 and 5.0.1 keep their shared store in a way of their own (shmem), which later releases cannot
-    read and which cannot read theirs.
+    """PMIx 5.0.0 and 5.0.1 have their own format of the shared store (shmem). Later releases cannot read it,
+    and 5.0.0 and 5.0.1 cannot read later formats.
     """
     case.have("host.pmix", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
@@ -145,7 +145,7 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
 
 @rule(
     "pmix-lacks-native-security",
-    "The PMIx client in the image cannot prove who it is in the usual way",
+    "The PMIx client in the image lacks the security module 'native'",
     severity="warning",
     fix="bind the munge socket (--bind /run/munge), or rebuild PMIx with its component psec/native",
     source="openpmix/openpmix:src/mca/psec; Slurm MPI Users Guide, PMIX_MCA_psec",
@@ -154,9 +154,9 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
     advice=True,
 )
 def pmix_lacks_native_security(case: Case) -> Hit | None:
-    """Server and client have to share a way to prove the user's identity (psec). 'native' is in nearly every
-    build. A client with munge alone needs the host's munge socket, which a container does not have, and one
-    with neither is refused: INVALID-CREDENTIAL.
+    """Server and client need a common way to prove the user's identity (psec). Nearly every build has
+    'native'. A client with munge alone needs the host's munge socket, which a container does not have. The
+    server refuses a client without both: INVALID-CREDENTIAL.
     """
     case.have("image.pmix")
     ways = set(case.image_facts.pmix_components.get("psec", ()))
@@ -176,9 +176,9 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
     advice=True,
 )
 def preload_leaks(case: Case) -> Hit | None:
-    """The loader of the container looks for a library of the host. Mostly it is not there, and every program
-    says "object '…' from LD_PRELOAD cannot be preloaded: ignored"; where it is there, it may be of another C
-    library and end the program.
+    """The loader of the container looks for a library of the host. Usually the library is missing, and every
+    program prints "object '…' from LD_PRELOAD cannot be preloaded: ignored". If it exists, it may need
+    another C library and crash the program.
     """
     case.ask("host.environment")
     return Hit((_said(case, "LD_PRELOAD"),)) if _inherited(case, "LD_PRELOAD") else None
@@ -188,14 +188,14 @@ def preload_leaks(case: Case) -> Hit | None:
     "library-path-forced",
     "A variable of the host replaces the image's search path for libraries",
     severity="warning",
-    fix="unset it before the job; paths of the image belong into the image's own environment",
+    fix="unset it before the job; set paths of the image in the image's own environment",
     source="Apptainer user guide, environment: APPTAINERENV_LD_LIBRARY_PATH",
     facts=("host.environment",),
     advice=True,
 )
 def library_path_forced(case: Case) -> Hit | None:
-    """LD_LIBRARY_PATH of the host stays outside; APPTAINERENV_LD_LIBRARY_PATH is set inside, in place of what
-    the image sets. Libraries that the image finds by its own path are then missing or others.
+    """The host's LD_LIBRARY_PATH stays outside, but the runtime sets APPTAINERENV_LD_LIBRARY_PATH inside,
+    instead of the image's value. Programs then miss libraries, or load other ones.
     """
     case.ask("host.environment")
     names = [name for name in forced_paths(case.host_facts) if _inherited(case, name)]
@@ -204,16 +204,16 @@ def library_path_forced(case: Case) -> Hit | None:
 
 @rule(
     "nodes-differ",
-    "The compute nodes are not alike",
+    "The compute nodes differ from each other",
     severity="warning",
-    fix="ask for nodes of one kind (--partition, --constraint), or judge each kind by facts of its own",
+    fix="request nodes of one kind (--partition, --constraint), or judge each kind by separate facts",
     source="toolkit probe on all nodes: facts that differ between them",
     facts=("host.compute_nodes",),
     advice=True,
 )
 def nodes_differ(case: Case) -> Hit | None:
-    """A job that spans nodes of two kinds works only where it works on both. What was read here is that of
-    the kind with most nodes.
+    """A job on nodes of two kinds works only if it works on both. These facts describe the kind with most
+    nodes.
     """
     case.ask("host.compute_nodes")
     lines = tuple(f"host: {name} is {what}" for name, what in sorted(case.host_facts.differs.items()))
@@ -222,15 +222,15 @@ def nodes_differ(case: Case) -> Hit | None:
 
 @rule(
     "compute-nodes-not-asked",
-    "No compute node was asked: what is known is of the login node",
+    "The facts describe the login node; no compute node was probed",
     severity="info",
-    fix="ask them: toolkit probe on the cluster with its nodes; or probe inside a job",
+    fix="probe compute nodes: toolkit probe on the cluster with its nodes; or run toolkit probe inside a job",
     source="toolkit probe: srun on the nodes of a partition",
     facts=("host.slurm", "host.compute_nodes"),
     advice=True,
 )
 def compute_nodes_not_asked(case: Case) -> Hit | None:
-    """Login nodes often have no GPU, no InfiniBand, other processors and other limits than compute nodes."""
+    """Login nodes often have no GPU, no InfiniBand, and other processors and limits than compute nodes."""
     case.have("host.slurm")
     if case.host.compute_nodes:
         return None

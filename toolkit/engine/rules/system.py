@@ -18,41 +18,41 @@ _NV = "--nv"
     facts=("host.kernel", "host.architecture", "image.glibc"),
 )
 def kernel_too_old(case: Case) -> Hit | None:
-    """A container shares the kernel of its host. Every release of glibc names the oldest kernel that it works
-    on, and on an older one each program ends at once with 'FATAL: kernel too old'.
+    """A container shares the kernel of its host. Every release of glibc needs a minimum kernel. On an older
+    kernel each program fails with 'FATAL: kernel too old'.
     """
     case.ask("host.kernel", "image.glibc", failed_only=True)
     row = glibc.oldest_kernel(case.image_facts.glibc or "", case.host_facts.architecture)
     if row is None or not older(case.host_facts.kernel, row.kernel):
         return None
     because = (
-        f"glibc {case.image_facts.glibc} needs Linux {row.kernel}, the host has {case.host_facts.kernel}"
+        f"glibc {case.image_facts.glibc} needs Linux {row.kernel}; the host has {case.host_facts.kernel}"
     )
     return Hit(case.cite("image.glibc", "host.kernel"), "loader-failure", because, source=row.source)
 
 
 @rule(
     "image-needs-newer-processor",
-    "Libraries of the image were built for newer processors than the host has",
+    "Libraries of the image need a newer processor than the host has",
     severity="error",
     fix="use an image that was built for x86-64-v2 or older; or nodes with newer processors",
     source="recipes/knowledge/glibc.toml, cpu; glibc: 'CPU ISA level is lower than required'",
     facts=("image.cpu_level", "host.cpu_level"),
 )
 def image_needs_newer_processor(case: Case) -> Hit | None:
-    """A library can say which level of x86-64 it needs, and glibc refuses to load it on a processor without:
-    'CPU ISA level is lower than required'. Where only the compiler knew, the program ends with 'Illegal
-    instruction'.
+    """A library can state which level of x86-64 it needs. On a processor below that level glibc refuses to
+    load it: 'CPU ISA level is lower than required'. If only the compiler knew the level, the program fails
+    with 'Illegal instruction'.
     """
     case.ask("image.cpu_level", failed_only=True)
     wanted = glibc.level(case.image_facts.cpu_level or "")
-    if not wanted:  # the oldest level, which every x86-64 has; or none is named
+    if not wanted:  # the oldest level, which every x86-64 has; or the library states none
         return None
     found = glibc.level(case.host.cpu_level or "")
     if found is None or found >= wanted:
         return None
     because = (
-        f"a library of the image needs {case.image.cpu_level}, the host's processor is {case.host.cpu_level}"
+        f"a library of the image needs {case.image.cpu_level}; the host's processor is {case.host.cpu_level}"
     )
     return Hit(case.cite("image.cpu_level", "host.cpu_level"), "loader-failure", because)
 
@@ -67,8 +67,8 @@ def image_needs_newer_processor(case: Case) -> Hit | None:
     advice=True,
 )
 def tensorflow_needs_avx(case: Case) -> Hit | None:
-    """TensorFlow's wheels for x86-64 use AVX without asking; on a processor without it ``import tensorflow``
-    ends with 'Illegal instruction'.
+    """TensorFlow's wheels for x86-64 use AVX without a check. On a processor without AVX ``import
+    tensorflow`` fails with 'Illegal instruction'.
     """
     case.have("image.tensorflow", "host.cpu_level")
     row = glibc.glibc().avx
@@ -96,9 +96,9 @@ def _without(case: Case, row: Instructions) -> Hit | None:
     facts=("host.gpu_driver", "host.gpu_libraries_glibc", "image.glibc", "image.cuda"),
 )
 def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
-    """``--nv`` mounts libraries of the host's driver into the container. They are loaded with the image's C
-    library, and fail with "version `GLIBC_2.xx' not found" where that is older than what they need. A program
-    that was built for CUDA does not start then; others run without the GPU.
+    """``--nv`` mounts libraries of the host's driver into the container. They need a glibc at least as new as
+    the driver's build; with an older glibc in the image they fail with "version `GLIBC_2.xx' not found".
+    Programs built for CUDA then do not start; others run without the GPU.
     """
     asked = _NV in case.plan.container
     if asked:
@@ -108,26 +108,26 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     needed, has = case.host_facts.gpu_libraries_glibc, case.image_facts.glibc
     if not older(has, needed):
         return None
-    because = f"the driver's libraries need glibc {needed}, the image has {has}"
+    because = f"the driver's libraries need glibc {needed}; the image has {has}"
     evidence = case.cite("host.gpu_libraries_glibc", "image.glibc")
     return Hit(evidence, "loader-failure" if asked and case.image_facts.cuda else None, because)
 
 
 @rule(
     "image-glibc-too-old",
-    "Something in the image needs a newer C library than the image has",
+    "A program or library in the image needs a newer C library than the image has",
     severity="warning",
-    fix="build the image again from one distribution; do not copy programs or wheels of a newer one into it",
+    fix="build the image again from one distribution; do not add programs or wheels of a newer distribution",
     source="ld.so(8): version `GLIBC_2.xx' not found",
     facts=("image.glibc", "image.glibc_needed"),
     advice=True,
 )
 def image_glibc_too_old(case: Case) -> Hit | None:
-    """A program or library that was copied from a newer distribution, or a wheel that was forced in, names
-    versions of the C library that this one does not have, and is not loaded.
+    """A program or library from a newer distribution, or a wheel that was forced in, needs versions of the C
+    library that the image does not have. The loader then refuses it.
     """
     case.have("image.glibc", "image.glibc_needed")
     if not older(case.image.glibc, case.image.glibc_needed):
         return None
-    title = f"Something in the image needs glibc {case.image.glibc_needed}, the image has {case.image.glibc}"
+    title = f"A file in the image needs glibc {case.image.glibc_needed}; the image has {case.image.glibc}"
     return Hit(case.cite("image.glibc_needed", "image.glibc"), title=title)

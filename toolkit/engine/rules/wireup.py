@@ -1,4 +1,4 @@
-"""Rules about how ranks find each other: what the launcher offers, and what the MPI in the image speaks."""
+"""Rules about how ranks find each other: the launcher's interfaces, and the MPI in the image."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,29 +7,29 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
-from toolkit.engine.settings import ends_first
+from toolkit.engine.settings import fails_before_launcher
 from toolkit.engine.traits import (
     HYDRA,
     PROCESSOR,
     amd_unthreaded,
     brings_orte,
     host_launcher,
-    insists,
     launcher_pair,
+    needs_named_components,
 )
 from toolkit.engine.wireup import (
     PMI,
-    allocation_seen,
-    cleaned,
+    clearing_options,
     in_slurm,
     in_step,
-    knows_orte_alone,
+    interface_in_use,
     needs_hint,
+    needs_own_daemons,
     offer,
-    served,
-    spoken,
+    sees_allocation,
+    spoken_interfaces,
     step_default,
-    waits_for_the_dead,
+    waits_for_failed_rank,
 )
 from toolkit.engine.words import family, mpi_name, plain
 from toolkit.knowledge.mpi import Mismatch
@@ -39,18 +39,18 @@ from toolkit.model.prediction import Outcome
 from toolkit.versions import same, within
 
 _REFUSES = "unsupported PMI version"
-"""In the library of an MPICH that ends where it sees PMIx, though PMI is there too: 5.0, not 4.3."""
+"""A string in the library of an MPICH that aborts if it sees PMIx, even beside PMI: 5.0, not 4.3."""
 
 
 ALONE = ("image.ssh", "host.munge", "image.mpirun", *PROCESSOR)
-"""Facts that decide what becomes of some libraries that find no launcher."""
+"""Facts that decide what some libraries do without a launcher."""
 
 _SECURITY = "PMIX_SECURITY_MODE"
-"""What a PMIx server names for proof of identity, in the order in which clients shall try it."""
+"""The ways to prove identity that a PMIx server names, in the order in which clients must try them."""
 
 
-def mismatch(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
-    """Yield what is known of a library that is offered ``sees`` and cannot use it; the first counts."""
+def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
+    """Yield the rows for a library that finds ``sees`` and cannot use it; the first row decides."""
     for row in knowledge.mpi().mismatch:
         told = row.sees in {"", sees} and row.step in {None, step}
         built = row.speaks in {"", *(mpi.interfaces or ())}
@@ -58,10 +58,10 @@ def mismatch(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatc
             yield row
 
 
-def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
-    """Judge an MPI that is offered an interface which it does not speak, or none.
+def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
+    """Judge an MPI that finds no interface to the launcher that it can use.
 
-    ``step`` says whether it sees a step of Slurm, where the launch alone does not tell.
+    ``step`` says whether the MPI sees a Slurm step, if the launch alone does not decide that.
     """
     asked: tuple[str, ...] = names
     there = {
@@ -72,7 +72,7 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
     }
     named = _munge_named(case)
     told = {} if named is None else {"host.munge": named}
-    for row in mismatch(mpi, sees, step=in_step(case) if step is None else step):
+    for row in find_mismatches(mpi, sees, step=in_step(case) if step is None else step):
         wanted = {
             "image.ssh": row.ssh,
             "image.mpirun": row.mpiexec,
@@ -80,9 +80,9 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
             "host.cpu_threads": row.amd_unthreaded,
         }
         decides = {name: value for name, value in wanted.items() if value is not None}
-        if row.allocation not in {None, allocation_seen(case)}:
+        if row.allocation not in {None, sees_allocation(case)}:
             continue
-        sooner = row.first and ends_first(case)
+        sooner = row.first and fails_before_launcher(case)
         if sooner or any(decides.get(name, value) != value for name, value in told.items()):
             continue
         decides = {name: value for name, value in decides.items() if name not in told}
@@ -99,53 +99,55 @@ def unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | N
                 stage=LaunchStage.START if row.first else None,
                 by_chance=row.by_chance,
             )
-    because = f"what {mpi_name(mpi)} does without a launcher that it understands has not been measured"
+    because = f"no launch of {mpi_name(mpi)} without a compatible launcher was recorded"
     return Hit(case.cite("image.mpi", *asked), "unknown", because)
 
 
 def _munge_named(case: Case) -> bool | None:
-    """Tell whether ranks are told to prove themselves by munge; ``None`` where that is the server's word."""
-    if cleaned(case):
+    """Return whether ranks must prove their identity by munge; ``None`` if the server decides."""
+    if clearing_options(case):
         return False
     named = case.plan.env.get(_SECURITY)
     return None if named is None else "munge" in named.split(",")
 
 
-def unfound(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
-    """Judge an MPI whose PMIx client does not get on with the server that it is offered, or not find it."""
-    if pair.found or next(mismatch(mpi, "pmix"), None) is None:
+def judge_client(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
+    """Judge an MPI whose PMIx client is not compatible with the server, or does not find it."""
+    if pair.found or next(find_mismatches(mpi, "pmix"), None) is None:
         return Hit(case.cite(*names), pair.outcome, pair.because, source=pair.source)
-    said = unanswered(case, mpi, "pmix", *names)
+    said = judge_unanswered(case, mpi, "pmix", *names)
     return replace(said, because=f"{pair.because}; {said.because}")
 
 
 @rule(
     "environment-cleaned",
-    "The container is started without the variables that tell a rank who it is",
+    "The container starts without the variables that give a rank its number",
     severity="error",
-    fix="leave --cleanenv and --containall out; unset single variables instead",
+    fix="leave out --cleanenv and --containall; unset single variables instead",
     source="Apptainer user guide, environment; tests/matrix: '--cleanenv', '--containall'",
     facts=("host.environment", *ALONE),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host", "bind", "gloo"),
 )
 def environment_cleaned(case: Case) -> Hit | None:
-    """Launchers hand rank, size and the address of their server over in PMIX_*, PMI_*, SLURM_*.
+    """Launchers pass rank, size and the address of their server in PMIX_*, PMI_* and SLURM_*.
 
-    Every MPI then believes to be alone: without Slurm's variables not even Open MPI 4 can tell. What it does
-    there is its own affair: Open MPI 2 starts a daemon, and needs ssh for it.
+    Without them every rank of an MPI starts as a world of size 1. Even Open MPI 4 cannot detect this without
+    Slurm's variables. Some releases do other things: Open MPI 2 starts a daemon, and needs ssh for it.
     """
     case.ask("host.environment")
-    found = cleaned(case)
+    found = clearing_options(case)
     if not found:
         return None
     evidence = tuple(dict.fromkeys(found.values()))
     mpi = case.image_facts.mpi
     if case.mode == "gloo":
-        because = f"{next(iter(found))} strips SLURM_*, by which ranks find each other without MPI"
+        because = f"{next(iter(found))} removes SLURM_*, by which ranks find each other without MPI"
         return Hit(evidence, "init-failure", because)
-    because = f"{next(iter(found))} strips PMIX_*, PMI_* and SLURM_*, so every rank believes to be alone"
-    if mpi is not None and next(mismatch(mpi, "none", step=False), None) is not None:
-        said = unanswered(case, mpi, "none", step=False)
+    because = (
+        f"{next(iter(found))} removes PMIX_*, PMI_* and SLURM_*, so each rank starts as a world of size 1"
+    )
+    if mpi is not None and next(find_mismatches(mpi, "none", step=False), None) is not None:
+        said = judge_unanswered(case, mpi, "none", step=False)
         why = because if said.outcome == "singletons" else f"{because}; {said.because}"
         return replace(said, evidence=evidence, because=why)
     return Hit(evidence, "singletons", because)
@@ -164,14 +166,14 @@ def environment_cleaned(case: Case) -> Hit | None:
 def image_lacks_pmix(case: Case) -> Hit | None:
     """srun offers PMIx, and the library that the program loads has no PMIx client.
 
-    Depending on implementation and version the ranks abort in MPI_Init, or each believes to be alone
-    and the job ends with exit status 0.
+    Depending on implementation and version, the ranks abort in MPI_Init, or each rank starts as a world of
+    size 1 and the job exits with status 0.
     """
     case.ask("image.mpi.interfaces")
     mpi = case.image.mpi
-    if mpi is None or "pmix" in spoken(case):
+    if mpi is None or "pmix" in spoken_interfaces(case):
         return None
-    return unanswered(case, mpi, "pmix", "image.mpi.interfaces")
+    return judge_unanswered(case, mpi, "pmix", "image.mpi.interfaces")
 
 
 @rule(
@@ -185,36 +187,36 @@ def image_lacks_pmix(case: Case) -> Hit | None:
     modes=("srun-pmi2",),
 )
 def image_lacks_pmi2(case: Case) -> Hit | None:
-    """Slurm's pmi2 plugin answers PMI-1 and PMI-2 only. Open MPI as it is packaged has no client for them."""
+    """Slurm's pmi2 plugin serves only PMI-1 and PMI-2. Packaged Open MPI has no client for them."""
     case.ask("image.mpi.interfaces")
     mpi = case.image.mpi
-    if mpi is None or PMI & spoken(case):
+    if mpi is None or PMI & spoken_interfaces(case):
         return None
-    return unanswered(case, mpi, "pmi2", "image.mpi.interfaces")
+    return judge_unanswered(case, mpi, "pmi2", "image.mpi.interfaces")
 
 
 @rule(
     "nothing-offered",
-    "srun offers no interface by which ranks could find each other",
+    "With --mpi=none srun offers no interface by which ranks find each other",
     severity="error",
-    fix="start one rank, as several need an interface that their MPI speaks (srun --mpi=list names them)",
+    fix="start one rank; several ranks need an interface that their MPI speaks (srun --mpi=list prints them)",
     instead=MPI_MODES,
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
     facts=("image.mpi", *ALONE),
     modes=("srun-none",),
 )
 def nothing_offered(case: Case) -> Hit | None:
-    """With ``--mpi=none`` srun starts programs that are no MPI; an MPI finds nobody to ask."""
+    """``--mpi=none`` is for programs without MPI. An MPI then finds no server to ask for its peers."""
     case.ask("image.mpi")
     mpi = case.image_facts.mpi
     if mpi is None:
         return None
-    return unanswered(case, mpi, "none")
+    return judge_unanswered(case, mpi, "none")
 
 
 @rule(
     "bind-interface-differs",
-    "srun does not offer what the MPI that is loaded speaks",
+    "srun does not offer the interface that the loaded MPI speaks",
     severity="error",
     fix="mount an MPI of the same family and ABI as the image's",
     instead=MPI_MODES,
@@ -223,30 +225,30 @@ def nothing_offered(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_interface_differs(case: Case) -> Hit | None:
-    """The launcher was chosen for the host's MPI; another one may be loaded in its place."""
+    """The plan chose the launcher for the host's MPI, but programs may load another MPI."""
     case.ask("image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
-    if mpi is None or found is None or served(case, found):
+    if mpi is None or found is None or interface_in_use(case, found):
         return None
-    return unanswered(case, mpi, found.sees, "image.mpi.interfaces")
+    return judge_unanswered(case, mpi, found.first_interface, "image.mpi.interfaces")
 
 
 @rule(
     "host-launcher-other-family",
-    "The host's mpirun and the MPI in the image are of different families",
+    "The host's mpirun and the MPI in the image belong to different families",
     severity="error",
-    fix="use an image with an MPI of the family that the host has",
+    fix="use an image with an MPI of the host's family",
     instead=MPI_MODES,
     source="Apptainer user guide, MPI: hybrid model; tests/matrix: hybrid-ompi, hybrid-hydra",
     facts=("host.mpis", "image.mpi.interfaces", "host.slurm.mpi_default", *ALONE),
     modes=("mpirun-host",),
 )
 def host_launcher_other_family(case: Case) -> Hit | None:
-    """Open MPI's launcher speaks PMIx, Hydra speaks PMI; neither is understood by the other's library, nor by
-    an MPICH that was built for PMIx alone, or an Open MPI 1, which is older than PMIx.
+    """Open MPI's launcher speaks PMIx, and Hydra speaks PMI. Libraries of the other family do not understand
+    them. Nor do an MPICH built only for PMIx, and an Open MPI 1, which is older than PMIx.
 
-    In an allocation Hydra starts its proxies by srun, and where Slurm's default is PMIx they inherit the
-    PMIx identity of one process a node: with one rank a node an Open MPI finds itself by accident.
+    In an allocation Hydra starts its proxies by srun. If Slurm's default is PMIx, the ranks inherit the PMIx
+    identity of one process a node, so with one rank a node an Open MPI works by accident.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)
@@ -254,22 +256,21 @@ def host_launcher_other_family(case: Case) -> Hit | None:
         return None
     if found is None:
         raise Undecided("host.slurm.mpi_default")
-    by = served(case, found)
-    if not by and knows_orte_alone(mpi) and brings_orte(host):
+    by = interface_in_use(case, found)
+    if not by and needs_own_daemons(mpi) and brings_orte(host):
         return _of_one_family(host, mpi, of_its_daemons(case, host, mpi, "host.mpis"))
     if not by:
-        return _of_one_family(host, mpi, _unserved(case, host, mpi, found.sees))
+        return _of_one_family(host, mpi, _unserved(case, host, mpi, found.first_interface))
     return _of_one_family(host, mpi, _shared(case, mpi)) if by == "pmix" and found.shared else None
 
 
 def _unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
     """Judge an MPI that does not understand the host's launcher.
 
-    An Open MPI that was built for PMI asks Slurm's own library, which opens a connection to Hydra before it
-    gives up: of several on a node one may be left waiting (tests/matrix/truth:
-    hydra, source-openmpi-4.1.4-pmi2).
+    An Open MPI built for PMI asks Slurm's own library, which connects to Hydra before it gives up. Of several
+    ranks on a node one may keep waiting (tests/matrix/truth: hydra, source-openmpi-4.1.4-pmi2).
     """
-    said = unanswered(case, mpi, sees, "host.mpis")
+    said = judge_unanswered(case, mpi, sees, "host.mpis")
     asks = host.implementation in HYDRA and PMI & set(mpi.interfaces or ())
     if not asks or said.outcome != "init-failure":
         return said
@@ -277,12 +278,12 @@ def _unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
 
 
 def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None:
-    """Say what keeps two of one family apart: an MPICH that was built for PMIx alone, an Open MPI 1."""
+    """Judge incompatible members of one family: an MPICH built only for PMIx, an Open MPI 1."""
     pair = {host.implementation, mpi.implementation}
     if said is None or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
         return said
     serves = "PMI" if pair <= HYDRA else "PMIx"
-    title = f"The host's {mpi_name(host)} serves {serves}, which {mpi_name(mpi)} in the image does not speak"
+    title = f"The host's {mpi_name(host)} serves {serves}; {mpi_name(mpi)} in the image does not speak it"
     fix = (
         "use an image whose MPICH was built for PMI"
         if pair <= HYDRA
@@ -292,9 +293,9 @@ def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None
 
 
 def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:
-    """Judge an Open MPI 1, which takes whatever ORTE starts it for that of its own release.
+    """Judge an Open MPI 1, which assumes that an ORTE of the same release started it.
 
-    ``None`` under a launcher of its own release.
+    ``None`` under a launcher of the same release.
     """
     evidence = case.cite(name, "image.mpi")
     row = next(
@@ -302,28 +303,30 @@ def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name
         None,
     )
     if row is not None:
-        because = f"{mpi_name(mpi)} takes the daemons of {mpi_name(launcher)} for those of its own release"
+        because = f"{mpi_name(mpi)} assumes its own release, but the daemons belong to {mpi_name(launcher)}"
         return Hit(evidence, row.outcome, f"{because}, and {row.because}", source=row.source)
     alike = launcher.implementation == mpi.implementation
     if launcher == mpi or (alike and same(launcher.version or "", mpi.version or "-")):
         return None
-    because = f"{mpi_name(mpi)} under the daemons of {mpi_name(launcher)} has not been measured"
+    because = f"no launch of {mpi_name(mpi)} under daemons of {mpi_name(launcher)} was recorded"
     return Hit(evidence, "unknown", because)
 
 
 def _shared(case: Case, mpi: ImageMpi) -> Hit:
     evidence = case.cite("host.mpis", "host.slurm.mpi_default", "image.mpi")
-    why = f"{mpi_name(mpi)} takes the PMIx identity that Hydra's proxy was given by srun"
+    why = f"{mpi_name(mpi)} uses the PMIx identity that srun gave Hydra's proxy"
     if case.request.ranks_per_node == 1:
-        because = f"{why}; with one rank on each node that is right by accident"
+        because = f"{why}; with one rank on each node it is right by accident"
         return Hit(evidence, because=because, severity="warning", title=because)
     if case.request.nodes == 1:
-        # The step that the identity is of has one process: that is the world of each that takes it.
-        return Hit(evidence, "singletons", f"{why}, of a step of one: each takes itself for the only rank")
+        # The identity belongs to a step of one process, so each rank that uses it has a world of size 1.
+        return Hit(
+            evidence, "singletons", f"{why}, for a step of one process: each rank starts as a world of size 1"
+        )
     client = case.image_facts.pmix or ""
     row = next((r for r in knowledge.pmix().shared if within(client, r.client)), None)
     if row is None:
-        return Hit(evidence, "unknown", f"{why}, which all ranks of a node share; how it fails is not known")
+        return Hit(evidence, "unknown", f"{why}, which all ranks of a node share; how they fail is unknown")
     because = f"{why}, which all ranks of a node share"
     stage = LaunchStage.END if row.late else None
     return Hit(evidence, row.outcome, because, source=row.source, stage=stage, by_chance=row.by_chance)
@@ -331,23 +334,23 @@ def _shared(case: Case, mpi: ImageMpi) -> Hit:
 
 @rule(
     "pmix-refused",
-    "The MPI in the image refuses a launcher that offers PMIx beside PMI",
+    "The MPI in the image aborts because the launcher offers PMIx beside PMI",
     severity="error",
-    fix="mpirun's proxies must not inherit PMIx: SLURM_MPI_TYPE=none mpirun …",
+    fix="stop mpirun's proxies from inheriting PMIx: SLURM_MPI_TYPE=none mpirun …",
     instead=MPI_MODES,
     source="pmodels/mpich:src/util/mpir_pmi.c; tests/matrix: hybrid-hydra against -mpinone of MPICH 5.0.2",
     facts=("host.mpis", "image.mpi.interfaces", "host.slurm.mpi_default"),
     modes=("mpirun-host",),
 )
 def pmix_refused(case: Case) -> Hit | None:
-    """MPICH 5 looks for PMIX_RANK first and ends when it finds one that it cannot use, PMI or not. One that
-    was built with PMIx ends as well: of the two it does not know which is meant.
+    """MPICH 5 looks for PMIX_RANK first, and aborts if it finds one that it cannot use, even if PMI works. An
+    MPICH built with PMIx aborts too, because it cannot decide between PMI and PMIx.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi = host_launcher(case.host), case.image.mpi
     if host is None or mpi is None or host.implementation not in HYDRA:
         return None
-    row = next(mismatch(mpi, "pmix"), None)
+    row = next(find_mismatches(mpi, "pmix"), None)
     if row is None or _REFUSES not in mpi.markers:
         return None
     default = step_default(case)
@@ -355,9 +358,9 @@ def pmix_refused(case: Case) -> Hit | None:
         raise Undecided("host.slurm.mpi_default")
     if not is_plugin(default):
         return None
-    waits = waits_for_the_dead(case, met=False)
+    waits = waits_for_failed_rank(case, met=False)
     outcome: Outcome = "hang" if waits else row.outcome
-    because = f"{row.because}; Intel's Hydra goes on waiting for it" if waits else row.because
+    because = f"{row.because}; Intel's Hydra keeps waiting for the rank" if waits else row.because
     evidence = case.cite("host.slurm.mpi_default", "image.mpi")
     chance: tuple[Outcome, ...] = (row.outcome,) if waits else ()
     stage = LaunchStage.START if waits else None
@@ -366,7 +369,7 @@ def pmix_refused(case: Case) -> Hit | None:
 
 @rule(
     "rank-outside-step",
-    "Ranks beside the host's mpirun take themselves for singletons",
+    "Ranks on the node of the host's mpirun start as singletons",
     severity="error",
     fix="set SLURM_STEP_ID=0 inside the container (toolkit launch does)",
     source=("open-mpi/ompi:orte/mca/ess at v4.1; tests/matrix: hybrid-ompi5.0.7deb-*-noSLURMenv, -noslurm"),
@@ -374,11 +377,11 @@ def pmix_refused(case: Case) -> Hit | None:
     modes=("mpirun-host", "srun-pmix"),
 )
 def rank_outside_step(case: Case) -> Hit | None:
-    """An Open MPI 4 that was not started by its own launcher looks for a step of Slurm before it asks PMIx.
+    """An Open MPI 4 that its own launcher did not start looks for a Slurm step before it asks PMIx.
 
-    PRRTE starts the ranks of its own node outside any step, and before 26.05 Slurm does not call a batch
-    script one; without the variable they take themselves for singletons, and ranks on other nodes wait for
-    them for ever, or end on their own account.
+    PRRTE starts local ranks outside any step, and before 26.05 Slurm does not set SLURM_STEP_ID in a batch
+    script. Without the variable these ranks start as singletons, and ranks on other nodes wait for them
+    forever or fail.
     """
     case.ask("image.mpi.version", "image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
@@ -389,19 +392,21 @@ def rank_outside_step(case: Case) -> Hit | None:
     if in_slurm(case) and case.state("host.slurm.version") == "unknown":
         raise Undecided("host.slurm.version")
     variable = knowledge.mpi().outside_step.variable
-    because = f"the ranks beside mpirun see no {variable}"
+    because = f"the ranks on the node of mpirun have no {variable}"
     taken = set(case.plan.unset) & {variable, "SLURM_STEPID"}
     all_outside = case.request.nodes == 1 or taken or not in_slurm(case)
-    refused = _others_are_refused(case)
-    outcome: Outcome = "singletons" if all_outside or (refused and insists(case.image)) else "hang"
-    # A client that ends for want of a component ends at once; another that PRRTE does not serve waits for
-    # ever (measured: PMIx 3.2.3 of tests/matrix/truth against 3.2.5 of Open MPI 4.1.8, under Open MPI 5.0.9).
+    refused = _refuses_other_nodes(case)
+    outcome: Outcome = (
+        "singletons" if all_outside or (refused and needs_named_components(case.image)) else "hang"
+    )
+    # A client that lacks a component aborts immediately. Other clients that PRRTE does not serve hang
+    # (measured under Open MPI 5.0.9: PMIx 3.2.3 of tests/matrix/truth, and 3.2.5 of Open MPI 4.1.8).
     stage = LaunchStage.START if refused and outcome == "hang" else None
     return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, stage=stage)
 
 
-def _others_are_refused(case: Case) -> bool:
-    """Tell whether ranks that a PRRTE on another node starts cannot use what it offers."""
+def _refuses_other_nodes(case: Case) -> bool:
+    """Return whether ranks that a PRRTE on another node starts cannot use its interface."""
     host, client = host_launcher(case.host_facts), case.image_facts.pmix
     pair = launcher_pair(host, client, case.request, case.plan.unset) if host and client else None
     return pair is not None and pair.outcome == "init-failure"
@@ -409,7 +414,7 @@ def _others_are_refused(case: Case) -> bool:
 
 @rule(
     "host-launcher-not-known",
-    "The host's launcher is not one that is known here",
+    "No launch with the host's launcher was recorded",
     severity="warning",
     fix=TRY_IT,
     instead=MPI_MODES,
@@ -418,7 +423,7 @@ def _others_are_refused(case: Case) -> bool:
     modes=("mpirun-host",),
 )
 def host_launcher_not_known(case: Case) -> Hit | None:
-    """Launchers of Open MPI and Hydra are predicted; Cray's aprun, IBM's jsrun and others are not."""
+    """toolkit predicts launchers of Open MPI and Hydra, but not Cray's aprun, IBM's jsrun and others."""
     host = host_launcher(case.host)
     if host is None or host.lacks or host.implementation in {"openmpi", *HYDRA}:
         return None

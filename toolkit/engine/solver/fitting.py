@@ -1,4 +1,4 @@
-"""Tell whether two rows of the knowledge go together, and in which words they do not; pure."""
+"""Compare two rows of the knowledge: whether they fit together, and the reason if not."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -12,23 +12,23 @@ _PLURAL = {"goes": "go", "is": "are", "brings": "bring", "needs": "need"}
 
 
 class Fact(NamedTuple):
-    """What one row says; ``says`` is the rest of a sentence about one version."""
+    """What one row states; ``says`` is the rest of a sentence about one version."""
 
     component: Component
     version: str
     says: str
 
     def __str__(self) -> str:
-        return f"{spoken(self.component, self.version)} {self.says}"
+        return f"{name_version(self.component, self.version)} {self.says}"
 
 
 def fits(component: Component, row: Version, wish: str | tuple[str, ...]) -> bool:
-    """Tell whether a row is one of those that are wished for; bases go by names and patterns."""
+    """Return whether a row matches a wish; bases match by name or pattern."""
     wishes = (wish,) if isinstance(wish, str) else wish
-    return any(_meets(component, row, one) for one in wishes)
+    return any(_matches(component, row, one) for one in wishes)
 
 
-def _meets(component: Component, row: Version, wish: str) -> bool:
+def _matches(component: Component, row: Version, wish: str) -> bool:
     if component == "base":
         return fnmatchcase(row.version, wish)
     provider, _, version = wish.rpartition(" ")
@@ -36,49 +36,49 @@ def _meets(component: Component, row: Version, wish: str) -> bool:
 
 
 def objection(component: Component, row: Version, other: Component, taken: Version) -> Fact | None:
-    """Return why two rows do not go together; ``None`` if they do."""
+    """Return why two rows do not fit together; ``None`` if they fit."""
     return _refuses(component, row, other, taken) or _refuses(other, taken, component, row)
 
 
 def brought(
     table: Stacks, component: Component, row: Version, other: Component, taken: Version
 ) -> Fact | None:
-    """Return that a base has a component already, which then is not put on it a second time."""
+    """Return that a base already contains a component, so the solver must not add it again."""
     for one, base, another, on_it in ((component, row, other, taken), (other, taken, component, row)):
         if one == "base" and another in table.base_of(base.version).brings and on_it.provider != "published":
-            return Fact("base", base.version, f"brings its own {another}")
+            return Fact("base", base.version, f"has its own {another}")
     return None
 
 
 def only_for(component: Component, row: Version) -> Fact:
-    """Say for which architectures a row is there."""
+    """Return for which architectures a row exists."""
     return Fact(component, row.version, f"is there for {' and '.join(row.architectures)} only{_noted(row)}")
 
 
-def goes_without(component: Component, row: Version, other: Component) -> Fact:
-    """Say that a row does not go with a component at all."""
+def excludes(component: Component, row: Version, other: Component) -> Fact:
+    """Return that a row cannot be combined with a component."""
     return Fact(component, row.version, f"from {row.provider} goes without {other}{_noted(row)}")
 
 
 def needs_asking(component: Component, row: Version, other: Component) -> Fact:
-    """Say that a row needs a component that a recipe has to name."""
+    """Return that a row needs a component that the recipe must name."""
     return Fact(component, row.version, f"needs {other}, which the recipe does not name")
 
 
-def spoken(component: Component, version: str) -> str:
-    """Name a component of a version, as a sentence needs it."""
+def name_version(component: Component, version: str) -> str:
+    """Return a component and its version as a sentence needs them."""
     return version if component == "base" else f"{component} {version}"
 
 
-def told(facts: Iterable[Fact]) -> tuple[str, ...]:
-    """Return facts as sentences; what several versions have in common is said once."""
+def as_sentences(facts: Iterable[Fact]) -> tuple[str, ...]:
+    """Return facts as sentences. Versions with the same fact share a sentence."""
     versions: dict[tuple[Component, str], list[str]] = {}
     for fact in facts:
         versions.setdefault((fact.component, fact.says), []).append(fact.version)
     return tuple(
         str(Fact(component, found[0], says))
         if len(found) == 1
-        else f"{spoken(component, _listed(found, 'and'))} {_several(says)}"
+        else f"{name_version(component, _listed(found, 'and'))} {_several(says)}"
         for (component, says), found in versions.items()
     )
 
@@ -88,7 +88,7 @@ def _refuses(component: Component, row: Version, other: Component, taken: Versio
         if wish is not None and not fits(other, taken, wish):
             what = "" if other == "base" else f"{other} "
             return Fact(component, row.version, f"goes with {what}{_bounds(wish)}")
-    return goes_without(component, row, other) if other in row.without else None
+    return excludes(component, row, other) if other in row.without else None
 
 
 def _noted(row: Version) -> str:
@@ -96,7 +96,7 @@ def _noted(row: Version) -> str:
 
 
 def _bounds(wish: str | tuple[str, ...]) -> str:
-    """Write a wish of a row: ``3.9, 3.10 or 3.11``, ``4.2.2 from source``."""
+    """Return a wish of a row in words: ``3.9, 3.10 or 3.11``, ``4.2.2 from source``."""
     parts = [w.rpartition(" ") for w in ((wish,) if isinstance(wish, str) else wish)]
     words = [f"{version} from {provider}" if provider else version for provider, _, version in parts]
     return _listed([word.removeprefix("* ") for word in words], "or")

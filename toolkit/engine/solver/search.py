@@ -1,7 +1,7 @@
-"""Find the newest stack that satisfies every constraint: plain backtracking over rows; pure.
+"""Find the newest stack that satisfies every constraint, by backtracking over rows.
 
-Components are decided in a fixed order, each from its preferred row down, so the first stack that is
-complete is the preferred one: newest TensorFlow first, then newest Horovod, and so on.
+The solver decides components in a fixed order, and tries rows from the preferred row down. So the first
+complete stack is the preferred stack: newest TensorFlow first, then newest Horovod, and so on.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from packaging.version import Version as Number
 
-from toolkit.engine.solver.asks import Demand
+from toolkit.engine.solver.constraints import Demand
 from toolkit.engine.solver.fitting import (
     Fact,
     brought,
+    excludes,
     fits,
-    goes_without,
     needs_asking,
     objection,
     only_for,
@@ -29,16 +29,16 @@ _ALWAYS: tuple[Component, ...] = ("base", "python")
 _OLDEST = Number("0")
 _LATER: dict[Provider, int] = {"pypi": 1, "published": 1, "source": 2}
 
-Taken = dict[Component, Version]
+ChosenRows = dict[Component, Version]
 Pair = frozenset[Component]
-"""Two components; one alone where a fact is of an architecture."""
-Works = Callable[[str, Taken], bool]
-"""Tells whether the cluster starts what a stack for an architecture would be."""
+"""Two components; one alone if a fact concerns an architecture."""
+Works = Callable[[str, ChosenRows], bool]
+"""Return whether the cluster starts a stack of an architecture."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """A table made ready to be searched: rows in order of preference, and which were found not to fit."""
+    """A table prepared for the search: rows in order of preference, and pairs of rows that do not fit."""
 
     table: Stacks
     rows: dict[Component, tuple[Version, ...]]
@@ -47,10 +47,10 @@ class RowOrder:
 
 @dataclass(frozen=True, slots=True)
 class SearchProblem:
-    """What is searched, and what was seen on the way to a dead end.
+    """The input of a search, and the facts that led to a dead end.
 
-    ``asked`` are the components whose rows that wait to be asked for may be taken. ``spared`` are pairs of
-    components that need not fit each other. ``seen`` maps a fact to the pair that it speaks of.
+    ``asked`` are the components whose opt-in rows the solver may take. ``spared`` are pairs of components
+    whose fit the solver does not check. ``seen`` maps a fact to its pair of components.
     """
 
     book: RowOrder
@@ -61,30 +61,32 @@ class SearchProblem:
     seen: dict[Fact, Pair] = field(default_factory=dict)
 
 
-def first(problem: SearchProblem) -> tuple[str, Taken] | None:
-    """Return the preferred stack and its architecture; ``None`` where there is none."""
+def find_stack(problem: SearchProblem) -> tuple[str, ChosenRows] | None:
+    """Return the preferred stack and its architecture; ``None`` if no stack exists."""
     for architecture in problem.book.table.architectures:
-        if all(architecture == wanted for wanted in problem.demand.architecture):
+        if all(architecture == wish for wish in problem.demand.architecture):
             for stack in _stacks(problem, architecture, {}):
                 return architecture, stack
     return None
 
 
-def ordered(table: Stacks) -> RowOrder:
-    """Return the rows of a table, those of each component best first: the distribution's own, then wheels,
-    then what has to be compiled; of each the newest. Bases are in the order of the table.
+def order_rows(table: Stacks) -> RowOrder:
+    """Return the rows of a table in order of preference for each component.
+
+    The distribution's packages come first, then wheels, then components to compile; the newest first in each
+    group. Bases keep the order of the table.
     """
     rows = {component: _best_first(component, table.rows(component)) for component in solving_order()}
     return RowOrder(table, rows)
 
 
-def wanted(problem: SearchProblem, component: Component, row: Version) -> bool:
-    """Tell whether a row is within what is asked for of its component itself."""
-    return _within(problem, component, row) and not _waits(problem, component, row)
+def matches_demand(problem: SearchProblem, component: Component, row: Version) -> bool:
+    """Return whether a row satisfies the constraints on its own component."""
+    return _within(problem, component, row) and not _is_opt_in(problem, component, row)
 
 
-def _waits(problem: SearchProblem, component: Component, row: Version) -> bool:
-    """Return whether a row needs a recipe that names its component, and the recipe does not."""
+def _is_opt_in(problem: SearchProblem, component: Component, row: Version) -> bool:
+    """Return whether a row is opt-in and the recipe does not name its component."""
     return row.asked and component not in problem.asked
 
 
@@ -96,7 +98,7 @@ def _within(problem: SearchProblem, component: Component, row: Version) -> bool:
     return all(fits(component, row, wish) for wish in wishes)
 
 
-def _stacks(problem: SearchProblem, architecture: str, taken: Taken) -> Iterator[Taken]:
+def _stacks(problem: SearchProblem, architecture: str, taken: ChosenRows) -> Iterator[ChosenRows]:
     needed = _needed(problem.demand, taken)
     component = next((c for c in solving_order() if c in needed and c not in taken), None)
     if component is None:
@@ -104,23 +106,23 @@ def _stacks(problem: SearchProblem, architecture: str, taken: Taken) -> Iterator
             yield taken
         return
     for row in _candidates(problem, architecture, component, taken):
-        if _goes(problem, component, row, taken):
+        if _fits_all(problem, component, row, taken):
             extended = {**taken, component: row}
             if _starts(problem, architecture, extended):
                 yield from _stacks(problem, architecture, extended)
 
 
-def _needed(demand: Demand, taken: Taken) -> set[Component]:
+def _needed(demand: Demand, taken: ChosenRows) -> set[Component]:
     return {*demand.has, *_ALWAYS, *(c for row in taken.values() for c in row.requires)}
 
 
 def _candidates(
-    problem: SearchProblem, architecture: str, component: Component, taken: Taken
+    problem: SearchProblem, architecture: str, component: Component, taken: ChosenRows
 ) -> Iterator[Version]:
     for row in problem.book.rows[component]:
         if not _within(problem, component, row):
             continue
-        if _waits(problem, component, row) and not _spared(problem, component, taken):
+        if _is_opt_in(problem, component, row) and not _spared(problem, component, taken):
             continue
         if row.architectures and architecture not in row.architectures:
             problem.seen[only_for(component, row)] = frozenset({component})
@@ -128,10 +130,10 @@ def _candidates(
         yield row
 
 
-def _spared(problem: SearchProblem, component: Component, taken: Taken) -> bool:
-    """Return whether a component may be there though the recipe does not name it; note who needs it."""
+def _spared(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
+    """Return whether a stack may contain a component that the recipe does not name; note what needs it."""
     if component == "base":
-        return False  # there is always one, and others wait for nothing
+        return False  # every stack has a base, and no component has to ask for it
     needing = {frozenset({component, c}): (c, row) for c, row in taken.items() if component in row.requires}
     for pair, (other, row) in needing.items():
         if pair not in problem.spared:
@@ -139,16 +141,16 @@ def _spared(problem: SearchProblem, component: Component, taken: Taken) -> bool:
     return bool(needing) and needing.keys() <= problem.spared
 
 
-def _goes(problem: SearchProblem, component: Component, row: Version, taken: Taken) -> bool:
+def _fits_all(problem: SearchProblem, component: Component, row: Version, taken: ChosenRows) -> bool:
     for other, its in taken.items():
         pair = frozenset({component, other})
-        if pair not in problem.spared and (said := _quarrel(problem.book, component, row, other, its)):
+        if pair not in problem.spared and (said := _conflict(problem.book, component, row, other, its)):
             problem.seen[said] = pair
             return False
     return True
 
 
-def _quarrel(
+def _conflict(
     book: RowOrder, component: Component, row: Version, other: Component, its: Version
 ) -> Fact | None:
     key = (id(row), id(its))
@@ -165,19 +167,19 @@ def _best_first(component: Component, rows: tuple[Version, ...]) -> tuple[Versio
     return tuple(sorted(newest, key=lambda row: _LATER.get(row.provider, 0)))
 
 
-def _starts(problem: SearchProblem, architecture: str, taken: Taken) -> bool:
-    """Ask the cluster, once everything is decided that it looks at."""
+def _starts(problem: SearchProblem, architecture: str, taken: ChosenRows) -> bool:
+    """Ask the cluster as soon as all components that matter to it are decided."""
     if not (problem.demand.cluster and problem.works) or "base" not in taken:
         return True
     looked_at = _needed(problem.demand, taken) & set(launch_components())
     return not looked_at <= set(taken) or problem.works(architecture, taken)
 
 
-def _absent(problem: SearchProblem, taken: Taken, needed: set[Component]) -> bool:
+def _absent(problem: SearchProblem, taken: ChosenRows, needed: set[Component]) -> bool:
     for component, row in taken.items():
         for other in row.without:
             pair = frozenset({component, other})
             if other in needed and pair not in problem.spared:
-                problem.seen[goes_without(component, row, other)] = pair
+                problem.seen[excludes(component, row, other)] = pair
                 return False
     return True

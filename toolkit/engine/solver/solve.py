@@ -1,7 +1,7 @@
-"""Choose one version of every component for a recipe, or say what contradicts what; pure.
+"""Choose one version of every component for a recipe, or report which constraints contradict each other.
 
-The newest combination wins that satisfies the recipe, the knowledge and, if there is one, the cluster: some
-way of launching has to work there, and a better way goes before a newer version.
+The newest combination wins that satisfies the recipe, the knowledge and the cluster, if one is given: some
+launch mode must work there. A better launch mode wins over a newer version.
 """
 
 from collections.abc import Iterator
@@ -11,10 +11,16 @@ from itertools import combinations
 import msgspec
 
 from toolkit.engine.predict import RANKING
-from toolkit.engine.solver.asks import Ask, asked_for, asks_of, demand_of, without
-from toolkit.engine.solver.fitting import told
-from toolkit.engine.solver.foreseen import Ways, ways
-from toolkit.engine.solver.search import Pair, SearchProblem, Taken, Works, first, ordered
+from toolkit.engine.solver.constraints import (
+    StackConstraint,
+    constraints_of,
+    demand_of,
+    named_components,
+    without,
+)
+from toolkit.engine.solver.fitting import as_sentences
+from toolkit.engine.solver.search import ChosenRows, Pair, SearchProblem, Works, find_stack, order_rows
+from toolkit.engine.solver.stack_prediction import Ways, predict_stack
 from toolkit.engine.solver.why import why
 from toolkit.knowledge.components import components, launch_components
 from toolkit.knowledge.stacks import Stacks
@@ -25,14 +31,14 @@ from toolkit.model.solution import Chosen, Component, Solution
 
 _TWO_NODES = Request()
 _FACTS = 8
-"""As many facts as a person reads; more are of the same kind."""
+"""Largest number of facts in a report; further facts are similar."""
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing satisfies these constraints together; without any one of them, something does.
+    """Constraints that cannot be satisfied together. Without any one of them, a stack exists.
 
-    ``relax`` has one sentence for each: what dropping it from the recipe would give. ``because`` are the
-    facts that stand between them.
+    ``relax`` has one sentence for each constraint: the stack that you get without it. ``because`` are the
+    facts that make the constraints contradict each other.
     """
 
     schema: str = "toolkit.conflict/1"
@@ -48,10 +54,10 @@ def solve_rows(
     table: Stacks,
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
-) -> tuple[Solution, Taken] | Conflict:
-    """Return the preferred stack of a recipe and its rows of the table, or why there is no stack.
+) -> tuple[Solution, ChosenRows] | Conflict:
+    """Return the preferred stack of a recipe and its rows of the table, or the reason why no stack exists.
 
-    ``name`` is the recipe's. With ``host``, a job of the shape ``request`` has to start there.
+    ``name`` is the recipe's name. With ``host``, a job of the shape ``request`` must start there.
     """
     solver = _Solver(recipe, name, table, host, request)
     return solver.answer() or solver.conflict()
@@ -64,7 +70,7 @@ def solve(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> Solution | Conflict:
-    """Return what :func:`solve_rows` does, without the rows."""
+    """Return the result of :func:`solve_rows` without the rows."""
     found = solve_rows(recipe, name, table, host, request)
     return found if isinstance(found, Conflict) else found[0]
 
@@ -76,56 +82,56 @@ def find(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> Solution | None:
-    """Return what :func:`solve` does, and do without the reason where there is no stack."""
+    """Return the result of :func:`solve`; ``None`` without a reason if no stack exists."""
     found = _Solver(recipe, name, table, host, request).answer()
     return found[0] if found else None
 
 
 class _Solver:
-    """One recipe, one table and one host; what the cluster said of a stack is kept."""
+    """One recipe, one table and one host. The solver keeps the cluster's answer for each stack."""
 
     def __init__(
         self, recipe: Recipe, name: str, table: Stacks, host: HostFacts | None, request: Request
     ) -> None:
         self.recipe, self.name, self.table, self.host, self.request = recipe, name, table, host, request
-        self.asks = asks_of(recipe, host)
-        self.asked = asked_for(recipe)
-        self.book = ordered(table)
+        self.asks = constraints_of(recipe, host)
+        self.asked = named_components(recipe)
+        self.book = order_rows(table)
         self.said: dict[tuple[str, ...], Ways] = {}
 
-    def answer(self) -> tuple[Solution, Taken] | None:
+    def answer(self) -> tuple[Solution, ChosenRows] | None:
         if self.host is None or not {"openmpi", "mpich"} & set(self.recipe.want):
-            found = first(self.problem(self.asks))
+            found = find_stack(self.problem(self.asks))
             return (self.solution(found, None), found[1]) if found else None
         if not self.possible(self.asks):
             return None
         for mode in (*RANKING, "gloo"):
-            if found := first(self.problem(self.asks, self.works_by(mode))):
+            if found := find_stack(self.problem(self.asks, self.works_by(mode))):
                 return self.solution(found, mode), found[1]
         return None
 
-    def problem(self, asks: tuple[Ask, ...], works: Works | None = None) -> SearchProblem:
+    def problem(self, asks: tuple[StackConstraint, ...], works: Works | None = None) -> SearchProblem:
         return SearchProblem(self.book, demand_of(asks), self.asked, works or self.works)
 
-    def ways(self, architecture: str, taken: Taken) -> Ways:
-        """Return what the cluster would do with a stack; nothing is known of one without an MPI."""
+    def predict_stack(self, architecture: str, taken: ChosenRows) -> Ways:
+        """Return what each launch mode of the cluster does with a stack; empty without an MPI."""
         if self.host is None or not {"openmpi", "mpich"} & set(taken):
             return {}
         key = _key(architecture, taken, self.host)
         if key not in self.said:
-            self.said[key] = ways(
+            self.said[key] = predict_stack(
                 self.host, self.table, architecture, taken, self.recipe.operations, self.request
             )
         return self.said[key]
 
-    def works(self, architecture: str, taken: Taken) -> bool:
-        ways = self.ways(architecture, taken)
+    def works(self, architecture: str, taken: ChosenRows) -> bool:
+        ways = self.predict_stack(architecture, taken)
         return not ways or not all(ways.values())
 
     def works_by(self, mode: Mode) -> Works:
-        return lambda architecture, taken: self.ways(architecture, taken).get(mode, "no MPI") == ""
+        return lambda architecture, taken: self.predict_stack(architecture, taken).get(mode, "no MPI") == ""
 
-    def solution(self, found: tuple[str, Taken], mode: Mode | None) -> Solution:
+    def solution(self, found: tuple[str, ChosenRows], mode: Mode | None) -> Solution:
         architecture, taken = found
         problem = self.problem(self.asks, self.works_by(mode) if mode else None)
         chosen = tuple(
@@ -150,11 +156,11 @@ class _Solver:
             because=(*self.troubles(core), *self.facts(core)),
         )
 
-    def possible(self, asks: tuple[Ask, ...]) -> bool:
-        return first(self.problem(asks)) is not None
+    def possible(self, asks: tuple[StackConstraint, ...]) -> bool:
+        return find_stack(self.problem(asks)) is not None
 
-    def minimal(self, asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
-        """Return constraints that contradict each other, of which none can be spared."""
+    def minimal(self, asks: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
+        """Return constraints that contradict each other, all of which are needed for the contradiction."""
         core = asks
         for ask in asks:
             fewer = tuple(a for a in core if a is not ask)
@@ -162,18 +168,18 @@ class _Solver:
                 core = fewer
         return core
 
-    def smallest(self, core: tuple[Ask, ...]) -> tuple[Ask, ...]:
-        """Return the smallest set of all that contradict each other; of equal size, what is weakest first."""
+    def smallest(self, core: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
+        """Return the smallest set of contradicting constraints; of equal size, the weakest set."""
         for size in range(1, len(core) + 1):
             for few in combinations(self.asks, size):
                 if not self.possible(few):
                     return few
         return core
 
-    def relaxed(self, ask: Ask) -> str:
-        """Say what dropping a constraint from the recipe would give."""
+    def relaxed(self, ask: StackConstraint) -> str:
+        """Return what the recipe gives without a constraint, as a sentence."""
         rest = without(self.asks, ask)
-        found = first(self.problem(rest))
+        found = find_stack(self.problem(rest))
         if found is None:
             others = "; ".join(a.text for a in self.minimal(rest))
             return f"without {ask.text}: still nothing, because of {others}"
@@ -185,39 +191,39 @@ class _Solver:
             f"without {ask.text}: {', '.join(words) or 'nothing'} on {taken['base'].version}, {architecture}"
         )
 
-    def troubles(self, core: tuple[Ask, ...]) -> Iterator[str]:
-        """Yield why the cluster refuses the stack that would be taken without it.
+    def troubles(self, core: tuple[StackConstraint, ...]) -> Iterator[str]:
+        """Yield why the cluster refuses the stack that the solver would choose without the cluster.
 
-        That is the stack of the whole recipe; of the core, if the recipe contradicts itself.
+        That is the stack of the whole recipe. If the recipe contradicts itself, it is the stack of the core.
         """
         if not any(ask.cluster for ask in core):
             return
         wholes = (tuple(ask for ask in asks if not ask.cluster) for asks in (self.asks, core))
-        found = next(filter(None, (first(self.problem(whole)) for whole in wholes)), None)
-        for mode, trouble in (self.ways(*found) if found else {}).items():
+        found = next(filter(None, (find_stack(self.problem(whole)) for whole in wholes)), None)
+        for mode, trouble in (self.predict_stack(*found) if found else {}).items():
             yield f"{mode}: {trouble}"
 
-    def facts(self, core: tuple[Ask, ...]) -> tuple[str, ...]:
-        """Return the facts between constraints: those of pairs without which there would be no contradiction.
+    def facts(self, core: tuple[StackConstraint, ...]) -> tuple[str, ...]:
+        """Return the facts that cause the contradiction: without their pairs of components a stack exists.
 
-        Where the cluster is among the constraints, what it says of the stack tells more than pairs do.
+        If the cluster is a constraint, its answers are more useful than facts about pairs.
         """
         problem = self.problem(core)
-        first(problem)
+        find_stack(problem)
         if problem.demand.cluster:
-            return told(fact for fact, pair in problem.seen.items() if len(pair) == 1)[:_FACTS]
+            return as_sentences(fact for fact, pair in problem.seen.items() if len(pair) == 1)[:_FACTS]
         tried: set[Pair] = set()
         while left := sorted({p for p in problem.seen.values() if len(p) > 1} - tried, key=sorted):
             tried.add(left[0])
             fewer = replace(problem, spared=problem.spared | {left[0]}, seen={})
-            if first(fewer) is None:
+            if find_stack(fewer) is None:
                 problem = fewer
         single = any(ask.architecture for ask in core)
-        return told(fact for fact, pair in problem.seen.items() if single or len(pair) > 1)[:_FACTS]
+        return as_sentences(fact for fact, pair in problem.seen.items() if single or len(pair) > 1)[:_FACTS]
 
 
-def _key(architecture: str, taken: Taken, host: HostFacts) -> tuple[str, ...]:
-    """Return what a cluster looks at in a stack: without a driver, any CUDA is as good as another."""
+def _key(architecture: str, taken: ChosenRows, host: HostFacts) -> tuple[str, ...]:
+    """Return the part of a stack that matters to a cluster. Without a GPU driver the CUDA does not matter."""
 
     def seen(component: Component) -> str:
         if component not in taken:

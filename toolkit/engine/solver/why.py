@@ -1,9 +1,9 @@
-"""Say in one sentence why a version was taken: what asked for it, and what kept newer ones out; pure."""
+"""Say in one sentence why the solver chose a version: what needs it, and what excludes newer versions."""
 
 from dataclasses import replace
 
-from toolkit.engine.solver.fitting import objection, only_for, spoken
-from toolkit.engine.solver.search import SearchProblem, Taken, first, wanted
+from toolkit.engine.solver.fitting import name_version, objection, only_for
+from toolkit.engine.solver.search import ChosenRows, SearchProblem, find_stack, matches_demand
 from toolkit.knowledge.components import solving_order
 from toolkit.knowledge.stacks import Version
 from toolkit.model.prediction import Mode
@@ -15,17 +15,17 @@ def why(
     component: Component,
     problem: SearchProblem,
     architecture: str,
-    taken: Taken,
+    taken: ChosenRows,
     recipe: Recipe,
     mode: Mode | None = None,
 ) -> str:
-    """Return the sentence for one component of a stack that was found; ``mode`` works with it."""
-    asked = _asked(component, taken, recipe, mode)
+    """Return the sentence for one component of a stack. ``mode`` is the launch mode that works with it."""
+    asked = _origin(component, taken, recipe, mode)
     kept = _kept_out(component, problem, architecture, taken, mode)
     return f"{asked}; {kept}" if kept else asked
 
 
-def _asked(component: Component, taken: Taken, recipe: Recipe, mode: Mode | None) -> str:
+def _origin(component: Component, taken: ChosenRows, recipe: Recipe, mode: Mode | None) -> str:
     wish = recipe.base if component == "base" else recipe.want.get(component, "")
     if wish == MATCH_HOST:
         return f"{mode} works with it on this cluster" if mode else "no cluster was given, so any will do"
@@ -37,18 +37,18 @@ def _asked(component: Component, taken: Taken, recipe: Recipe, mode: Mode | None
         return "the recipe leaves it open"
     if component == "python":
         return f"{taken['base'].version} has it"
-    needing = [spoken(c, row.version) for c, row in taken.items() if component in row.requires]
+    needing = [name_version(c, row.version) for c, row in taken.items() if component in row.requires]
     return f"{' and '.join(needing)} {'needs' if len(needing) == 1 else 'need'} it"
 
 
 def _kept_out(
-    component: Component, problem: SearchProblem, architecture: str, taken: Taken, mode: Mode | None
+    component: Component, problem: SearchProblem, architecture: str, taken: ChosenRows, mode: Mode | None
 ) -> str:
-    """Return what kept the row out that would have been taken first; empty text if it was taken."""
+    """Return why the solver did not choose the preferred row; empty text if it did."""
     rows, row = problem.book.rows[component], taken[component]
     before = rows[: rows.index(row)]
     better = [r for r in before if (r.version, r.provider) != (row.version, row.provider)]
-    better = [r for r in better if wanted(problem, component, r)]
+    better = [r for r in better if matches_demand(problem, component, r)]
     if not better:
         return "the newest of these" if before and component != "base" else ""
     forbidden = (r for r in better if mode and _only_the_cluster_forbids(component, r, problem, taken))
@@ -62,7 +62,7 @@ def _reason(
     row: Version,
     problem: SearchProblem,
     architecture: str,
-    taken: Taken,
+    taken: ChosenRows,
     mode: Mode | None,
 ) -> str:
     if row.architectures and architecture not in row.architectures:
@@ -73,24 +73,24 @@ def _reason(
         if other != component and (said := objection(component, row, other, its)):
             return str(said)
     tried = _with(component, row, problem, {})
-    if component != "base" and first(tried) is None and tried.seen:
+    if component != "base" and find_stack(tried) is None and tried.seen:
         return str(next(iter(tried.seen)))
-    return "what stands before it in importance would be older then"
+    return "a more important component would be older then"
 
 
 def _only_the_cluster_forbids(
-    component: Component, row: Version, problem: SearchProblem, taken: Taken
+    component: Component, row: Version, problem: SearchProblem, taken: ChosenRows
 ) -> bool:
-    """Tell whether a row would have been taken, with all that was decided before it, but for the cluster."""
+    """Return whether the solver would choose a row, after earlier decisions, if the cluster allowed it."""
     order = solving_order()
     before = {c: taken[c] for c in order[: order.index(component)] if c in taken}
     tried = _with(component, row, problem, before)
     elsewhere = replace(tried, demand=replace(tried.demand, cluster=False))
-    return first(tried) is None and first(elsewhere) is not None
+    return find_stack(tried) is None and find_stack(elsewhere) is not None
 
 
-def _with(component: Component, row: Version, problem: SearchProblem, before: Taken) -> SearchProblem:
-    """Return a problem in which rows are given."""
+def _with(component: Component, row: Version, problem: SearchProblem, before: ChosenRows) -> SearchProblem:
+    """Return the problem with some rows fixed."""
     given = {**before, component: row}
     bounds = [(c, f"{r.provider} {r.version}") for c, r in given.items() if c != "base"]
     base = (given["base"].version,) if "base" in given else ()

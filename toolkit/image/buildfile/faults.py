@@ -1,4 +1,4 @@
-"""Faults of a build file itself, whichever cluster its image is for; pure."""
+"""Faults of a build file itself, whichever cluster its image is for (pure)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol

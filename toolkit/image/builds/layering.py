@@ -31,7 +31,7 @@ _TEXT = "Dockerfile"
 _MARK = "# The trainers of toolkit "
 """The first words of a generated Dockerfile, which identify its folder."""
 _DOCKERFILE = """\
-{mark}{version} on {name}, which somebody else made.
+{mark}{version} on {name}, which toolkit did not build.
 FROM {identity}
 USER root
 COPY lib/ /opt/toolkit/lib/

@@ -1,9 +1,9 @@
 """The provenance of an image: SLSA provenance in an in-toto statement.
 
-documents.documents  writes it to PROVENANCE_PATH in the image
-    papers.attach        adds the statement about the squashfs to the SIF
-    papers.note_made     writes what differs between machines beside the SIF; ``image sign --provenance full``
-                         adds that to the SIF too, under the signature
+- ``documents.documents`` writes it to PROVENANCE_PATH in the image.
+- ``attachments.attach`` adds the statement about the squashfs to the SIF.
+- ``attachments.write_full_provenance`` writes what differs between machines to a file beside the SIF. ``image
+  sign --provenance full`` also adds that to the SIF, under the signature.
 
 The statement in the image and in the unsigned SIF follows from the lock alone, so that equal locks give equal
 bytes: it has no time of day, no commit, no engine and no machine name.

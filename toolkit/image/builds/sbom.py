@@ -1,8 +1,8 @@
 """Write the bill of materials of an image as CycloneDX 1.6 JSON, from its lock alone.
 
-documents.documents  writes it to SBOM_PATH in the image
-    papers.attach        adds the same bytes to the SIF, as an object of type SBOM
-    toolkit image sbom   prints the bill of materials of an image
+- ``documents.documents`` writes it to SBOM_PATH in the image.
+- ``attachments.attach`` adds the same bytes to the SIF, as an object of type SBOM.
+- ``toolkit image sbom`` prints the bill of materials of an image.
 
 Package lists contain Debian packages and wheels. They do not contain what was compiled from a source archive
 (an MPI, PMIx, UCX, NCCL, Horovod), nor what Horovod was built for; this bill contains both. The same lock

@@ -1,1 +1,1 @@
-"""Packages of a user over an image that stays as it is: resolved, built, packed into one file, checked."""
+"""Packages of a user mounted over an unchanged image: resolve, build, pack into one file, check."""

@@ -20,7 +20,7 @@ _WAYS = "put wheels of these releases into a folder, and name it: --find-links D
 
 
 def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str) -> None:
-    """Refuse packages that have to be built if the image cannot be started here.
+    """Refuse packages without wheels if this machine cannot start the image.
 
     Raises:
         Missing: naming them.

@@ -1,4 +1,4 @@
-"""Compare an environment with the image that it is to start over, with its own lock, and with another one."""
+"""Compare an environment with an image, with its own lock, and with another environment."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ from packaging.utils import canonicalize_name
 
 from toolkit.errors import CheckFailed
 from toolkit.files import open_given
-from toolkit.image.envs.held import is_held
 from toolkit.image.envs.interpreter import python_of
+from toolkit.image.envs.kept_packages import is_kept
 from toolkit.image.envs.lockfile import EnvBase, EnvLock, lock_in
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.digest import check_digest
@@ -20,7 +20,7 @@ AGAIN = "make it again over this image: toolkit env add {} --over {}"
 
 
 class EnvCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was checked; ``told`` says what was found."""
+    """The result of one check; ``told`` is the finding in words."""
 
     name: str
     ok: bool
@@ -28,7 +28,7 @@ class EnvCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvChecked(msgspec.Struct, frozen=True, kw_only=True):
-    """What was checked of an environment."""
+    """The checks of an environment."""
 
     schema: str = "toolkit.env.checked/1"
     path: str
@@ -36,12 +36,12 @@ class EnvChecked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Return whether every check holds."""
+        """Return whether every check passes."""
         return all(one.ok for one in self.checks)
 
 
 class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A package of which two environments have different versions; empty where one has none."""
+    """A package with different versions in two environments; a missing version is empty."""
 
     name: str
     old: str
@@ -71,7 +71,7 @@ def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: s
 
 
 def check_env(env: Path, image: Path | None, tell: Tell) -> EnvChecked:
-    """Check an environment: its bytes, its files against its lock, and an image if one is given.
+    """Check an environment: its bytes, its files against its lock, and an image, if given.
 
     Raises:
         BadInput, Damaged: if it cannot be read.
@@ -111,7 +111,7 @@ def _over(lock: EnvLock, image: Path, tell: Tell) -> list[EnvCheck]:
     changed = [
         f"{name} {version} is {base.has.get(name, 'gone')}"
         for name, version in lock.base.has.items()
-        if base.has.get(name) != version and (is_held(name) or not lock.version(name))
+        if base.has.get(name) != version and (is_kept(name) or not lock.version(name))
     ]
     told = ", ".join(changed[:5]) if changed else "those that it was resolved against"
     return [same, EnvCheck(name="packages of the image", ok=not changed, told=told)]

@@ -1,4 +1,4 @@
-"""What of a conda environment file the Python package index serves; pure."""
+"""Read the packages of a conda environment file that the Python package index has (pure)."""
 
 import re
 from typing import NamedTuple
@@ -24,18 +24,18 @@ _NAMES = {
     "ruamel_yaml": "ruamel.yaml",
     "pillow-simd": "pillow",
 }
-"""Packages that the two indexes call by other names; empty if the Python index has another project there."""
+"""Names in the Python index; empty if the name belongs to another project there."""
 _IMAGE = {"python": "the image has its own Python", "pip": "uv installs the packages"}
 _SYSTEM = re.compile(
     r"(cuda|cudatoolkit|cudnn|nccl|mkl|blas|lib|gcc|gxx|gfortran|_|openmpi|mpich|mpi\Z|cmake|make|compilers"
     r"|c-compiler|cxx-compiler|openssl|readline|sqlite\Z|zlib|xz\Z|bzip2|ncurses|tk\Z|ca-certificates|git\Z"
     r"|ffmpeg|nodejs|ucx|hdf5\Z|netcdf|fftw|gsl\Z|boost|rdma|pytorch-cuda|r-|perl|ninja-base|sysroot|binutils)"
 )
-"""How names of packages begin that hold no Python."""
+"""Prefixes of packages without Python code."""
 
 
 class CondaFile(NamedTuple):
-    """Requirements of the Python index, lines of the section ``pip``, and what is left out, with reasons."""
+    """Requirements for the Python index, lines of the section ``pip``, and omitted packages with reasons."""
 
     requirements: tuple[str, ...]
     pip: tuple[str, ...]
@@ -43,7 +43,7 @@ class CondaFile(NamedTuple):
 
 
 def of_conda(text: str, name: str) -> CondaFile:
-    """Return what the Python index serves of an ``environment.yml``.
+    """Return the packages of an ``environment.yml`` that the Python index has.
 
     Raises:
         BadInput: if it is not such a file.
@@ -82,7 +82,7 @@ def _add(entry: str, requirements: list[str], left: dict[str, str], name: str) -
 
 
 def _specifier(rest: str) -> str:
-    """Return versions as PEP 440 writes them: conda's ``=1.2`` is ``==1.2.*``, a build is left out."""
+    """Return versions in PEP 440 form: conda's ``=1.2`` becomes ``==1.2.*``, and a build is dropped."""
     text = rest.strip().strip("[]")
     if "|" in text or not text or text == "*":
         return ""

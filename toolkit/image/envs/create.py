@@ -1,4 +1,4 @@
-"""Make an environment file over an image: resolve, build, install, compile, pack; the file appears whole."""
+"""Make an environment file over an image: resolve, build, install, compile, pack, write atomically."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +14,8 @@ from toolkit.image.envs.install import lay_out
 from toolkit.image.envs.interpreter import ImagePython, python_of
 from toolkit.image.envs.lockfile import LOCK, EnvLock, EnvPackage, encoded, is_env, lock_file
 from toolkit.image.envs.modules import compile_modules
+from toolkit.image.envs.requirements import EnvRequirements
 from toolkit.image.envs.resolve import EnvSolution, solve
-from toolkit.image.envs.wanted import Wanted
 from toolkit.image.files import workspace
 from toolkit.image.files.digest import publish, sha256
 from toolkit.image.files.sif.squashwrite import write_squashfs
@@ -28,7 +28,7 @@ _EPOCH = 315_532_800
 
 
 class EnvMade(msgspec.Struct, frozen=True, kw_only=True):
-    """An environment file that was written; ``changed`` are packages that an earlier one did not have so."""
+    """A new environment file; ``changed`` are packages that differ from the earlier environment."""
 
     schema: str = "toolkit.env.made/1"
     path: str
@@ -43,7 +43,7 @@ class EnvMade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create(
-    wanted: Wanted,
+    wanted: EnvRequirements,
     image: Path,
     target: Path,
     tell: Tell,
@@ -55,8 +55,8 @@ def create(
 
     Args:
         wanted: what the user asks for.
-        image: the image, which stays as it is.
-        target: the file; an environment that is there is replaced.
+        image: the image, which does not change.
+        target: the file; an existing environment is replaced.
         tell: where progress goes.
         replaced: packages of the image that may be hidden.
         before: an earlier environment, whose versions are chosen again where possible.
@@ -64,7 +64,7 @@ def create(
     Raises:
         BadInput: if something else is at ``target``, or the image has no Python.
         CheckFailed: if requirements contradict the image, a build fails, or the disk is full.
-        Missing: if a tool, the index or a way to build a package is not there.
+        Missing: if a tool, the index or a way to build a package is not available.
     """
     check_target(target)
     python = python_of(image, tell)
@@ -89,7 +89,7 @@ def create(
 
 def _filled(
     work: Path,
-    wanted: Wanted,
+    wanted: EnvRequirements,
     python: ImagePython,
     solution: EnvSolution,
     replaced: frozenset[str],
@@ -126,7 +126,7 @@ def _filled(
 
 
 def check_target(target: Path) -> None:
-    """Refuse to replace what is not an environment.
+    """Refuse to replace a file that is not an environment.
 
     Raises:
         BadInput: naming it.

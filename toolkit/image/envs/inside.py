@@ -12,7 +12,7 @@ from toolkit.run.local import LocalRunner
 from toolkit.run.singularity import NAMES
 
 WORK = "/toolkit-work"
-"""Where a folder of this machine is inside."""
+"""The path in the container of a folder of this machine."""
 _UV = "/toolkit-uv"
 _SECONDS = 3600.0
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
@@ -38,9 +38,9 @@ class InsideImage:
         uv: str = "",
         folders: tuple[str, ...] = (),
     ) -> Completed:
-        """Run a command inside, with a folder at ``/toolkit-work`` and uv at ``/toolkit-uv``.
+        """Run a command in the image, with a folder at ``/toolkit-work`` and uv at ``/toolkit-uv``.
 
-        ``folders`` are further ones, which are there by their own names.
+        ``folders`` are further folders, mounted under their own names.
         """
         binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
         binds += [f"{one}:{one}:ro" for one in folders if Path(one).is_dir()]
@@ -51,7 +51,7 @@ class InsideImage:
         told = {**named, **own, **({"SSL_CERT_FILE": _CA} if ca else {}), **(env or {})}
         bound = (word for bind in binds for word in ("--bind", bind))
         start = (self.program, "exec", "--cleanenv", "--no-home", "--pwd", WORK, *self.options, *bound)
-        # An address of an index may hold a login: other users see arguments, and no variables.
+        # An index's address may contain a login: other users can see arguments, but not variables.
         passed = {f"{prefix}ENV_{name}": value for name, value in told.items() for prefix in _PREFIXES}
         command = (*start, str(self.image), "env", f"HOME={WORK}", *words)
         return LocalRunner().run(Command(command, env=passed, timeout=_SECONDS))

@@ -1,4 +1,4 @@
-"""Lay an environment out in a folder as it is mounted: packages and programs."""
+"""Install an environment's packages and programs into a folder, as it is mounted later."""
 
 import re
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ def lay_out(
 
 
 def _scripts(folder: Path) -> tuple[str, ...]:
-    """Let programs start by the Python that PATH finds; return their names."""
+    """Make programs start with the first Python on PATH; return their names."""
     if not folder.is_dir():
         return ()
     for script in folder.iterdir():

@@ -1,4 +1,4 @@
-"""What is in an environment file, and over which image it was made: the lock in it and beside it."""
+"""The lock in an environment file and beside it: its packages, and the image that it was made for."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ _MAGIC = b"hsqs"
 
 
 class EnvBase(msgspec.Struct, frozen=True, kw_only=True):
-    """The image that an environment was made over.
+    """The image that an environment was made for.
 
     ``command`` is the path of its Python, ``site`` the folders of its packages, ``has`` the packages that the
     environment was resolved against, by name.
@@ -37,8 +37,8 @@ class EnvBase(msgspec.Struct, frozen=True, kw_only=True):
 class EnvPackage(msgspec.Struct, frozen=True, kw_only=True):
     """A package of an environment: its wheel, and the SHA-256 of that file.
 
-    ``built`` says that the wheel was built here, of the source distribution with this SHA-256; ``via`` are
-    those that asked for the package.
+    ``built`` is the SHA-256 of the source distribution, if toolkit built the wheel here. ``via`` are the
+    packages that need this package.
     """
 
     name: str
@@ -50,11 +50,11 @@ class EnvPackage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an environment was made from.
+    """The complete input of an environment.
 
-    ``requirements`` are the lines that were asked for, ``options`` those for the package index, ``replaced``
-    the packages of the image that may be hidden, ``outside`` folders of projects that stay outside, ``left``
-    what was asked for and is not in it, with the reason.
+    ``requirements`` are the user's lines, ``options`` options for the package index, ``replaced`` packages of
+    the image that may be hidden. ``outside`` are folders of projects that stay outside; ``left`` are
+    requirements that are not in the environment, with reasons.
     """
 
     schema: str = "toolkit.env/1"
@@ -81,12 +81,12 @@ class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def site_of(python: str) -> str:
-    """Return the folder of packages below the mount, as any prefix of a Python has it."""
+    """Return the folder of packages below the mount, as in any prefix of Python."""
     return f"/lib/python{'.'.join(python.split('.')[:2])}/site-packages"
 
 
 def lock_file(env: Path) -> Path:
-    """Return where the copy of the lock is: beside the file."""
+    """Return the path of the lock's copy beside the file."""
     return env.with_name(f"{env.name}.lock.json")
 
 

@@ -1,4 +1,4 @@
-"""Compile the modules of an environment for its image's Python; modules of a wheel are compiled once."""
+"""Compile the modules of an environment for its image's Python; each wheel is compiled once."""
 
 import csv
 import os
@@ -34,13 +34,13 @@ def compile_modules(
 ) -> str:
     """Compile the modules below ``root``; return the release of Python, empty text if there is none here.
 
-    A module with an error in its text, as tests of compilers have them, is left as it is.
+    Modules with syntax errors, such as tests of compilers, are skipped.
 
     Args:
         root: the folder of the environment.
-        packages: what is installed there.
+        packages: the installed packages.
         python: the Python of the image.
-        way: gives a way to start the image here, which is needed if no Python of its release is here.
+        way: returns a way to start the image here; needed if this machine has no Python of its release.
         tell: where progress goes.
     """
     site, store = root / site_of(python.minor).lstrip("/"), in_cache("env")
@@ -98,7 +98,7 @@ def _compiled(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> bool:
-    """Compile files of the folder; return whether there was a Python for it."""
+    """Compile files of the folder; return whether a suitable Python was found."""
     tell.step(f"Compiling {len(listed)} modules for Python {python.minor}")
     names, site = root.parent / _LIST, site_of(python.minor)
     if here := _interpreter(python.minor):
@@ -125,7 +125,7 @@ def _compiled(
 
 
 def _interpreter(minor: str) -> str:
-    """Return a Python of a minor release on this machine; all of one compile modules alike."""
+    """Return a Python of a minor release on this machine; all Pythons of it compile modules alike."""
     if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
         return sys.executable
     found = shutil.which(f"python{minor}")

@@ -1,4 +1,4 @@
-"""Choose what an environment needs besides what its image has, or say what contradicts the image."""
+"""Choose the packages that an environment needs besides its image's, or report a contradiction."""
 
 import tempfile
 import tomllib
@@ -10,11 +10,11 @@ from packaging.pylock import PackageSdist, PackageWheel, Pylock
 from packaging.utils import canonicalize_name
 
 from toolkit.errors import CheckFailed
-from toolkit.image.envs.held import is_held
 from toolkit.image.envs.interpreter import ImagePython, markers
+from toolkit.image.envs.kept_packages import is_kept
 from toolkit.image.envs.lockfile import EnvPackage
+from toolkit.image.envs.requirements import EnvRequirements, parse_requirement
 from toolkit.image.envs.stubs import write_stub
-from toolkit.image.envs.wanted import Wanted, parsed
 from toolkit.image.locks.origins import of_index
 from toolkit.image.locks.pylock import environment, tags
 from toolkit.model.lock import LockedFile
@@ -28,7 +28,7 @@ _CHANGE = "change the requirement, or hide the image's package: --replace {}"
 
 @dataclass(frozen=True, slots=True)
 class EnvSolution:
-    """Wheels that are installed, and source distributions that have to be built first."""
+    """Wheels to install, and source distributions to build first."""
 
     packages: tuple[EnvPackage, ...]
     sources: tuple[LockedFile, ...]
@@ -42,13 +42,17 @@ def asking(python: ImagePython, options: tuple[str, ...] = ()) -> Asking:
 
 
 def solve(
-    wanted: Wanted, python: ImagePython, replaced: frozenset[str], kept: Mapping[str, str], tell: Tell
+    wanted: EnvRequirements,
+    python: ImagePython,
+    replaced: frozenset[str],
+    kept: Mapping[str, str],
+    tell: Tell,
 ) -> EnvSolution:
-    """Return what has to come besides the image.
+    """Return the packages that the environment needs besides the image.
 
     Args:
         wanted: what the user asks for.
-        python: the Python of the image, and what it has.
+        python: the Python of the image, and its packages.
         replaced: packages of the image that may be hidden.
         kept: versions of an earlier environment, which are chosen again where possible.
         tell: where progress goes.
@@ -70,13 +74,13 @@ def _is_new(pin: Pin, python: ImagePython, replaced: frozenset[str]) -> bool:
     return bool(pin.version) and (there is None or name in replaced or there.version != pin.version)
 
 
-def _check_direct(wanted: Wanted, python: ImagePython, replaced: frozenset[str]) -> None:
+def _check_direct(wanted: EnvRequirements, python: ImagePython, replaced: frozenset[str]) -> None:
     faults = {}
     for line in (*wanted.requirements, *wanted.constraints):
-        asked = parsed(line, "-f")
+        asked = parse_requirement(line, "-f")
         name = canonicalize_name(asked.name)
         there = python.has.get(name)
-        if there is None or name in replaced or not is_held(name):
+        if there is None or name in replaced or not is_kept(name):
             continue
         if asked.marker is not None and not asked.marker.evaluate(markers(python.base)):
             continue
@@ -88,11 +92,11 @@ def _check_direct(wanted: Wanted, python: ImagePython, replaced: frozenset[str])
 
 
 class _Search:
-    """The questions to uv: first with all of the image fixed, then with what others are compiled against."""
+    """The questions to uv: first with all packages of the image fixed, then only the kept ones."""
 
     def __init__(
         self,
-        wanted: Wanted,
+        wanted: EnvRequirements,
         python: ImagePython,
         replaced: frozenset[str],
         kept: Mapping[str, str],
@@ -104,13 +108,13 @@ class _Search:
         self._base = asking(python, (*wanted.options, "--find-links", str(folder)))
 
     def all_fixed(self) -> Asking:
-        """Ask with every package of the image as it is."""
+        """Ask with every package of the image fixed."""
         return self._asked(self._dependents(), self.stays, {})
 
     def held_fixed(self) -> Asking:
-        """Ask with those packages fixed that stay the image's; others may be hidden by newer ones."""
+        """Ask with only the kept packages fixed; newer packages may hide the others."""
         versions = {name: one.version for name, one in self.stays.items()}
-        return self._asked(tuple(self.stays), filter(is_held, self.stays), versions)
+        return self._asked(tuple(self.stays), filter(is_kept, self.stays), versions)
 
     def free(self) -> Asking:
         """Ask as if the image could be changed, to see what contradicts it."""
@@ -126,11 +130,13 @@ class _Search:
         )
 
     def _dependents(self) -> tuple[str, ...]:
-        """Return packages of the image that need one that may be hidden."""
+        """Return packages of the image that need a package which may be hidden."""
         found = []
         for name, one in self.stays.items():
             needs = {
-                canonicalize_name(parsed(line, name).name) for line in one.requires if "extra" not in line
+                canonicalize_name(parse_requirement(line, name).name)
+                for line in one.requires
+                if "extra" not in line
             }
             if needs & self.replaced:
                 found.append(name)
@@ -138,7 +144,7 @@ class _Search:
 
 
 def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
-    """Return what satisfies the requirements, and whether packages without a wheel are among it."""
+    """Return the packages that satisfy the requirements, and whether some have no wheel."""
     failed = None
     for build in (False, True):
         for asked in (search.all_fixed(), search.held_fixed()):
@@ -167,12 +173,12 @@ def _moved(pins: tuple[Pin, ...], search: _Search) -> Iterator[tuple[str, str]]:
     for pin in pins:
         name = canonicalize_name(pin.name)
         there = search.stays.get(name)
-        if there is not None and is_held(name) and pin.version and pin.version != there.version:
+        if there is not None and is_kept(name) and pin.version and pin.version != there.version:
             whose = f"the packages that {', '.join(pin.via)} needs include" if pin.via else "the file needs"
             yield name, f"{name}: the image has {there.version}; {whose} {name} {pin.version}"
 
 
-def _files(news: list[Pin], wanted: Wanted, python: ImagePython, *, build: bool) -> EnvSolution:
+def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, build: bool) -> EnvSolution:
     """Return the file of each package: the best wheel, else its source distribution."""
     base = asking(python, wanted.options)
     pins = tuple(f"{pin.name}=={pin.version}" for pin in news)
@@ -207,7 +213,7 @@ def _files(news: list[Pin], wanted: Wanted, python: ImagePython, *, build: bool)
     return EnvSolution(tuple(packages), tuple(sources))
 
 
-def _checked(name: str, sha256: str, wanted: Wanted) -> str:
+def _checked(name: str, sha256: str, wanted: EnvRequirements) -> str:
     demanded = wanted.hashes.get(name)
     if demanded and f"sha256:{sha256}" not in demanded:
         raise CheckFailed(f"{name}: the index has a file with another hash than the requirements demand")

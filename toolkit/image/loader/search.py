@@ -26,7 +26,7 @@ _SYSTEM = frozenset(
 )
 _ROOTS = ("/opt", "/usr/local", "/usr/mpi", "/usr/lib64", "/usr/lib")
 _HOMES = ("/root", "/home", "/srv", "/mnt")
-"""Where users put what they build; searched last."""
+"""Folders of software that users build; toolkit searches them last."""
 _SHUT = os.strerror(errno.EACCES)
 _NAMED = ("PATH", "LD_LIBRARY_PATH")
 _PREFIXES = ("VIRTUAL_ENV", "CONDA_PREFIX", "MPI_HOME", "MPI_DIR", "MPI_ROOT", "I_MPI_ROOT", "OMPI_DIR")

@@ -1,4 +1,4 @@
-"""Complete a lock with the fields that follow from the rows of its stack; pure."""
+"""Complete a lock with the fields that follow from the rows of its stack (pure)."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the rows of a stack need to build: packages, requirements and archives; pure."""
+"""What the rows of a stack need to build: packages, requirements and archives (pure)."""
 
 from collections.abc import Iterable, Mapping
 from typing import get_args

@@ -9,7 +9,7 @@ from toolkit.image.locks.ingredients import ingredients
 from toolkit.image.locks.lock import files_of, fitting_lock, load_lock, lock_path, save_lock
 from toolkit.image.locks.recipe import Named
 from toolkit.image.locks.resolve import resolve
-from toolkit.image.locks.solved import solved_rows
+from toolkit.image.locks.solve_recipe import solve_recipe_rows
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.facts import HostFacts
 from toolkit.model.lock import Lock
@@ -39,7 +39,7 @@ def lock_of(
             f"{named.name} cannot be built here: {named.recipe.unbuildable}",
             fix=f"toolkit image render {named.name} prints what to build it from elsewhere",
         )
-    solution, rows = solved_rows(named, host)
+    solution, rows = solve_recipe_rows(named, host)
     tell.step(f"Locking {named.name}: {_in_words(solution.versions)}")
     needs = ingredients(rows, named.recipe, stacks())
     lock = resolve(client, named, solution, needs, tell, newer_base=newer_base)

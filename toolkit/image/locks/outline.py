@@ -4,7 +4,7 @@ from toolkit.image.locks.complete import complete
 from toolkit.image.locks.ingredients import Ingredients, ingredients
 from toolkit.image.locks.origins import of_index
 from toolkit.image.locks.recipe import Named
-from toolkit.image.locks.solved import solved_rows
+from toolkit.image.locks.solve_recipe import solve_recipe_rows
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
 from toolkit.model.solution import Component
@@ -17,7 +17,7 @@ def outlined(named: Named) -> Lock:
     the hashes of the table, source distributions none; packages and wheels are left out. Nothing can be built
     from it.
     """
-    solution, rows = solved_rows(named)
+    solution, rows = solve_recipe_rows(named)
     needs = ingredients(rows, named.recipe, stacks())
     base, components = needs.base, (*needs.helpers, *needs.compiled)
     return complete(

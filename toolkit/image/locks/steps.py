@@ -1,4 +1,4 @@
-"""The steps of a lock with their files, and what each of them depends on; pure."""
+"""The steps of a lock with their files, and what each of them depends on (pure)."""
 
 import hashlib
 from collections.abc import Mapping, Sequence

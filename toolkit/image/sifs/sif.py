@@ -26,7 +26,7 @@ from toolkit.image.sifs.packing import DEFAULT, Packing
 from toolkit.image.sifs.pseudo import pseudo_file
 from toolkit.image.sifs.sifwrite import metadata_objects, partition_offset, write_head
 from toolkit.image.sifs.trial import prevented, read_through
-from toolkit.image.trust import papers
+from toolkit.image.trust import attachments
 from toolkit.model.progress import Tell
 from toolkit.model.stack import STACK_PATH
 from toolkit.run.docker import squash
@@ -109,7 +109,7 @@ def convert(
         part.chmod(0o755)
         publish(part, target, digest)
         versions = {"docker": str(client.version().get("Version", ""))}
-        papers.note_made(target, versions, began, time.time())
+        attachments.write_full_provenance(target, versions, began, time.time())
     return Converted(
         path=str(target),
         image=source.id,
@@ -158,7 +158,7 @@ def write(
             raise _full(str(part.parent)) from error
         raise
     write_head(part, objects, architecture, when)
-    papers.attach(part)
+    attachments.attach(part)
 
 
 def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> str:

@@ -41,13 +41,13 @@ _RUNSCRIPT = """\
 OCI_ENTRYPOINT={entrypoint}
 OCI_CMD={command}
 
-# Unless it was told not to, the runtime lets a shell evaluate the caller's words.
+# By default the runtime lets a shell evaluate the caller's words.
 if [ -z "$SINGULARITY_NO_EVAL" ]; then
     words=
     for word in "$@"; do words="$words \\"$word\\""; done
     eval "set -- $words"
 fi
-# They take the place of the image's command, not that of its entry point.
+# The caller's words replace the image's command, not its entry point.
 if [ $# -eq 0 ]; then eval "set -- $OCI_CMD"; fi
 eval "set -- $OCI_ENTRYPOINT \\"\\$@\\""
 exec "$@"

@@ -16,16 +16,16 @@ from toolkit.image.loader.scripts import Environment, driver_searched, environme
 from toolkit.image.loader.search import places as walk
 from toolkit.image.software import cuda, fabric, horovod, needs, wireup
 from toolkit.image.software.agent import remote_agent
-from toolkit.image.software.book import ImageEvidence
 from toolkit.image.software.command import entry_script
+from toolkit.image.software.evidence_log import ImageEvidence
 from toolkit.image.software.libraries import Finder, glibc
 from toolkit.image.software.mcafiles import mca_files
 from toolkit.image.software.mpi import MpiFound, find_mpis
+from toolkit.image.software.own_description import ComparedVersions, disagreements, labels, stack
 from toolkit.image.software.packages import PackageVersion, Untold, debian, python_package
 from toolkit.image.software.programs import of_system, otherwise, static
 from toolkit.image.software.python import python
 from toolkit.image.software.running import running
-from toolkit.image.software.stated import Also, disagreements, labels, stack
 from toolkit.image.software.undecided import doubt, undecided, withhold
 from toolkit.model.facts import ImageFacts
 from toolkit.model.rank import WHOLE, RankView
@@ -284,10 +284,10 @@ def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFac
     )
 
 
-def _also(finder: Finder, facts: ImageFacts, hvd: horovod.HorovodPackage) -> Also:
+def _also(finder: Finder, facts: ImageFacts, hvd: horovod.HorovodPackage) -> ComparedVersions:
     numpy = python_package(finder.loader.tree, finder.places.sites, "numpy")
     whole = "hwloc" in facts.absent or facts.hwloc
-    return Also(
+    return ComparedVersions(
         numpy=numpy.version if numpy else "" if whole else None,
         hwloc=facts.hwloc or ("" if whole else None),
         operations=hvd.operations,

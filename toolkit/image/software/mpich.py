@@ -56,8 +56,8 @@ _BEFORE = re.compile(
     rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
 )
-"""The same variables side by side, as compilers lay them, for a library that does not name them; those for
-the compilers stand before, and count where each looks like what it should be."""
+"""The same values next to each other, as compilers store them, for a library without their names. The values
+of the compilers come first, and count only if each looks like a compiler."""
 _BEFORE_MOST = 4096
 _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
 """Functions of the shared memory module; every build has the names of some of its settings."""

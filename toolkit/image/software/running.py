@@ -7,8 +7,8 @@ from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.search import SearchFolders
 from toolkit.image.loader.search import places as walk
-from toolkit.image.software.book import ImageEvidence
 from toolkit.image.software.command import StartedProgram, resolve_command
+from toolkit.image.software.evidence_log import ImageEvidence
 from toolkit.image.software.programs import MPI_SONAME, behind_mounts, loading, of_command
 from toolkit.model.facts import ImageProgram
 from toolkit.model.rank import RankView

@@ -4,7 +4,7 @@ import msgspec
 
 from toolkit.image.loader.loader import Loader
 from toolkit.image.software import wireup
-from toolkit.image.software.book import ImageEvidence
+from toolkit.image.software.evidence_log import ImageEvidence
 from toolkit.image.software.mpi import MpiFound
 from toolkit.model.facts import ImageFacts
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolkit.image.software.book import ImageEvidence
+from toolkit.image.software.evidence_log import ImageEvidence
 from toolkit.image.software.mpi import MpiFound
 from toolkit.image.software.packages import PackageVersion
 from toolkit.model.facts import ImageMpi

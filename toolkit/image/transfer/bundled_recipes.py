@@ -7,7 +7,7 @@ from pathlib import Path
 from toolkit.data import config_dir, shipped
 from toolkit.errors import BadInput
 from toolkit.image.files.digest import sha256
-from toolkit.image.locks.lock import SUFFIX, decode_lock, files_of, mend, stale
+from toolkit.image.locks.lock import SUFFIX, decode_lock, files_of, lock_command, stale
 from toolkit.image.locks.recipe import parse
 from toolkit.image.transfer.bundle_format import MOST_TEXT
 from toolkit.image.transfer.bundle_reader import Staged, install
@@ -40,7 +40,7 @@ def _lock(staged: Staged, name: str, source: Path) -> Lock:
         recipe = parse(text.decode("utf-8"), f"{source}: recipes/{name}.toml")
     except ValueError as error:
         raise BadInput(f"{source}: recipes/{name}.toml: cannot be read: {_shown(str(error))}") from error
-    lock = decode_lock(locked, place, fix=f"{mend(name)}, and make the bundle again")
+    lock = decode_lock(locked, place, fix=f"{lock_command(name)}, and make the bundle again")
     if why := stale(lock, recipe):
         raise BadInput(f"{place}: {_shown(why)}")
     return lock

@@ -8,7 +8,7 @@ from functools import cache
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.image.transfer.cargo import Cargo, loaded
+from toolkit.image.transfer.upload import ImageUpload, open_upload
 from toolkit.model.progress import Tell
 from toolkit.run.registry.images import has_blob, has_manifest, put_manifest
 from toolkit.run.registry.name import RegistryName
@@ -49,7 +49,7 @@ def push(
             tell.step(f"Asking {target.host}")
             return stack.enter_context(opened(target, access))
 
-        with loaded(image, platform, lambda digest: has_blob(session(), target, digest), tell) as cargo:
+        with open_upload(image, platform, lambda digest: has_blob(session(), target, digest), tell) as cargo:
             if has_manifest(session(), target, cargo.digest):
                 tell.step(f"{target} is this image already")
                 return _told(image, target, cargo, ())
@@ -58,7 +58,7 @@ def push(
             return _told(image, target, cargo, sent)
 
 
-def _send(session: RegistrySession, target: RegistryName, cargo: Cargo, tell: Tell) -> tuple[Blob, ...]:
+def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, tell: Tell) -> tuple[Blob, ...]:
     """Send the parts in a separate thread, so that an interrupt stops it between two chunks.
 
     An interrupt within a chunk would make old registries discard what they have.
@@ -88,7 +88,7 @@ def _send(session: RegistrySession, target: RegistryName, cargo: Cargo, tell: Te
             stopped.set()
 
 
-def _told(image: str, target: RegistryName, cargo: Cargo, sent: tuple[Blob, ...]) -> Pushed:
+def _told(image: str, target: RegistryName, cargo: ImageUpload, sent: tuple[Blob, ...]) -> Pushed:
     return Pushed(
         image=image,
         target=str(target),

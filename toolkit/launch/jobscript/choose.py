@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from toolkit.engine.hindrance import hindrance
+from toolkit.engine.main_fault import main_fault
 from toolkit.engine.rule import trial_of
 from toolkit.errors import CheckFailed
 from toolkit.model.finding import Finding
@@ -67,7 +67,7 @@ def _fix(verdict: Verdict, wanted: Mode | None) -> str:
     open_ones = [p.mode for p in verdict.predictions if p.outcome == "unknown"]
     if wanted is None and open_ones and all(p.outcome in _NOT_TOLD for p in verdict.predictions):
         return _try_out(open_ones[0])
-    found = hindrance(verdict, wanted)
+    found = main_fault(verdict, wanted)
     return found.fix if found else "see the reasons: toolkit doctor IMAGE"
 
 

@@ -7,7 +7,7 @@ the variables that the probe saw. The job script removes the others, which are k
 from dataclasses import dataclass
 
 from toolkit import knowledge
-from toolkit.engine.inherited import needed_inside
+from toolkit.engine.host_variables import needed_patterns
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Mode
 from toolkit.model.site import Site
@@ -40,6 +40,6 @@ def foreign(spec: JobSpec, site: Site | None, mode: Mode) -> Foreign | None:
         return None
     known = knowledge.mpi().variables
     names = tuple(n for n in (*known.paths, *known.harmful) if not n.startswith(known.harmful_prefixes))
-    kept = (*needed_inside(mode), *(site.keep if site else ()))
+    kept = (*needed_patterns(mode), *(site.keep if site else ()))
     options = f"{{{','.join(_RUNTIMES)}}}_{{{','.join(known.container_options)}}}"
     return Foreign(known.harmful_prefixes, names, options, kept)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import msgspec
 
 from toolkit.engine.plan import plan
-from toolkit.engine.predict import foresee, predict, will_work
+from toolkit.engine.predict import predict, predict_plan, will_work
 from toolkit.engine.proposal import propose
-from toolkit.engine.surroundings import surrounded
+from toolkit.engine.site_additions import add_site_settings
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.knowledge.remedies import Remedy, remedies
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -40,7 +40,7 @@ def find_fix(
 ) -> FoundFix | None:
     """Return the smallest change that works, if possible in the requested mode; ``None`` if none works."""
     plain = plain_plan(host, image, request, site)
-    before = foresee(host, image, request, plain)
+    before = predict_plan(host, image, request, plain)
     if before.outcome == "ok":
         return FoundFix(before, plain, plain)
     verdict = predict(host, image, msgspec.structs.replace(request, mode=None), site)
@@ -63,7 +63,7 @@ def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site 
     proposed = propose(host, image, request, mode)
     launcher = proposed.launcher if request.mode or mode == "mpirun-host" else ("srun",)
     plain = Plan(mode=mode, launcher=launcher, inside=proposed.inside, env=dict(request.env))
-    return surrounded(plain, host, image, request, site)
+    return add_site_settings(plain, host, image, request, site)
 
 
 def fix_of(found: FoundFix, host: HostFacts, image: ImageFacts, verdict: Verdict) -> Fix:

@@ -1,1 +1,1 @@
-"""One parser for each tool: its raw lines in, plain values out; pure."""
+"""One parser for each tool: its raw lines in, plain values out (pure)."""

@@ -32,7 +32,7 @@ def libraries(section: Section) -> tuple[PmixLibrary, ...]:
             path = line.removeprefix("file ").strip()
         elif line.startswith("says OpenPMIx ") and path and not knowledge.pmix_of_file(path):
             found.append(
-                PmixLibrary(path, line.removeprefix("says OpenPMIx ").strip(), "what it says of itself")
+                PmixLibrary(path, line.removeprefix("says OpenPMIx ").strip(), "its own version text")
             )
             path = ""
     return tuple(found)

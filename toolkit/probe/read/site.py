@@ -1,4 +1,4 @@
-"""Read the answers for a site profile: partitions, accounts, modules, folders; pure."""
+"""Read the answers for a site profile: partitions, accounts, modules, folders (pure)."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Remove values of variables that no rule reads, and values that may identify the user; pure."""
+"""Remove values of variables that no rule reads, and values that may identify the user (pure)."""
 
 import re
 from collections.abc import Mapping

@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Literal
 
-from toolkit.engine.hindrance import hindrance
+from toolkit.engine.main_fault import main_fault
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Prediction, Verdict
 from toolkit.report.lines import Style, command_lines, wrapped
@@ -35,7 +35,7 @@ def answer(verdict: Verdict, asked: Mode | None = None) -> DoctorAnswer:
         return DoctorAnswer("No", f"only mode {works[0]} is predicted to work, and only if you name it")
     if any(p.outcome == "unknown" for p in verdict.predictions):
         return DoctorAnswer("Unknown", "toolkit lacks facts that decide")
-    fault = hindrance(verdict)
+    fault = main_fault(verdict)
     return DoctorAnswer("No", fault.title if fault else "no launch mode is predicted to work")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from toolkit.engine.hindrance import hindrance
+from toolkit.engine.main_fault import main_fault
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Request, Verdict
@@ -84,7 +84,7 @@ def _needed(here: tuple[Finding, ...], verdict: Verdict, request: Request) -> tu
     """Return what a reader needs: what is wrong with the launch; of many faults, the first."""
     wrong = tuple(f for f in here if f.severity != "info")
     if not (verdict.chosen or request.mode):
-        first = hindrance(verdict)
+        first = main_fault(verdict)
         wrong = tuple(f for f in wrong if f == first or not f.modes)
     return tuple(msgspec.structs.replace(f, modes=()) for f in wrong)
 

@@ -1,4 +1,4 @@
-"""A script for torch.distributed as its documentation writes it: nothing of Slurm, nothing of toolkit."""
+"""A script for torch.distributed as in its documentation, without Slurm and toolkit."""
 
 import json
 import os

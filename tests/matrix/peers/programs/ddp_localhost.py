@@ -1,4 +1,4 @@
-"""The same with the address that scripts for one node set."""
+"""The same script with localhost as the address, as in scripts for one node."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A script as PyTorch's DDP tutorial has it: it starts its ranks itself, on the machine that it runs on."""
+"""A script as in PyTorch's DDP tutorial: it starts its own ranks on its machine."""
 
 import json
 import os

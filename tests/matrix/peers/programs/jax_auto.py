@@ -1,4 +1,4 @@
-"""A JAX script that leaves it to JAX to find its peers."""
+"""A JAX script that lets JAX find its peers."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A JAX script that passes what the job script tells it."""
+"""A JAX script that passes the values of the job script to JAX."""
 
 import json
 import os

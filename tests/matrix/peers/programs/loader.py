@@ -1,4 +1,4 @@
-"""A DDP script whose data come through a worker process of a DataLoader, and its shared memory."""
+"""A DDP script that loads data by a worker process of a DataLoader, through shared memory."""
 
 import json
 import os

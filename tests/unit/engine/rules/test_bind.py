@@ -16,7 +16,7 @@ from tests.unit.engine.whole import (
     unread,
     with_,
 )
-from toolkit.engine.predict import foresee
+from toolkit.engine.predict import predict_plan
 
 OPT = msgspec.structs.replace(
     LAUNCHER,
@@ -224,7 +224,7 @@ OUTCOMES = {
 
 def test_components_of_another_release_of_one_series_may_do():
     told = [
-        foresee(c.host_facts, c.original_facts, c.request, c.plan).outcome
+        predict_plan(c.host_facts, c.original_facts, c.request, c.plan).outcome
         for c in FIRES["bind-plugins-missing"]
     ]
     assert told == ["init-failure", "unknown"]
@@ -232,28 +232,28 @@ def test_components_of_another_release_of_one_series_may_do():
 
 def test_what_is_made_for_glibc_does_not_run_on_musl():
     of = bound(of=absent(IMAGE, "glibc"))
-    told = foresee(of.host_facts, of.original_facts, of.request, of.plan)
+    told = predict_plan(of.host_facts, of.original_facts, of.request, of.plan)
     assert told.outcome == "loader-failure"
     assert told.because.endswith("needs glibc 2.34, and the image has none")
 
 
 def test_an_open_mpi_of_a_person_stops_no_rule():
     home = provider(prefix="~/openmpi", library="~/openmpi/lib/libmpi.so.40", plugins="~/openmpi/lib/openmpi")
-    assert foresee(home, IMAGE, bound().request, bound(binds=("/tmp",)).plan).outcome == "unavailable"
+    assert predict_plan(home, IMAGE, bound().request, bound(binds=("/tmp",)).plan).outcome == "unavailable"
 
 
 def test_what_is_mounted_and_not_looked_for_has_no_effect():
     of = FIRES["bind-has-no-effect"][1]
-    told = foresee(of.host_facts, of.original_facts, of.request, of.plan)
+    told = predict_plan(of.host_facts, of.original_facts, of.request, of.plan)
     assert "bind-has-no-effect" in told.findings
     assert "takes the place" not in told.because
 
 
 def test_a_program_of_mpich_that_loads_an_old_open_mpi_ends_in_a_way_that_nobody_measured():
     of = FIRES["bind-name-of-another"][1]
-    assert foresee(of.host_facts, of.original_facts, of.request, of.plan).outcome == "unknown"
+    assert predict_plan(of.host_facts, of.original_facts, of.request, of.plan).outcome == "unknown"
 
 
 def test_a_prefix_for_an_mpi_that_is_not_loaded_hides_the_components_of_the_one_that_is():
     of = FIRES["bind-has-no-effect"][2]
-    assert foresee(of.host_facts, of.original_facts, of.request, of.plan).outcome == "init-failure"
+    assert predict_plan(of.host_facts, of.original_facts, of.request, of.plan).outcome == "init-failure"

@@ -205,7 +205,7 @@ def test_roce_is_called_so():
     rules = tuple(r for r in RULES if r.id == "mpi-lacks-fabric")
     for of, shown in ((ROCE, "RoCE"), (HOST, "InfiniBand"), (host(link_layers={}), "InfiniBand or RoCE")):
         _, (found,) = judge(case(of, mpi(components=TCP_ALONE)), rules)
-        assert found.title == f"Open MPI 4.1.6 in the image has nothing that speaks {shown}: it would use TCP"
+        assert found.title == f"Open MPI 4.1.6 in the image cannot use {shown}; it would use TCP"
 
 
 def test_slow_messages_are_still_messages():

@@ -19,7 +19,7 @@ from tests.unit.engine.whole import (
     with_,
 )
 from tests.unit.tables import every_row
-from toolkit.engine.predict import examine, predict
+from toolkit.engine.predict import judge_host, predict
 from toolkit.engine.traits import pmix_type
 from toolkit.model.facts import HostMpi
 from toolkit.model.prediction import Request
@@ -127,7 +127,9 @@ LAUNCHES_NOTHING = with_(mpi(launcher=None), absent={**IMAGE.absent, "mpi.launch
 def test_a_host_without_mpirun_is_told_a_way_that_it_has(types, of, fix):
     """A Cray EX has no PMIx plugin as a rule, and no mpirun."""
     without = host(mpis=(), slurm=msgspec.structs.replace(SLURM, mpi_types=types))
-    findings = predict(without, of, Request(nodes=1, ranks_per_node=2)).findings if of else examine(without)
+    findings = (
+        predict(without, of, Request(nodes=1, ranks_per_node=2)).findings if of else judge_host(without)
+    )
     (found,) = [f for f in findings if f.id == "host-launcher-absent"]
     assert found.fix == fix
 

@@ -18,7 +18,7 @@ from tests.unit.engine.whole import (
 )
 from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
-from toolkit.engine.predict import foresee, predict
+from toolkit.engine.predict import predict, predict_plan
 from toolkit.engine.proposal import propose
 from toolkit.engine.registry import RULES
 from toolkit.model.prediction import Request
@@ -195,9 +195,9 @@ def test_an_open_mpi_that_was_moved_is_told_by_the_plan_where_it_lies(mode):
     inside = mode == "mpirun-container"
     assert ("OPAL_PREFIX" in made.env) != inside
     assert ("OPAL_PREFIX=/opt/hpcx/ompi" in made.container) == inside
-    assert foresee(HOST, MOVED, request, made).outcome == "ok"
+    assert predict_plan(HOST, MOVED, request, made).outcome == "ok"
     without = msgspec.structs.replace(made, env={}, container=())
-    assert foresee(HOST, MOVED, request, without).outcome == "init-failure"
+    assert predict_plan(HOST, MOVED, request, without).outcome == "init-failure"
 
 
 def test_a_moved_mpirun_is_not_led_to_a_folder_that_no_option_can_name():
@@ -205,8 +205,8 @@ def test_a_moved_mpirun_is_not_led_to_a_folder_that_no_option_can_name():
     of = mpi(built_for="/build/ompi/lib/openmpi", led_by={"OPAL_PREFIX": "/opt/a,b"})
     made = propose(HOST, of, request, "mpirun-container")
     assert "--env" not in made.container
-    assert foresee(HOST, of, request, made).outcome == "init-failure"
-    assert foresee(HOST, of, request, propose(HOST, of, request, "srun-pmix")).outcome == "ok"
+    assert predict_plan(HOST, of, request, made).outcome == "init-failure"
+    assert predict_plan(HOST, of, request, propose(HOST, of, request, "srun-pmix")).outcome == "ok"
 
 
 @pytest.mark.parametrize(("named", "outcome"), [("/opt/hpcx/ompi/", "ok"), ("/opt/other", "init-failure")])
@@ -215,13 +215,13 @@ def test_the_folder_that_a_person_names_counts(named, outcome):
     of = with_(MOVED, mpi=msgspec.structs.replace(MOVED.mpi, plugins=True))
     made = propose(HOST, of, request, "srun-pmix")
     assert made.env["OPAL_PREFIX"] == named
-    assert foresee(HOST, of, request, made).outcome == outcome
+    assert predict_plan(HOST, of, request, made).outcome == outcome
 
 
 def test_an_old_intel_mpi_without_libfabric_crashes_before_it_can_be_alone():
     outcomes = ("crash", "init-failure", "init-failure")
     for of, outcome in zip(FIRES["libfabric-missing"][3:6], outcomes, strict=True):
-        assert foresee(of.host_facts, of.image_facts, of.request, of.plan).outcome == outcome
+        assert predict_plan(of.host_facts, of.image_facts, of.request, of.plan).outcome == outcome
 
 
 def intel(version, **changes):
@@ -356,7 +356,7 @@ def test_programs_do_not_find_the_libfabric_that_lies_beside_intel_mpi():
 
 def test_one_rank_alone_is_warned_and_runs():
     of = FIRES["image-lacks-mpi"][1]
-    assert foresee(of.host_facts, of.image_facts, of.request, of.plan).outcome == "ok"
+    assert predict_plan(of.host_facts, of.image_facts, of.request, of.plan).outcome == "ok"
 
 
 def test_whether_mpich_5_fills_a_line_of_pmi_is_chance_unless_it_puts_the_address_of_libfabric():
@@ -373,7 +373,9 @@ def test_whether_mpich_5_fills_a_line_of_pmi_is_chance_unless_it_puts_the_addres
         "one node": case(hydra, MPICH_501, "srun-pmi2", nodes=1, ranks_per_node=2),
         "libfabric": case(hydra, MPICH_501, "srun-pmi2", env={"MPIR_CVAR_CH4_NETMOD": "ofi"}),
     }
-    found = {name: foresee(of.host_facts, of.image_facts, of.request, of.plan) for name, of in said.items()}
+    found = {
+        name: predict_plan(of.host_facts, of.image_facts, of.request, of.plan) for name, of in said.items()
+    }
     sure = {"one node": "ok", "libfabric": "ok"}
     assert {name: one.outcome for name, one in found.items()} == {n: sure.get(n, "unknown") for n in said}
     assert set(found["srun"].by_chance) == {"ok", "init-failure", "hang"}
@@ -382,7 +384,7 @@ def test_whether_mpich_5_fills_a_line_of_pmi_is_chance_unless_it_puts_the_addres
 def test_a_failure_that_is_certain_keeps_the_outcomes_by_chance_of_what_comes_before_it():
     apart = host(mpis=(HYDRA,), runtime=msgspec.structs.replace(HOST.runtime, setuid=False))
     of = case(apart, MPICH_501, "srun-pmi2", ranks_per_node=2)
-    found = foresee(of.host_facts, of.image_facts, of.request, of.plan)
+    found = predict_plan(of.host_facts, of.image_facts, of.request, of.plan)
     assert (found.outcome, found.by_chance) == ("init-failure", ("hang",))
 
 

@@ -7,7 +7,7 @@ from tests.unit.engine.whole import LAUNCHER, MPI, MPICH, SLURM, absent, case, h
 from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.plan import plan
-from toolkit.engine.predict import foresee
+from toolkit.engine.predict import predict_plan
 from toolkit.engine.registry import RULES
 from toolkit.engine.rules.reported import reported_fault
 from toolkit.model.prediction import Plan, Request
@@ -119,9 +119,9 @@ def test_the_plan_sets_what_lifts_a_fault(on, of, mode, name):
     request = Request(nodes=1, ranks_per_node=2)
     made = plan(on, of, request, mode)
     assert name in made.env
-    assert "reported-fault" not in foresee(on, of, request, made).findings
+    assert "reported-fault" not in predict_plan(on, of, request, made).findings
     bare = Plan(mode=mode, launcher=made.launcher, inside=made.inside)
-    assert foresee(on, of, request, bare).outcome == "init-failure"
+    assert predict_plan(on, of, request, bare).outcome == "init-failure"
 
 
 def test_what_happens_by_chance_is_said():

@@ -3,7 +3,7 @@
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread, with_
 from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
-from toolkit.engine.predict import foresee, predict
+from toolkit.engine.predict import predict, predict_plan
 from toolkit.engine.proposal import propose
 from toolkit.engine.registry import RULES
 from toolkit.model.facts import HostFacts
@@ -280,7 +280,7 @@ def test_a_launch_that_leaves_it_out_works():
     assert verdict.chosen is not None
     found = next(f for f in verdict.findings if f.id == "bind-source-missing")
     assert found.severity == "warning"
-    assert "host: apptainer.conf: bind path = /etc/localtime: not there" in found.evidence
+    assert "host: apptainer.conf: bind path = /etc/localtime: missing" in found.evidence
 
 
 def test_without_a_way_to_leave_it_out_nothing_starts():
@@ -295,9 +295,9 @@ def test_a_native_image_is_kept_from_an_oci_runtime_that_the_site_asks_for():
     (found,) = (p for p in verdict.predictions if p.mode == "srun-pmix")
     assert found.plan is not None
     assert (found.outcome, found.plan.container[0]) == ("ok", "--no-oci")
-    left = foresee(OCI_ALWAYS, IMAGE, Request(), with_(found.plan, container=()))
+    left = predict_plan(OCI_ALWAYS, IMAGE, Request(), with_(found.plan, container=()))
     assert (left.outcome, left.findings[0]) == ("singletons", "environment-cleaned")
-    assert left.because.startswith("OCI mode strips PMIX_*")
+    assert left.because.startswith("OCI mode removes PMIX_*")
     plain = predict(OCI, IMAGE, Request()).of("srun-pmix").plan
     assert plain is not None
     assert not {"--oci", "--no-oci"} & set(plain.container)
@@ -319,4 +319,4 @@ def test_a_variable_that_asks_for_an_oci_runtime_is_taken_away_or_foretells_sing
     ours = predict(asking, IMAGE, Request()).of("srun-pmix")
     assert ours.plan is not None
     assert (ours.outcome, ours.plan.unset) == ("ok", ("SINGULARITY_OCI",))
-    assert foresee(asking, IMAGE, Request(), with_(ours.plan, unset=())).outcome == "singletons"
+    assert predict_plan(asking, IMAGE, Request(), with_(ours.plan, unset=())).outcome == "singletons"

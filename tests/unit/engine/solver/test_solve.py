@@ -5,8 +5,8 @@ from pathlib import Path
 from tests.unit.engine.examples import HOST, with_, without
 from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
-from toolkit.engine.solver.foreseen import foreseen
 from toolkit.engine.solver.solve import Conflict, solve
+from toolkit.engine.solver.stack_prediction import stack_facts
 from toolkit.image.locks.recipe import load, parse
 from toolkit.knowledge.components import components
 from toolkit.knowledge.stacks import stacks
@@ -52,7 +52,7 @@ def mode_of(solution: Solution, host, operations=("mpi", "gloo")):
         )
         for c in solution.chosen
     }
-    image = foreseen(table, solution.architecture, taken, operations)
+    image = stack_facts(table, solution.architecture, taken, operations)
     verdict = predict(host, image, Request())
     return verdict.chosen or ("gloo" if verdict.of("gloo").outcome == "ok" else None)
 

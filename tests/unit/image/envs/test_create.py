@@ -16,7 +16,7 @@ from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.envs.check import changes, check_env, differs
 from toolkit.image.envs.create import create
 from toolkit.image.envs.lockfile import LOCK, encoded, is_env, lock_file, read_env
-from toolkit.image.envs.wanted import Wanted
+from toolkit.image.envs.requirements import EnvRequirements
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.sif.squash import SquashTree
 from toolkit.model.progress import Silent
@@ -34,7 +34,7 @@ def made(tmp_path, image):
     def call(*requirements, **more):
         links = ("--find-links", str(tmp_path / "wheels"))
         (tmp_path / "wheels").mkdir(exist_ok=True)
-        wanted = Wanted(requirements=requirements, options=links, hashes=more.pop("hashes", {}))
+        wanted = EnvRequirements(requirements=requirements, options=links, hashes=more.pop("hashes", {}))
         target = tmp_path / more.pop("name", "my.env")
         create(wanted, more.pop("image", image), target, Silent(), **more)
         return target

@@ -5,7 +5,7 @@ import msgspec
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
 from tests.unit.tables import every_row
 from toolkit.engine.plan import plan
-from toolkit.engine.predict import foresee, predict
+from toolkit.engine.predict import predict, predict_plan
 from toolkit.launch.request import fix as fixes
 from toolkit.launch.request.fix import find_fix, fix_of, plain_plan
 from toolkit.model.fix import LaunchFix
@@ -54,7 +54,7 @@ def test_every_fix_is_predicted_to_work():
     for host, image in ((LEAKY, IMAGE), (HOST, image_with(MPICH))):
         found = find_fix(host, image, TWO)
         assert found
-        assert foresee(host, image, TWO, found.after).outcome == "ok"
+        assert predict_plan(host, image, TWO, found.after).outcome == "ok"
 
 
 def test_a_remedy_is_tried_where_no_plan_of_the_engine_works(monkeypatch):
@@ -69,7 +69,7 @@ def test_a_remedy_is_tried_where_no_plan_of_the_engine_works(monkeypatch):
     real = predict(HOST, IMAGE, TWO)
     failing = tuple(with_(p, outcome="comm-failure") for p in real.predictions)
     monkeypatch.setattr(fixes, "predict", lambda *_: with_(real, predictions=failing, chosen=None))
-    monkeypatch.setattr(fixes, "foresee", foreseen)
+    monkeypatch.setattr(fixes, "predict_plan", foreseen)
     monkeypatch.setattr(fixes, "will_work", lambda *asked: foreseen(*asked).outcome == "ok")
     found = find_fix(with_(HOST, interfaces=("eth7", "eth8")), IMAGE, TWO)
     assert found

@@ -48,7 +48,7 @@ Present = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Cargo:
+class ImageUpload:
     """``blobs`` are sent first, then the manifest, so that the image appears complete or not at all."""
 
     form: str
@@ -72,7 +72,7 @@ class Bytes:
 
 
 @contextlib.contextmanager
-def loaded(image: str, platform: str, present: Present, tell: Tell) -> Iterator[Cargo]:
+def open_upload(image: str, platform: str, present: Present, tell: Tell) -> Iterator[ImageUpload]:
     """Open the parts of an image: a SIF, an OCI layout or archive, or a Docker image or archive.
 
     ``platform`` chooses in an image for several (``linux/arm64``).
@@ -85,14 +85,14 @@ def loaded(image: str, platform: str, present: Present, tell: Tell) -> Iterator[
     reference = refer(image)
     with ExitStack() as stack:
         try:
-            yield _loaded(reference, platform, present, tell, stack)
+            yield _open(reference, platform, present, tell, stack)
         except OSError as error:
             if error.filename is None:
                 raise
             raise CheckFailed(f"{error.filename}: {error.strerror}") from error
 
 
-def _loaded(ref: Reference, platform: str, present: Present, tell: Tell, stack: ExitStack) -> Cargo:
+def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: ExitStack) -> ImageUpload:
     if ref.transport == "docker-daemon":
         return _of_engine(ref, present, tell, stack)
     if ref.path.is_dir():
@@ -123,7 +123,7 @@ def _loaded(ref: Reference, platform: str, present: Present, tell: Tell, stack: 
     return _of_save(iter(lambda: file.read(_CHUNK), b""), ref, present, tell, stack)
 
 
-def _of_sif(file: BinaryIO, path: Path, tell: Tell) -> Cargo:
+def _of_sif(file: BinaryIO, path: Path, tell: Tell) -> ImageUpload:
     read_sif(file, path)
     tell.step(f"Reading {path.name}")
     digest = f"sha256:{check_digest(path) or sha256(path)}"
@@ -131,10 +131,10 @@ def _of_sif(file: BinaryIO, path: Path, tell: Tell) -> Cargo:
     layer = Descriptor(SIF_LAYER, digest, size, {TITLE: path.name})
     config = Descriptor(SIF_CONFIG, digest_of(_EMPTY), len(_EMPTY))
     blobs = (Blob(config.digest, config.size, Bytes(_EMPTY)), Blob(digest, size, FileSource(file)))
-    return Cargo("sif", for_sif(layer, config), OCI_MANIFEST, blobs)
+    return ImageUpload("sif", for_sif(layer, config), OCI_MANIFEST, blobs)
 
 
-def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> Cargo:
+def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> ImageUpload:
     chosen = oci.choose(blobs, ref.tag, platform)
     text = content(blobs, f"blobs/{chosen.digest.replace(':', '/')}") or b""
     manifest = read_manifest(text, ref.shown)
@@ -147,10 +147,10 @@ def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> Cargo:
                 fix="copy or save it again",
             )
         parts.append(Blob(found.digest, found.size, part))
-    return Cargo(form, text, manifest.media_type or OCI_MANIFEST, tuple(parts))
+    return ImageUpload(form, text, manifest.media_type or OCI_MANIFEST, tuple(parts))
 
 
-def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -> Cargo:
+def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -> ImageUpload:
     from toolkit.run.docker.engine import connect, saved
     from toolkit.run.docker.engine_images import named_image, size_of
 
@@ -167,7 +167,7 @@ def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -
 
 def _of_save(
     chunks: Iterator[bytes], ref: Reference, present: Present, tell: Tell, stack: ExitStack
-) -> Cargo:
+) -> ImageUpload:
     """Convert the layers of docker save to the form of registries."""
     work = stack.enter_context(workspace.folder())
     with full_disks(work):
@@ -179,7 +179,9 @@ def _of_save(
     return _compressed(saved, work, present, tell, stack)
 
 
-def _compressed(saved: Cargo, work: Path, present: Present, tell: Tell, stack: ExitStack) -> Cargo:
+def _compressed(
+    saved: ImageUpload, work: Path, present: Present, tell: Tell, stack: ExitStack
+) -> ImageUpload:
     """Return the parts with plain layers compressed; unchanged if all are compressed already.
 
     So a registry already has the layers of an image that was pulled from it, and they are not sent again.
@@ -199,7 +201,7 @@ def _compressed(saved: Cargo, work: Path, present: Present, tell: Tell, stack: E
     config = saved.blobs[0]
     text = for_image(Descriptor(OCI_CONFIG, config.digest, config.size), described)
     parts = dict.fromkeys((config.digest, *(d.digest for d in described)))
-    return Cargo(saved.form, text, OCI_MANIFEST, tuple(have[digest] for digest in parts))
+    return ImageUpload(saved.form, text, OCI_MANIFEST, tuple(have[digest] for digest in parts))
 
 
 def _is_plain(layer: Descriptor) -> bool:

@@ -1,4 +1,4 @@
-"""Find the MPI of the host that variables of a site's module mount into every container; pure.
+"""Find the host's MPI that a site's module mounts into every container through variables.
 
 Centres set ``SINGULARITY_BIND`` and ``SINGULARITYENV_LD_LIBRARY_PATH`` in a module, as LUMI does
 (Lumi-supercomputer/lumi-userguide: docs/runjobs/scheduled-jobs/container-jobs.md).
@@ -9,9 +9,9 @@ from typing import Literal
 
 import msgspec
 
-from toolkit.engine.bound import replaces
-from toolkit.engine.inherited import obeyed
-from toolkit.engine.searched import path_given
+from toolkit.engine.host_mpi import is_replaced
+from toolkit.engine.host_variables import runtime_prefixes
+from toolkit.engine.search_path import launch_search_path
 from toolkit.engine.traits import bind_target, mounted_mpi
 from toolkit.folders import is_below, is_system
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -24,19 +24,19 @@ UNREAD = (
 _BINDS = ("BIND", "BINDPATH")
 
 
-def entering(host: HostFacts, image: ImageFacts, plan: Plan) -> Plan | Literal["unread"] | None:
-    """Return the launch with all that mounts an MPI of the host: its own binds, and binds from variables.
+def add_module_mounts(host: HostFacts, image: ImageFacts, plan: Plan) -> Plan | Literal["unread"] | None:
+    """Return the launch with its binds, and the binds that variables of the host add, if they mount an MPI.
 
-    ``None`` if programs load the image's own MPI; ``unread`` if they may load one that no fact describes.
+    ``None`` if programs load the image's own MPI; ``unread`` if they may load an MPI that no fact describes.
     """
     if plan.mode == "bind":
         return plan
-    path, binds = path_given(host, plan), _bound_by_variables(host, plan)
+    path, binds = launch_search_path(host, plan), _bound_by_variables(host, plan)
     if not path or not binds:
         return None
     env = {**plan.env, "LD_LIBRARY_PATH": path}
     entered = msgspec.structs.replace(plan, binds=(*plan.binds, *binds), env=env)
-    if replaces(mounted_mpi(host, image), image, entered):
+    if is_replaced(mounted_mpi(host, image), image, entered):
         return entered
     known = {posixpath.dirname(mpi.library or "") for mpi in (*(host.mpis or ()), *(host.folder_mpis or ()))}
     targets = [bind_target(bind) for bind in binds]
@@ -45,6 +45,6 @@ def entering(host: HostFacts, image: ImageFacts, plan: Plan) -> Plan | Literal["
 
 
 def _bound_by_variables(host: HostFacts, plan: Plan) -> tuple[str, ...]:
-    names = (f"{runtime}_{name}" for runtime in obeyed(host) for name in _BINDS)
+    names = (f"{runtime}_{name}" for runtime in runtime_prefixes(host) for name in _BINDS)
     given = (host.environment.get(name, "") for name in names if name not in plan.unset)
     return tuple(bind.strip() for value in given for bind in value.split(",") if bind.strip())

@@ -31,7 +31,7 @@ from toolkit.image.files.sif.sifobjects import (
 )
 from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.inspect import opened
-from toolkit.image.trust.listed import listed
+from toolkit.image.trust.package_sbom import package_sbom
 from toolkit.model.progress import Tell
 from toolkit.run.checkout import commit
 
@@ -63,8 +63,8 @@ def attach(sif: Path) -> tuple[str, ...]:
             )
         tree = SquashTree(file, found.root.offset, str(sif))
         objects = []
-        if listed := files.read(tree, SBOM_PATH, _MOST):
-            objects.append(Object(SBOM, listed, SBOM_NAME, extra=CYCLONEDX_JSON))
+        if package_sbom := files.read(tree, SBOM_PATH, _MOST):
+            objects.append(Object(SBOM, package_sbom, SBOM_NAME, extra=CYCLONEDX_JSON))
         if predicate := files.read(tree, provenance.PROVENANCE_PATH, _MOST):
             text = provenance.statement(predicate, {"rootfs.squashfs": rootfs_sha256(file, sif)})
             objects.append(Object(JSON, text, PROVENANCE_NAME))
@@ -72,7 +72,9 @@ def attach(sif: Path) -> tuple[str, ...]:
     return tuple(thing.name for thing in objects)
 
 
-def note_made(sif: Path, versions: Mapping[str, str], started: float, ended: float) -> Path | None:
+def write_full_provenance(
+    sif: Path, versions: Mapping[str, str], started: float, ended: float
+) -> Path | None:
     """Write beside a SIF what differs between machines: ``versions`` of programs, the commit, times (Unix
     seconds).
 
@@ -134,7 +136,7 @@ def sbom_of(image: str, tell: Tell) -> bytes:
         if own := _sbom_object(Path(image)):
             return own
     with opened(image, tell=tell) as (tree, facts):
-        return files.read(tree, SBOM_PATH, _MOST) or listed(tree, facts)
+        return files.read(tree, SBOM_PATH, _MOST) or package_sbom(tree, facts)
 
 
 def _sbom_object(sif: Path) -> bytes | None:

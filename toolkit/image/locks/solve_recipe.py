@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolkit.engine.solver.search import Taken
+from toolkit.engine.solver.search import ChosenRows
 from toolkit.engine.solver.solve import Conflict, solve_rows
 from toolkit.errors import CheckFailed
 from toolkit.image.locks.recipe import Named
@@ -12,12 +12,12 @@ from toolkit.model.recipe import MPIS, MpiWish, Recipe
 from toolkit.model.solution import Solution
 
 
-def solved(named: Named, host: HostFacts | None = None) -> Solution:
-    """Return the stack of a recipe without its rows; see :func:`solved_rows`."""
-    return solved_rows(named, host)[0]
+def solve_recipe(named: Named, host: HostFacts | None = None) -> Solution:
+    """Return the stack of a recipe without its rows; see :func:`solve_recipe_rows`."""
+    return solve_recipe_rows(named, host)[0]
 
 
-def solved_rows(named: Named, host: HostFacts | None = None) -> tuple[Solution, Taken]:
+def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solution, ChosenRows]:
     """Return the stack of a recipe and its rows, for a cluster if its facts are given.
 
     Raises:
@@ -29,7 +29,7 @@ def solved_rows(named: Named, host: HostFacts | None = None) -> tuple[Solution, 
     return found
 
 
-def pinned(recipe: Recipe, solution: Solution) -> Recipe:
+def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
     """Return a recipe that gives the same stack without the cluster: its base and versions are pinned."""
     versions = solution.versions
     providers = {c.provider for c in solution.chosen if c.component in MPIS} - {"base", "published"}

@@ -1,4 +1,4 @@
-"""Which ways of a fast network an MPI in the image can take, and what settings leave of them; pure."""
+"""Return whether an MPI in the image can use a fast network, given the settings."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ from toolkit.knowledge.fabric import Fabric, fabric, fabrics_of
 from toolkit.knowledge.settings import settings
 
 Way = Literal["open", "shut", "not known"]
-"""``shut``: the host has no such network, the image nothing for it, or a setting takes it away."""
+"""``shut``: the host has no such network, the image has no driver for it, or a setting disables it."""
 
 _TRUE = {"1", "true", "yes", "t", "y", "enabled", "on"}
 
@@ -19,8 +19,8 @@ def networks(case: Case) -> tuple[Fabric, ...]:
     return fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
 
 
-def by_ucx(case: Case, tls: str = "", devices: str = "") -> Way:
-    """Tell whether UCX reaches other nodes by a fast network, with these UCX_TLS and UCX_NET_DEVICES."""
+def judge_ucx(case: Case, tls: str = "", devices: str = "") -> Way:
+    """Return whether UCX can use a fast network, given UCX_TLS and UCX_NET_DEVICES."""
     found = networks(case)
     wanted = {row.ucx for row in found if row.ucx}
     if not wanted:
@@ -28,11 +28,11 @@ def by_ucx(case: Case, tls: str = "", devices: str = "") -> Way:
     case.ask("image.ucx_transports")
     if not wanted & set(case.image_facts.ucx_transports or ()) or _names_no_device(case, devices):
         return "shut"
-    return by_these(tls)
+    return judge_ucx_tls(tls)
 
 
-def by_these(tls: str) -> Way:
-    """Tell what a list in UCX_TLS leaves of UCX's ways to other nodes over InfiniBand."""
+def judge_ucx_tls(tls: str) -> Way:
+    """Return whether a list in UCX_TLS lets UCX use InfiniBand between nodes."""
     words, row = {word.strip() for word in tls.split(",") if word.strip()}, settings().ucx
     if not words or tls.startswith("^") or words & {"all", *row.enough}:
         return "open"
@@ -44,8 +44,8 @@ def _names_no_device(case: Case, devices: str) -> bool:
     return bool(named) and not named & {"all", *(case.host_facts.infiniband or ())}
 
 
-def by_libfabric(case: Case, provider: str = "") -> Way:
-    """Tell whether libfabric has a provider for a fast network, of those that FI_PROVIDER leaves."""
+def judge_libfabric(case: Case, provider: str = "") -> Way:
+    """Return whether libfabric has a provider for a fast network that FI_PROVIDER allows."""
     found = networks(case)
     if not found:
         return "shut"
@@ -55,22 +55,22 @@ def by_libfabric(case: Case, provider: str = "") -> Way:
     left = there & named if named and not provider.startswith("^") else there
     if any(left & set(row.providers) for row in found):
         return "open"
-    # Another provider of the image may do, as psm3 does over RoCE, and mlx of Intel's over UCX.
+    # Another provider of the image may work, such as psm3 over RoCE, or Intel's mlx over UCX.
     return "not known" if named and left else "shut"
 
 
-def by_mtl(case: Case, provider: str = "") -> Way:
-    """Tell whether pml/cm of Open MPI has a transport for a fast network."""
+def judge_mtl(case: Case, provider: str = "") -> Way:
+    """Return whether pml/cm of Open MPI has a transport for a fast network."""
     found = networks(case)
     mpi = case.image_facts.mpi
     there = set(mpi.components.get("mtl", ())) if mpi else set()
     if any(there & set(row.mtl) for row in found):
         return "open"
-    return by_libfabric(case, provider) if found and "ofi" in there else "shut"
+    return judge_libfabric(case, provider) if found and "ofi" in there else "shut"
 
 
-def by_openib(case: Case, allowed: str = "") -> Way:
-    """Tell whether btl/openib takes a fast network; ``allowed`` is the value of its btl_openib_allow_ib."""
+def judge_openib(case: Case, allowed: str = "") -> Way:
+    """Return whether btl/openib uses a fast network; ``allowed`` is the value of btl_openib_allow_ib."""
     found = networks(case)
     taken = [row for row in found if "openib" in row.btl]
     if not taken:

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.unit.image.archives import PACK, config, named, oci_layout, tar
-from toolkit.image.transfer.cargo import loaded
+from toolkit.image.transfer.upload import open_upload
 from toolkit.model.progress import Silent
 
 LAYERS = [tar({"etc/one": "1"}), tar({"etc/two": "2"})]
@@ -25,7 +25,7 @@ def cargo_of(tmp_path, monkeypatch):
         files = dict(zip(paths, kept, strict=True)) | {saved[0]["Config"]: about}
         file = tmp_path / "saved.tar"
         file.write_bytes(tar({**files, "manifest.json": json.dumps(saved), **(more or {})}))
-        with loaded(str(file), "", lambda _: False, Silent()) as cargo:
+        with open_upload(str(file), "", lambda _: False, Silent()) as cargo:
             sent = {b.digest: b.source.read_at(0, b.size) for b in cargo.blobs}
             return json.loads(cargo.manifest), sent
 

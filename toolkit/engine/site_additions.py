@@ -1,6 +1,6 @@
-"""What site, facts and request add to a launch: threads, network, temporary files, binding, GPUs; pure.
+"""Add site settings, facts and the request to a launch: threads, network, temporary files, binding, GPUs.
 
-What the user sets wins over all of it.
+The user's own settings win over all of these.
 """
 
 from fnmatch import fnmatchcase
@@ -15,16 +15,18 @@ from toolkit.model.prediction import Plan, Request
 from toolkit.model.site import Site
 
 JOB_DIR = "TOOLKIT_JOB_DIR"
-"""The variable inside the container that names the folder of the run, where ``stop-asked`` appears."""
+"""The variable inside the container that names the run's folder; ``stop-asked`` appears in that folder."""
 
 _INTEL = "libiomp5.so"
 _TMP = "/tmp"  # noqa: S108 - the folder that every runtime mounts
 _NARROWEST = 4
-"""Cores from which a second operation of TensorFlow beside the first one is worth a thread."""
+"""Number of cores from which a second parallel operation of TensorFlow is worth a thread."""
 
 
-def surrounded(plan: Plan, host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> Plan:
-    """Return the plan with what site, facts and request add to it."""
+def add_site_settings(
+    plan: Plan, host: HostFacts, image: ImageFacts, request: Request, site: Site | None
+) -> Plan:
+    """Return the plan with the additions of site, facts and request."""
     kind, container = runtime_of(host), list(plan.container)
     gpus = kind.AMD_GPUS if image.pytorch_rocm else kind.GPUS
     if request.gpus and not set(gpus) <= set(container):
@@ -45,7 +47,7 @@ def surrounded(plan: Plan, host: HostFacts, image: ImageFacts, request: Request,
 def environment(
     plan: Plan, host: HostFacts, image: ImageFacts, request: Request, site: Site | None
 ) -> dict[str, str]:
-    """Return the variables that are set inside the container unless the plan or the user sets them."""
+    """Return the variables that toolkit sets inside the container, unless the plan or the user sets them."""
     return {
         **({JOB_DIR: request.directory} if request.directory else {}),
         **_threads(request, image),
@@ -57,7 +59,7 @@ def environment(
 
 
 def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
-    """Give a rank as many threads as it has cores; more would take turns, fewer leave cores idle."""
+    """Give a rank one thread for each core: more would wait for cores, fewer would leave cores idle."""
     cores = request.cpus_per_rank
     if cores is None:
         return {}
@@ -67,13 +69,13 @@ def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
         "TF_NUM_INTEROP_THREADS": "2" if cores >= _NARROWEST else "1",
     }
     if image.libraries and _INTEL in image.libraries:
-        # Threads of Intel's OpenMP spin between operations, in the way of TensorFlow's own.
+        # Threads of Intel's OpenMP spin between operations and take cores from TensorFlow's own threads.
         found |= {"KMP_BLOCKTIME": "1", "KMP_AFFINITY": "granularity=fine,compact,1,0"}
     return found
 
 
 def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -> dict[str, str]:
-    """Name the interface where there is a choice; fast networks find themselves."""
+    """Name the network interface if the node has several. Fast networks need no name."""
     if request.nodes == 1:
         return {}
     if site and site.network:
@@ -89,11 +91,11 @@ def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -
 
 
 def _nccl(host: HostFacts) -> dict[str, str]:
-    """Name fast interfaces, or those that lead nowhere behind ``^``: NCCL takes a list of prefixes.
+    """Name the fast interfaces, or exclude interfaces without a route: NCCL takes a list of prefixes.
 
-    (NCCL user guide, NCCL_SOCKET_IFNAME.) Where all would be shut out, NCCL is left to choose. One of
-    InfiniBand without an address carries no sockets: 'Bootstrap : no socket interface found'
-    (marin-community/marin issue 7018).
+    ``^`` excludes them (NCCL user guide, NCCL_SOCKET_IFNAME). If that would exclude all interfaces, NCCL
+    chooses. An InfiniBand interface without an address cannot carry sockets: 'Bootstrap : no socket interface
+    found' (marin-community/marin issue 7018).
     """
     there = between_nodes(host.interfaces or ())
     usable = between_nodes(host.interfaces_routed) or there
@@ -106,12 +108,12 @@ def _nccl(host: HostFacts) -> dict[str, str]:
 
 
 def _user_site(request: Request, image: ImageFacts) -> dict[str, str]:
-    """Leave out the packages of the home folder, which a Python reads before the packages of the image."""
+    """Leave out the packages of the home folder, which Python would load before the image's packages."""
     return {"PYTHONNOUSERSITE": "1"} if image.python and not request.user_site else {}
 
 
 def _temporary(host: HostFacts, site: Site | None) -> dict[str, str]:
-    """Keep temporary files on a disk of the node, in a folder that the container has."""
+    """Keep temporary files on a local disk, in a folder that exists in the container."""
     if site and site.scratch:
         return {"TMPDIR": site.scratch}
     if host.tmpdir and host.tmpdir != _TMP:

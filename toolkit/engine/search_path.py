@@ -1,10 +1,10 @@
-"""Which MPI of the image is loaded where a launch gives the loader other folders to search; pure."""
+"""Find the MPI of the image that programs load if the launch changes the loader's folders."""
 
 import posixpath
 
 import msgspec
 
-from toolkit.engine.inherited import name_inside, obeyed
+from toolkit.engine.host_variables import name_inside, runtime_prefixes
 from toolkit.engine.traits import has_option
 from toolkit.folders import is_system
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
@@ -14,35 +14,35 @@ _OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
 
 
 def forced_paths(host: HostFacts) -> tuple[str, ...]:
-    """Return what the runtime sets inside, in place of what the image says; of two the first counts."""
+    """Return the variables that the runtime sets in the container; the first of two values wins."""
     named = (name for name in sorted(host.environment) if name_inside(name) == "LD_LIBRARY_PATH")
-    return tuple(name for name in named if name.startswith(obeyed(host)))
+    return tuple(name for name in named if name.startswith(runtime_prefixes(host)))
 
 
-def path_given(host: HostFacts, plan: Plan) -> str | None:
-    """Return the LD_LIBRARY_PATH that a launch sets inside, ``None`` where it sets none.
+def launch_search_path(host: HostFacts, plan: Plan) -> str | None:
+    """Return the LD_LIBRARY_PATH that a launch sets in the container; ``None`` if it sets none.
 
-    Empty where a variable of the host sets one and nobody told to what.
+    Empty if a variable of the host sets it to an unknown value.
     """
     asked = plan.env.get("LD_LIBRARY_PATH")
     forced = (name for name in forced_paths(host) if name not in plan.unset)
     return asked if asked is not None else next((host.environment[n] for n in forced), None)
 
 
-def searched(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the image as its programs find it with the LD_LIBRARY_PATH of the launch in place of its own.
+def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
+    """Return the facts of the image after the launch replaces its LD_LIBRARY_PATH.
 
-    An MPI that only the image's own LD_LIBRARY_PATH names is not found where a launch sets another; what
-    programs load then is another MPI of the image, or none.
+    If only the image's own LD_LIBRARY_PATH names an MPI, the loader no longer finds that MPI. Programs then
+    load another MPI of the image, or none.
     """
-    asked = path_given(host, plan)
+    asked = launch_search_path(host, plan)
     if asked is None and _distribution_first(host, image, plan):
-        return not_told(image, "the runtime has the loader look into the distribution's folders first")
+        return with_unknown_mpi(image, "the runtime makes the loader search the distribution's folders first")
     if asked is None or image.mpi is None or not image.programs_otherwise:
         return image
     if not asked and "LD_LIBRARY_PATH" not in plan.env:
-        line = "it depends on LD_LIBRARY_PATH, which a variable of the host sets to what was not told"
-        return not_told(image, line)
+        line = "it depends on LD_LIBRARY_PATH, which a variable of the host sets to an unknown value"
+        return with_unknown_mpi(image, line)
     folders = asked.split(":")
     if posixpath.dirname(image.mpi.library) in folders:
         return image
@@ -64,10 +64,10 @@ def searched(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
         for book in (image.evidence, image.absent, image.unknown)
     )
     if other.pmix is None and "pmix" in (other.interfaces or ()):
-        unknown["pmix"] = f"{line}; of which release its PMIx is could not be told"
+        unknown["pmix"] = f"{line}; the release of its PMIx is unknown"
     elif other.pmix is None:
         absent["pmix"] = f"{line}: it has no PMIx client"
-    unknown |= dict.fromkeys(_OF_PMIX[1:], f"{line}: the components of its PMIx were not asked")
+    unknown |= dict.fromkeys(_OF_PMIX[1:], f"{line}: the components of its PMIx are unknown")
     return msgspec.structs.replace(
         changed,
         mpi=other,
@@ -81,7 +81,7 @@ def searched(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
 
 
 def _of_other(book: dict[str, str], number: int) -> dict[str, str]:
-    """Put what was said of another MPI in the place of what was said of the first one."""
+    """Replace the facts about one MPI by the facts about another."""
     place = f"other_mpis.{number}"
     own = {
         name.replace(place, "mpi", 1): line
@@ -93,10 +93,11 @@ def _of_other(book: dict[str, str], number: int) -> dict[str, str]:
 
 
 def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
-    """Tell whether an MPI of the distribution may be loaded in place of one that programs name themselves.
+    """Return whether programs may load an MPI of the distribution instead of the MPI that they name.
 
-    Apptainer from 1.5 on sets LD_LIBRARY_PATH to the folders of the distribution where GPUs are asked for and
-    the image sets none; it comes before DT_RUNPATH, and not before DT_RPATH (ld.so(8)), which is not told.
+    From 1.5 on, Apptainer sets LD_LIBRARY_PATH to the distribution's folders if you ask for GPUs and the
+    image sets no LD_LIBRARY_PATH. It wins over DT_RUNPATH but not over DT_RPATH (ld.so(8)), which no fact
+    names.
     """
     mpi = image.mpi
     if mpi is None or "--nv" not in plan.container:
@@ -109,8 +110,8 @@ def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
     return any(is_system(posixpath.dirname(m.library)) for m in namesakes)
 
 
-def not_told(image: ImageFacts, line: str) -> ImageFacts:
-    """Return the image with everything about its MPI unknown; ``line`` says why."""
+def with_unknown_mpi(image: ImageFacts, line: str) -> ImageFacts:
+    """Return the image with all facts about its MPI unknown; ``line`` says why."""
     gone = dict.fromkeys(("mpi", *_OF_PMIX), line)
     return msgspec.structs.replace(
         image, mpi=None, pmix=None, pmix_components={}, pmix_plugins=None, unknown={**image.unknown, **gone}
@@ -118,7 +119,7 @@ def not_told(image: ImageFacts, line: str) -> ImageFacts:
 
 
 def _other(image: ImageFacts, programs: dict[str, str]) -> ImageMpi | None:
-    """Return the MPI that programs load then, if they agree on one that was described."""
+    """Return the MPI that programs load then, if all of them load the same described MPI."""
     loaded = set(programs.values())
     known = {mpi.library: mpi for mpi in (*((image.mpi,) if image.mpi else ()), *image.other_mpis)}
     return known.get(loaded.pop()) if len(loaded) == 1 else None

@@ -1,4 +1,4 @@
-"""Say in one line why a launch works, from the same facts that the rules found nothing wrong with."""
+"""Say in one line why a launch works, from the facts that the rules judged."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.proposal import AGENT
@@ -6,8 +6,8 @@ from toolkit.engine.words import mpi_name, plain
 from toolkit.program import named
 
 
-def praise(case: Case) -> str:
-    """Return the reason for ``ok``, for a person."""
+def explain_ok(case: Case) -> str:
+    """Return the reason for outcome ``ok`` as a sentence for the user."""
     return _by_mpi(case) if named(case.plan.program).BY_MPI else _without_mpi(case)
 
 
@@ -24,10 +24,10 @@ def _by_mpi(case: Case) -> str:
         case "mpirun-host":
             host = case.host_facts.mpis[0] if case.host_facts.mpis else None
             if host and host.implementation != "openmpi":
-                return f"the host's {mpi_name(host)} starts {mpi} of the image, and both speak PMI"
-            return f"the host's {mpi_name(host)} starts {mpi} of the image, and their PMIx get on"
+                return f"the host's {mpi_name(host)} starts {mpi} in the image; both speak PMI"
+            return f"the host's {mpi_name(host)} starts {mpi} in the image; their PMIx is compatible"
         case "srun-none":
-            return f"nothing was found that keeps {mpi} from working"
+            return f"no rule predicts a failure for {mpi}"
         case "bind":
             return f"{_loaded(case)}, and srun serves it"
         case "gloo":
@@ -39,13 +39,13 @@ def _by_mpi(case: Case) -> str:
 
 
 def _without_mpi(case: Case) -> str:
-    """Say why a program works that needs no MPI."""
+    """Say why a program without MPI works."""
     title = named(case.plan.program).TITLE
     if not case.plan.wrapper:
-        return f"{title} needs nothing of the launcher"
+        return f"{title} does not need the launcher"
     if case.plan.starter:
-        return f"srun starts {case.plan.starter} on each node, and the job script tells it the other nodes"
-    return f"the job script tells each rank of {title} its number and its peers; no MPI is needed"
+        return f"srun starts {case.plan.starter} on each node; the job script gives it the list of nodes"
+    return f"the job script gives each rank of {title} its number and its peers; MPI is not needed"
 
 
 def _loaded(case: Case) -> str:
@@ -53,4 +53,4 @@ def _loaded(case: Case) -> str:
     mpi = mpi_name(case.image_facts.mpi)
     if case.image_facts is case.original_facts:
         return f"the image's own {mpi} is loaded"
-    return f"{mpi} of the host takes the place of {mpi_name(case.original_facts.mpi)}"
+    return f"programs load {mpi} of the host instead of {mpi_name(case.original_facts.mpi)}"

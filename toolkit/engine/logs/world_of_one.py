@@ -1,4 +1,4 @@
-"""Notice a silent failure in what a job wrote: every rank says that it is rank 0 of 1; pure."""
+"""Find a silent failure in job output: every rank reports that it is rank 0 of 1."""
 
 import re
 
@@ -17,7 +17,7 @@ _SIZE = re.compile(
     r"(?:[ _.]?size(?:\(\))?\s*(?:[:=]|is|of|)|\s*(?:[:=]|is|of))\s*(\d{1,6})\b(?![.%])",
     re.IGNORECASE,
 )
-"""``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``; a batch has a size too, hence the words."""
+"""``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A batch has a size too, hence the words."""
 
 _RANK_AND_SIZE = re.compile(
     r"\brank\s*[:=]?\s*(\d{1,6})\b.{0,20}?\bsize\s*[:=]?\s*(\d{1,6})\b", re.IGNORECASE
@@ -25,17 +25,17 @@ _RANK_AND_SIZE = re.compile(
 """``rank 0, size 1``."""
 
 _TOO_FEW = re.compile(r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes")
-"""What Intel's MPI benchmarks write, by rank 0 alone."""
+"""A line of Intel's MPI benchmarks. Only rank 0 prints it."""
 
 _TOLD = re.compile(r"^job: \d+, (\d+) ranks? on ", re.MULTILINE)
-"""What a job script of toolkit writes first: how many ranks Slurm was asked for."""
+"""The first line that a job script of toolkit prints: the number of ranks that the job requests."""
 
 _SIZES = (_RANK_OF, _RANK_AND_SIZE, _SIZE, _TOO_FEW)
 CLAIMS = (*_SIZES, _TOLD)
-"""What is searched for."""
+"""All patterns."""
 
 _MOST_CLAIMS = 10_000
-"""Lines that are looked at."""
+"""Largest number of lines to read."""
 
 _SHOWN = 3
 _FIX = (
@@ -44,8 +44,8 @@ _FIX = (
 )
 
 
-def alone(output: Output, found: PatternLines) -> Finding | None:
-    """Return the finding if more than one rank says that it is alone, and none says otherwise."""
+def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
+    """Return the finding if several lines report a world of size 1, and none reports a larger world."""
     claims = [(line, size) for line in _claiming(output, found) if (size := _claimed(line.text)) is not None]
     if len(claims) < 2 or any(size != 1 for _, size in claims):
         return None
@@ -55,11 +55,9 @@ def alone(output: Output, found: PatternLines) -> Finding | None:
     if asked == 1 or (not certain and (tasks or not _repeated(claims))):
         return None
     title = (
-        "Every rank says that it is alone: the launcher and the MPI of the image do not speak to each other"
+        "Every rank reports a world of size 1: the launcher and the MPI in the image do not find each other"
     )
-    doubt = (
-        "Ranks say more than once that they are alone; if several were started, they do not see each other"
-    )
+    doubt = "The output reports a world of size 1 several times; ranks of this job may not be connected"
     return Finding(
         id="ranks-alone",
         severity="error" if certain else "warning",
@@ -71,7 +69,7 @@ def alone(output: Output, found: PatternLines) -> Finding | None:
 
 
 def _claiming(output: Output, found: PatternLines) -> list[Line]:
-    """Return the lines in which a size may be told."""
+    """Return the lines that may report a size."""
     positions = sorted({position for pattern in _SIZES for position in found.positions[pattern]})
     return [output.line(position) for position in positions[:_MOST_CLAIMS]]
 
@@ -82,7 +80,7 @@ def _asked(text: str) -> int:
 
 
 def _claimed(text: str) -> int | None:
-    """Return the size of the world that a line tells."""
+    """Return the size of the world that a line reports."""
     for pattern in _SIZES:
         if found := pattern.search(text):
             return int(found[found.re.groups])
@@ -90,11 +88,11 @@ def _claimed(text: str) -> int | None:
 
 
 def _repeated(claims: list[tuple[Line, int]]) -> bool:
-    """Tell whether the same was said twice; one program tells its rank and then its size, in other words."""
+    """Return whether two lines report the same; one program prints rank and size in different lines."""
     said = [_words(line.text) for line, _ in claims]
     return len(set(said)) < len(said)
 
 
 def _words(text: str) -> str:
-    """Return a line without what differs between ranks: numbers, and the names of hosts with them."""
+    """Return a line without the parts that differ between ranks: numbers, and host names with numbers."""
     return " ".join(word for word in re.split(r"\W+", text) if not any(c.isdigit() for c in word))

@@ -1,9 +1,9 @@
-"""Choose a recipe for an image that fits a host, from the rows that this toolkit can build; pure."""
+"""Choose a recipe for an image that fits a host, from the rows that this toolkit can build (pure)."""
 
 import msgspec
 
 from toolkit.engine.solver.solve import find
-from toolkit.image.locks.solved import pinned
+from toolkit.image.locks.solve_recipe import pin_recipe
 from toolkit.knowledge.stacks import Stacks, stacks
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request
@@ -14,7 +14,7 @@ from toolkit.program.choose import programs_of
 _PLACEHOLDER = "*"
 
 
-def matched(
+def match_recipe(
     host: HostFacts, image: ImageFacts, request: Request, table: Stacks | None = None
 ) -> Recipe | None:
     """Return the first recipe whose image is predicted to work and has what ``image`` is used for.
@@ -31,7 +31,7 @@ def matched(
             recipe = _recipe(image, {**uses, mpi: _PLACEHOLDER}, host)
             found = find(recipe, "matched", rows, host, request)
             if found is not None:
-                return pinned(recipe, found)
+                return pin_recipe(recipe, found)
     return None
 
 

@@ -36,7 +36,7 @@ _SHORT = 200
 _Item = dict[str, object]
 
 
-def listed(tree: FileTree, facts: ImageFacts) -> bytes:
+def package_sbom(tree: FileTree, facts: ImageFacts) -> bytes:
     """Return the bill of materials of what was found in an image, equal for equal images."""
     distribution, release = _distribution(facts)
     found = {str(item["bom-ref"]): item for item in _items(tree, facts, distribution, release)}

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.image.envs.conda import of_conda
-from toolkit.image.envs.wanted import read_wanted
+from toolkit.image.envs.requirements import read_requirements
 
 WHEEL = "attrs-25.4.0-py3-none-any.whl"
 
@@ -23,7 +23,7 @@ def test_a_requirements_file(tmp_path):
         "    --hash=sha256:abc \\\n    --hash=sha256:def\n"
         "-r more.txt\n-c bound.txt\n-e ./proj\n--extra-index-url https://a.invalid/simple\n--pre\n"
     )
-    found = read_wanted(file)
+    found = read_requirements(file)
     assert found.requirements == ("rich>=13", "pandas[excel]==2.2 ; python_version < '4'", "scipy", "attrs")
     assert found.constraints == ("scipy<2",)
     assert found.hashes == {"pandas": ("sha256:abc", "sha256:def")}
@@ -44,17 +44,17 @@ def test_a_line_that_cannot_be_followed_is_named(tmp_path, text, told):
     file = tmp_path / "requirements.txt"
     file.write_text(text)
     with pytest.raises(BadInput, match=told):
-        read_wanted(file)
+        read_requirements(file)
 
 
 def test_a_project(tmp_path):
     file = tmp_path / "pyproject.toml"
     file.write_text('[project]\nname = "p"\nversion = "1"\ndependencies = ["attrs>=23"]\n')
-    found = read_wanted(file)
+    found = read_requirements(file)
     assert (found.requirements, found.outside) == (("attrs>=23",), (str(tmp_path),))
     file.write_text('[project]\nname = "p"\ndynamic = ["version", "dependencies"]\n')
     with pytest.raises(BadInput, match="makes up the dependencies"):
-        read_wanted(file)
+        read_requirements(file)
 
 
 def test_a_lock_of_uv(tmp_path):
@@ -70,7 +70,7 @@ def test_a_lock_of_uv(tmp_path):
         '[[package]]\nname = "p"\nversion = "1"\nsource = { virtual = "." }\n'
         'dependencies = [{ name = "attrs" }]\n\n[package.metadata]\nrequires-dist = [{ name = "attrs" }]\n'
     )
-    found = read_wanted(lock)
+    found = read_requirements(lock)
     assert found.requirements == ("attrs==25.4.0",)
     assert found.hashes == {"attrs": (f"sha256:{'ab' * 32}",)}
     assert found.outside == (str(tmp_path),)

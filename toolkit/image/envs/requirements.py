@@ -1,4 +1,4 @@
-"""What a user wants in an environment, from the files that people keep such lists in."""
+"""Read the requirements of an environment from the files in which users keep them."""
 
 import re
 import shlex
@@ -23,11 +23,11 @@ _LINKS = ("-f", "--find-links")
 _PATH = re.compile(r"[./~]|file:")
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Requirements and constraints as PEP 508 writes them.
+class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
+    """Requirements and constraints in PEP 508 form.
 
-    ``options`` are for uv. ``hashes`` are those that the file demands, by name. ``outside`` are folders of
-    projects that stay outside, ``left`` what was left out, with the reason.
+    ``options`` are for uv. ``hashes`` are the file's hashes, by name. ``outside`` are folders of projects
+    that stay outside; ``left`` are omitted requirements, with reasons.
     """
 
     requirements: tuple[str, ...] = ()
@@ -37,9 +37,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     outside: tuple[str, ...] = ()
     left: dict[str, str] = {}
 
-    def joined(self, other: "Wanted") -> "Wanted":
-        """Return all that both want."""
-        return Wanted(
+    def joined(self, other: "EnvRequirements") -> "EnvRequirements":
+        """Return the requirements of both."""
+        return EnvRequirements(
             requirements=tuple(dict.fromkeys((*self.requirements, *other.requirements))),
             constraints=tuple(dict.fromkeys((*self.constraints, *other.constraints))),
             options=tuple(_pairs((*self.options, *other.options))),
@@ -49,18 +49,18 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def read_wanted(path: Path) -> Wanted:
-    """Return what a file asks for: a requirements file, ``pyproject.toml``, ``uv.lock`` or a conda file.
+def read_requirements(path: Path) -> EnvRequirements:
+    """Return the requirements in a requirements file, ``pyproject.toml``, ``uv.lock`` or a conda file.
 
     Raises:
-        BadInput: if it cannot be read, or has a line that cannot be followed; the message names the line.
+        BadInput: if it cannot be read, or has an unsupported line; the message names the line.
     """
     if path.name == "uv.lock":
         from toolkit.run.packages.environment import exported
 
         project = _project(path.with_name("pyproject.toml"))
         lines = exported(path).decode("utf-8", "replace")
-        return Wanted(outside=project.outside).joined(_requirements(lines, path, 0))
+        return EnvRequirements(outside=project.outside).joined(_requirements(lines, path, 0))
     if path.suffix == ".toml":
         return _project(path)
     text = read_given(path, most=_MOST, label="-f").decode("utf-8", "replace")
@@ -69,7 +69,7 @@ def read_wanted(path: Path) -> Wanted:
     return _requirements(text, path, 0)
 
 
-def parsed(line: str, where: str) -> Requirement:
+def parse_requirement(line: str, where: str) -> Requirement:
     """Return a requirement.
 
     Raises:
@@ -82,13 +82,13 @@ def parsed(line: str, where: str) -> Requirement:
         raise BadInput(f"{where}: {line!r} is not a requirement: {why}") from error
 
 
-def _conda(text: str, path: Path) -> Wanted:
+def _conda(text: str, path: Path) -> EnvRequirements:
     found = of_conda(text, str(path))
     lines = _requirements("\n".join(found.pip), path, 0)
-    return Wanted(requirements=found.requirements, left=found.left).joined(lines)
+    return EnvRequirements(requirements=found.requirements, left=found.left).joined(lines)
 
 
-def _project(path: Path) -> Wanted:
+def _project(path: Path) -> EnvRequirements:
     """Return the dependencies of a project, whose code stays outside."""
     text = read_given(path, most=_MOST, label="-f")
     try:
@@ -107,8 +107,8 @@ def _project(path: Path) -> Wanted:
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         raise BadInput(f"-f {path}: project.dependencies is not a list of texts")
     for line in lines:
-        parsed(line, f"-f {path}")
-    return Wanted(requirements=tuple(lines), outside=(_code_of(path.resolve().parent),))
+        parse_requirement(line, f"-f {path}")
+    return EnvRequirements(requirements=tuple(lines), outside=(_code_of(path.resolve().parent),))
 
 
 def _code_of(folder: Path) -> str:
@@ -116,8 +116,8 @@ def _code_of(folder: Path) -> str:
     return str(folder / "src" if (folder / "src").is_dir() else folder)
 
 
-def _requirements(text: str, path: Path, depth: int) -> Wanted:
-    found = Wanted()
+def _requirements(text: str, path: Path, depth: int) -> EnvRequirements:
+    found = EnvRequirements()
     for number, line in _lines(text):
         found = found.joined(_line(line, f"-f {path}:{number}", path, depth))
     return found
@@ -137,21 +137,21 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         joined, first = "", 0
 
 
-def _line(line: str, where: str, path: Path, depth: int) -> Wanted:
+def _line(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
     if line.startswith("-"):
         return _option(line, where, path, depth)
     hashes = tuple(_HASH.findall(line))
     bare = _HASH.sub("", line).strip()
     if _PATH.match(bare):
         return _outside(bare, where, path)
-    wanted = parsed(bare, where)
+    wanted = parse_requirement(bare, where)
     if wanted.url and wanted.url.startswith("file:"):
         return _outside(wanted.url, where, path)
     named = {str(canonicalize_name(wanted.name)): hashes} if hashes else {}
-    return Wanted(requirements=(bare,), hashes=named)
+    return EnvRequirements(requirements=(bare,), hashes=named)
 
 
-def _option(line: str, where: str, path: Path, depth: int) -> Wanted:
+def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
     words = shlex.split(line.replace("=", " ", 1) if line.startswith("--") else line)
     name, value = words[0], " ".join(words[1:])
     if len(name) > 2 and not name.startswith("--"):
@@ -161,22 +161,26 @@ def _option(line: str, where: str, path: Path, depth: int) -> Wanted:
             other = path.parent / value
             text = read_given(other, most=_MOST, label=where).decode("utf-8", "replace")
             found = _requirements(text, other, depth + 1)
-            return found if name in {"-r", "--requirement"} else Wanted(constraints=found.requirements)
+            return (
+                found if name in {"-r", "--requirement"} else EnvRequirements(constraints=found.requirements)
+            )
         case "-e" | "--editable":
             return _outside(value, where, path)
         case "--pre":
-            return Wanted(options=("--prerelease", "allow"))
+            return EnvRequirements(options=("--prerelease", "allow"))
         case _ if name in _INDEX:
-            return Wanted(options=(_INDEX[name], value))
+            return EnvRequirements(options=(_INDEX[name], value))
         case _ if name in _LINKS:
             local = path.parent / value
-            return Wanted(options=("--find-links", str(local.resolve()) if local.is_dir() else value))
+            return EnvRequirements(
+                options=("--find-links", str(local.resolve()) if local.is_dir() else value)
+            )
         case "--only-binary" | "--prefer-binary" | "--require-hashes" | "--no-build-isolation":
-            return Wanted()
+            return EnvRequirements()
     raise BadInput(f"{where}: `{name}` is not an option that toolkit follows", fix="remove the line")
 
 
-def _outside(given: str, where: str, path: Path) -> Wanted:
+def _outside(given: str, where: str, path: Path) -> EnvRequirements:
     """Return the dependencies of a project that is beside the file, and its folder."""
     bare = given.partition("[")[0].removeprefix("file://").removeprefix("file:")
     folder = (path.parent / Path(bare).expanduser()).resolve()
@@ -186,9 +190,9 @@ def _outside(given: str, where: str, path: Path) -> Wanted:
     if project.is_file():
         return _project(project)
     if (folder / "requirements.txt").is_file():
-        more = read_wanted(folder / "requirements.txt")
-        return more.joined(Wanted(outside=(_code_of(folder),)))
-    return Wanted(outside=(_code_of(folder),))
+        more = read_requirements(folder / "requirements.txt")
+        return more.joined(EnvRequirements(outside=(_code_of(folder),)))
+    return EnvRequirements(outside=(_code_of(folder),))
 
 
 def _pairs(options: Iterable[str]) -> Iterator[str]:

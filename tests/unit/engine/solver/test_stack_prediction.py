@@ -5,7 +5,7 @@ from tests.unit.engine.examples import HOST, with_
 from tests.unit.engine.rules.test_bind import provider
 from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
-from toolkit.engine.solver.foreseen import foreseen, ways
+from toolkit.engine.solver.stack_prediction import predict_stack, stack_facts
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.prediction import Request
 
@@ -44,7 +44,7 @@ def stack(component, version, base):
 @every_row("host", [HOST, SERVING_PMI2, WITHOUT_PMI], ids=["pmix", "pmi2", "none"])
 @every_row("request_", REQUESTS, ids=["2x1", "1x2", "2x2"])
 def test_a_row_of_debian_is_judged_as_the_image_that_was_measured(name, host, request_):
-    image = foreseen(stacks(), "x86_64", stack(*MEASURED[name]))
+    image = stack_facts(stacks(), "x86_64", stack(*MEASURED[name]))
     guessed = predict(host, image, request_)
     real = predict(host, measured.image(name), request_)
     # Gloo needs Horovod, of which the measured images were not asked.
@@ -57,28 +57,28 @@ def test_a_row_of_debian_is_judged_as_the_image_that_was_measured(name, host, re
 def test_a_driver_that_is_too_old_for_the_cuda_closes_every_way():
     taken = {**stack(*MEASURED["bookworm-ompi"]), "cuda": row("cuda", "11.8", "debian")}
     old = with_(HOST, gpu_driver="418.39", absent={})
-    assert set(ways(old, stacks(), "x86_64", taken, (), Request()).values()) == {
+    assert set(predict_stack(old, stacks(), "x86_64", taken, (), Request()).values()) == {
         "cuda 11.8 needs driver 450.80.02, the host has 418.39"
     }
     new = with_(HOST, gpu_driver="535.54.03", absent={})
-    assert ways(new, stacks(), "x86_64", taken, (), Request())["srun-pmix"] == ""
+    assert predict_stack(new, stacks(), "x86_64", taken, (), Request())["srun-pmix"] == ""
 
 
 def test_gloo_is_a_way_where_horovod_has_it():
     taken = {**stack(*MEASURED["bookworm-ompi"]), "horovod": stacks().rows("horovod")[0]}
-    open_to = ways(WITHOUT_PMI, stacks(), "x86_64", taken, ("mpi", "gloo"), Request())
+    open_to = predict_stack(WITHOUT_PMI, stacks(), "x86_64", taken, ("mpi", "gloo"), Request())
     assert [mode for mode, trouble in open_to.items() if not trouble] == ["mpirun-container", "gloo"]
-    assert "gloo" not in ways(WITHOUT_PMI, stacks(), "x86_64", taken, ("mpi",), Request())
+    assert "gloo" not in predict_stack(WITHOUT_PMI, stacks(), "x86_64", taken, ("mpi",), Request())
 
 
 def test_a_pmix_for_something_else_is_not_the_mpis():
     taken = {**stack(*MEASURED["bookworm-mpich"]), "pmix": row("pmix", "4.2.2", "debian")}
-    assert foreseen(stacks(), "x86_64", taken).pmix is None
+    assert stack_facts(stacks(), "x86_64", taken).pmix is None
 
 
 def test_the_c_library_counts_where_the_hosts_mpi_is_mounted():
     host = provider(glibc_needed="2.38", plugins=None)
     bookworm, trixie = (stack(*MEASURED[name]) for name in ("bookworm-ompi", "trixie-ompi"))
-    old = ways(host, stacks(), "x86_64", bookworm, (), Request())["bind"]
+    old = predict_stack(host, stacks(), "x86_64", bookworm, (), Request())["bind"]
     assert "2.38" in old
-    assert ways(host, stacks(), "x86_64", trixie, (), Request())["bind"] == ""
+    assert predict_stack(host, stacks(), "x86_64", trixie, (), Request())["bind"] == ""

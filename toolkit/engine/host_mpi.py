@@ -1,4 +1,4 @@
-"""What is loaded in a container over whose MPI the host's is mounted; pure."""
+"""Return the image that programs see after the host's MPI is mounted over the image's MPI."""
 
 import posixpath
 import re
@@ -19,52 +19,52 @@ SPEAKERS = {
     "pmi1": re.compile(r"s1\Z"),
     "pmi2": re.compile(r"s2\Z"),
 }
-"""Open MPI's components for wiring ranks up, by what each speaks (open-mpi/ompi:opal/mca/pmix at v4.1)."""
+"""Open MPI's components that find peers, by their interface (open-mpi/ompi:opal/mca/pmix at v4.1)."""
 
 
-def replaces(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | None:
-    """Tell whether a program in the image would load the host's library; ``None`` if that is not known.
+def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | None:
+    """Return whether a program in the image loads the host's MPI library; ``None`` if that is unknown.
 
-    The loader goes by the soname alone: ``libmpich.so.12`` is not ``libmpi.so.12``. It takes the host's
-    where that is mounted, and LD_LIBRARY_PATH leads to it.
+    The loader compares sonames only: ``libmpich.so.12`` is not ``libmpi.so.12``. It loads the host's library
+    if the library is mounted and LD_LIBRARY_PATH names its folder.
     """
     if host is None:
         return False
     if image.mpi is None:
-        return host.soname in first(host, plan) if "mpi" in image.absent else None
+        return host.soname in first_of(host, plan) if "mpi" in image.absent else None
     if host.soname is None or image.mpi.soname is None:
         return None
-    return host.soname == image.mpi.soname and host.soname in first(host, plan)
+    return host.soname == image.mpi.soname and host.soname in first_of(host, plan)
 
 
 def provider_of(case: Case) -> HostMpi | None:
-    """Return the MPI of the host that this launch mounts, or would."""
+    """Return the MPI of the host that this launch mounts, or would mount in mode ``bind``."""
     return mounted_mpi(case.host_facts, case.original_facts)
 
 
-def provider_asked(case: Case) -> HostMpi | None:
-    """Return the same, so that reading a field of it that is unknown leaves a rule undecided."""
+def provider_guarded(case: Case) -> HostMpi | None:
+    """Return the MPI of :func:`provider_of`; reading an unknown field of it leaves a rule undecided."""
     found = provider_of(case)
     return host_launcher(case.host) if found == host_launcher(case.host_facts) else found
 
 
 def mounted_loads(case: Case) -> bool | None:
-    """Say whether programs load the host's MPI in place of the image's; ``None`` if that is unknown."""
-    return replaces(provider_of(case), case.original_facts, case.plan)
+    """Return whether programs load the host's MPI instead of the image's; ``None`` if that is unknown."""
+    return is_replaced(provider_of(case), case.original_facts, case.plan)
 
 
 def mounted_first(case: Case) -> frozenset[str]:
-    """Return the mounted libraries that the loader takes before the image's."""
-    return first(provider_of(case), case.plan)
+    """Return the mounted libraries that the loader finds before the image's libraries."""
+    return first_of(provider_of(case), case.plan)
 
 
 def mounted_libraries(case: Case) -> frozenset[str]:
-    """Return the libraries that come with the host's MPI and are in the container."""
-    return brought(provider_of(case), case.plan)
+    """Return the libraries of the host's MPI that are in the container."""
+    return mounted_of(provider_of(case), case.plan)
 
 
-def halves(case: Case) -> bool:
-    """Tell whether half of the image's MPI meets half of the host's.
+def is_split(case: Case) -> bool:
+    """Return whether one library comes from the image's MPI and its second library from the host's MPI.
 
     Programs of Open MPI 6 need a second library, libopen_mpi.so.40, which earlier releases do not have
     (open-mpi/ompi:docs 6.0).
@@ -76,22 +76,24 @@ def halves(case: Case) -> bool:
     return two.of(inside) and not two.of(host)
 
 
-def carried(provider: HostMpi) -> frozenset[str]:
-    """Return the libraries that come with the host's MPI: its own, and what it and its components load."""
+def libraries_of(provider: HostMpi) -> frozenset[str]:
+    """Return the libraries of the host's MPI: its own, and the libraries that its components load."""
     besides = (provider.components_need or {}).values()
     own = (provider.soname,) if provider.soname else ()
     return frozenset((*own, *(provider.needs or ()), *(name for names in besides for name in names)))
 
 
-def brought(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
-    """Return those of them that are in the container; of facts without places those below its prefix."""
+def mounted_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
+    """Return the libraries of the host's MPI that are in the container.
+
+    If the facts name no folders, these are the libraries below the prefix of the MPI."""
     if provider is None:
         return frozenset()
     targets = targets_of(plan)
     if provider.places is None:
         prefix = provider.prefix or ""
         there = any(is_below(t, prefix) or is_below(prefix, t) for t in targets)
-        return carried(provider) - set(provider.outside or ()) if there else frozenset()
+        return libraries_of(provider) - set(provider.outside or ()) if there else frozenset()
     return frozenset(
         name
         for name, folder in _places(provider).items()
@@ -104,12 +106,12 @@ def targets_of(plan: Plan) -> tuple[str, ...]:
     return tuple(map(bind_target, plan.binds))
 
 
-def first(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
-    """Return those of them that the loader takes before the image's: LD_LIBRARY_PATH names their folder."""
+def first_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
+    """Return the libraries of the host's MPI that the loader finds first, through LD_LIBRARY_PATH."""
     if provider is None or provider.places is None:
-        return brought(provider, plan)
+        return mounted_of(provider, plan)
     searched = plan.env.get("LD_LIBRARY_PATH", "").split(":")
-    return frozenset(n for n in brought(provider, plan) if _places(provider).get(n) in searched)
+    return frozenset(n for n in mounted_of(provider, plan) if _places(provider).get(n) in searched)
 
 
 def _places(provider: HostMpi) -> dict[str, str]:
@@ -119,27 +121,27 @@ def _places(provider: HostMpi) -> dict[str, str]:
     return {**(provider.places or {}), **own}
 
 
-def loaded(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the image as its programs find it with the host's MPI mounted in."""
+def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
+    """Return the facts of the image that programs see when the host's MPI is mounted."""
     provider = mounted_mpi(host, image)
-    if not replaces(provider, image, plan) or provider is None:
+    if not is_replaced(provider, image, plan) or provider is None:
         return image
     over = f"mounted over {image.mpi.library}" if image.mpi else "mounted; the image has no MPI"
     line = f"host: {provider.library or provider.launcher}, {over}"
     mpi = _mpi(provider, image, plan)
     told = dict.fromkeys(("mpi", "mpi.version", "mpi.interfaces", "mpi.plugins"), line)
     client, absent, unknown = _client(provider, image, plan, line)
-    own_ucx = provider.ucx if "libucp.so.0" in brought(provider, plan) else None
+    own_ucx = provider.ucx if "libucp.so.0" in mounted_of(provider, plan) else None
     ucx = image.ucx if _of_image("libucp.so.0", provider, image, plan) else own_ucx
     listed = "libfabric.so.1" in (image.libraries or ())
     libfabric = image.libfabric if listed or is_system(image.libfabric or "") else None
     if libfabric is None and image.libfabric:
-        # What the image's own MPI finds by its run path, another library does not find.
-        absent["libfabric"] = f"image: {image.libfabric}, out of reach for {line}"
-    own = [fact for soname, fact in _TRANSPORTS.items() if soname in brought(provider, plan)]
-    unknown |= dict.fromkeys(own, f"{line}: what its own library can send through was not asked")
+        # The image's MPI finds this library by its run path. Another MPI does not search there.
+        absent["libfabric"] = f"image: {image.libfabric}, not in the search path of {line}"
+    own = [fact for soname, fact in _TRANSPORTS.items() if soname in mounted_of(provider, plan)]
+    unknown |= dict.fromkeys(own, f"{line}: the transports of this library are unknown")
     if provider.interfaces is None:
-        unknown["mpi.interfaces"] = f"{line}: which interfaces it speaks could not be told"
+        unknown["mpi.interfaces"] = f"{line}: the interfaces that it speaks are unknown"
     kept = [_without_mpi(book, {*client, *absent, *unknown}) for book in (image.absent, image.unknown)]
     return msgspec.structs.replace(
         image,
@@ -155,26 +157,26 @@ def loaded(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
 
 
 def _without_mpi(book: dict[str, str], names: set[str]) -> dict[str, str]:
-    """Leave out what was said of the MPI that is not loaded, and of ``names``."""
+    """Leave out facts about the MPI that is not loaded, and facts in ``names``."""
     return {k: v for k, v in book.items() if k.partition(".")[0] != "mpi" and k not in names}
 
 
 def _client(
     provider: HostMpi, image: ImageFacts, plan: Plan, line: str
 ) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
-    """Return the facts of the PMIx client that is loaded, which of them are absent, and which unknown.
+    """Return facts of the PMIx client that is loaded, then which of them are absent, and which are unknown.
 
-    None of them changes where the host's MPI loads the libpmix of the image.
+    The facts do not change if the host's MPI loads the libpmix of the image.
     """
     if _of_image("libpmix.so.2", provider, image, plan):
         return {}, {}, {}
     client: dict[str, Any] = {"pmix": provider.pmix, "pmix_components": {}, "pmix_plugins": None}
-    unasked = f"{line}: the components of its PMIx were not asked"
+    unasked = f"{line}: the components of its PMIx are unknown"
     unknown = dict.fromkeys(("pmix_components", "pmix_plugins"), unasked)
     if provider.pmix is not None:
         return client, {}, unknown
     if provider.interfaces is None or "pmix" in provider.interfaces:
-        return client, {}, {**unknown, "pmix": f"{line}: the release of its PMIx could not be told"}
+        return client, {}, {**unknown, "pmix": f"{line}: the release of its PMIx is unknown"}
     return client, {"pmix": f"{line}: it has no PMIx client"}, unknown
 
 
@@ -194,7 +196,7 @@ def _mpi(provider: HostMpi, image: ImageFacts, plan: Plan) -> ImageMpi:
 
 
 def _interfaces(provider: HostMpi, components: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Return the interfaces by which it can be wired up with the components that can be loaded."""
+    """Return the interfaces to a launcher that work with the components that can be loaded."""
     if provider.interfaces is None or "libpmix.so.2" in (provider.needs or ()):
         return provider.interfaces
     lost = {
@@ -207,8 +209,8 @@ def _interfaces(provider: HostMpi, components: dict[str, tuple[str, ...]]) -> tu
 
 
 def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Return the components that can be loaded: Open MPI passes by one whose library is not there."""
-    there = None if image.libraries is None else {*image.libraries, *brought(provider, plan)}
+    """Return the components that can be loaded: Open MPI skips a component if its library is missing."""
+    there = None if image.libraries is None else {*image.libraries, *mounted_of(provider, plan)}
     found: dict[str, tuple[str, ...]] = {}
     for framework, names in (provider.components or {}).items():
         needs = {name: set((provider.components_need or {}).get(f"{framework}_{name}", ())) for name in names}
@@ -217,5 +219,5 @@ def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, t
 
 
 def _of_image(soname: str, provider: HostMpi, image: ImageFacts, plan: Plan) -> bool:
-    """Tell whether the host's MPI loads this library of the image: it needs it, and did not bring it."""
-    return soname in carried(provider) - brought(provider, plan) and soname in (image.libraries or ())
+    """Return whether the host's MPI needs this library, and loads the image's copy of it."""
+    return soname in libraries_of(provider) - mounted_of(provider, plan) and soname in (image.libraries or ())

@@ -1,9 +1,9 @@
-"""The facts of an image that is not built yet, and what would become of it on a host; pure."""
+"""Predict how an image that is not built yet would run on a host."""
 
 import msgspec
 
 from toolkit.engine.predict import RANKING, outcomes
-from toolkit.engine.solver.search import Taken
+from toolkit.engine.solver.search import ChosenRows
 from toolkit.knowledge.cuda import least_driver
 from toolkit.knowledge.stacks import Stacks, Version
 from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
@@ -14,24 +14,24 @@ from toolkit.versions import older
 _GUESSED = "not built yet: taken from recipes/knowledge/stacks.toml"
 _CITED = ("mpi", "mpi.interfaces", "pmix", "glibc", "distribution", "ucx", "cuda", "horovod", "horovod_built")
 _WITH_SSH = {"openmpi-bin", "openssh-client"}
-"""Packages that bring ssh along; Debian's openmpi-bin depends on it."""
+"""Packages that install ssh; Debian's openmpi-bin depends on one."""
 
 _ABSENT = ("stack", "glibc_needed", "cpu_level", "ssh", "cuda", "horovod", "pmix", "ucx")
 
 Ways = dict[Mode, str]
-"""Every way of launching, and why it does not work; empty text where it does."""
+"""Every launch mode, and why it fails; empty text if it works."""
 
 
-def ways(
+def predict_stack(
     host: HostFacts,
     table: Stacks,
     architecture: str,
-    taken: Taken,
+    taken: ChosenRows,
     operations: tuple[Operation, ...],
     request: Request,
 ) -> Ways:
-    """Return what would become of an image of this stack on a host, the best way of launching first."""
-    image = foreseen(table, architecture, taken, operations)
+    """Predict an image of this stack on a host; the best launch mode comes first."""
+    image = stack_facts(table, architecture, taken, operations)
     if short := _driver(host, taken):
         return dict.fromkeys(RANKING, short)
     ranking: tuple[Mode, ...] = (*RANKING, "gloo") if "gloo" in operations else RANKING
@@ -42,13 +42,13 @@ def ways(
     }
 
 
-def foreseen(
-    table: Stacks, architecture: str, taken: Taken, operations: tuple[Operation, ...] = ()
+def stack_facts(
+    table: Stacks, architecture: str, taken: ChosenRows, operations: tuple[Operation, ...] = ()
 ) -> ImageFacts:
     """Return the facts of the image that would be built."""
     base = table.base_of(taken["base"].version)
     mpi = next(((name, taken[name]) for name in ("openmpi", "mpich") if name in taken), None)
-    # A PMIx or UCX that is there for something else is none of the MPI's.
+    # A PMIx or UCX that another component needs is not the MPI's.
     used = {c: row.version for c, row in taken.items() if mpi and c in mpi[1].requires}
     version = {component: row.version for component, row in taken.items()}
     built: tuple[str, ...] = (*operations, "cuda") if "nccl" in operations else operations
@@ -98,8 +98,8 @@ def _mpi(implementation: str, row: Version) -> ImageMpi | None:
     )
 
 
-def _driver(host: HostFacts, taken: Taken) -> str:
-    """Return why the host's driver does not carry the CUDA of a stack; empty text where it does."""
+def _driver(host: HostFacts, taken: ChosenRows) -> str:
+    """Return why the host's driver is too old for the CUDA of a stack; empty text if it is not."""
     cuda = taken.get("cuda")
     least = least_driver(cuda.version) if cuda else None
     if cuda is None or host.gpu_driver is None or not older(host.gpu_driver, least):

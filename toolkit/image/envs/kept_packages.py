@@ -1,4 +1,4 @@
-"""Packages of an image that others are compiled against or that start its ranks: they stay the image's."""
+"""Packages that an environment must not replace: others are compiled against them, or they start ranks."""
 
 import re
 
@@ -9,6 +9,6 @@ _HELD = re.compile(
 )
 
 
-def is_held(name: str) -> bool:
+def is_kept(name: str) -> bool:
     """Return whether a package of an image stays unless ``--replace`` names it; ``name`` is normalised."""
     return _HELD.match(name) is not None

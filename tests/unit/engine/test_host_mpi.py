@@ -1,7 +1,7 @@
 """What is loaded where the host's MPI is mounted over the image's."""
 
 from tests.unit.engine.whole import IMAGE, LAUNCHER, MPICH, host, image, mpi, with_
-from toolkit.engine.bound import brought, carried, first, halves, loaded, replaces
+from toolkit.engine.host_mpi import apply_host_mpi, first_of, is_replaced, is_split, libraries_of, mounted_of
 from toolkit.engine.predict import case_of
 from toolkit.engine.proposal import propose
 from toolkit.model.prediction import Plan, Request
@@ -40,7 +40,7 @@ FULL = Plan(
 
 
 def test_what_comes_with_an_mpi_is_its_own_and_what_its_components_load():
-    assert carried(CENTRE) == {
+    assert libraries_of(CENTRE) == {
         "libmpi.so.40",
         "libhwloc.so.15",
         "libopen-pal.so.40",
@@ -50,34 +50,34 @@ def test_what_comes_with_an_mpi_is_its_own_and_what_its_components_load():
 
 
 def test_only_what_lies_below_a_mounted_folder_is_in_the_container():
-    assert brought(CENTRE, BARE) == {"libmpi.so.40", "libopen-pal.so.40"}
-    assert brought(CENTRE, FULL) == {"libmpi.so.40", "libopen-pal.so.40", "libucp.so.0"}
-    assert brought(CENTRE, with_(BARE, binds=())) == brought(None, BARE) == frozenset()
+    assert mounted_of(CENTRE, BARE) == {"libmpi.so.40", "libopen-pal.so.40"}
+    assert mounted_of(CENTRE, FULL) == {"libmpi.so.40", "libopen-pal.so.40", "libucp.so.0"}
+    assert mounted_of(CENTRE, with_(BARE, binds=())) == mounted_of(None, BARE) == frozenset()
 
 
 def test_a_folder_of_another_name_inside_is_where_it_is_looked_for():
     moved = with_(CENTRE, prefix="/host", library="/host/lib/libmpi.so.40", places={})
     plan = with_(BARE, binds=("/scratch/mpi:/host",), env={"LD_LIBRARY_PATH": "/host/lib"})
-    assert brought(moved, plan) == first(moved, plan) == {"libmpi.so.40"}
+    assert mounted_of(moved, plan) == first_of(moved, plan) == {"libmpi.so.40"}
 
 
 def test_the_loader_takes_first_what_ld_library_path_names():
     elsewhere = with_(FULL, env={"LD_LIBRARY_PATH": "/opt/ucx/lib"})
-    assert first(CENTRE, elsewhere) == {"libucp.so.0"}
-    assert first(CENTRE, BARE) == {"libmpi.so.40", "libopen-pal.so.40"}
+    assert first_of(CENTRE, elsewhere) == {"libucp.so.0"}
+    assert first_of(CENTRE, BARE) == {"libmpi.so.40", "libopen-pal.so.40"}
 
 
 def test_facts_without_places_count_what_is_below_the_prefix():
     old = with_(CENTRE, places=None)
-    assert brought(old, BARE) == first(old, BARE) == {"libmpi.so.40", "libopen-pal.so.40"}
+    assert mounted_of(old, BARE) == first_of(old, BARE) == {"libmpi.so.40", "libopen-pal.so.40"}
 
 
 def test_a_library_that_is_not_mounted_or_not_looked_for_takes_no_place():
-    assert replaces(CENTRE, IMAGE, BARE)
-    assert replaces(CENTRE, IMAGE, with_(BARE, binds=("/tmp",))) is False
-    assert replaces(CENTRE, IMAGE, with_(BARE, env={"LD_LIBRARY_PATH": "/nix"})) is False
-    assert replaces(with_(CENTRE, places=None), IMAGE, with_(BARE, binds=("/tmp",))) is False
-    assert replaces(with_(CENTRE, soname=None), IMAGE, BARE) is None
+    assert is_replaced(CENTRE, IMAGE, BARE)
+    assert is_replaced(CENTRE, IMAGE, with_(BARE, binds=("/tmp",))) is False
+    assert is_replaced(CENTRE, IMAGE, with_(BARE, env={"LD_LIBRARY_PATH": "/nix"})) is False
+    assert is_replaced(with_(CENTRE, places=None), IMAGE, with_(BARE, binds=("/tmp",))) is False
+    assert is_replaced(with_(CENTRE, soname=None), IMAGE, BARE) is None
 
 
 def test_an_mpi_in_a_folder_of_its_own_below_usr_is_mounted_and_found():
@@ -87,7 +87,7 @@ def test_an_mpi_in_a_folder_of_its_own_below_usr_is_mounted_and_found():
     )
     plan = propose(host(mpis=(there,)), IMAGE, Request(nodes=2), "bind")
     assert own in plan.binds
-    assert replaces(there, IMAGE, plan)
+    assert is_replaced(there, IMAGE, plan)
 
 
 def test_a_folder_that_an_image_has_of_its_own_is_not_mounted():
@@ -105,27 +105,27 @@ def test_interfaces_of_components_that_cannot_be_loaded_are_gone():
         components_need={"pmix_ext3x": ("libpmix.so.2",), "pmix_s2": ("libpmi2.so.0",)},
     )
     on = host(mpis=(both,))
-    assert loaded(on, image(libraries=("libpmi2.so.0",)), BARE).mpi.interfaces == ("pmi2",)
-    assert loaded(on, image(libraries=("libpmix.so.2",)), BARE).mpi.interfaces == ("pmix",)
+    assert apply_host_mpi(on, image(libraries=("libpmi2.so.0",)), BARE).mpi.interfaces == ("pmi2",)
+    assert apply_host_mpi(on, image(libraries=("libpmix.so.2",)), BARE).mpi.interfaces == ("pmix",)
     linked = with_(both, needs=("libpmix.so.2",))
-    assert loaded(host(mpis=(linked,)), image(libraries=()), BARE).mpi.interfaces == ("pmi2", "pmix")
+    assert apply_host_mpi(host(mpis=(linked,)), image(libraries=()), BARE).mpi.interfaces == ("pmi2", "pmix")
     untold = with_(both, interfaces=None)
-    assert "mpi.interfaces" in loaded(host(mpis=(untold,)), IMAGE, BARE).unknown
+    assert "mpi.interfaces" in apply_host_mpi(host(mpis=(untold,)), IMAGE, BARE).unknown
 
 
 def test_a_client_whose_release_nobody_told_is_unknown_and_not_absent():
     silent = with_(CENTRE, pmix=None)
-    found = loaded(host(mpis=(silent,)), image(libraries=("libz.so.1",)), FULL)
+    found = apply_host_mpi(host(mpis=(silent,)), image(libraries=("libz.so.1",)), FULL)
     assert "pmix" in found.unknown
     assert "pmix" not in found.absent
     mute = with_(silent, interfaces=("pmi2",), components={}, components_need={})
-    assert "pmix" in loaded(host(mpis=(mute,)), IMAGE, BARE).absent
+    assert "pmix" in apply_host_mpi(host(mpis=(mute,)), IMAGE, BARE).absent
 
 
 def test_what_was_said_of_the_mpi_that_is_not_loaded_is_no_evidence():
     of = image(libraries=("libpmix.so.2",))
     assert of.evidence["mpi.version"]
-    found = loaded(ON, of, BARE)
+    found = apply_host_mpi(ON, of, BARE)
     assert {line for name, line in found.evidence.items() if name.partition(".")[0] == "mpi"} == {
         found.evidence["mpi"]
     }
@@ -133,7 +133,7 @@ def test_what_was_said_of_the_mpi_that_is_not_loaded_is_no_evidence():
 
 def test_what_stays_behind_is_the_image_s_where_it_has_it():
     of = image(libraries=("libpmix.so.2", "libucp.so.0"), pmix="4.2.2", ucx="1.13.1")
-    found = loaded(ON, of, BARE)
+    found = apply_host_mpi(ON, of, BARE)
     assert (found.mpi and found.mpi.version, found.pmix, found.ucx) == ("4.1.4", "4.2.2", "1.13.1")
     assert found.mpi
     assert found.mpi.components == {"pml": ("ob1", "ucx"), "pmix": ("ext3x",)}
@@ -141,36 +141,36 @@ def test_what_stays_behind_is_the_image_s_where_it_has_it():
 
 def test_components_whose_library_is_nowhere_are_passed_by():
     of = image(libraries=("libpmix.so.2",))
-    assert loaded(ON, of, BARE).mpi.components == {"pml": ("ob1",), "pmix": ("ext3x",)}
-    assert loaded(ON, of, FULL).mpi.components == {"pml": ("ob1", "ucx"), "pmix": ("ext3x",)}
+    assert apply_host_mpi(ON, of, BARE).mpi.components == {"pml": ("ob1",), "pmix": ("ext3x",)}
+    assert apply_host_mpi(ON, of, FULL).mpi.components == {"pml": ("ob1", "ucx"), "pmix": ("ext3x",)}
     unread = with_(of, libraries=None)
-    assert loaded(ON, unread, BARE).mpi.components == {"pml": ("ob1", "ucx"), "pmix": ("ext3x",)}
+    assert apply_host_mpi(ON, unread, BARE).mpi.components == {"pml": ("ob1", "ucx"), "pmix": ("ext3x",)}
 
 
 def test_what_a_mounted_ucx_can_send_through_is_not_that_of_the_image():
     of = image(libraries=("libpmix.so.2",), ucx_transports=("ib", "tcp"))
-    assert loaded(ON, of, BARE).ucx_transports == ("ib", "tcp")
-    found = loaded(ON, of, FULL)
+    assert apply_host_mpi(ON, of, BARE).ucx_transports == ("ib", "tcp")
+    found = apply_host_mpi(ON, of, FULL)
     assert found.ucx_transports is None
     assert "ucx_transports" in found.unknown
 
 
 def test_a_libfabric_of_the_image_is_in_reach_where_its_loader_lists_one():
     private = image(libfabric="/opt/venv/lib/mpich/libfabric.so.1", libraries=("libz.so.1",))
-    assert "libfabric" in loaded(ON, private, BARE).absent
+    assert "libfabric" in apply_host_mpi(ON, private, BARE).absent
     listed = with_(private, libraries=("libfabric.so.1",))
-    assert loaded(ON, listed, BARE).libfabric
-    assert loaded(ON, with_(private, libfabric="/usr/lib/libfabric.so.1"), BARE).libfabric
+    assert apply_host_mpi(ON, listed, BARE).libfabric
+    assert apply_host_mpi(ON, with_(private, libfabric="/usr/lib/libfabric.so.1"), BARE).libfabric
 
 
 def test_an_image_of_another_family_stays_as_it_is():
     of = image(mpi=MPICH)
-    assert loaded(ON, of, BARE) is of
+    assert apply_host_mpi(ON, of, BARE) is of
 
 
 def test_programs_of_open_mpi_6_keep_half_of_the_image_s():
     def met(of, on=ON):
-        return halves(case_of(on, of, Request(nodes=2), BARE))
+        return is_split(case_of(on, of, Request(nodes=2), BARE))
 
     assert met(mpi(version="6.0.0rc2"))
     assert not met(IMAGE)

@@ -17,7 +17,7 @@ _LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Also:
+class ComparedVersions:
     """What is read for the comparison alone; ``None`` if it is unreadable, empty if it is missing."""
 
     numpy: str | None = None
@@ -40,7 +40,7 @@ def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
     return None, why or (f"{STACK_PATH}: not an object" if files.is_file(tree, STACK_PATH) else "")
 
 
-def disagreements(facts: ImageFacts, also: Also) -> tuple[str, ...]:
+def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
     """Compare the image's description with its contents; what was not read is not compared."""
     if facts.stack is None:
         return ()
@@ -94,7 +94,7 @@ def _distribution(said: Stack, facts: ImageFacts) -> list[str]:
     return [] if said.distribution == found else [_line("distribution", said.distribution, found)]
 
 
-def _operations(said: Stack, also: Also) -> list[str]:
+def _operations(said: Stack, also: ComparedVersions) -> list[str]:
     """Compare the operations that are visible in Horovod's library; others leave no reliable trace."""
     if also.operations is None:
         return []

@@ -1,7 +1,7 @@
 """Which finding of a verdict must be fixed first."""
 
 from tests.unit.engine.examples import HOST, IMAGE, INTEL_MPI, image_with, with_, without
-from toolkit.engine.hindrance import concerns_all, hindrance
+from toolkit.engine.main_fault import concerns_all, main_fault
 from toolkit.engine.predict import predict
 from toolkit.model.prediction import Mode, Request
 
@@ -10,7 +10,7 @@ NO_LIBFABRIC = without(image_with(INTEL_MPI), "libfabric")
 
 def of(host, image, asked: Mode | None = None) -> tuple[str, bool]:
     verdict = predict(host, image, Request(mode=asked))
-    found = hindrance(verdict, asked)
+    found = main_fault(verdict, asked)
     return (found.id, concerns_all(found, verdict)) if found else ("", False)
 
 

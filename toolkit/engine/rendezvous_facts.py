@@ -1,0 +1,110 @@
+"""Read from user, command and script how the ranks of a program without MPI find each other."""
+
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolkit.engine.case import Case
+from toolkit.engine.proposal import RANKS_FILE
+from toolkit.launcher import srun
+from toolkit.program.script.rendezvous import MADE
+
+_LOCAL = {"localhost", "localhost.localdomain", "0.0.0.0", "::1"}  # noqa: S104 - nothing is bound
+JAX_BY_SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
+"""Variables of a Slurm step that JAX reads (jax-ml/jax:jax/_src/clusters/slurm_cluster.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankSetting:
+    """A variable or an argument, its value, and the line that shows its origin."""
+
+    name: str
+    value: str
+    evidence: str
+
+    @property
+    def number(self) -> int | None:
+        """The value, if it is a number."""
+        return int(self.value) if self.value.lstrip("-").isdecimal() else None
+
+
+def find_setting(case: Case, *names: str) -> RankSetting | None:
+    """Return the first of some names that user, command or script set; ``None`` if they set none.
+
+    Values that the job script itself gives a rank do not count.
+    """
+    for name in names:
+        said = case.request.says.get(name)
+        if said is not None and said != MADE:
+            return RankSetting(name, said, f"command: {name}={said}")
+        if name in case.plan.env:
+            value = case.plan.env[name]
+            return RankSetting(name, value, f"plan: {name}={value}")
+    return None
+
+
+def sets_peers(case: Case) -> bool:
+    """Return whether the job script tells each rank its number and its peers."""
+    return RANKS_FILE in case.plan.wrapper
+
+
+def starts_by_torchrun(case: Case) -> bool:
+    """Return whether torchrun starts the ranks of each node."""
+    return case.plan.program == "torch" and (
+        case.plan.starter == "torchrun"
+        or posixpath.basename((case.request.command or ("",))[0]) == "torchrun"
+    )
+
+
+def passes_process_count(case: Case) -> bool:
+    """Return whether a JAX program passes the number of processes and its own number itself."""
+    return {"num_processes", "process_id"} <= set(case.request.says)
+
+
+def starts_by_srun(case: Case) -> bool:
+    """Return whether srun starts the ranks."""
+    return not case.plan.inside and posixpath.basename(case.plan.launcher[0]) == srun.COMMAND
+
+
+def rendezvous_address(case: Case) -> RankSetting | None:
+    """Return the address at which the ranks find each other, unless the job script looks it up."""
+    if case.plan.program == "jax":
+        return _host(find_setting(case, "coordinator_address", "JAX_COORDINATOR_ADDRESS"))
+    if case.plan.program != "torch":
+        return None
+    if starts_by_torchrun(case):
+        return (
+            None if find_setting(case, "PET_STANDALONE") else _host(find_setting(case, "PET_RDZV_ENDPOINT"))
+        )
+    method = find_setting(case, "init_method")
+    if method and method.value.startswith("tcp://"):
+        return _host(RankSetting(method.name, method.value.removeprefix("tcp://"), method.evidence))
+    return find_setting(case, "MASTER_ADDR") if method is None or method.value == "env://" else None
+
+
+def _host(found: RankSetting | None) -> RankSetting | None:
+    """Return ``HOST:PORT`` without its port."""
+    if found is None or not found.value:  # JAX treats an empty address as unset
+        return None
+    host, separator, _ = found.value.rpartition(":")
+    return RankSetting(found.name, (host if separator else found.value).strip("[]"), found.evidence)
+
+
+def is_local(host: str) -> bool:
+    """Return whether an address means the local machine."""
+    return host in _LOCAL or host.startswith("127.")
+
+
+def node_range(found: RankSetting | None, usual: int) -> tuple[int, int] | None:
+    """Return the smallest and largest number of nodes in ``--nnodes``; ``None`` if it has another form."""
+    least, _, most = (found.value if found else str(usual)).partition(":")
+    if not least.isdecimal() or not (most or least).isdecimal():
+        return None
+    return int(least), int(most or least)
+
+
+def gloo_interfaces(case: Case) -> Iterator[RankSetting]:
+    """Yield the network interfaces that user or script name for Gloo."""
+    named = case.request.says.get("GLOO_SOCKET_IFNAME") or case.request.env.get("GLOO_SOCKET_IFNAME", "")
+    for name in filter(None, named.split(",")):
+        yield RankSetting("GLOO_SOCKET_IFNAME", name, f"GLOO_SOCKET_IFNAME={named}")

@@ -1,0 +1,91 @@
+"""The constraints on a stack: the lines of the recipe, and the cluster."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from toolkit.model.facts import HostFacts
+from toolkit.model.recipe import MATCH_HOST, Recipe
+from toolkit.model.solution import Component
+
+
+@dataclass(frozen=True, slots=True)
+class StackConstraint:
+    """One constraint; a solver can drop it and keep the others.
+
+    ``text`` is the constraint as the recipe writes it. ``has`` are components that the stack must contain,
+    and ``bounds`` limits their versions. ``weaker`` is the text of a constraint that this constraint implies.
+    """
+
+    text: str
+    has: tuple[Component, ...] = ()
+    bounds: tuple[tuple[Component, str], ...] = ()
+    base: str = ""
+    architecture: str = ""
+    provider: str = ""
+    cluster: bool = False
+    weaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Several constraints together."""
+
+    has: frozenset[Component]
+    bounds: tuple[tuple[Component, str], ...]
+    base: tuple[str, ...]
+    architecture: tuple[str, ...]
+    provider: tuple[str, ...]
+    cluster: bool
+
+
+def constraints_of(recipe: Recipe, host: HostFacts | None) -> tuple[StackConstraint, ...]:
+    """Return the constraints of a recipe and of a cluster; the weaker of two related ones first."""
+    found: list[StackConstraint] = []
+    for name, wish in recipe.want.items():
+        written = f'{name} = "{wish}"'
+        if wish in {"*", MATCH_HOST}:
+            found.append(StackConstraint(written, has=(name,)))
+            continue
+        weak = StackConstraint(f"{name}, any version", has=(name,))
+        found += [weak, StackConstraint(written, has=(name,), bounds=((name, wish),), weaker=weak.text)]
+    if "nccl" in recipe.operations:
+        found.append(StackConstraint('horovod.operations with "nccl"', has=("horovod", "nccl", "cuda")))
+    if recipe.mpi.provider:
+        found.append(StackConstraint(f'mpi.provider = "{recipe.mpi.provider}"', provider=recipe.mpi.provider))
+    if recipe.base:
+        found.append(StackConstraint(f'base = "{recipe.base}"', base=recipe.base))
+    found.append(StackConstraint(f'architecture = "{recipe.architecture}"', architecture=recipe.architecture))
+    if host is not None:
+        found.append(StackConstraint(f"the cluster ({host.place})", cluster=True))
+    return tuple(found)
+
+
+def demand_of(asks: Iterable[StackConstraint]) -> Demand:
+    """Return the sum of several constraints."""
+    asks = tuple(asks)
+    return Demand(
+        has=frozenset(c for ask in asks for c in ask.has),
+        bounds=tuple(b for ask in asks for b in ask.bounds),
+        base=tuple(ask.base for ask in asks if ask.base),
+        architecture=tuple(ask.architecture for ask in asks if ask.architecture),
+        provider=tuple(ask.provider for ask in asks if ask.provider),
+        cluster=any(ask.cluster for ask in asks),
+    )
+
+
+def without(asks: tuple[StackConstraint, ...], dropped: StackConstraint) -> tuple[StackConstraint, ...]:
+    """Return the constraints without one of them, and without those that imply it."""
+    return tuple(a for a in asks if a is not dropped and a.weaker != dropped.text)
+
+
+def named_components(recipe: Recipe) -> frozenset[Component]:
+    """Return the components that the recipe names. The solver may take their opt-in rows.
+
+    A recipe that names a library of CUDA also names CUDA.
+    """
+    named: set[Component] = set(demand_of(constraints_of(recipe, None)).has)
+    if recipe.base:
+        named.add("base")
+    if named & {"cudnn", "nccl"}:
+        named.add("cuda")
+    return frozenset(named)
