@@ -102,7 +102,7 @@ def test_a_changed_image_is_refused(image, env):
 
 
 def test_a_runtime_that_cannot_mount_it_is_refused(image, env, tmp_path):
-    with pytest.raises(BadInput, match=r"podman (mounts no file|starts)"):
+    with pytest.raises(BadInput, match=r"podman (mounts no file|needs)"):
         prepared(image, env, runtime="podman")
     with pytest.raises(BadInput, match=r"--env-image my\.env: podman mounts no file over an image"):
         check_runtime("my.env", "podman")
