@@ -105,7 +105,13 @@ def test_the_import_is_light():
 
 
 def test_every_function_is_typed_and_says_what_it_returns_and_raises():
-    local = {"Result": object, "Report": object, "Where": object, "BinaryIO": typing.BinaryIO}
+    local = {
+        "Result": object,
+        "Report": object,
+        "Where": object,
+        "SweepResult": object,
+        "BinaryIO": typing.BinaryIO,
+    }
     for function in FUNCTIONS:
         hints = typing.get_type_hints(function, localns=local)
         assert set(hints) == {*inspect.signature(function).parameters, "return"}, function.__name__
@@ -122,7 +128,8 @@ def test_a_launch_takes_every_field_of_a_job_file():
         LaunchOptions.__annotations__
     )
     for name, kind in typing.get_type_hints(JobFile).items():
-        if name not in own | {"image", "env_image", "data", "env", "env_file", "modules", "sbatch", "binds"}:
+        lists = {"modules", "sbatch", "binds", "sweep"}
+        if name not in own | lists | {"image", "env_image", "data", "env", "env_file"}:
             assert kind == fields[name] | None, name
 
 

@@ -80,7 +80,7 @@ def test_a_kept_job_is_left_alone_and_the_way_back_is_told(monkeypatch):
     monkeypatch.setattr(jobs, "cancel", lambda *_: pytest.fail("it was cancelled"))
     said = _closed(LocalRunner(), RECORD, TunnelSession(port=0, keep=True, as_json=False))
     assert isinstance(said, Interrupted)
-    assert "goes on" in said.message
+    assert "still runs" in said.message
     assert f"toolkit notebook --attach {RECORD.key}" in said.fix
 
 

@@ -48,8 +48,9 @@ STARTS = {
 """Containers that did not start, for whatever program: the report, what it states, and the outcome."""
 
 MEASURED_APART = {
-    "bind-source-missing", "image-launcher-interface", "image-tmpdir-not-writable", "mpi-moved",
-    "ranks-in-namespaces-of-their-own", "slurm-pmi-unreachable", "user-site-mpi",
+    "bind-source-missing", "image-launcher-interface", "image-sets-rank", "image-tmpdir-not-writable",
+    "libfabric-lacks-providers", "mpi-moved", "ranks-in-namespaces-of-their-own", "slurm-pmi-unreachable",
+    "user-site-mpi",
 }  # fmt: skip
 """Their sources name launches that were measured and not kept in the record."""
 OF_PEERS = {

@@ -57,7 +57,8 @@ def without_links(files: dict) -> dict[str, bytes]:
 def same(facts: ImageFacts) -> dict:
     """What must not differ between forms."""
     told = msgspec.to_builtins(facts)
-    for name in ("path", "format", "digest", "compression"):
+    # A folder is started without the runtime's own library path, other forms with it.
+    for name in ("path", "format", "digest", "compression", "driver_searched"):
         told.pop(name)
     for book in ("evidence", "absent", "unknown"):
         # Where these were read differs: in a header, a configuration, a file.

@@ -179,7 +179,7 @@ def test_words_of_a_profile_reach_the_place_quoted_and_in_order():
     sent = command(NodeChoice("0", site=words)).stdin
     assert sent is not None
     before, told, after = sent.partition(b"export TOOLKIT_SITE")
-    assert before.startswith(b"# Where Slurm is not on PATH")
+    assert before.startswith(b"# If Slurm is not on PATH")
     assert (told + after).startswith(
         b"export TOOLKIT_SITE=yes\nexport TOOLKIT_MODULES='gcc/8 swap,a,b'\n"
         b"export TOOLKIT_COMMANDS=singularity\nexport TOOLKIT_FOLDERS='$WORK/x /opt'\n#!/bin/sh\n"

@@ -17,7 +17,7 @@ def test_a_job_that_waits_tells_its_place_the_reason_and_when():
 def test_a_job_that_would_wait_for_ever_says_so_and_what_to_do():
     status = JobStatus("pending", "JobHeldUser")
     assert in_words(status) == "waits and will not start by itself: it is held by its owner (JobHeldUser)"
-    assert todo(status, "7") == "let it go: scontrol release 7"
+    assert todo(status, "7") == "release it: scontrol release 7"
 
 
 def test_restarts_are_told():

@@ -120,7 +120,7 @@ def test_the_command_is_what_was_asked_for_then_the_sites_then_the_hosts():
 @pytest.mark.parametrize(
     ("form", "command", "said"),
     [
-        ("sif", "podman", "podman starts docker-archive or oci-archive"),
+        ("sif", "podman", "podman needs a docker-archive or oci-archive"),
         ("docker-archive", "apptainer", "toolkit launch needs a SIF"),
     ],
 )

@@ -142,4 +142,4 @@ def test_the_first_rank_of_each_node_looks_at_it_and_rank_0_judges(tmp_path):
     verdict = preflight.check_nodes(ranks, "n1", Requirements(tasks=3, nodes=2, output=tmp_path, min_free=1))
     assert ranks.split == (0, 0)
     assert verdict.nodes == 2
-    assert verdict.failures == ("rank 2 on n2: the clock is 120.0 s behind that of n1",)
+    assert verdict.failures == ("rank 2 on n2: the clock is 120.0 s behind the clock of n1",)

@@ -46,8 +46,8 @@ def test_what_is_not_asked_for_is_not_judged():
         ({"output": 2**20}, "rank 2 on n2: /out has 1 MiB free, and 100 MiB are needed"),
         ({"output": "Stale file handle"}, "rank 2 on n2: /out cannot be used: Stale file handle"),
         ({"tmp": 0}, "rank 2 on n2: TMPDIR has 0 bytes free, and 16 MiB are needed"),
-        ({"ahead": 75.0}, "rank 2 on n2: the clock is 75.0 s ahead of that of n1"),
-        ({"ahead": -75.0}, "rank 2 on n2: the clock is 75.0 s behind that of n1"),
+        ({"ahead": 75.0}, "rank 2 on n2: the clock is 75.0 s ahead of the clock of n1"),
+        ({"ahead": -75.0}, "rank 2 on n2: the clock is 75.0 s behind the clock of n1"),
         ({"image": "cd"}, "rank 2 on n2: /i.sif is another image there than on n1"),
         (
             {"image": "!Input/output error"},
@@ -67,7 +67,7 @@ def test_ranks_on_fewer_nodes_than_the_job_has_are_told_with_the_names():
 def test_clocks_that_differ_a_little_are_told_and_end_nothing():
     verdict = judge(ranks(ahead=1.5), WANTED)
     assert verdict.failures == ()
-    assert verdict.warnings == ("rank 2 on n2: the clock is 1.5 s ahead of that of n1",)
+    assert verdict.warnings == ("rank 2 on n2: the clock is 1.5 s ahead of the clock of n1",)
     assert judge(ranks(ahead=0.9), WANTED).warnings == ()
     assert judge(ranks(ahead=1.5), replace(WANTED, max_skew=1.2)).failures
 

@@ -143,7 +143,7 @@ def libfabric_missing(case: Case) -> Hit | None:
     severity="error",
     fix="name the folder: --env FI_PROVIDER_PATH=DIR",
     source="ofiwg/libfabric:src/fabric.c, fi_ini; measured: Intel MPI 2021.13 alone, on one node and on two",
-    facts=("image.mpi", "image.libfabric", "image.libraries"),
+    facts=("image.mpi", "image.libfabric", "image.libfabric_providers", "image.libraries"),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def libfabric_lacks_providers(case: Case) -> Hit | None:
@@ -152,11 +152,15 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
     env/vars.sh of Intel MPI sets the variable; a LD_LIBRARY_PATH that leads to libfabric does not.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
-    none = case.image_facts.libfabric_providers == ()
-    if mpi is None or mpi.implementation != "intelmpi" or not (folder or none) or brings_libfabric(case):
+    if mpi is None or mpi.implementation != "intelmpi" or brings_libfabric(case):
         return None
     shared = setting_value(case, "I_MPI_FABRICS") == "shm"
     if shared or (folder and setting_value(case, _PROVIDER_PATH)) or not _in_reach(case, mpi):
+        return None
+    # Facts of an earlier release do not have the providers: they were not looked for, and are not asked for.
+    unread = "libfabric_providers" in case.image_facts.unknown
+    found = case.image.libfabric_providers if unread else case.image_facts.libfabric_providers
+    if not folder and found != ():
         return None
     because = f"{mpi_name(mpi)} finds no provider of its libfabric"
     evidence = case.cite("image.mpi", "image.libfabric")
@@ -180,9 +184,12 @@ def image_sets_rank(case: Case) -> Hit | None:
     job may have the rank and the size of that job, and each of its ranks takes them for its own: of a size of
     one, it starts a world of one, and the job exits with status 0.
     """
-    mpi, given = case.image.mpi, case.image_facts.environment
+    mpi = case.image.mpi
+    if mpi is None or mpi.implementation not in HYDRA:
+        return None
+    given = case.image_facts.environment
     set_by = sorted(given.keys() & _RANK_VARIABLES)
-    if mpi is None or mpi.implementation not in HYDRA or not set_by or set_by[0] in case.plan.env:
+    if not set_by or set_by[0] in case.plan.env:
         return None
     alone = given.get("PMI_SIZE") == "1" and given.get("PMI_RANK", "0") == "0"
     told = ", ".join(f"{name}={given[name]}" for name in set_by)
