@@ -143,7 +143,8 @@ def forgettable(of: Case) -> list[tuple[str, str]]:
 def _has(facts: Any, field: str) -> bool:
     first, _, rest = field.partition(".")
     inner = getattr(facts, first)
-    if field in {"path", "format"} or field in facts.unknown:
+    # An image always has an environment: what of it is unknown is named by variable.
+    if field in {"path", "format", "environment"} or field in facts.unknown:
         return False
     return (inner is not None and hasattr(inner, rest)) if rest else True
 
