@@ -6,6 +6,7 @@ import grimp
 import pytest
 
 from tests import changed
+from tests.unit.tables import every_row
 
 # A change of these can reach everything.
 WHOLE = ("toolkit/py.typed", "Makefile", "pyproject.toml", "requirements/", "scripts/", ".ci/", ".gitignore")
@@ -23,7 +24,7 @@ def test_a_change_in_reports_reaches_their_tests_and_no_services(graph):
     assert not found.smoke
 
 
-@pytest.mark.parametrize(
+@every_row(
     "file",
     [
         "toolkit/run/remote/ssh.py",

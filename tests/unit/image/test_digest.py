@@ -4,6 +4,7 @@ import hashlib
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.files.digest import check_digest, digest_file, note, noted_digest, publish
 
@@ -36,9 +37,7 @@ REAL = hashlib.sha256(b"content").hexdigest()
 OTHER = "0" * 64
 
 
-@pytest.mark.parametrize(
-    "text", ["", "\n\n", "deadbeef", "deadbeef  a.sif\n", f"{OTHER}  b.sif\n", "\0" * 200]
-)
+@every_row("text", ["", "\n\n", "deadbeef", "deadbeef  a.sif\n", f"{OTHER}  b.sif\n", "\0" * 200])
 def test_a_checksum_file_that_says_nothing_of_the_sif_is_no_changed_image(sif, text):
     digest_file(sif).write_text(text)
     with pytest.raises(BadInput) as caught:
@@ -47,7 +46,7 @@ def test_a_checksum_file_that_says_nothing_of_the_sif_is_no_changed_image(sif, t
     assert "rm " in caught.value.fix
 
 
-@pytest.mark.parametrize(
+@every_row(
     "text",
     [
         REAL,
@@ -63,7 +62,7 @@ def test_a_checksum_is_read_in_every_form_that_it_is_written_in(sif, text):
     assert check_digest(sif) == REAL
 
 
-@pytest.mark.parametrize("text", [OTHER, f"{OTHER}  a.sif\n", f"SHA256 (a.sif) = {OTHER}"])
+@every_row("text", [OTHER, f"{OTHER}  a.sif\n", f"SHA256 (a.sif) = {OTHER}"])
 def test_in_every_form_another_sum_is_a_changed_image(sif, text):
     digest_file(sif).write_text(text)
     with pytest.raises(CheckFailed, match="its content has changed"):

@@ -50,7 +50,7 @@ def test_a_file_that_defines_no_trainer_runs_with_the_users_words_alone(folder):
     assert job_of("--epochs", "5", file="mine.py").trainer == "mine.py"
 
 
-@pytest.mark.parametrize("option", ["strategy"])
+@every_row("option", ["strategy"])
 def test_an_option_of_trainers_is_refused_with_a_plain_script(option):
     with pytest.raises(BadInput, match=f"--{option}: only a trainer has it") as error:
         job_of(file="alone.py", **{option: "single"})
@@ -204,7 +204,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("line", COMMANDS)
+@every_row("line", COMMANDS)
 def test_the_program_of_a_command(folder, line):
     import shlex
 
@@ -216,7 +216,7 @@ def test_the_program_of_a_command(folder, line):
     assert (facts.serial, " ".join(facts.joins)) == COMMANDS[line]
 
 
-@pytest.mark.parametrize("words", [("python", "x" * 6000), ("bash", "x" * 6000), ("x" * 6000 + ".py",)])
+@every_row("words", [("python", "x" * 6000), ("bash", "x" * 6000), ("x" * 6000 + ".py",)])
 def test_a_name_that_is_too_long_is_no_file(folder, words):
     job = job_of(*words, nodes=2)
     code = code_of(job, Flags())

@@ -94,7 +94,7 @@ def test_a_path_is_taken_as_it_is(tmp_path):
         sites.site(str(tmp_path / "b.toml"))
 
 
-@pytest.mark.parametrize("name", ["juwls", "../x", "", "a\nb", "-x", "x" * 300, "/" + "x" * 5000])
+@every_row("name", ["juwls", "../x", "", "a\nb", "-x", "x" * 300, "/" + "x" * 5000])
 def test_a_name_that_is_none_lists_the_choices(own, tmp_path, monkeypatch, name):
     folder = tmp_path / "empty" / "below"
     folder.mkdir(parents=True)

@@ -4,6 +4,7 @@
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.job.adapt import adapt
 
@@ -38,7 +39,7 @@ def adapted(tmp_path):
 FIT = "model.fit(x, y, epochs=2)\n"
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "wanted"),
     [
         ("model.compile('SGD', loss='mse')", "model.compile(hvd.DistributedOptimizer(keras.optimizers.SGD(0.01 * hvd.size()))"),
@@ -53,7 +54,7 @@ def test_the_optimizer_is_wrapped_and_its_rate_multiplied(adapted, line, wanted)
     assert wanted in adapted(f"{KERAS}{line}\n{FIT}")[1]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "wanted"),
     [
         ("model.fit(x, y, verbose=0, epochs=1)", "verbose=0, epochs=1"),
@@ -70,7 +71,7 @@ def test_fit_trains_on_a_part(adapted, line, wanted):
     assert wanted in adapted(f"{KERAS}model.compile('adam', loss='mse')\n{line}\n")[1]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("line", "wanted"),
     [
         ("model.fit(unknown(), epochs=1)", "line 6: adapt does not know what `unknown()` holds"),
@@ -143,7 +144,7 @@ def test_keras_3_needs_a_patched_horovod_and_has_no_strategy(adapted):
         adapted(text, "tf-config")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("loader", "wanted"),
     [
         ("DataLoader(d, 8, shuffle=True)", "DataLoader(d, 8, sampler=DistributedSampler(d))"),
@@ -165,7 +166,7 @@ def test_a_loader_gets_a_sampler(adapted, loader, wanted):
     assert not result.left
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("before", "loader", "wanted"),
     [
         ("", "DataLoader(d, sampler=s)", "make its sampler give each rank its part"),
@@ -218,7 +219,7 @@ def test_a_file_of_rank_0_is_read_after_all_have_waited(adapted):
     assert "    torch.save(net.module, 'n')\ndist.barrier()\nnet = torch.load('n')\n" in adapted(text)[1]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("text", "wanted"),
     [
         ("print(1)\n", "neither Keras nor PyTorch"),
