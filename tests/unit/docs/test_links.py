@@ -11,7 +11,7 @@ PAGE = '<html><h1 id="top">x</h1>{}</html>'
 @pytest.fixture
 def site(tmp_path):
     def made(body, other=""):
-        (tmp_path / "deep").mkdir()
+        (tmp_path / "deep").mkdir(exist_ok=True)
         (tmp_path / "index.html").write_text(PAGE.format(body))
         (tmp_path / "deep" / "index.html").write_text(PAGE.format(other))
         (tmp_path / "a b.css").write_text("")
