@@ -19,17 +19,21 @@ from pathlib import Path
 import toolkit_modules
 
 WANTED = (
-    "mpi4py.MPI",
-    "horovod.tensorflow.keras",
-    "tensorflow",
-    "tensorflow.keras",
-    "tf_keras",
-    "keras",
-    "numpy",
-    "jupyterlab.labapp",
-    "ipykernel.kernelapp",
-    "jedi",
+    ("mpi4py.MPI", "mpi4py"),
+    ("horovod.tensorflow.keras", "horovod", "tensorflow"),
+    ("horovod.torch", "horovod", "torch"),
+    ("tensorflow", "tensorflow"),
+    ("tensorflow.keras", "tensorflow"),
+    ("tf_keras", "tf_keras"),
+    ("keras", "keras"),
+    ("torch.distributed", "torch"),
+    ("jax", "jax"),
+    ("numpy", "numpy"),
+    ("jupyterlab.labapp", "jupyterlab"),
+    ("ipykernel.kernelapp", "ipykernel"),
+    ("jedi", "jedi"),
 )
+"""Each module, and the packages that it needs."""
 ROOTS = ("/usr/lib/python3", "/opt/toolkit/venv/")
 HEADER = 16
 """Bytes before the code in a compiled module: https://docs.python.org/3/library/importlib.html"""
@@ -50,8 +54,8 @@ tf.keras.models.load_model("/build/bytecode.keras").predict(np.zeros((1, 8, 8, 1
 
 def imported() -> list[str]:
     """Import what there is, train for a moment, and return the sources of all modules in their order."""
-    for name in WANTED:
-        if find_spec(name.partition(".")[0]):
+    for name, *packages in WANTED:
+        if all(map(find_spec, packages)):
             importlib.import_module(name)
     if find_spec("tensorflow"):
         exec(compile(FIT, "fit", "exec"), {})  # noqa: S102 - the text above
