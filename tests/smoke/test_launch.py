@@ -160,7 +160,7 @@ def test_what_sbatch_refuses_is_told_and_leaves_no_record(on, cluster):
     before = toolkit("jobs", "list").stdout
     known = launched(on, "--partition", "nowhere", "--", "true", ok=False)
     assert known.returncode == 1
-    assert "--partition nowhere: there is no such partition" in known.stderr
+    assert "--partition nowhere: unknown partition" in known.stderr
     done = launched(on, "--force", "--partition", "nowhere", "--", "true", ok=False)
     assert done.returncode == 1
     assert f"sbatch on cluster {cluster.name} refused the job: " in done.stderr
