@@ -83,7 +83,7 @@ class Inside(MpiRow, frozen=True, kw_only=True):
 class LauncherWords(MpiRow, frozen=True, kw_only=True):
     """Arguments for a launcher inside the container.
 
-    ``without_ssh``: it starts the ranks of its own node if the image has no ssh. ``agent``: it calls
+    ``without_ssh``: it starts ranks on its node if the image has no ssh. ``agent``: it calls
     ``toolkit-agent`` in place of ssh, and starts all daemons itself. A daemon must stay in the foreground:
     Slurm stops what leaves its step when the step ends.
     """
