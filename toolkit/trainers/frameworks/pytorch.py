@@ -1,10 +1,9 @@
 """PyTorch: models that DistributedDataParallel distributes."""
 
-import os
 from typing import TYPE_CHECKING
 
 from toolkit.trainers.data.sources import Samples
-from toolkit.trainers.ranks.launcher import cores
+from toolkit.trainers.ranks.devices import own_cores
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -20,8 +19,7 @@ def prepare_devices(world: "World") -> int:
     """Take this rank's cores and return their number; the strategy has taken its GPU."""
     import torch
 
-    allowed = len(os.sched_getaffinity(0))
-    threads = cores(os.environ, world.local_size, allowed=allowed, node=os.cpu_count() or allowed)
+    threads = own_cores(world)
     torch.set_num_threads(threads)
     return threads
 

@@ -21,8 +21,7 @@ def prepare_devices(world: World) -> int:
         import tensorflow as tf
     except ImportError as error:
         raise Trouble(f"TensorFlow cannot be loaded: {error}", code=3) from None
-    allowed = len(os.sched_getaffinity(0))
-    threads = cores(os.environ, world.local_size, allowed=allowed, node=os.cpu_count() or allowed)
+    threads = own_cores(world)
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(2)
     gpus = tf.config.list_physical_devices("GPU")
@@ -37,6 +36,12 @@ def prepare_devices(world: World) -> int:
         parts = [tf.config.LogicalDeviceConfiguration()] * world.wanted
         tf.config.set_logical_device_configuration(cpu, parts)
     return threads
+
+
+def own_cores(world: World) -> int:
+    """Return the number of cores that this rank computes on."""
+    allowed = len(os.sched_getaffinity(0))
+    return cores(os.environ, world.local_size, allowed=allowed, node=os.cpu_count() or allowed)
 
 
 def chosen(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
