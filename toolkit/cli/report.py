@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolkit.cli.frame.say import say, say_json, say_text
+from toolkit.cli.frame.say import say_json, say_text
 from toolkit.errors import BadInput
 
 if TYPE_CHECKING:
@@ -133,12 +133,14 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
     else:
         say_text(f"{epochs_table(training)}\n\n{summary(result)}")
     if output:
-        _write(output / "result.json", msgspec.json.format(encoded, indent=2) + b"\n")
+        from toolkit.cli.frame.files import write_report
+
+        write_report(output / "result.json", msgspec.json.format(encoded, indent=2) + b"\n")
         if plot:
             # Plots come last, so that a machine without matplotlib gets everything else first.
             from toolkit.report.study.plots import training_png
 
-            _write(output / "training.png", training_png(training, result))
+            write_report(output / "training.png", training_png(training, result))
 
 
 def _sweep(record: "JobRecord", output: Path | None, *, as_json: bool) -> None:
@@ -156,13 +158,7 @@ def _sweep(record: "JobRecord", output: Path | None, *, as_json: bool) -> None:
     else:
         say_text(sweep_text(result, width_of_terminal()))
     if output:
-        _write(output / "sweep.json", msgspec.json.format(encoded, indent=2) + b"\n")
-        _write(output / "sweep.csv", sweep_csv(result).encode())
+        from toolkit.cli.frame.files import write_report
 
-
-def _write(path: Path, content: bytes) -> None:
-    from toolkit.cli.frame.files import write_whole
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content)
-    say(f"wrote {path}", err=True)
+        write_report(output / "sweep.json", msgspec.json.format(encoded, indent=2) + b"\n")
+        write_report(output / "sweep.csv", sweep_csv(result).encode())

@@ -6,12 +6,25 @@ import time
 from pathlib import Path
 
 from toolkit import files
+from toolkit.cli.frame.say import say
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import behind_links
 from toolkit.report.plain import shown
 
 _READER_SECONDS, _PAUSE = 2.0, 0.02
 """Seconds that toolkit waits until another process opens a FIFO for reading."""
+
+
+def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
+    """Write one file of a report, make its folder, and print the name unless ``tell`` is false.
+
+    Raises:
+        BadInput, CheckFailed: as :func:`write_whole`.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content)
+    if tell:
+        say(f"wrote {path}", err=True)
 
 
 def write_whole(path: Path, content: bytes) -> None:

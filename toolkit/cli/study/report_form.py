@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from toolkit.cli.frame.files import write_whole
-from toolkit.cli.frame.say import say, say_json, say_text
+from toolkit.cli.frame.files import write_report
+from toolkit.cli.frame.say import say_json, say_text
 from toolkit.cli.frame.styles import width_of_stdout
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.launch.tracking import records
@@ -44,9 +44,7 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
     else:
         say_text(text_of(form, report, found, width_of_stdout()))
     file = (output or where / "report") / f"{form.name}.html"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, page(form, report, found, script).encode())
-    say(f"wrote {file}", err=True)
+    write_report(file, page(form, report, found, script).encode())
     missing = [demand for series in found for demand in series.demands if not demand.met]
     if missing:
         raise CheckFailed(

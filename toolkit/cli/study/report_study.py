@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from toolkit.cli.frame.files import write_report
 from toolkit.cli.frame.say import say, say_json, say_text
 from toolkit.report.study import study_tables
 from toolkit.report.study.study_text import text_of
@@ -28,9 +29,9 @@ def report_studies(
     if (text or as_json) and output is None:
         return
     where = output or folders[0] / "report"
-    _write(where / "scaling.json", msgspec.json.format(encoded, indent=2) + b"\n")
-    _write(where / "scaling.csv", study_tables.csv_of(report).encode())
-    _write(where / "scaling.tex", study_tables.latex_of(report).encode())
+    write_report(where / "scaling.json", msgspec.json.format(encoded, indent=2) + b"\n")
+    write_report(where / "scaling.csv", study_tables.csv_of(report).encode())
+    write_report(where / "scaling.tex", study_tables.latex_of(report).encode())
     if not plot:
         return
     # Plots come last, so that a machine without matplotlib gets everything else first.
@@ -39,16 +40,7 @@ def report_studies(
 
     drawn = plots(report)
     for one in drawn:
-        _write(where / f"{one.name}.svg", one.svg.encode(), tell=False)
-        _write(where / f"{one.name}.png", one.png, tell=False)
+        write_report(where / f"{one.name}.svg", one.svg.encode(), tell=False)
+        write_report(where / f"{one.name}.png", one.png, tell=False)
     say(f"wrote {len(drawn)} plots as SVG and PNG to {where}", err=True)
-    _write(where / "index.html", page(report, drawn).encode())
-
-
-def _write(path: Path, content: bytes, *, tell: bool = True) -> None:
-    from toolkit.cli.frame.files import write_whole
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content)
-    if tell:
-        say(f"wrote {path}", err=True)
+    write_report(where / "index.html", page(report, drawn).encode())
