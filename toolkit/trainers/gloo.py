@@ -133,7 +133,7 @@ class Store(ThreadingHTTPServer):
 
     def __init__(self, task: Task, port: int, secret: bytes, address: str = "") -> None:
         self.secret, self.path = secret, path_of(secret, task.step)
-        self.task, self.keeper = task, os.getpid()
+        self.task, self.owner = task, os.getpid()
         self.lock = threading.Lock()
         self.values: dict[str, dict[str, bytes]] = {}
         self.tasks: dict[int, Task] = {}
@@ -149,7 +149,7 @@ class Store(ThreadingHTTPServer):
 
     def service_actions(self) -> None:
         """Exit with the rank that opened the store, whatever program it has become."""
-        if os.getppid() != self.keeper:
+        if os.getppid() != self.owner:
             raise SystemExit
 
     def greet(self, task: Task, at: str) -> dict[str, object]:

@@ -11,8 +11,8 @@ from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import checkpoint
 from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.course import Course, totals
-from toolkit.trainers.training.keeper import Keeper, Start
 from toolkit.trainers.training.metrics import FILE, Metrics
+from toolkit.trainers.training.rank_checkpoints import RankCheckpoints, TrainingStart
 from toolkit.trainers.training.rounds import Score, Trained, paced
 from toolkit.trainers.training.watch import NextSteps
 from toolkit.trainers.trouble import Stopped, Trouble
@@ -60,15 +60,15 @@ class Wishes:
 def run(tmp_path):
     def go(wishes, epochs=2, start=None):
         loop, world = Instant(), Single()
-        keeper = Keeper(tmp_path, world, keep=3)
-        start = start or keeper.find()
+        checkpoints = RankCheckpoints(tmp_path, world, keep=3)
+        start = start or checkpoints.find()
         with Metrics(tmp_path) as metrics:
             if start.name:
                 metrics.resumed(start.records, epoch=start.epochs + 1)
             else:
                 metrics.header(seed=1)
             try:
-                Course(loop, 16, None, world, wishes, keeper, metrics, SETTINGS, 1).run(start, epochs)
+                Course(loop, 16, None, world, wishes, checkpoints, metrics, SETTINGS, 1).run(start, epochs)
             finally:
                 go.records = metrics.records
         return loop
@@ -125,7 +125,7 @@ def test_a_run_goes_on_there_and_no_epoch_comes_twice(run, tmp_path):
 def test_who_is_asked_to_stop_after_the_last_epoch_is_done_instead(run):
     run(Wishes((False, False), (True, False)), epochs=1)
     with pytest.raises(Stopped):
-        run(Wishes((False, False), (True, False)), epochs=3, start=Start(passes=1))
+        run(Wishes((False, False), (True, False)), epochs=3, start=TrainingStart(passes=1))
 
 
 def test_in_a_long_epoch_checkpoints_are_written_and_the_training_goes_on(run, tmp_path):

@@ -51,7 +51,7 @@ def task(rank=0, size=2, host="localhost", local=0, step="c/1.0/", first="localh
 @contextlib.contextmanager
 def served(own, port=0):
     store = Store(own, port, SECRET)
-    store.keeper = os.getppid()  # it is served in this process and not in a child
+    store.owner = os.getppid()  # it is served in this process and not in a child
     thread = threading.Thread(target=store.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
@@ -661,7 +661,7 @@ def test_horovods_client_finds_the_keys_below_the_path(job):
         patch.setattr(gloo, "_hello", lambda *_: ({"place": {}, "reached": ""}, "127.0.0.1"))
         wired = gloo.wired(gloo.read_task(given), given)
     (store,) = stores
-    store.keeper = os.getppid()
+    store.owner = os.getppid()
     threading.Thread(target=store.serve_forever, args=(0.01,), daemon=True).start()
     address, port = wired["HOROVOD_GLOO_RENDEZVOUS_ADDR"], wired["HOROVOD_GLOO_RENDEZVOUS_PORT"]
     domain, _, path = f"{address}:{port}/global_/0".partition("/")

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.strategies.single import Single
-from toolkit.trainers.training.keeper import Keeper, Start
+from toolkit.trainers.training.rank_checkpoints import RankCheckpoints, TrainingStart
 
 PLAIN = Learning(learning_rate=0.1)
 ONE, FOUR, MANY = (SimpleNamespace(averaged=count) for count in (1, 4, 64))
@@ -78,16 +78,16 @@ def test_a_warm_up_never_falls_unless_it_is_told_where_to_begin():
 
 
 def test_a_training_goes_on_with_the_same_choices_only(tmp_path):
-    keeper = Keeper(tmp_path, Single(), keep=1)
-    start = Start(passes=1, settings=PLAIN.settings())
-    assert keeper.differs(start, PLAIN.settings()) is None
+    checkpoints = RankCheckpoints(tmp_path, Single(), keep=1)
+    start = TrainingStart(passes=1, settings=PLAIN.settings())
+    assert checkpoints.differs(start, PLAIN.settings()) is None
     for name, other, said in (
         ("warmup_epochs", 5.0, "--warmup-epochs 0.0, and this one 5.0"),
         ("optimizer", "lamb", "--optimizer adam, and this one lamb"),
         ("decay_at", (30.0, 60.0), "--decay-at , and this one 30,60"),
         ("sync_batch_norm", True, "--sync-batch-norm False, and this one True"),
     ):
-        trouble = keeper.differs(start, replace(PLAIN, **{name: other}).settings())
+        trouble = checkpoints.differs(start, replace(PLAIN, **{name: other}).settings())
         assert said in trouble.message
 
 

@@ -103,6 +103,28 @@ def test_one_process_is_a_world_of_its_own(monkeypatch):
 
 
 @every_row(
+    ("rank", "faults", "reports"),
+    [
+        (1, ["", "no disk", "no disk"], True),
+        (2, ["", "no disk", "no disk"], False),
+        (2, ["no data", "no disk", "no GPU"], True),
+        (0, ["", "", "no GPU"], False),
+    ],
+)
+def test_each_fault_is_reported_by_one_rank_and_stops_the_others(monkeypatch, rank, faults, reports):
+    slept = []
+    monkeypatch.setattr(world.time, "sleep", slept.append)
+    monkeypatch.setattr(world.os, "_exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))
+    ranks = Single()
+    ranks.rank, ranks.size = rank, len(faults)
+    ranks.gather = lambda own: [(text, 2) if text else None for text in faults]
+    own = Trouble(faults[rank]) if faults[rank] else None
+    with pytest.raises(Trouble if reports else SystemExit, match=faults[rank] if reports else "1"):
+        ranks.agree(own)
+    assert slept == ([] if reports else [world.WAIT_TO_BE_ENDED])
+
+
+@every_row(
     ("kind", "said", "gone"),
     [
         ("UnknownError", "Connection closed by peer [Op:HorovodAllreduce] name: total", True),

@@ -3,7 +3,7 @@
     from toolkit.trainers.ranks import aggregate as mc
     mc.init_mpi()                                       # now mc.get_rank() and mc.get_nranks() answer
     model = …
-    mc.init(1, 1, model.count_params(), "tensorflow")   # couriers in a team, teams, values of a model
+    mc.init(1, 1, model.count_params(), "tensorflow")   # threads in a team, teams, values of a model
     mc.config_team(0, 0, steps, steps, 2, 100)          # all steps synchronous; timing every 100 steps
     for variable, value in zip(model.variables, mc.broadcast(model.variables, 0)):
         variable.assign(value)
@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.trainers.ranks.courier import Lane, Team
 from toolkit.trainers.ranks.fusion import buckets, split
+from toolkit.trainers.ranks.team import GradientBucket, Team
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -156,13 +156,16 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
     sizes = [one.shape.num_elements() for one in dense]
     if sum(sizes) > _state.elements:
         raise Trouble(f"these gradients have {sum(sizes)} values, and init was called for {_state.elements}")
-    plan = [(members.lane(), numbers) for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])]
+    plan = [
+        (members.add_bucket(), numbers)
+        for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])
+    ]
     # Send all before waiting for the first: waiting blocks a thread of TensorFlow.
-    sent = [_sent(lane, [dense[number] for number in numbers]) for lane, numbers in plan]
+    sent = [_sent(bucket, [dense[number] for number in numbers]) for bucket, numbers in plan]
     found: dict[int, tf.Tensor] = {}
     with tf.control_dependencies([one.op for one in sent] if not tf.executing_eagerly() else []):
-        for lane, numbers in plan:
-            mean = tf.numpy_function(lane.finish, [], _kind(dense[numbers[0]].dtype.name))
+        for bucket, numbers in plan:
+            mean = tf.numpy_function(bucket.finish, [], _kind(dense[numbers[0]].dtype.name))
             for number, (start, stop) in zip(numbers, split(sizes[n] for n in numbers), strict=True):
                 one = dense[number]
                 found[number] = tf.cast(tf.reshape(mean[start:stop], one.shape), one.dtype)
@@ -222,14 +225,14 @@ def _kind(dtype: str) -> str:
     return dtype if dtype == "float64" else "float32"
 
 
-def _sent(lane: Lane, values: "list[tf.Tensor]") -> "tf.Tensor":
+def _sent(bucket: GradientBucket, values: "list[tf.Tensor]") -> "tf.Tensor":
     import numpy as np
     import tensorflow as tf
 
     kind = _kind(values[0].dtype.name)
 
     def send(*arrays: "numpy.ndarray") -> "numpy.int32":
-        lane.start(np.concatenate([array.ravel() for array in arrays]).astype(kind, copy=False))
+        bucket.start(np.concatenate([array.ravel() for array in arrays]).astype(kind, copy=False))
         return np.int32(0)
 
     return tf.numpy_function(send, values, tf.int32)

@@ -157,10 +157,26 @@ class World(Protocol):
         """Return the value of rank 0, on every rank."""
         return value
 
+    def gather(self, value: T) -> list[T]:
+        """Return the values of all ranks in order of the ranks, on every rank."""
+        return [value]
+
     def agree(self, trouble: Trouble | None) -> None:
-        """Wait for all ranks; if any rank has a fault, report each fault once and stop the job."""
-        if trouble:
+        """Wait for all ranks; if any rank has a fault, report each fault once and stop the job.
+
+        The other ranks wait until the job is stopped, and stop it themselves if it is not.
+
+        Raises:
+            Trouble: on the lowest rank that has the same fault.
+        """
+        own = (trouble.message, trouble.code) if trouble else None
+        faults = self.gather(own)
+        if not any(faults):
+            return
+        if trouble and faults.index(own) == self.rank:
             raise trouble
+        time.sleep(WAIT_TO_BE_ENDED)
+        self.abort(1)
 
     def failing(self, error: Exception) -> None:
         """Handle an unexpected error; do not return if another rank reports it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 from toolkit.trainers.ranks.devices import chosen, gpus_are_own
 from toolkit.trainers.ranks.launcher import started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
-from toolkit.trainers.ranks.world import WAIT_TO_BE_ENDED, World, complain_once
+from toolkit.trainers.ranks.world import World, complain_once
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -105,21 +105,11 @@ class DistributedTorch(World):
         self._distributed.broadcast_object_list(told, 0, device=self.device)
         return told[0]
 
-    def agree(self, trouble: Trouble | None) -> None:
-        if self.size == 1:
-            if trouble:
-                raise trouble
-            return
-        told = trouble and (trouble.message, trouble.code)
-        everyone: list[object] = [None] * self.size
-        self._distributed.all_gather_object(everyone, told)
-        if not any(everyone):
-            return
-        if trouble and everyone.index(told) == self.rank:
-            raise trouble
-        # A lower rank has the same fault, or this rank has none: the rank that reports stops the job for all.
-        time.sleep(WAIT_TO_BE_ENDED)
-        self.abort(1)
+    def gather(self, value: T) -> list[T]:
+        values = [value] * self.size
+        if self.size > 1:
+            self._distributed.all_gather_object(values, value)
+        return values
 
     def leave(self, code: int) -> NoReturn:
         # srun stops the others at the first rank that fails, so all arrive here before one exits. The first

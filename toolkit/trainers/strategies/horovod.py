@@ -3,13 +3,12 @@
 import contextlib
 import importlib
 import os
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from toolkit.trainers.ranks.launcher import started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
-from toolkit.trainers.ranks.world import WAIT_TO_BE_ENDED, World, complain_once
+from toolkit.trainers.ranks.world import World, complain_once
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -81,22 +80,13 @@ class Horovod(World):
         told: T = broadcast_object(value, root_rank=0, name="tell")
         return told
 
-    def agree(self, trouble: Trouble | None) -> None:
+    def gather(self, value: T) -> list[T]:
         if self.size == 1:
-            if trouble:
-                raise trouble
-            return
+            return [value]
         from horovod.tensorflow import allgather_object
 
-        told = trouble and (trouble.message, trouble.code)
-        everyone = allgather_object(told, name="agree")
-        if not any(everyone):
-            return
-        if trouble and everyone.index(told) == self.rank:
-            raise trouble
-        # A lower rank has the same fault, or this rank has none: the rank that reports stops the job for all.
-        time.sleep(WAIT_TO_BE_ENDED)
-        self.abort(1)
+        values: list[T] = allgather_object(value, name="gather")
+        return values
 
     def leave(self, code: int) -> NoReturn:
         # srun and mpirun stop the others at the first rank that fails, and srun then reports the signal and

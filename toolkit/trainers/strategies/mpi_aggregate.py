@@ -1,16 +1,14 @@
 """Ranks that average their gradients by plain MPI: :mod:`toolkit.trainers.ranks.aggregate`."""
 
 import os
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from toolkit.trainers.ranks import aggregate
 from toolkit.trainers.ranks.launcher import started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
-from toolkit.trainers.ranks.world import WAIT_TO_BE_ENDED, World, complain_once
+from toolkit.trainers.ranks.world import World, complain_once
 from toolkit.trainers.strategies.horovod import split_world
-from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -70,15 +68,9 @@ class MpiAggregate(World):
         told: T = self._comm.bcast(value)
         return told
 
-    def agree(self, trouble: Trouble | None) -> None:
-        told = trouble and (trouble.message, trouble.code)
-        everyone = self._comm.allgather(told)
-        if not any(everyone):
-            return
-        if trouble and everyone.index(told) == self.rank:
-            raise trouble
-        time.sleep(WAIT_TO_BE_ENDED)
-        self.abort(1)
+    def gather(self, value: T) -> list[T]:
+        values: list[T] = self._comm.allgather(value)
+        return values
 
     def leave(self, code: int) -> NoReturn:
         from mpi4py import MPI

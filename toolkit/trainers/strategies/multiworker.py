@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import Step
-from toolkit.trainers.strategies.met import Met
 from toolkit.trainers.strategies.mirrored import Replicas
+from toolkit.trainers.strategies.tcp_world import TcpWorld
 
 if TYPE_CHECKING:
     import numpy
     import tensorflow as tf
 
 
-class MultiWorker(Met, Replicas):
+class MultiWorker(TcpWorld, Replicas):
     """A rank of ``tf.distribute.MultiWorkerMirroredStrategy``; a rank alone on its node uses all its GPUs."""
 
     wanted = 0
@@ -26,7 +26,7 @@ class MultiWorker(Met, Replicas):
 
     def begin(self) -> None:
         own = reserve()
-        ports = [int(port) for port in self.meeting.gather(str(own.getsockname()[1]).encode())]
+        ports = [int(port) for port in self.group.gather(str(own.getsockname()[1]).encode())]
         workers = [f"{one.address}:{port}" for one, port in zip(self.members, ports, strict=True)]
         os.environ["TF_CONFIG"] = json.dumps(
             {"cluster": {"worker": workers}, "task": {"type": "worker", "index": self.rank}}

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from toolkit.trainers.ranks.roles import Role, cluster, roles
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import Step
-from toolkit.trainers.strategies.met import Met
 from toolkit.trainers.strategies.multiworker import reserve
 from toolkit.trainers.strategies.resident import Resident
+from toolkit.trainers.strategies.tcp_world import TcpWorld
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _PIECES = 8
 """Number of parts of a worker's slice, so that a fast worker can take more than a slow one."""
 
 
-class ParameterServers(Met):
+class ParameterServers(TcpWorld):
     """Rank 0 coordinates, and only rank 0 returns from ``begin``; the others serve until it exits."""
 
     alone = False
@@ -51,7 +51,7 @@ class ParameterServers(Met):
 
     def begin(self) -> None:
         own = reserve()
-        ports = [int(port) for port in self.meeting.gather(str(own.getsockname()[1]).encode())]
+        ports = [int(port) for port in self.group.gather(str(own.getsockname()[1]).encode())]
         addresses = [f"{one.address}:{port}" for one, port in zip(self.members, ports, strict=True)]
         described, role = cluster(self._roles, addresses), self._roles[self.rank]
         os.environ["TF_CONFIG"] = json.dumps(
@@ -59,7 +59,7 @@ class ParameterServers(Met):
         )
         if self.rank:
             self._serve(described, role)
-        self.meeting.gather(b"")
+        self.group.gather(b"")
         import tensorflow as tf
 
         # Traced before it is sent to the workers, or TensorFlow would report a function that is never traced.
@@ -89,8 +89,8 @@ class ParameterServers(Met):
         server = tf.distribute.Server(
             described, role.kind, role.number, protocol="grpc", config=config, start=True
         )
-        self.meeting.gather(b"")
-        code = self.meeting.told(b"")[0]
+        self.group.gather(b"")
+        code = self.group.broadcast(b"")[0]
         del server
         os._exit(code)
 
@@ -220,15 +220,12 @@ class ParameterServers(Met):
     def tell(self, value: T) -> T:
         return value
 
-    def agree(self, trouble: Trouble | None) -> None:
-        if not self._serving:
-            super().agree(trouble)
-        elif trouble:
-            raise trouble
+    def gather(self, value: T) -> list[T]:
+        return [value] if self._serving else super().gather(value)
 
     def leave(self, code: int) -> NoReturn:
-        self.meeting.told(bytes([code]))
-        self.meeting.end()
+        self.group.broadcast(bytes([code]))
+        self.group.end()
         os._exit(code)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from toolkit.trainers.ranks.apart import check_apart
+from toolkit.trainers.ranks.gpu_sharing import check_own_gpus
 from toolkit.trainers.trainer import Options, Trainer
 from toolkit.trainers.training import heading
 from toolkit.trainers.training.loop import Loop
@@ -71,7 +71,7 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
     import tensorflow as tf
 
     begun = time.monotonic()
-    check_apart(world)
+    check_own_gpus(world)
     tf.keras.utils.set_random_seed(options.seed)
     samples, _ = trainer.load(options.data or Path())
     # The same images are used again and again, so no batch is too large for the data.

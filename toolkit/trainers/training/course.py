@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from toolkit.trainers.data.sources import Data
 from toolkit.trainers.training.checkpoint import EpochPart
-from toolkit.trainers.training.keeper import Keeper, Settings, Start
 from toolkit.trainers.training.memory import resident
 from toolkit.trainers.training.metrics import Metrics, Record, Value
 from toolkit.trainers.training.progress import ProgressLine
+from toolkit.trainers.training.rank_checkpoints import RankCheckpoints, Settings, TrainingStart
 from toolkit.trainers.training.watch import Watch
 from toolkit.trainers.trouble import Stopped
 
@@ -59,13 +59,13 @@ class Course:
     test: Data
     world: "World"
     watch: Watch
-    keeper: Keeper
+    checkpoints: RankCheckpoints
     metrics: Metrics
     settings: Settings
     passes: int
     progress: ProgressLine | None = None
 
-    def run(self, start: Start, epochs: int) -> None:
+    def run(self, start: TrainingStart, epochs: int) -> None:
         """Train until ``epochs`` epochs are done, and write a checkpoint after each.
 
         Raises:
@@ -116,13 +116,15 @@ class Course:
         return seen.steps
 
     def _save(self, epochs: int, part: EpochPart) -> str:
-        name = self.keeper.save(self.loop, self.passes, epochs, part, self.settings, self.metrics.records)
+        name = self.checkpoints.save(
+            self.loop, self.passes, epochs, part, self.settings, self.metrics.records
+        )
         self.watch.saved()
         return name
 
     def _said(self, name: str) -> str:
         return (
-            f"stopped on request; the checkpoint is {self.keeper.folder / name}, and the same command "
+            f"stopped on request; the checkpoint is {self.checkpoints.folder / name}, and the same command "
             "resumes from it"
         )
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from toolkit.trainers.data.sources import Data
 from toolkit.trainers.frameworks import framework_of
-from toolkit.trainers.ranks.apart import check_apart
+from toolkit.trainers.ranks.gpu_sharing import check_own_gpus
 from toolkit.trainers.ranks.world import World
 from toolkit.trainers.trainer import Options, Trainer
 from toolkit.trainers.training import heading
 from toolkit.trainers.training.course import Course, totals
-from toolkit.trainers.training.keeper import Keeper, Start
 from toolkit.trainers.training.metrics import Metrics, Record, Value, finished
 from toolkit.trainers.training.progress import ProgressLine
+from toolkit.trainers.training.rank_checkpoints import RankCheckpoints, TrainingStart
 from toolkit.trainers.training.scalars import Scalars
 from toolkit.trainers.training.trial import with_batch
 from toolkit.trainers.training.watch import Watch, restarted, stop_file
@@ -36,10 +36,10 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
         Stopped: on all ranks, if a stop was requested; a checkpoint has been written.
     """
     begun, framework = time.monotonic(), framework_of(world)
-    check_apart(world)
-    keeper = Keeper(options.output, world, keep=options.keep)
+    check_own_gpus(world)
+    checkpoints = RankCheckpoints(options.output, world, keep=options.keep)
     fresh = world.tell(options.fresh and not restarted(os.environ))
-    start = Start(passes=1) if fresh else keeper.find()
+    start = TrainingStart(passes=1) if fresh else checkpoints.find()
     if not start.name:
         start = replace(start, passes=world.width if trainer.passes == "each" else 1)
     epochs = epochs_each(options.epochs, start.passes)
@@ -48,7 +48,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     _check_same(world, len(samples), len(test))
     options = with_batch(trainer, options, world, samples, start.settings)
     settings = heading.settings(trainer, options, len(samples))
-    world.agree(keeper.differs(start, settings))
+    world.agree(checkpoints.differs(start, settings))
     if start.epochs >= epochs and world.tell(_complete(options.output, framework.MODEL)):
         done = f"{start.epochs} epoch{'s' * (start.epochs > 1)} of {options.output} are complete"
         heading.say(
@@ -65,7 +65,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
         if start.name:
             metrics.resumed(_before(start, epochs), **_from(start), **now)
         else:
-            keeper.clear()
+            checkpoints.clear()
             sizes = {"test_samples": len(test), "parameters": loop.parameters}
             metrics.header(**{**settings, "strategy": options.strategy, "epochs": epochs, **sizes, **now})
         heading.say(
@@ -79,7 +79,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
             images = start.passes * len(samples)
             progress = ProgressLine(options.log_seconds, epochs, images, world.size) if first else None
             Course(
-                loop, len(samples), test, world, watch, keeper, metrics, settings, start.passes, progress
+                loop, len(samples), test, world, watch, checkpoints, metrics, settings, start.passes, progress
             ).run(start, epochs)
         if first:
             loop.save(options.output / framework.MODEL)
@@ -121,12 +121,12 @@ def _complete(output: Path, model: str) -> bool:
     return finished(output) and (output / model).is_file()
 
 
-def _from(start: Start) -> dict[str, Value]:
+def _from(start: TrainingStart) -> dict[str, Value]:
     """Return where a training resumes: the epoch, and how much of it is done."""
     return {"checkpoint": start.name, "epoch": start.epochs + 1, "images": start.part.images}
 
 
-def _before(start: Start, epochs: int) -> list[Record]:
+def _before(start: TrainingStart, epochs: int) -> list[Record]:
     """Return the metric lines up to the checkpoint, with the new number of epochs."""
     header, *others = start.records or ({},)
     return [{**header, "epochs": max(epochs, start.epochs)}, *others]

@@ -16,8 +16,8 @@ from toolkit.trainers.ranks.world import World
 from toolkit.trainers.trainer import Options, Trainer
 from toolkit.trainers.training import memory
 from toolkit.trainers.training.heading import say
-from toolkit.trainers.training.keeper import Settings
 from toolkit.trainers.training.loop import Loop
+from toolkit.trainers.training.rank_checkpoints import Settings
 from toolkit.trainers.trouble import Trouble
 from toolkit.trainers.words import written
 

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from toolkit.trainers.ranks import aggregate as mc
-from toolkit.trainers.ranks import courier, fusion
+from toolkit.trainers.ranks import fusion, team
 from toolkit.trainers.trouble import Trouble
 
 mc.init_mpi()
@@ -44,7 +44,7 @@ try:
 except Trouble as error:
     larger = error.message
 # A gradient that takes half a second to compute keeps only its own bucket waiting.
-left, carry = [], courier.GradientBuffer.carry
+left, carry = [], team.GradientBuffer.carry
 
 
 def noted(parcel, comm):
@@ -63,7 +63,7 @@ def step(value):
     return mc.gradients([late, tf.ones(fusion.BUCKET)], 0)
 
 
-courier.GradientBuffer.carry = noted
+team.GradientBuffer.carry = noted
 means = step(tf.constant(float(rank)))
 assert [size for size, _ in left] == [fusion.BUCKET, 4], left
 assert left[1][1] - left[0][1] > 0.2, left

@@ -1,4 +1,4 @@
-"""Gradients that travel by threads: two ranks are two threads here, and what they send meets in memory."""
+"""Threads that average gradients: two ranks are two threads here, and exchange buffers in memory."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from toolkit.trainers.ranks import aggregate, courier
-from toolkit.trainers.ranks.courier import GradientBuffer, Team
+from toolkit.trainers.ranks import aggregate, team
+from toolkit.trainers.ranks.team import GradientBuffer, Team
 from toolkit.trainers.trouble import Trouble
 
 
@@ -40,12 +40,12 @@ class View:
 
 
 @pytest.fixture(autouse=True)
-def _carried(monkeypatch):
-    def carry(self, comm):
+def _averaged(monkeypatch):
+    def average(self, comm):
         comm.mean_of(self.buffer)
-        self._there.set()
+        self._done.set()
 
-    monkeypatch.setattr(GradientBuffer, "carry", carry)
+    monkeypatch.setattr(GradientBuffer, "average", average)
 
 
 def run(ksteps, max_steps, values, freq=0):
@@ -53,14 +53,14 @@ def run(ksteps, max_steps, values, freq=0):
     shared = Together(2)
 
     def rank(number):
-        team = Team(0, [shared.view(number)])
-        team.configure(ksteps, max_steps, freq if number == 0 else 0)
-        lane = team.lane()
+        own = Team(0, [shared.view(number)])
+        own.configure(ksteps, max_steps, freq if number == 0 else 0)
+        bucket = own.add_bucket()
         used = []
         for value in values:
-            lane.start(np.array([value * (10 if number else 1)], dtype="float32"))
-            used.append(float(lane.finish()[0]))
-        team.end()
+            bucket.start(np.array([value * (10 if number else 1)], dtype="float32"))
+            used.append(float(bucket.finish()[0]))
+        own.end()
         return used
 
     with ThreadPoolExecutor(2) as pool:
@@ -91,11 +91,11 @@ def test_timing_is_told_every_so_many_steps_by_one_rank(capsys):
 
 
 def test_an_error_on_the_way_is_raised_where_it_is_waited_for():
-    parcel = GradientBuffer(np.zeros(1))
-    parcel._error = OSError("the network is gone")
-    parcel._there.set()
+    pending = GradientBuffer(np.zeros(1))
+    pending._error = OSError("the network is gone")
+    pending._done.set()
     with pytest.raises(OSError, match="the network is gone"):
-        parcel.wait()
+        pending.wait()
 
 
 def test_calls_in_another_order_than_that_of_the_life_cycle_are_told():
@@ -107,4 +107,4 @@ def test_calls_in_another_order_than_that_of_the_life_cycle_are_told():
         aggregate.config_team(0, 1, 5, 5)
     with pytest.raises(Trouble, match="there is no such schedule"):
         aggregate.config_team(0, 0, 6, 5)
-    assert courier.delayed(0, 0, 1)
+    assert team.delayed(0, 0, 1)

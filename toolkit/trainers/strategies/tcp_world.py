@@ -1,7 +1,6 @@
-"""Worlds of ranks that find each other without MPI, by :mod:`toolkit.trainers.ranks.meeting`."""
+"""Worlds of ranks that find each other without MPI, by :mod:`toolkit.trainers.ranks.tcp_group`."""
 
 import io
-import json
 import os
 import pickle
 import struct
@@ -11,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from toolkit.trainers.ranks.meeting import Meeting
 from toolkit.trainers.ranks.peers import find_place
+from toolkit.trainers.ranks.tcp_group import TcpGroup
 from toolkit.trainers.ranks.world import WAIT_TO_BE_ENDED, World
 from toolkit.trainers.trouble import Trouble
 
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIME_TO_NOTICE = 2.0
-"""Seconds to wait until the meeting notices a lost rank."""
+"""Seconds to wait until the group notices a lost rank."""
 
 
-class Met(World):
-    """Ranks that are connected by a meeting."""
+class TcpWorld(World):
+    """Ranks that are connected by TCP."""
 
     def __init__(self, strategy: str) -> None:
         """Connect to the other ranks.
@@ -35,9 +34,9 @@ class Met(World):
             Trouble: if this rank cannot know its peers, or does not find them.
         """
         place = find_place(os.environ, strategy)
-        self.meeting = Meeting(place)
+        self.group = TcpGroup(place)
         self.rank, self.size = place.rank, place.size
-        self.members = self.meeting.members
+        self.members = self.group.members
         hosts = [one.host for one in self.members]
         self.local_rank = hosts[: self.rank].count(place.host)
         self.local_size, self.nodes = hosts.count(place.host), len(set(hosts))
@@ -51,53 +50,44 @@ class Met(World):
         if self.rank:
             time.sleep(WAIT_TO_BE_ENDED)
             os._exit(trouble.code)
-        self.meeting.dismiss(trouble.code)
+        self.group.dismiss(trouble.code)
         raise trouble
 
     def failing(self, error: Exception) -> None:
-        # TensorFlow may notice a lost rank before the meeting does; the meeting reports it and stops this
-        # rank.
-        if type(error).__module__.startswith("tensorflow") and self.meeting.over.wait(_TIME_TO_NOTICE):
+        # TensorFlow may notice a lost rank before the group does; the group reports it and stops this rank.
+        if type(error).__module__.startswith("tensorflow") and self.group.over.wait(_TIME_TO_NOTICE):
             time.sleep(WAIT_TO_BE_ENDED)
 
     def broadcast(self, variables: "Sequence[tf.Variable]") -> None:
         values = [self.value(one) for one in variables] if self.rank == 0 else []
-        arrays = unpacked(self.meeting.told(packed(values)))
+        arrays = unpack_arrays(self.group.broadcast(pack_arrays(values)))
         if self.rank:
             for variable, array in zip(variables, arrays, strict=True):
                 self.put(variable, array)
 
     def total(self, values: Sequence[float]) -> list[float]:
         form = struct.Struct(f"{len(values)}d")
-        every = [form.unpack(one) for one in self.meeting.gather(form.pack(*map(float, values)))]
+        every = [form.unpack(one) for one in self.group.gather(form.pack(*map(float, values)))]
         return [sum(column) for column in zip(*every, strict=True)]
 
     def tell(self, value: T) -> T:
-        # Reading it back is restricted: see loaded().
-        told: T = loaded(self.meeting.told(pickle.dumps(value) if self.rank == 0 else b""))
+        # Reading it back is restricted: see unpickle().
+        told: T = unpickle(self.group.broadcast(pickle.dumps(value) if self.rank == 0 else b""))
         return told
 
-    def agree(self, trouble: Trouble | None) -> None:
-        told = [trouble.message, trouble.code] if trouble else None
-        everyone = [json.loads(one) for one in self.meeting.gather(json.dumps(told).encode())]
-        if not any(everyone):
-            return
-        if trouble and everyone.index(told) == self.rank:
-            raise trouble
-        # A lower rank has the same fault, or this rank has none: the rank that reports stops the job for all.
-        time.sleep(WAIT_TO_BE_ENDED)
-        self.abort(1)
+    def gather(self, value: T) -> list[T]:
+        return [unpickle(one) for one in self.group.gather(pickle.dumps(value))]
 
     def leave(self, code: int) -> NoReturn:
         # No rank exits before all have arrived here: TensorFlow's servers stop ranks that lose another one.
-        self.meeting.gather(b"")
-        self.meeting.end()
+        self.group.gather(b"")
+        self.group.end()
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
 
     def abort(self, code: int) -> NoReturn:
-        self.meeting.fail(code)
+        self.group.fail(code)
 
 
 class _Loader(pickle.Unpickler):
@@ -114,12 +104,12 @@ class _Loader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is nothing that ranks tell each other")
 
 
-def loaded(value: bytes) -> Any:  # noqa: ANN401 - what another rank told
+def unpickle(value: bytes) -> Any:  # noqa: ANN401 - what another rank told
     """Return a value that a rank packed by ``pickle``."""
     return _Loader(io.BytesIO(value)).load()
 
 
-def packed(arrays: "Sequence[Any]") -> bytes:
+def pack_arrays(arrays: "Sequence[Any]") -> bytes:
     """Return arrays as bytes."""
     import numpy as np
 
@@ -129,7 +119,7 @@ def packed(arrays: "Sequence[Any]") -> bytes:
     return stream.getvalue()
 
 
-def unpacked(value: bytes) -> "list[Any]":
+def unpack_arrays(value: bytes) -> "list[Any]":
     """Return the arrays from bytes."""
     import numpy as np
 

@@ -17,10 +17,11 @@ class GradientBuffer:
 
     def __init__(self, buffer: "numpy.ndarray") -> None:
         self.buffer = buffer
-        self._there = threading.Event()
+        self._done = threading.Event()
         self._error: BaseException | None = None
 
-    def carry(self, comm: "Comm") -> None:
+    def average(self, comm: "Comm") -> None:
+        """Replace the buffer by its mean over the ranks of ``comm``; keep an error for ``wait``."""
         from mpi4py import MPI
 
         try:
@@ -28,17 +29,17 @@ class GradientBuffer:
             self.buffer /= comm.Get_size()
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
             self._error = error
-        self._there.set()
+        self._done.set()
 
     def wait(self) -> "numpy.ndarray":
         """Wait for the mean, and return it."""
-        self._there.wait()
+        self._done.wait()
         if self._error:
             raise self._error
         return self.buffer
 
 
-class Courier:
+class AveragingThread:
     """A thread with its own communicator, which averages buffers in the order in which they arrive.
 
     All ranks pass buffers in the same order, so the collectives of a communicator match.
@@ -46,38 +47,39 @@ class Courier:
 
     def __init__(self, comm: "Comm") -> None:
         self._comm = comm
-        self._parcels: queue.SimpleQueue[GradientBuffer | None] = queue.SimpleQueue()
+        self._buffers: queue.SimpleQueue[GradientBuffer | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def hand(self, buffer: "numpy.ndarray") -> GradientBuffer:
-        parcel = GradientBuffer(buffer)
-        self._parcels.put(parcel)
-        return parcel
+    def submit(self, buffer: "numpy.ndarray") -> GradientBuffer:
+        """Queue a buffer to be averaged."""
+        pending = GradientBuffer(buffer)
+        self._buffers.put(pending)
+        return pending
 
     def end(self) -> None:
         """Stop the thread after its last buffer; all ranks call it."""
-        self._parcels.put(None)
+        self._buffers.put(None)
         self._thread.join()
         self._comm.Free()
 
     def _run(self) -> None:
-        while parcel := self._parcels.get():
-            parcel.carry(self._comm)
+        while pending := self._buffers.get():
+            pending.average(self._comm)
 
 
-class Lane:
+class GradientBucket:
     """One bucket of a model, which is sent once a step."""
 
-    def __init__(self, courier: Courier, team: "Team") -> None:
-        self._courier, self._team = courier, team
+    def __init__(self, thread: AveragingThread, team: "Team") -> None:
+        self._thread, self._team = thread, team
         self._steps = 0
-        self._parcel: GradientBuffer
+        self._pending: GradientBuffer
         self._before: GradientBuffer | None = None
 
     def start(self, buffer: "numpy.ndarray") -> None:
         """Send this rank's part of a step."""
-        self._parcel = self._courier.hand(buffer)
+        self._pending = self._thread.submit(buffer)
 
     def finish(self) -> "numpy.ndarray":
         """Return the mean that this step uses.
@@ -87,7 +89,7 @@ class Lane:
         """
         import numpy as np
 
-        now, before = self._parcel, self._before
+        now, before = self._pending, self._before
         begun = time.perf_counter()
         if delayed(self._steps, self._team.ksteps, self._team.max_steps):
             self._before = now
@@ -96,20 +98,20 @@ class Lane:
             self._before = None
             mean = now.wait() + before.wait() if before else now.wait()
         self._steps += 1
-        self._team.waited(self, time.perf_counter() - begun, now.buffer.nbytes)
+        self._team.count_wait(self, time.perf_counter() - begun, now.buffer.nbytes)
         return mean
 
 
 class Team:
-    """Couriers that average the gradients of one model, and its schedule."""
+    """Threads that average the gradients of one model, and its schedule."""
 
     def __init__(self, number: int, comms: "list[Comm]") -> None:
         self.number = number
-        self.couriers = [Courier(comm) for comm in comms]
+        self.threads = [AveragingThread(comm) for comm in comms]
         self.ksteps = self.max_steps = 0
         self._freq = 0
         self.configured = False
-        self._lanes: list[Lane] = []
+        self._buckets: list[GradientBucket] = []
         self._steps, self._seconds, self._bytes = 0, 0.0, 0
         self._begun = time.perf_counter()
 
@@ -117,17 +119,17 @@ class Team:
         """Set which steps are delayed, and after how many steps rank 0 prints timing (0: never)."""
         self.ksteps, self.max_steps, self._freq, self.configured = ksteps, max_steps, freq, True
 
-    def lane(self) -> Lane:
-        """Return a lane for a new bucket; the team's couriers take turns."""
-        lane = Lane(self.couriers[len(self._lanes) % len(self.couriers)], self)
-        self._lanes.append(lane)
-        return lane
+    def add_bucket(self) -> GradientBucket:
+        """Return a new bucket of the model; the team's threads take turns."""
+        bucket = GradientBucket(self.threads[len(self._buckets) % len(self.threads)], self)
+        self._buckets.append(bucket)
+        return bucket
 
-    def waited(self, lane: Lane, seconds: float, size: int) -> None:
+    def count_wait(self, bucket: GradientBucket, seconds: float, size: int) -> None:
         """Count the time of a bucket; print it after every few steps."""
         self._seconds += seconds
         self._bytes += size
-        if lane is not self._lanes[-1]:
+        if bucket is not self._buckets[-1]:
             return
         self._steps += 1
         if self._freq and self._steps % self._freq == 0:
@@ -142,6 +144,6 @@ class Team:
             self._begun, self._seconds, self._bytes = now, 0.0, 0
 
     def end(self) -> None:
-        """Stop the couriers."""
-        for courier in self.couriers:
-            courier.end()
+        """Stop the threads."""
+        for thread in self.threads:
+            thread.end()

@@ -6,27 +6,25 @@ from types import SimpleNamespace
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.trainers.ranks import apart
+from toolkit.trainers.ranks import gpu_sharing
 from toolkit.trainers.trouble import Trouble
 
 
 class Rank:
-    """One of several ranks; what the others told is added to what it tells."""
+    """One of several ranks; the others have the nodes and GPUs of ``others``."""
 
     def __init__(self, rank, size, others=()):
         self.rank, self.size, self._others = rank, size, others
         self.framework = "tensorflow"
         self.asked = 0
 
-    def total(self, values):
+    def gather(self, value):
         self.asked += 1
-        if len(values) == 1:
-            return [values[0] + len(self._others)]
-        told = list(values)
-        for rank, node, mask in self._others:
-            told[rank] += node
-            told[self.size + rank] += mask
-        return told
+        values = [("", ())] * self.size
+        values[self.rank] = value
+        for rank, node, gpus in self._others:
+            values[rank] = (node, gpus)
+        return values
 
     def agree(self, trouble):
         if trouble:
@@ -45,7 +43,7 @@ def seen(tmp_path, monkeypatch):
             list_physical_devices=lambda kind: kinds, get_visible_devices=lambda kind: [kinds[taken]]
         )
         monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))
-        monkeypatch.setattr(apart, "DEVICES", tmp_path)
+        monkeypatch.setattr(gpu_sharing, "DEVICES", tmp_path)
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
         if visible is not None:
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
@@ -56,26 +54,28 @@ def seen(tmp_path, monkeypatch):
 def test_the_same_gpu_on_the_same_node_is_one_line_with_the_way_out(seen):
     seen([2, 3], 0)
     with pytest.raises(Trouble, match=r"rank 2 on .* uses the same GPU as rank 1, .*--gpu-bind=single:1"):
-        apart.check_apart(Rank(2, 3, [(0, apart._node(), 0b0011), (1, apart._node(), 0b1100)]))
+        gpu_sharing.check_own_gpus(
+            Rank(2, 3, [(0, gpu_sharing._node_id(), (0, 1)), (1, gpu_sharing._node_id(), (2, 3))])
+        )
 
 
-@pytest.mark.parametrize(("node", "mask"), [("here", 0b1000), ("elsewhere", 0b0100), ("here", 0)])
-def test_another_gpu_or_another_node_is_well(seen, node, mask):
+@pytest.mark.parametrize(("node", "gpus"), [("here", (3,)), ("elsewhere", (2,)), ("here", ())])
+def test_another_gpu_or_another_node_is_well(seen, node, gpus):
     seen([2, 3], 0)
-    number = apart._node() if node == "here" else 5
-    apart.check_apart(Rank(1, 2, [(0, number, mask)]))
+    name = gpu_sharing._node_id() if node == "here" else "node5"
+    gpu_sharing.check_own_gpus(Rank(1, 2, [(0, name, gpus)]))
 
 
 def test_the_rank_before_leaves_it_to_the_one_after_to_speak(seen):
     seen([0], 0)
-    apart.check_apart(Rank(0, 2, [(1, apart._node(), 1)]))
+    gpu_sharing.check_own_gpus(Rank(0, 2, [(1, gpu_sharing._node_id(), (0,))]))
 
 
 def test_without_gpus_there_is_one_short_message_and_for_one_rank_none(monkeypatch, seen):
     seen([], 0)
     monkeypatch.setattr(sys.modules["tensorflow"].config, "get_visible_devices", lambda kind: [])
     for rank, messages in ((Rank(0, 1), 0), (Rank(1, 2), 1)):
-        apart.check_apart(rank)
+        gpu_sharing.check_own_gpus(rank)
         assert rank.asked == messages
 
 
@@ -94,7 +94,7 @@ def test_gpus_have_the_numbers_of_the_node(tmp_path, opens, visible, count, numb
     for number in opens:
         (tmp_path / f"nvidia{number}").touch()
     environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    assert apart.numbers_of(environment, count, tmp_path) == numbers
+    assert gpu_sharing.gpu_numbers(environment, count, tmp_path) == numbers
 
 
 def test_parts_of_a_gpu_are_not_compared(tmp_path):
@@ -102,4 +102,4 @@ def test_parts_of_a_gpu_are_not_compared(tmp_path):
     (tmp_path / "nvidia-caps").mkdir()
     for number in (1, 2, 30):
         (tmp_path / "nvidia-caps" / f"nvidia-cap{number}").touch()
-    assert apart.numbers_of({}, 1, tmp_path) == []
+    assert gpu_sharing.gpu_numbers({}, 1, tmp_path) == []

@@ -7,9 +7,9 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.trainers.strategies.single import Single
-from toolkit.trainers.training import keeper as keeper_module
+from toolkit.trainers.training import rank_checkpoints
 from toolkit.trainers.training.checkpoint import EpochPart
-from toolkit.trainers.training.keeper import Keeper, Start
+from toolkit.trainers.training.rank_checkpoints import RankCheckpoints, TrainingStart
 from toolkit.trainers.trouble import Trouble
 
 SETTINGS = {"trainer": "mnist", "seed": 1, "batch_size": 32, "samples": 640, "learning_rate": 0.001}
@@ -33,14 +33,16 @@ class Variables:
 
 
 def test_without_checkpoints_each_rank_makes_a_pass_of_an_epoch(tmp_path):
-    assert Keeper(tmp_path, Second(False), keep=3).find() == Start(passes=2)
+    assert RankCheckpoints(tmp_path, Second(False), keep=3).find() == TrainingStart(passes=2)
 
 
 def test_what_one_saved_is_where_the_next_begins(tmp_path):
-    keeper = Keeper(tmp_path, Single(), keep=3)
+    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
     part = EpochPart(64, 1.5, 60, 0.25, 0.125)
-    assert keeper.save(Variables(), 2, 1, part, SETTINGS, [{"record": "header"}]) == "000001-000000000064"
-    start = keeper.find()
+    assert (
+        checkpoints.save(Variables(), 2, 1, part, SETTINGS, [{"record": "header"}]) == "000001-000000000064"
+    )
+    start = checkpoints.find()
     assert (start.name, start.epochs, start.part, start.passes) == ("000001-000000000064", 1, part, 2)
     assert (start.records, start.settings) == ([{"record": "header"}], SETTINGS)
     assert start.arrays[0].tolist() == [0, 1, 2]
@@ -48,28 +50,28 @@ def test_what_one_saved_is_where_the_next_begins(tmp_path):
 
 def test_the_sums_so_far_are_counted_by_rank_0_only(tmp_path):
     told = ("000001-000000000064", 1, EpochPart(64, 1.5, 60, 0.25, 0.125), 2, SETTINGS)
-    start = Keeper(tmp_path, Second(True, told), keep=3).find()
+    start = RankCheckpoints(tmp_path, Second(True, told), keep=3).find()
     assert start.part == EpochPart(64, 0.0, 0, 0.25)
     assert start.arrays is None
 
 
 def test_other_ranks_write_nothing(tmp_path):
-    keeper = Keeper(tmp_path, Second("name"), keep=3)
-    assert keeper.save(Variables(), 2, 1, EpochPart(), SETTINGS, []) == "name"
-    keeper.clear()
+    checkpoints = RankCheckpoints(tmp_path, Second("name"), keep=3)
+    assert checkpoints.save(Variables(), 2, 1, EpochPart(), SETTINGS, []) == "name"
+    checkpoints.clear()
     assert not list(tmp_path.iterdir())
 
 
 def test_the_same_settings_go_on(tmp_path):
-    keeper = Keeper(tmp_path, Single(), keep=3)
-    assert keeper.differs(Start(1, "name", settings=SETTINGS), SETTINGS) is None
-    assert keeper.differs(Start(1), SETTINGS) is None
+    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
+    assert checkpoints.differs(TrainingStart(1, "name", settings=SETTINGS), SETTINGS) is None
+    assert checkpoints.differs(TrainingStart(1), SETTINGS) is None
 
 
 def test_a_checkpoint_that_is_older_than_an_option_goes_on(tmp_path):
-    keeper = Keeper(tmp_path, Single(), keep=3)
-    start = Start(1, "name", settings=SETTINGS)
-    assert keeper.differs(start, {**SETTINGS, "scaling": "linear"}) is None
+    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
+    start = TrainingStart(1, "name", settings=SETTINGS)
+    assert checkpoints.differs(start, {**SETTINGS, "scaling": "linear"}) is None
 
 
 @every_row(
@@ -83,8 +85,8 @@ def test_a_checkpoint_that_is_older_than_an_option_goes_on(tmp_path):
     ],
 )
 def test_other_settings_are_refused_with_both_values_and_the_way_out(tmp_path, name, theirs, said):
-    trouble = Keeper(tmp_path, Single(), keep=3).differs(
-        Start(1, "name", settings={**SETTINGS, name: theirs}), SETTINGS
+    trouble = RankCheckpoints(tmp_path, Single(), keep=3).differs(
+        TrainingStart(1, "name", settings={**SETTINGS, name: theirs}), SETTINGS
     )
     assert said in trouble.message
     assert "--fresh" in trouble.message
@@ -92,7 +94,7 @@ def test_other_settings_are_refused_with_both_values_and_the_way_out(tmp_path, n
 
 
 def test_it_is_said_where_a_training_goes_on():
-    at = Start(
+    at = TrainingStart(
         2,
         "000001-000000000064",
         1,
@@ -103,7 +105,7 @@ def test_it_is_said_where_a_training_goes_on():
         "resumes from checkpoint 000001-000000000064 with epoch 2, of which 64 of 2,000 samples are done"
     )
     assert at.sentence(1000, 3).endswith("are done; 3 ranks share out the rest, 2 began")
-    assert Start(1, "000001-000000000000", 1).sentence(1000, 1) == (
+    assert TrainingStart(1, "000001-000000000000", 1).sentence(1000, 1) == (
         "resumes from checkpoint 000001-000000000000 with epoch 2"
     )
 
@@ -112,14 +114,14 @@ def test_checkpoints_that_cannot_be_reached_are_one_line_and_status_1(tmp_path, 
     def stale(folder):
         raise OSError(116, "Stale file handle", str(folder))
 
-    keeper = Keeper(tmp_path, Single(), keep=3)
-    monkeypatch.setattr(keeper_module.checkpoint, "newest", stale)
-    monkeypatch.setattr(keeper_module.checkpoint, "remove_all", stale)
+    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
+    monkeypatch.setattr(rank_checkpoints.checkpoint, "newest", stale)
+    monkeypatch.setattr(rank_checkpoints.checkpoint, "remove_all", stale)
     with pytest.raises(Trouble, match="checkpoints: cannot be read: Stale file handle") as told:
-        keeper.find()
+        checkpoints.find()
     assert told.value.code == 1
     with pytest.raises(Trouble, match="checkpoints: cannot be removed: Stale file handle"):
-        keeper.clear()
+        checkpoints.clear()
 
 
 class Sums(Single):
@@ -143,7 +145,7 @@ class Sums(Single):
 def test_all_ranks_end_where_the_loss_of_any_is_no_number(tmp_path, rank, loss):
     world = Sums(rank, loss, 60, 0.0)
     with pytest.raises(Trouble, match="the training diverged in epoch 3: the loss is not a number"):
-        Keeper(tmp_path, world, keep=3).save(Variables(), 1, 2, EpochPart(64, 1.0, 30), SETTINGS, [])
+        RankCheckpoints(tmp_path, world, keep=3).save(Variables(), 1, 2, EpochPart(64, 1.0, 30), SETTINGS, [])
     assert len(world.agreed) == 1
     assert not list(tmp_path.iterdir())
 
@@ -155,6 +157,6 @@ def test_weights_that_are_no_numbers_are_not_written_though_the_loss_has_not_see
     lost = Variables()
     lost.state = lambda: [np.arange(3), np.array([1.0, math.nan], np.float32)]
     with pytest.raises(Trouble, match=f"diverged in epoch {epoch}: a weight is not a number") as told:
-        Keeper(tmp_path, Single(), keep=3).save(lost, 1, 2, EpochPart(images), SETTINGS, [])
+        RankCheckpoints(tmp_path, Single(), keep=3).save(lost, 1, 2, EpochPart(images), SETTINGS, [])
     assert told.value.code == 1
     assert not list(tmp_path.iterdir())

@@ -22,7 +22,7 @@ _NOTHING = EpochPart()
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class TrainingStart:
     """Where a training starts: at epoch 0, or at the checkpoint ``name``.
 
     ``passes`` is the number of passes over the data in an epoch. It is the number of ranks that started the
@@ -52,7 +52,7 @@ class Start:
         return int(str(told[-1]["world_size"])) * int(str(told[-1].get("devices", 1))) if told else size
 
 
-class Keeper:
+class RankCheckpoints:
     """Writes and finds the checkpoints of one training; every rank has one and calls the same methods."""
 
     def __init__(self, output: Path, world: World, *, keep: int) -> None:
@@ -60,20 +60,22 @@ class Keeper:
         self._world, self._keep = world, keep
         self._first = world.rank == 0
 
-    def find(self) -> Start:
+    def find(self) -> TrainingStart:
         """Return where to start: at the newest complete checkpoint, if there is one."""
         with self._at("read"):
             found = checkpoint.newest(self.folder) if self._first else None
         if not self._world.tell(found is not None):
-            return Start(passes=self._world.size)
+            return TrainingStart(passes=self._world.size)
         told = found and (found[0].name, found[0].epochs, found[0].part, found[0].passes, found[0].settings)
         name, epochs, part, passes, settings = self._world.tell(told)  # type: ignore[misc]  # rank 0 has it
         if found:
-            return Start(passes, name, epochs, part, settings, found[0].records, found[1])
+            return TrainingStart(passes, name, epochs, part, settings, found[0].records, found[1])
         # The sums cover all ranks, so only one rank has them.
-        return Start(passes, name, epochs, EpochPart(images=part.images, seconds=part.seconds), settings)
+        return TrainingStart(
+            passes, name, epochs, EpochPart(images=part.images, seconds=part.seconds), settings
+        )
 
-    def differs(self, start: Start, settings: Settings) -> Trouble | None:
+    def differs(self, start: TrainingStart, settings: Settings) -> Trouble | None:
         """Return why this training cannot be resumed from there; ``None`` if it can."""
         for name, value in settings.items():
             # A checkpoint of an earlier release does not have newer options.

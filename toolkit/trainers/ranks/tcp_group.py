@@ -5,7 +5,7 @@ connection that closes without a goodbye means a lost rank, and stops the job.
 
 Both ends of a connection first prove by HMAC that they know the secret of the job. The rest is not encrypted.
 
-The messages are text, numbers and the frozen data classes of these trainers; see :func:`loaded`.
+The messages are bytes; :mod:`toolkit.trainers.strategies.tcp_world` says what they may hold.
 """
 
 import json
@@ -46,7 +46,7 @@ class Member:
     address: str
 
 
-class Meeting:
+class TcpGroup:
     """All ranks of a job; all ranks call the methods in the same order."""
 
     def __init__(self, place: RankPlace, seconds: float = SECONDS) -> None:
@@ -89,7 +89,7 @@ class Meeting:
             link.send(_DATA, packed)
         return values
 
-    def told(self, value: bytes) -> bytes:
+    def broadcast(self, value: bytes) -> bytes:
         """Return the value of rank 0."""
         if self.rank:
             return self._links[0].take()
@@ -98,12 +98,12 @@ class Meeting:
         return value
 
     def wait(self) -> None:
-        """Wait until rank 0 ends the meeting."""
+        """Wait until rank 0 ends the group."""
         if self.rank:
             self._links[0].ended.wait()
 
     def end(self) -> None:
-        """Close the meeting: connections that close from now on are not failures."""
+        """Close the group: connections that close from now on are not failures."""
         self._done = True
         for link in self._links.values():
             link.send(_BYE, b"")

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.trainers.ranks import meeting
-from toolkit.trainers.ranks.meeting import Meeting
+from toolkit.trainers.ranks import tcp_group
 from toolkit.trainers.ranks.peers import RankPlace
-from toolkit.trainers.strategies.met import loaded, packed, unpacked
+from toolkit.trainers.ranks.tcp_group import TcpGroup
+from toolkit.trainers.strategies.tcp_world import pack_arrays, unpack_arrays, unpickle
 from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.trouble import Trouble
 
@@ -28,29 +28,31 @@ def place(name, rank, size, secret=b"s" * 64):
 def met(name, size, order=None):
     """Let so many ranks meet, each in a thread."""
     with ThreadPoolExecutor(size) as pool:
-        came = {rank: pool.submit(Meeting, place(name, rank, size), 20.0) for rank in order or range(size)}
+        came = {rank: pool.submit(TcpGroup, place(name, rank, size), 20.0) for rank in order or range(size)}
         return [came[rank].result() for rank in range(size)]
 
 
-def everywhere(meetings, what):
-    with ThreadPoolExecutor(len(meetings)) as pool:
-        return list(pool.map(what, meetings))
+def everywhere(groups, what):
+    with ThreadPoolExecutor(len(groups)) as pool:
+        return list(pool.map(what, groups))
 
 
 @every_row("size", [1, 2, 5])
 def test_all_ranks_get_the_values_of_all_in_their_order(size):
-    meetings = met(f"gather/{size}", size, order=reversed(range(size)))
-    for values in everywhere(meetings, lambda one: one.gather(b"x" * one.rank)):
+    groups = met(f"gather/{size}", size, order=reversed(range(size)))
+    for values in everywhere(groups, lambda one: one.gather(b"x" * one.rank)):
         assert values == [b"x" * rank for rank in range(size)]
-    assert everywhere(meetings, lambda one: one.told(b"root" if one.rank == 0 else b"")) == [b"root"] * size
-    everywhere(meetings, Meeting.end)
+    assert (
+        everywhere(groups, lambda one: one.broadcast(b"root" if one.rank == 0 else b"")) == [b"root"] * size
+    )
+    everywhere(groups, TcpGroup.end)
 
 
 def test_members_are_told_with_their_nodes_and_addresses():
-    meetings = met("members", 3)
-    told = [[(one.host, one.address) for one in each.members] for each in meetings]
+    groups = met("members", 3)
+    told = [[(one.host, one.address) for one in each.members] for each in groups]
     assert told == [[("node0", "127.0.0.1"), ("node0", "127.0.0.1"), ("node1", "127.0.0.1")]] * 3
-    everywhere(meetings, Meeting.end)
+    everywhere(groups, TcpGroup.end)
 
 
 def test_two_jobs_whose_ports_are_the_same_do_not_mix(monkeypatch):
@@ -63,12 +65,12 @@ def test_two_jobs_whose_ports_are_the_same_do_not_mix(monkeypatch):
         one, other = pool.map(lambda name: met(name, 2), ["one", "other"])
     assert everywhere(one, lambda m: m.gather(b"1")) == [[b"1", b"1"]] * 2
     assert everywhere(other, lambda m: m.gather(b"2")) == [[b"2", b"2"]] * 2
-    everywhere([*one, *other], Meeting.end)
+    everywhere([*one, *other], TcpGroup.end)
 
 
 def test_strangers_are_sent_away():
     with ThreadPoolExecutor(3) as pool:
-        root = pool.submit(Meeting, place("strangers", 0, 2), 20.0)
+        root = pool.submit(TcpGroup, place("strangers", 0, 2), 20.0)
         port = place("strangers", 0, 2).ports[0]
         for said in (b"GET / HTTP/1.0\r\n\r\n", struct.pack(">I", 1 << 30), struct.pack(">I", 2) + b"{}"):
             for _ in range(100):
@@ -81,10 +83,10 @@ def test_strangers_are_sent_away():
                     time.sleep(0.05)
                 except OSError:
                     break
-        other = pool.submit(Meeting, place("strangers", 1, 2), 20.0)
-        meetings = [root.result(), other.result()]
-    assert everywhere(meetings, lambda one: one.gather(b"a")) == [[b"a", b"a"]] * 2
-    everywhere(meetings, Meeting.end)
+        other = pool.submit(TcpGroup, place("strangers", 1, 2), 20.0)
+        groups = [root.result(), other.result()]
+    assert everywhere(groups, lambda one: one.gather(b"a")) == [[b"a", b"a"]] * 2
+    everywhere(groups, TcpGroup.end)
 
 
 def test_a_process_that_knows_only_the_job_is_no_rank():
@@ -92,7 +94,7 @@ def test_a_process_that_knows_only_the_job_is_no_rank():
     root_place = place("poison", 0, 2)
     hello = {"run": "poison", "rank": 1, "size": 2, "host": "node0"}
     with ThreadPoolExecutor(2) as pool:
-        root = pool.submit(Meeting, root_place, 20.0)
+        root = pool.submit(TcpGroup, root_place, 20.0)
         deadline = time.monotonic() + 10
         while True:
             try:
@@ -102,34 +104,34 @@ def test_a_process_that_knows_only_the_job_is_no_rank():
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
         with stranger:
-            meeting._answer(stranger, hello)
-            answer = json.loads(meeting._short(stranger))
+            tcp_group._answer(stranger, hello)
+            answer = json.loads(tcp_group._short(stranger))
             assert set(answer) == {"run", "nonce", "proof"}
-            meeting._answer(stranger, {"proof": answer["proof"]})
+            tcp_group._answer(stranger, {"proof": answer["proof"]})
             assert stranger.recv(100) == b""
-        wrong = pool.submit(Meeting, place("poison", 1, 2, b"w" * 64), 0.3)
+        wrong = pool.submit(TcpGroup, place("poison", 1, 2, b"w" * 64), 0.3)
         with pytest.raises(Trouble, match="rank 1 on node0 did not find rank 0"):
             wrong.result()
         assert not root.done()
-        other = pool.submit(Meeting, place("poison", 1, 2), 20.0)
-        meetings = [root.result(), other.result()]
-    everywhere(meetings, Meeting.end)
+        other = pool.submit(TcpGroup, place("poison", 1, 2), 20.0)
+        groups = [root.result(), other.result()]
+    everywhere(groups, TcpGroup.end)
 
 
 def test_who_does_not_come_is_named():
     with pytest.raises(Trouble, match=r"rank 1, 2 did not reach rank 0 on node0 within 0\.2 s"):
-        Meeting(place("absent", 0, 3), 0.2)
+        TcpGroup(place("absent", 0, 3), 0.2)
     with pytest.raises(Trouble, match=r"rank 2 on node1 did not find rank 0 at 127\.0\.0\.1 within 0\.2 s"):
-        Meeting(place("alone", 2, 3), 0.2)
+        TcpGroup(place("alone", 2, 3), 0.2)
 
 
 RANK = """
 import sys, time
-from toolkit.trainers.ranks import meeting
+from toolkit.trainers.ranks import tcp_group
 from toolkit.trainers.ranks.peers import RankPlace
-meeting._TIME_TO_SPEAK = 0.2
+tcp_group._TIME_TO_SPEAK = 0.2
 rank, how = int(sys.argv[1]), sys.argv[2]
-one = meeting.Meeting(RankPlace(sys.argv[3], rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64), 20.0)
+one = tcp_group.TcpGroup(RankPlace(sys.argv[3], rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64), 20.0)
 one.gather(b"")
 print("met", flush=True)
 if how == "fail":
@@ -140,14 +142,14 @@ time.sleep(60)
 
 EARLY = """
 import sys
-from toolkit.trainers.ranks import meeting
+from toolkit.trainers.ranks import tcp_group
 from toolkit.trainers.ranks.peers import RankPlace
-meeting._TIME_TO_SPEAK = 0.2
+tcp_group._TIME_TO_SPEAK = 0.2
 rank = int(sys.argv[1])
 print("up", flush=True)
 sys.stdin.readline()
 place = RankPlace("early", rank, 3, f"node{rank}", ("127.0.0.1",), b"s" * 64)
-meeting.Meeting(place, 1.5 if rank == 0 else 20.0)
+tcp_group.TcpGroup(place, 1.5 if rank == 0 else 20.0)
 """
 
 
@@ -202,14 +204,14 @@ def test_a_rank_that_fails_ends_all_with_its_code_and_nobody_else_speaks(failing
 
 def test_what_ranks_tell_each_other_is_values_and_data_classes_and_no_functions():
     part = EpochPart(images=7, loss=0.5)
-    assert loaded(pickle.dumps({"a": (1, 2.5, None, [part])})) == {"a": (1, 2.5, None, [part])}
-    for bad in (print, time.sleep, meeting.Meeting, np.float64(1)):
+    assert unpickle(pickle.dumps({"a": (1, 2.5, None, [part])})) == {"a": (1, 2.5, None, [part])}
+    for bad in (print, time.sleep, tcp_group.TcpGroup, np.float64(1)):
         with pytest.raises(pickle.UnpicklingError, match="is nothing that ranks tell each other"):
-            loaded(pickle.dumps(bad))
+            unpickle(pickle.dumps(bad))
 
 
 def test_arrays_go_through_bytes():
     arrays = [np.arange(6, dtype="int64").reshape(2, 3), np.float32(0.5), np.zeros((0, 3), "float16")]
-    again = unpacked(packed(arrays))
+    again = unpack_arrays(pack_arrays(arrays))
     assert [one.dtype for one in again] == [np.dtype("int64"), np.dtype("float32"), np.dtype("float16")]
     assert all(np.array_equal(one, other) for one, other in zip(arrays, again, strict=True))
