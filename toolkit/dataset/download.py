@@ -17,6 +17,7 @@ from toolkit.model.progress import Tell
 from toolkit.run.turns import take_turn
 from toolkit.run.web import http
 from toolkit.run.web.http import pause_before, without_login
+from toolkit.units import in_bytes
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0
@@ -114,7 +115,7 @@ def _take(url: str, part: FileIO, begun: int, most: int, tell: Tell) -> None:
                 part.truncate(0)
                 raise CheckFailed(f"{without_login(url)} is longer than its {most} bytes")
             _write(part, chunk)
-            tell.detail(f"{name} {done / 1e6:.0f} MB")
+            tell.detail(f"{name} {in_bytes(done)}")
 
 
 @contextlib.contextmanager

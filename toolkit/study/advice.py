@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from toolkit.study.timeline import Tally
+from toolkit.units import in_bytes
 
 _MOST_GROUPS = 32
 _LEAST_CYCLE, _MOST_CYCLE = 0.1, 25.0
@@ -112,11 +113,3 @@ def _nice(value: float) -> float:
         return _LEAST_CYCLE
     power = 10 ** math.floor(math.log10(value))
     return next(float(f"{step * power:.4g}") for step in (1, 2, 2.5, 5, 10) if step * power >= value * 0.999)
-
-
-def in_bytes(size: float) -> str:
-    """Format a size with three digits: ``1.63 MB``."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= factor:
-            return f"{size / factor:.3g} {unit}"
-    return f"{size:.0f} B"

@@ -417,7 +417,7 @@ class TestConverting:
         assert check_digest(target)
 
     def test_a_folder_that_is_nearly_full_is_refused_before_any_work(self, engine, small, small_disk):
-        with pytest.raises(CheckFailed, match=r"has \d+ MiB free, and the SIF needs at least"):
+        with pytest.raises(CheckFailed, match=r"has [\d.]+ [kMG]?B free, and the SIF needs at least"):
             sif.convert(engine, small.tag, small_disk(16) / "a.sif", Silent())
 
     def test_a_disk_that_fills_up_is_told_as_such_and_nothing_is_left(self, engine, small, small_disk):

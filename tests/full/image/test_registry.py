@@ -247,7 +247,7 @@ class TestTrouble:
         try:
             done = toolkit("image", "pull", name, "-o", str(disk / "x.sif"), ok=False)
             assert done.returncode == 1
-            assert "MiB free" in done.stderr
+            assert "MB free" in done.stderr
             assert not (disk / "x.sif").exists()
             subprocess.run([*root, "mount", "-o", "remount,size=90m", str(disk)], check=True)
             toolkit("image", "pull", name, "-o", str(disk / "x.sif"))

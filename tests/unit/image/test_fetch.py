@@ -84,9 +84,9 @@ def locked(server, path, content=CONTENT, size=1 << 20):
 @every_row(
     ("sizes", "said"),
     [
-        ((5_000_000,), "1 file (5 MB)"),
-        ((2_000_000_000, 1_440_000_000), "2 files (3.4 GB)"),
-        ((900_000, 0, 0), "3 files (1 MB, and 2 of unknown size)"),
+        ((5_000_000,), "1 file (5.00 MB)"),
+        ((2_000_000_000, 1_440_000_000), "2 files (3.44 GB)"),
+        ((900_000, 0, 0), "3 files (900 kB, and 2 of unknown size)"),
         ((0, 0), "2 files (of unknown size)"),
     ],
 )
@@ -101,8 +101,8 @@ def test_what_a_download_takes_is_said_before_it_begins(sizes, said):
 def test_progress_says_how_many_files_and_bytes_are_here(server):
     heard = Heard()
     fetched([locked(server, "/a", size=len(CONTENT))], heard)
-    assert heard.steps[0].startswith("Fetching 1 file (1 MB) into ")
-    assert heard.details[-1] == "1 of 1 fetched, 1 MB of 1 MB"
+    assert heard.steps[0].startswith("Fetching 1 file (1.05 MB) into ")
+    assert heard.details[-1] == "1 of 1 fetched, 1.05 MB of 1.05 MB"
 
 
 def test_a_file_is_fetched_once_and_verified(server):

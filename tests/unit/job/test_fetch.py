@@ -35,7 +35,7 @@ def test_what_a_job_wrote_is_not_what_it_was_given(record):
     files = written(LocalRunner(), record)
     assert [one.path for one in files] == ["logs/1/events", "metrics.csv", "model.keras", "output.log"]
     line = in_words(record, files)
-    assert line.startswith("It wrote model.keras (3,000 bytes), metrics.csv")
+    assert line.startswith("It wrote model.keras (3.00 kB), metrics.csv")
     assert line.endswith("toolkit jobs fetch run-1")
 
 

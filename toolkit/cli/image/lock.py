@@ -16,6 +16,7 @@ from toolkit.model.facts import HostFacts
 from toolkit.model.lock import Lock, lock_sha256
 from toolkit.report.progress import Progress
 from toolkit.run.docker.engine import connect
+from toolkit.units import in_bytes
 
 
 @click.command("lock")
@@ -94,4 +95,4 @@ def _told(lock: Lock, file: Path, changes: tuple[LockChange, ...], *, as_json: b
     for change in changes:
         say(f"{change.where:<14} {change.name:<28} {change.old or '-'} -> {change.new or '-'}")
     state = "already fits its recipe" if kept else "written"
-    say(f"{file}  {state}: {len(files)} files, {sum(files.values()) / 1e6:.0f} MB")
+    say(f"{file}  {state}: {len(files)} files, {in_bytes(sum(files.values()))}")

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from toolkit.data import cache_dir
 from toolkit.errors import Missing
 from toolkit.model.progress import Tell
+from toolkit.units import in_bytes
 
 _SECONDS = 900
 """The engine may pack the whole image before it sends the first byte."""
@@ -32,7 +33,7 @@ def taken(name: str, tell: Tell) -> Iterator[BinaryIO]:
         image = named_image(client, name)
         size = size_of(image)
         with _file(cache_dir(), size) as file:
-            tell.step(f"Taking {name} out of the Docker engine ({size >> 20} MiB)")
+            tell.step(f"Taking {name} out of the Docker engine ({in_bytes(size)})")
             try:
                 save(client, image, file)
             except OSError as error:
@@ -49,7 +50,7 @@ def _file(folder: Path, size: int) -> BinaryIO:
             return tempfile.TemporaryFile(dir=folder)
     except OSError as error:
         raise _no_room(folder, error.strerror) from error
-    raise _no_room(folder, f"{free >> 20} MiB are free, {size >> 20} MiB are needed")
+    raise _no_room(folder, f"{in_bytes(free)} are free, {in_bytes(size)} are needed")
 
 
 def _no_room(folder: Path, why: str | None) -> Missing:

@@ -31,12 +31,12 @@ from toolkit.run.web.http import (
     pause_before,
     without_login,
 )
+from toolkit.units import in_bytes
 
 _AT_ONCE = 8
 _CHUNK = 1 << 20
 _TOLD_EVERY = 1.0
 """Seconds between two lines of progress."""
-_GIGABYTE = 10**9
 _PAUSES = (1.0, 3.0, 9.0)
 """Seconds before an address is tried again: name servers and proxies fail under many requests."""
 _PATIENCE = 0.2
@@ -84,11 +84,7 @@ def cost(files: Sequence[LockedFile]) -> str:
     if unknown == len(files):
         return f"{count} (of unknown size)"
     more = f", and {unknown} of unknown size" if unknown else ""
-    return f"{count} ({_amount(known)}{more})"
-
-
-def _amount(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= _GIGABYTE else f"{size / 1e6:.0f} MB"
+    return f"{count} ({in_bytes(known)}{more})"
 
 
 def path_of(file: LockedFile) -> Path:
@@ -129,8 +125,8 @@ def _so_far(files: Sequence[LockedFile], fetched: int) -> str:
     """Return how much of a download is here, whole files and parts."""
     total = sum(file.size for file in files)
     here = sum(_size(path_of(file)) or _size(_part_of(file)) for file in files)
-    amount = _amount(here) if any(not file.size for file in files) else f"{_amount(here)} of {_amount(total)}"
-    return f"{fetched} of {len(files)} fetched, {amount}"
+    whole = "" if any(not file.size for file in files) else f" of {in_bytes(total)}"
+    return f"{fetched} of {len(files)} fetched, {in_bytes(here)}{whole}"
 
 
 def _size(path: Path) -> int:

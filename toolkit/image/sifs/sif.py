@@ -35,6 +35,7 @@ from toolkit.run.docker.engine import build_memory, find_image
 from toolkit.run.docker.engine_images import size_of
 from toolkit.run.folders import check_file, writable
 from toolkit.run.singularity import InstalledRuntime, find
+from toolkit.units import in_bytes
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -138,7 +139,7 @@ def write(
     labels = singularityd.labels(config, name, architecture, when, packing.name)
     metadata = singularityd.metadata(config, labels, definition)
     objects = metadata_objects(definition, metadata, msgspec.json.encode(config))
-    tell.step(f"Packing {name} ({size >> 20} MiB)")
+    tell.step(f"Packing {name} ({in_bytes(size)})")
     part.touch(0o600)
     work = squash.Squash(
         image=source.id,

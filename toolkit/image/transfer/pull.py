@@ -22,6 +22,7 @@ from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import SIF_LAYER, Descriptor, ImageManifest, Platform, digest_of
 from toolkit.run.registry.name import RegistryName
 from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
+from toolkit.units import in_bytes
 
 _SIF_LAYERS = (SIF_LAYER, "appliciation/vnd.sylabs.sif.layer.tar")
 """Singularity before 3.7 wrote the second, which is misspelt."""
@@ -192,7 +193,7 @@ def _fetch(
         f"{source}",
         "make room there, or write it elsewhere with -o; what came is kept",
     )
-    tell.step(f"Fetching {source} ({total / 1e6:.0f} MB)")
+    tell.step(f"Fetching {source} ({in_bytes(total)})")
     before = 0
     for blob in blobs:
 

@@ -14,6 +14,7 @@ from toolkit.run.registry.images import has_blob, has_manifest, put_manifest
 from toolkit.run.registry.name import RegistryName
 from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
 from toolkit.run.registry.upload import Blob, send_blob
+from toolkit.units import in_bytes
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +65,7 @@ def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, te
     An interrupt within a chunk would make old registries discard what they have.
     """
     total = sum(blob.size for blob in cargo.blobs)
-    tell.step(f"Sending {len(cargo.blobs)} parts ({total / 1e6:.0f} MB) to {target}")
+    tell.step(f"Sending {len(cargo.blobs)} parts ({in_bytes(total)}) to {target}")
     stopped = threading.Event()
 
     def work() -> tuple[Blob, ...]:

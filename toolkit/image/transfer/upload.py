@@ -37,6 +37,7 @@ from toolkit.run.registry.manifest import (
     read_manifest,
 )
 from toolkit.run.registry.upload import Blob
+from toolkit.units import in_bytes
 
 _HEAD = 512
 _CHUNK = 1 << 20
@@ -161,7 +162,7 @@ def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -
     workspace.require_space(
         root, size + _SPARE, "the image", "make room there, or set TMPDIR to another folder"
     )
-    tell.step(f"Taking {ref.tag} out of the Docker engine ({size >> 20} MiB)")
+    tell.step(f"Taking {ref.tag} out of the Docker engine ({in_bytes(size)})")
     return _of_save(saved(client, str(image.id)), ref, present, tell, stack)
 
 

@@ -20,6 +20,7 @@ from toolkit.model.progress import Tell
 from toolkit.program.command import CommandFacts, read_command
 from toolkit.run.stage import Parcel
 from toolkit.runtime import apptainer
+from toolkit.units import in_bytes
 
 COPY = "project"
 """The folder of a run in which a job unpacks the project that came with it."""
@@ -121,7 +122,7 @@ def brought(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brought |
     found = collect(code.root)
     _check_ignored(code, found)
     parcel = pack(found, as_name(code.root.name or "project"), posixpath.join(base, "projects"))
-    tell.step(f"Project {code.root}: {len(found.files)} files, {found.size / 1e6:,.1f} MB")
+    tell.step(f"Project {code.root}: {len(found.files)} files, {in_bytes(found.size)}")
     if found.secrets:
         tell.notice(f"left here, as they may hold secrets: {', '.join(found.secrets[:5])}")
     inner = os.path.relpath(code.start, code.root)

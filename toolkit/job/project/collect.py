@@ -8,6 +8,7 @@ from pathlib import Path
 
 from toolkit.errors import BadInput
 from toolkit.job.project.ignore import Pattern, decision, patterns
+from toolkit.units import in_bytes
 
 IGNORE_FILES = (".gitignore", ".toolkitignore")
 """Files that name what stays; a later file may include again what an earlier one left out."""
@@ -128,9 +129,9 @@ def collect(root: Path, most: int = LARGEST) -> Collected:
 def _too_large(found: Collected, most: int) -> BadInput:
     largest = sorted(found.files, key=lambda file: file.size, reverse=True)[:_SHOWN]
     return BadInput(
-        f"{found.root}: the project has {found.size / 1e6:,.0f} MB, and {most / 1e6:,.0f} MB may travel",
+        f"{found.root}: the project has {in_bytes(found.size)}, and {in_bytes(most)} may travel",
         fix=_ways(found.root),
-        detail=["its largest files:", *(f"    {file.size / 1e6:8,.1f} MB  {file.path}" for file in largest)],
+        detail=["its largest files:", *(f"    {in_bytes(file.size):>10}  {file.path}" for file in largest)],
     )
 
 

@@ -15,6 +15,7 @@ from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Runner
 from toolkit.run.stage import remote_hashes, sha256
+from toolkit.units import in_bytes
 
 _LIST_SECONDS = 120.0
 _PIECE = 4 << 20
@@ -105,7 +106,7 @@ def fetch(runner: Runner, files: Sequence[Written], target: Path, tell: Tell) ->
         digest, path = digests.get(one.there), target / one.path
         if digest is None or (path.is_file() and path.stat().st_size == one.size and sha256(path) == digest):
             continue
-        tell.step(f"Fetching {one.path} ({one.size / 1e6:,.1f} MB)")
+        tell.step(f"Fetching {one.path} ({in_bytes(one.size)})")
         _copy(runner, one, path, digest, tell.detail)
         copied.append(path)
     return copied
@@ -139,10 +140,6 @@ def in_words(record: JobRecord, files: Sequence[Written]) -> str:
     if not results:
         return ""
     first = sorted(results, key=lambda one: one.size, reverse=True)[:3]
-    shown = ", ".join(f"{one.path} ({_size(one.size)})" for one in first)
+    shown = ", ".join(f"{one.path} ({in_bytes(one.size)})" for one in first)
     more = f" and {len(results) - len(first)} more" if len(results) > len(first) else ""
     return f"It wrote {shown}{more}; fetch: toolkit jobs fetch {record.key}"
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count:,} bytes"

@@ -10,10 +10,11 @@ import msgspec
 from toolkit.errors import CheckFailed
 from toolkit.report.plain import one_line
 from toolkit.report.table import table
-from toolkit.study.advice import Advice, advise, in_bytes
+from toolkit.study.advice import Advice, advise
 from toolkit.study.limits import percent
 from toolkit.study.timeline import Tally, Tensor, shares, tallied
 from toolkit.study.timeline_file import events
+from toolkit.units import in_bytes
 
 _MEANING = {
     "negotiate": "ranks wait until all of them have a gradient ready",

@@ -21,6 +21,7 @@ from toolkit.run.docker.containers import Box, run_once
 from toolkit.run.docker.copy_out import CopyOut
 from toolkit.run.docker.engine import Files, find_image, packed
 from toolkit.run.docker.engine_errors import speaking
+from toolkit.units import in_bytes
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -126,7 +127,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
 
 def imported(client: "DockerClient", tar: Path, name: str, tell: Tell) -> None:
     """Create an image from a root file system."""
-    tell.step(f"Importing {name} into the Docker engine ({tar.stat().st_size >> 20} MiB)")
+    tell.step(f"Importing {name} into the Docker engine ({in_bytes(tar.stat().st_size)})")
     with speaking(f"importing {name}"):
         client.api.import_image_from_file(
             str(tar), *name.split(":"), changes=['CMD ["/bin/sh"]', 'LABEL toolkit="base"']

@@ -75,7 +75,7 @@ def test_an_image_is_read_and_nothing_is_left_behind(tmp_path, monkeypatch, text
     assert (facts.format, facts.path) == ("docker-daemon", "docker-daemon:toolkit/x:1")
     assert facts.mpi is not None
     assert facts.entrypoint == ("/usr/bin/env", "python3", "-V")
-    assert told == ["Taking toolkit/x:1 out of the Docker engine (0 MiB)", "Reading toolkit/x:1"]
+    assert told == ["Taking toolkit/x:1 out of the Docker engine (1.00 kB)", "Reading toolkit/x:1"]
     assert client.closed
     assert list((tmp_path / "cache").iterdir()) == []
 
@@ -109,7 +109,7 @@ def test_an_engine_that_stops_in_the_middle_is_missing(tmp_path, monkeypatch):
 
 def test_a_cache_without_room_is_missing(tmp_path, monkeypatch):
     made(tmp_path, monkeypatch, "x:1", size=1 << 60)
-    with pytest.raises(Missing, match=r"cache: \d+ MiB are free, \d+ MiB are needed") as caught:
+    with pytest.raises(Missing, match=r"cache: [\d.]+ [kMG]?B are free, [\d.]+ [kMG]?B are needed") as caught:
         inspect("x:1")
     assert "TOOLKIT_CACHE_DIR" in caught.value.fix
     (tmp_path / "cache").rmdir()
