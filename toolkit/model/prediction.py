@@ -155,7 +155,6 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> str:
         """Return the outcome as users see it: ``ok?`` if no recorded launch is like this one."""
-        """Return the outcome as people see it: ``ok?`` if no recorded launch is like this one."""
         if self.outcome == "ok" and not self.works:
             return self.accelerator
         return "ok?" if self.outcome == "ok" and self.basis == "beyond" else self.outcome

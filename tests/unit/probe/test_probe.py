@@ -1,5 +1,6 @@
 """Recorded probes of real machines, read into facts; and facts files."""
 
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -7,6 +8,7 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.probe.evidence import parse
 from toolkit.probe.probe import Bundle, encode, gather, load
 from toolkit.run.command import Completed
 
@@ -188,3 +190,20 @@ def test_a_mark_of_utf_8_does_no_harm_and_a_byte_of_another_encoding_is_told_wit
     file.write_bytes(b"\n" + text.encode("latin-1"))
     with pytest.raises(BadInput, match=rf"^{file}:2: byte \d+ is not UTF-8$"):
         load(file)
+
+
+def test_a_busy_machine_still_answers_what_only_reads_files(tmp_path):
+    """By this clock each question takes two seconds; all of them together have forty."""
+    count = tmp_path / "count"
+    count.write_text("0")
+    clock = tmp_path / "date"
+    clock.write_text(f'#!/bin/sh\nread -r n < {count}\necho $((n + 2)) > {count}\necho "$n"\n')
+    clock.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path), "OMPI_MCA_btl": "self"}
+    said = subprocess.run(
+        ["sh", str(Path(__file__).parents[3] / "containers" / "probe.sh")],
+        env=environment, capture_output=True, text=True, check=True, timeout=60,
+    ).stdout  # fmt: skip
+    sections = parse(said, "here")
+    assert sections["environment"].lines == ("OMPI_MCA_btl=self",)
+    assert sections["pmix"].trouble == "no answer in time"
