@@ -366,7 +366,7 @@ def _alone_on_tcp(case: Case, ok: Effect) -> bool:
     transports = setting_value(case, "OMPI_MCA_btl") or "^"
     listed = {word.strip() for word in transports.split(",")}
     tcp = ok.name == "OMPI_MCA_btl_tcp_if_include" and not transports.startswith("^")
-    return tcp and case.request.nodes == 1 and not listed & {"vader", "sm"}
+    return tcp and case.request.ranks_per_node > 1 and not listed & {"vader", "sm"}
 
 
 def _judge_component(case: Case, component: Component, ok: Effect, bad: Effect) -> Effect:
