@@ -4,7 +4,8 @@
 # make test            what to run before a push: check, unit and smoke, in about ten minutes (CHANGED=1: only what
 #                      the change since the main branch can reach)
 # make test-all        everything: make test, and each shard of the tests with services. A shard runs alone too:
-#                      make test-image, test-cluster, test-trainers, test-courses, test-package (WORKERS=1: one at a time)
+#                      make test-image, test-cluster, test-trainers, test-courses, test-package (WORKERS=1: one at a time,
+#                      RECIPE=name: with another image)
 # make image           the training image and its SIF (RECIPE=name for another; for a cluster: SITE=name of its
 #                      profile, or FACTS=file, what `toolkit probe -o file` saved of it)
 # make fuzz            10,000 damaged and hostile images and facts files (N=, SEED=; what fails is kept in build/fuzz),
@@ -137,7 +138,7 @@ smoke: $(VENV)/ready
 
 # Each worker has its own cluster.
 $(SHARDS): test-%: $(VENV)/ready
-	$(ENGINE) $(BIN)/pytest tests/full/$* -q --durations=15 -n $(WORKERS) --no-loadscope-reorder
+	RECIPE="$(RECIPE)" $(ENGINE) $(BIN)/pytest tests/full/$* -q --durations=15 -n $(WORKERS) --no-loadscope-reorder
 
 # The clusters stay up for the next run; make clean removes them.
 faults: $(VENV)/ready

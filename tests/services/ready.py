@@ -1,5 +1,6 @@
 """Make what the smoke tests start from; a fresh clone does so beside the checks and the unit tests."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from toolkit.cluster.image import ensure_image
 from toolkit.model.progress import Silent
 from toolkit.run.docker.engine import connect
 
-RECIPE = "tf2.15-cpu"
+RECIPE = os.environ.get("RECIPE", "") or "tf2.15-cpu"
+"""``make test-trainers RECIPE=tf2.21-cpu`` tests the image of another recipe."""
 IMAGE = f"toolkit/{RECIPE}:latest"
 
 
