@@ -340,6 +340,10 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Path of a program or extension that loads an MPI → the library that it would load; empty if the
     image's loader finds none.
     """
+    programs_need: dict[str, str] = {}
+    """Programs whose MPI the loader does not find → the name of the library that they need:
+    ``libmpi.so.40``.
+    """
     program: ImageProgram | None = None
     """The program of the given command; ``None`` and ``absent`` if no command was given."""
     hidden: dict[str, str] = {}

@@ -911,3 +911,11 @@ def test_a_launcher_that_is_a_script_starts_what_path_has_or_the_program_beside_
         env = {"/.singularity.d/env/90-environment.sh": libraries}
         _, mpi = mpi_of(Path(root), {**INTEL, **env, **more})
         assert (mpi.implementation, mpi.launcher) == ("intelmpi", f"{INTEL_BIN}/{name}")
+
+
+def test_the_library_that_a_program_needs_and_does_not_find_is_named(tmp_path):
+    own = {"/opt/ompi/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI)}
+    programs = {"/opt/probe": elf(needed=("libmpi.so.40",)), "/opt/other": elf(needed=("libmpi.so.12",))}
+    facts, _ = mpi_of(tmp_path, {**own, **programs})
+    assert facts.programs == {"/opt/probe": "", "/opt/other": ""}
+    assert facts.programs_need == {"/opt/probe": "libmpi.so.40", "/opt/other": "libmpi.so.12"}

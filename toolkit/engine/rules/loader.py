@@ -81,10 +81,11 @@ def _launcher_sets_path(case: Case) -> bool:
     libraries (open-mpi/ompi:docs/man-openmpi/man1/mpirun.1.rst, --prefix).
     """
     mpi, program = case.image_facts.mpi, case.image_facts.program
-    if mpi is None or program is None or mpi.implementation != "openmpi" or not case.plan.inside:
+    if mpi is None or mpi.implementation != "openmpi" or not case.plan.inside:
         return False
+    needed = {program.needs} if program else {case.image_facts.programs_need.get(p) for p in _users(case)}
     called = posixpath.dirname(case.plan.launcher[0]) == f"{mpi.prefix}/bin"
-    return called and program.needs == mpi.soname and posixpath.dirname(mpi.library) == f"{mpi.prefix}/lib"
+    return called and needed == {mpi.soname} and posixpath.dirname(mpi.library) == f"{mpi.prefix}/lib"
 
 
 @rule(

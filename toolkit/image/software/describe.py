@@ -23,7 +23,7 @@ from toolkit.image.software.mcafiles import mca_files
 from toolkit.image.software.mpi import MpiFound, find_mpis
 from toolkit.image.software.own_description import ComparedVersions, disagreements, labels, stack
 from toolkit.image.software.packages import PackageVersion, Untold, debian, python_package
-from toolkit.image.software.programs import of_system, otherwise, static
+from toolkit.image.software.programs import needed, of_system, otherwise, static
 from toolkit.image.software.python import python
 from toolkit.image.software.running import running
 from toolkit.image.software.undecided import doubt, undecided, withhold
@@ -161,6 +161,7 @@ def _mpis(
         mpi=wireup.first(first, book),
         other_mpis=wireup.others(mpis, book),
         programs=wireup.programs(programs, book),
+        programs_need=needed(loader, programs),
         refused=refusals(loader, programs),
         programs_otherwise=otherwise(loader, programs),
         pmix=wireup.pmix(first, book),

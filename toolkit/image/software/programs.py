@@ -59,6 +59,17 @@ def loading(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) 
     return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 
 
+def needed(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
+    """Return the programs of ``loading`` whose MPI the loader does not find → the name that they need."""
+    missing = (path for path, library in programs.items() if not library)
+    return {path: name for path in missing if (name := named_mpi(loader, path))}
+
+
+def named_mpi(loader: Loader, path: str) -> str:
+    """Return the name of the MPI library that a file needs, itself or by a library; empty if none."""
+    return next((name for name in loader.closure(path)[0] if MPI_SONAME.match(name)), "")
+
+
 def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -> dict[str, str] | None:
     """Return what a command's program loads an MPI by → that MPI; ``None`` if it is unknown, or none.
 

@@ -9,7 +9,7 @@ from toolkit.image.loader.search import SearchFolders
 from toolkit.image.loader.search import places as walk
 from toolkit.image.software.command import StartedProgram, resolve_command
 from toolkit.image.software.evidence_log import ImageEvidence
-from toolkit.image.software.programs import MPI_SONAME, behind_mounts, loading, of_command
+from toolkit.image.software.programs import behind_mounts, loading, named_mpi, of_command
 from toolkit.model.facts import ImageProgram
 from toolkit.model.rank import RankView
 
@@ -67,7 +67,7 @@ def _shown(
         chain=found.chain,
         python=found.path if found.python else "",
         mpi=loaded is not None,
-        needs=next((name for name in loader.closure(found.path)[0] if MPI_SONAME.match(name)), ""),
+        needs=named_mpi(loader, found.path),
         linked=bool(loaded) and loaded == {found.path: found.path},
     )
 

@@ -38,9 +38,10 @@ ORIGIN = {"LD_LIBRARY_PATH": "/usr/lib/x86_64-linux-gnu"}
 LED = mpi(library="/opt/ompi/lib/libmpi.so.40", prefix="/opt/ompi", launcher="/opt/ompi/bin/mpirun")
 
 
-def led(needs: str):
-    program = ImageProgram(command=(PROBE,), path=PROBE, mpi=True, needs=needs)
-    of = msgspec.structs.replace(loading(LED), program=program)
+def led(needs: str, *, command: bool = True):
+    """Return a launch by the image's mpirun, of a program that finds no MPI by itself."""
+    program = ImageProgram(command=(PROBE,), path=PROBE, mpi=True, needs=needs) if command else None
+    of = msgspec.structs.replace(loading(LED), program=program, programs_need={PROBE: needs})
     return case(of=of, mode="mpirun-container", launcher=("/opt/ompi/bin/mpirun",), nodes=1, ranks_per_node=2)
 
 
@@ -56,6 +57,7 @@ FIRES = {
         case(of=loading(absent(IMAGE, "mpi"), **{HOROVOD: ""}), mode="gloo"),
         case(of=loading(**{STUB: ""})),
         led("libmpi.so.12"),
+        led("libmpi.so.12", command=False),
     ],
     "mpi-lacks-library": [
         case(of=NO_HWLOC),
@@ -74,6 +76,7 @@ QUIET = {
         case(of=loading(**{STUB: MPI.library})),
         case(of=loading(), mode="gloo"),
         led("libmpi.so.40"),
+        led("libmpi.so.40", command=False),
         case(of=loading(), env=ORIGIN),
         case(of=loading(absent(IMAGE, "mpi"))),
         bound(of=loading()),
@@ -102,6 +105,7 @@ BECOMES = {
     "programs-find-no-mpi": [
         *("loader-failure", "loader-failure", "loader-failure", "unknown", "unknown"),
         *("loader-failure", "unknown", "loader-failure", "unknown", "loader-failure"),
+        "loader-failure",
     ],
     "mpi-lacks-library": [
         *("loader-failure", "loader-failure", "unknown", "unknown", "ok"),
