@@ -79,7 +79,7 @@ def command(
       toolkit notebook --host login --image my.sif --time 4:00:00
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
-    from toolkit.cli.notebook_tunnel import TunnelSession, attached, started
+    from toolkit.cli.notebook_tunnel import TunnelSession, attached, require_port, started
     from toolkit.cli.options.joboptions import environment
     from toolkit.job.notebook import prepared, unseen_script, wanted
     from toolkit.job.places import Where
@@ -102,6 +102,7 @@ def command(
         if dry_run and site and is_far_away(where, asking.job):
             say_exact(unseen_script(asking, site, tell))
             return
+        require_port(session)
         where = place_of(where, asking.job)
         image_of(asking.job.job.image or "", site)  # fails before toolkit connects to a host
         runner = where.opened()

@@ -52,6 +52,16 @@ def started(runner: Runner, job: Prepared, session: TunnelSession, tell: Tell) -
         _use(runner, record, token, tunnel, session, tell)
 
 
+def require_port(session: TunnelSession) -> None:
+    """Fail if the port of ``--port`` is in use, before toolkit reads an image or connects to a host.
+
+    Raises:
+        BadInput: if another program listens on the port.
+    """
+    with _listening(session):
+        pass
+
+
 def attached(wanted: str, session: TunnelSession, tell: Tell) -> None:
     """Open the tunnel to a notebook that runs already; ``wanted`` is its key or its number in Slurm.
 

@@ -15,7 +15,7 @@ _POLL = 0.2
 _LOG_LINES = 8
 _QUESTION_SECONDS = 10.0
 _PROOF = "toolkit-proof"
-_TAKES_JOBS = frozenset({"idle", "mixed", "allocated", "completing"})
+_TAKES_JOBS = frozenset({"idle", "mixed", "allocated", "completing", "planned"})
 
 
 def node_states(text: str) -> dict[str, str]:
@@ -35,7 +35,7 @@ def ask_states(nodes: Nodes, layout: Layout) -> dict[str, str]:
 
 
 def takes_jobs(layout: Layout, states: dict[str, str]) -> bool:
-    """Return whether every node is idle or busy; ``idle*`` is a node that does not answer."""
+    """Return whether every node is idle, busy or planned for a waiting job; ``idle*`` does not answer."""
     return all(states.get(host) in _TAKES_JOBS for host in layout.hosts[1:])
 
 

@@ -14,7 +14,7 @@ _STATUS = re.compile(r"@srun (-?\d{1,9})", re.ASCII)
 _NODE = re.compile(r"@node ([A-Za-z0-9_.-]{1,253})", re.ASCII)
 _NO_SRUN = 127
 _GIVEN_UP = 124
-_READY = {"idle", "mixed"}
+_READY = {"idle", "mixed", "planned"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tests.unit.launch.site_scripts import FOLDER
 
 # How a user's own program takes part: the second run finds what the first one left.
 STOPS = (
-    'if [ -e "$TOOLKIT_JOB_DIR/half" ]; then echo "goes on"; exit 0; fi; '
+    'echo begun; if [ -e "$TOOLKIT_JOB_DIR/half" ]; then echo "goes on"; exit 0; fi; '
     'until [ -e "$TOOLKIT_JOB_DIR/stop-asked" ]; do sleep 0.2; done; '
     'echo half > "$TOOLKIT_JOB_DIR/half"; exit 75'
 )
@@ -43,10 +43,16 @@ def output(cluster, record):
     return on_login(cluster, f"cat {record['spec']['directory']}/output.log")
 
 
+def begun(cluster, record):
+    deadline = time.monotonic() + 90
+    while "begun" not in output(cluster, record):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
 def asked_to_stop(cluster, record):
     """Send the signal that Slurm sends before the time limit, once the ranks run."""
-    shown(cluster, record, "JobState=RUNNING")
-    time.sleep(3)
+    begun(cluster, record)
     on_login(cluster, f"scancel --signal=USR1 --batch {record['id']}")
 
 
@@ -83,7 +89,7 @@ def test_a_chain_goes_on_in_a_job_behind_it(cluster, plain):
     record = submitted(*plain, "--chain", "2", "--warning", "60", "--", "sh", "-c", STOPS)
     asked_to_stop(cluster, record)
     shown(cluster, record, "JobState=FAILED")
-    following = re.search(r"stopped with a checkpoint; job (\d+) goes on", output(cluster, record))
+    following = re.search(r"stopped with a checkpoint; job (\d+) resumes it", output(cluster, record))
     assert following
     assert "JobState=COMPLETED" in shown(cluster, {"id": following[1]}, "JobState=(COMPLETED|FAILED)")
     assert "goes on" in output(cluster, record)
@@ -92,10 +98,10 @@ def test_a_chain_goes_on_in_a_job_behind_it(cluster, plain):
 
 def test_what_is_cancelled_stays_away(cluster, plain):
     record = submitted(*plain, "--chain", "2", "--warning", "60", "--", "sh", "-c", STOPS)
-    shown(cluster, record, "JobState=RUNNING")
-    time.sleep(3)
+    begun(cluster, record)
     toolkit("jobs", "cancel", record["key"])
-    time.sleep(5)
+    shown(cluster, record, "JobState=CANCELLED")
+    time.sleep(5)  # for a job that must not come
     assert on_login(cluster, "squeue --noheader").strip() == ""
     assert "goes on" not in output(cluster, record)
 

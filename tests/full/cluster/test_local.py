@@ -49,7 +49,8 @@ def test_the_record_is_as_any_jobs(cluster, there):
 def test_ctrl_c_ends_every_rank(cluster, there, mode):
     code = "import time; print('begun', flush=True); time.sleep(76543)"
     said, _ = local(
-        cluster, there, "--no-preflight", "--ranks-per-node", "2", "--mode", mode, "--", "python", "-c", code,
+        cluster, there, "--no-preflight", "--copies", "--ranks-per-node", "2", "--mode", mode,
+        "--", "python", "-c", code,
         before="env --default-signal=INT timeout --foreground -s INT 15",
         after="sleep 1; echo left; pgrep -u \"$(id -u)\" -f '^python.*time.sleep.76543'",
     )  # fmt: skip
@@ -61,7 +62,7 @@ def test_ctrl_c_ends_every_rank(cluster, there, mode):
 def test_a_mode_of_slurm_is_refused(cluster, there):
     said, code = local(cluster, there, "--mode", "srun-pmix", "--", "true")
     assert code == 2
-    assert "mpirun-container, gloo" in said
+    assert "modes for --local: mpirun-container," in said
 
 
 def test_the_first_failing_rank_ends_the_job(cluster, there):

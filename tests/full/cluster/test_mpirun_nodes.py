@@ -46,7 +46,7 @@ def test_ranks_see_all_cores_of_their_node_and_words_arrive_as_they_are(on):
     code += " len(os.sched_getaffinity(0)) == os.cpu_count()]))"
     value = "a,b=$(id) 'x' \\ \"y\""
     command = ("python", "-c", code, *words)
-    done = launched(on, *MODE, "--no-preflight", "--env", f"V={value}", "--", *command)
+    done = launched(on, *MODE, "--copies", "--no-preflight", "--env", f"V={value}", "--", *command)
     told = [json.loads(line[6:]) for line in done.stdout.splitlines() if line.startswith("words:")]
     assert sorted(told, key=lambda one: one[2]) == [[words, value, f"node{n}", True] for n in (1, 2)]
 
@@ -62,7 +62,7 @@ def test_a_rank_that_fails_ends_the_others_with_its_exit_code(on, rank):
 
 def test_a_cancelled_job_leaves_no_rank_behind(on, cluster):
     command = ("python", "-c", "import time; print('begun', flush=True); time.sleep(65432)")
-    launched(on, *MODE, "--ranks-per-node", "2", "--no-preflight", "--no-follow", "--", *command)
+    launched(on, *MODE, "--ranks-per-node", "2", "--copies", "--no-preflight", "--no-follow", "--", *command)
     deadline = time.monotonic() + 90
     while left(cluster) != [2, 2] and time.monotonic() < deadline:
         time.sleep(1)

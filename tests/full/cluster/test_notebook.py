@@ -169,7 +169,7 @@ def test_a_kept_notebook_is_come_back_to_and_its_tunnel_ends_with_the_job(cluste
 
 def test_an_image_without_jupyter_is_told_with_what_to_do(on):
     done = toolkit("notebook", *on, ok=False)
-    assert done.returncode == 3
+    assert done.returncode == 1
     assert "does not contain Jupyter" in done.stderr
     assert "--packages" in done.stderr
 

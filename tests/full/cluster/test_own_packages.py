@@ -120,7 +120,7 @@ def test_a_contradiction_is_told_in_the_words_of_the_page(login, folder):
     login.write(posixpath.join(folder, "bad.txt"), b"numpy<1.20\n")
     status, said = shell(login, folder, "toolkit env create -f bad.txt --over centre.sif -o bad.env")
     assert status == 1
-    told = re.search(r"```text\n(toolkit: numpy.*?)\n  fix", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]
+    told = re.search(r"```text\n(error: numpy.*?)\nhint: ", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1]
     assert re.sub(r"has \S+,", "has X,", told) in re.sub(r"has \S+,", "has X,", said)
 
 

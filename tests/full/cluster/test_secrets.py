@@ -31,7 +31,7 @@ def with_text(text):
 @pytest.mark.parametrize("mode", ["srun-pmix", "mpirun-host", "mpirun-container", "gloo"])
 def test_a_secret_arrives_in_every_rank_and_is_seen_nowhere_else(on, cluster, monkeypatch, mode):
     monkeypatch.setenv("MY_SECRET", CANARY)
-    words = ("--nodes", "2", "--mode", mode, "--force", "--no-preflight", "--no-follow")
+    words = ("--nodes", "2", "--mode", mode, "--copies", "--force", "--no-preflight", "--no-follow")
     launched(on, *words, "--env", "MY_SECRET", "--env", "PLAIN=pl4in", "--", "sh", "-c", TOLD)
     record = last_record()
     folder, number = record["spec"]["directory"], record["id"]

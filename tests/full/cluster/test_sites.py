@@ -57,7 +57,7 @@ def test_what_no_longer_holds_is_named_and_ends_in_1(cluster, profile):
     differs = {field for field, point in points.items() if point["state"] == "differs"}
     wanted = "partitions[0].name container.binds[1] container.modules[0] launch.mpi network scratch directory"
     assert differs == {*wanted.split(), "container.command"}
-    assert "there are debug" in points["partitions[0].name"]["text"]
+    assert "unknown partition; partitions: debug" in points["partitions[0].name"]["text"]
     lines = toolkit("site", "check", "here", "--cluster", cluster.name, ok=False).stdout.splitlines()
     assert "differs    container.binds[1]: /gpfs: does not exist on compute nodes" in lines
     assert len(lines) == len(differs) + 1

@@ -11,7 +11,7 @@ def test_states_are_read_by_node():
     assert node_states("node1 idle\nnode2 down*\n\n") == {"node1": "idle", "node2": "down*"}
 
 
-@every_row("state", ["idle", "mixed", "allocated", "completing"])
+@every_row("state", ["idle", "mixed", "allocated", "completing", "planned"])
 def test_nodes_that_are_at_work_are_well(state):
     assert takes_jobs(LAYOUT, {"node1": "idle", "node2": state})
 
