@@ -32,6 +32,7 @@ from toolkit.folders import is_below, is_system
 from toolkit.knowledge import counts
 from toolkit.knowledge.fabric import fabrics_of
 from toolkit.knowledge.mpi import Namespaces
+from toolkit.launcher import mpirun, pals
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
 from toolkit.model.prediction import Mode, Plan, ProgramName, Request
 from toolkit.program import named
@@ -117,8 +118,10 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
 
 
 def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str, ...]:
-    """Return the launcher for ranks that load the host's MPI: srun if a type fits, else mpirun."""
+    """Return the launcher for ranks that load the host's MPI: srun if a type fits, else its own launcher."""
     types = host.slurm.mpi_types if host.slurm else None
+    if "slurm" in host.absent and provider is not None:
+        return (pals.COMMAND if provider.implementation == "cray" else mpirun.COMMAND,)
     if provider is not None and provider.implementation == "cray" and "cray_shasta" in (types or ()):
         return ("srun", "--mpi=cray_shasta")
     pmix = provider is None or "pmix" in (provider.interfaces or ("pmix",))

@@ -1,5 +1,7 @@
 """Say in one line why a launch works, from the facts that the rules judged."""
 
+import posixpath
+
 from toolkit.engine.case import Case
 from toolkit.engine.proposal import AGENT
 from toolkit.engine.words import mpi_name, plain
@@ -29,7 +31,7 @@ def _by_mpi(case: Case) -> str:
         case "srun-none":
             return f"no rule predicts a failure for {mpi}"
         case "bind":
-            return f"{_loaded(case)}, and srun serves it"
+            return f"{_loaded(case)}, and {posixpath.basename(case.plan.launcher[0])} serves it"
         case "gloo":
             return "Horovod's Gloo finds its ranks over TCP, without MPI"
         case _ if AGENT in case.plan.launcher:

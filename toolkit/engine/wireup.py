@@ -70,9 +70,14 @@ def offer(case: Case) -> Offer | None:
 
 
 def _to_mounted(case: Case) -> Offer | None:
-    """Return the interfaces for ranks that load an MPI of the host. Slurm's Cray plugin serves Cray's PMI."""
+    """Return the interfaces for ranks that load an MPI of the host.
+
+    Slurm's Cray plugin, PALS and aprun serve Cray's PMI.
+    """
     if not case.plan.launcher[0].endswith("srun"):
-        return _of_launcher(case, mounted_mpi(case.host_facts, case.original_facts))
+        provider = mounted_mpi(case.host_facts, case.original_facts)
+        of_cray = provider is not None and provider.implementation == "cray"
+        return Offer(pmi=True) if of_cray else _of_launcher(case, provider)
     words = {word[6:] for word in case.plan.launcher if word.startswith("--mpi=")}
     return Offer(pmix="slurm" if any(map(is_plugin, words)) else "", pmi=bool(words & _PMI_TYPES))
 

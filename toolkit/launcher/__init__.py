@@ -34,7 +34,7 @@ LAUNCHERS: tuple[Launcher, ...] = (srun, pals, mpirun)
 
 def at(site: Site | None, planned: str) -> Launcher:
     """Return what starts ranks at a site in place of the planned command."""
-    if site is not None and site.launch.launcher == pals.NAME:
+    if planned == pals.COMMAND or (site is not None and site.launch.launcher == pals.NAME):
         return pals
     return srun if planned == srun.COMMAND else mpirun
 

@@ -103,6 +103,29 @@ def test_the_hosts_own_mpirun_starts_the_ranks_if_srun_serves_nothing():
     assert predict_plan(bare, of("mpich"), REQUEST, made).outcome == "ok"
 
 
+IN_OPT = msgspec.structs.replace(
+    LAUNCHER,
+    prefix="/opt/mpi",
+    library="/opt/mpi/lib/libmpi.so.40",
+    folders=("/opt/mpi/lib",),
+    glibc_needed="2.17",
+    leaks=(),
+    outside=(),
+    plugins=None,
+)
+
+
+@every_row(("own", "launcher"), [(CRAY, "mpiexec"), (IN_OPT, "mpirun")])
+def test_without_slurm_the_mounted_mpi_is_started_by_its_own_launcher(own, launcher):
+    at_pbs = absent(cray(mpis=(own,), folder_mpis=(), schedulers=("pbs",)), "slurm")
+    inside = of("mpich") if own is CRAY else image()
+    made = plan(at_pbs, inside, REQUEST, "bind")
+    assert made.launcher == (launcher,)
+    said = predict_plan(at_pbs, inside, REQUEST, made)
+    assert said.outcome == "ok", said.because
+    assert f"{launcher} serves it" in said.why
+
+
 BINDS = {
     "APPTAINER_BIND": "/opt/cray,/var/spool",
     "APPTAINERENV_LD_LIBRARY_PATH": f"{FOLDER}/lib-abi-mpich:/opt/cray/pe/lib64",

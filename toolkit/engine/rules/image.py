@@ -9,7 +9,7 @@ from toolkit.engine.guarded import Undecided
 from toolkit.engine.host_mpi import mounted_first
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
 from toolkit.engine.settings import setting_value
-from toolkit.engine.traits import HYDRA, OPAL_FOLDERS, bind_target, host_launcher
+from toolkit.engine.traits import HYDRA, OPAL_FOLDERS, bind_target, host_launcher, mounted_mpi
 from toolkit.engine.wireup import clearing_options, interface_in_use, offer, waits_for_failed_rank
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
@@ -44,6 +44,8 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     if case.request.alone and case.mode != "mpirun-container":
         fix = "nothing, if the program does not call MPI"
         return Hit(case.cite("image.mpi"), severity="warning", fix=fix, instead=())
+    if case.mode == "bind" and mounted_mpi(case.host_facts, case.original_facts) is None:
+        return None  # whether the host has one to mount is the question of bind-nothing-to-mount
     return Hit(
         case.cite("image.mpi"), "loader-failure", "a program that needs libmpi does not start in this image"
     )
