@@ -43,9 +43,13 @@ def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
 
 def _own_shm(mpi: ImageMpi) -> bool | None:
     """Return whether MPICH uses its own shared memory. Built only for UCX, it leaves shared memory to UCX by
-    default (pmodels/mpich:src/mpid/ch4/subconfigure.m4, ch4_shm).
+    default; without UCX it has nothing to leave it to (pmodels/mpich:src/mpid/ch4/subconfigure.m4, ch4_shm).
     """
-    return False if mpi.own_shm is None and mpi.device == "ch4:ucx" else mpi.own_shm
+    if mpi.own_shm is not None or mpi.device is None:
+        return mpi.own_shm
+    if mpi.device == "ch4:ucx":
+        return False
+    return None if "ucx" in mpi.device else True
 
 
 def _lacking(mpi: ImageMpi, case: Case) -> Undecided:

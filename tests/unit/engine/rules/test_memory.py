@@ -95,6 +95,7 @@ QUIET = {
         case(of=DEBIAN, env={"UCX_TLS": "tcp,self"}, **TWO),
         case(host(ptrace_scope=1), MPICH_5, **TWO),
         case(of=CH3, **TWO),
+        case(of=unknown(own_shm=None, device="ch4:ofi"), **TWO),
         case(absent(HOST, "runtime"), DEBIAN, **TWO),
         case(runtime(setuid=None), OPEN_MPI_5, **TWO),
     ],
