@@ -32,6 +32,7 @@ class Reported(Row, frozen=True, kw_only=True):
     ranks_per_node: int = 1
     provider: str = ""
     libfabric: str = ""
+    ucx: str = ""
     card: bool | None = None
     options: tuple[str, ...] = ()
     scheduler: str = ""
