@@ -1,5 +1,6 @@
 """Predict from few facts: what each launch mode does if usual values apply, and which facts decide."""
 
+import posixpath
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,10 +11,12 @@ import msgspec
 from toolkit import knowledge
 from toolkit.engine.plan import plan
 from toolkit.engine.predict import predict_plan, working_modes
+from toolkit.engine.traits import runtime_of, sends_by_ucx
 from toolkit.knowledge.usual import TicketQuestion, usual
 from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
 from toolkit.model.prediction import Mode, Outcome, Plan, Prediction, Request
 from toolkit.program.choose import modes_of
+from toolkit.versions import older, within
 
 MOST = 3
 """Largest number of deciding facts in an answer."""
@@ -64,6 +67,8 @@ def answer_ticket(
     for question in usual().question:
         if not _unstated(host, image, question.fact):
             continue
+        if question.needs and _unstated(host, image, question.needs):
+            continue
         others = [_said(*_with(filled, question.fact, v), request, made).outcome for v in question.values]
         changed = tuple(dict.fromkeys(outcome for outcome in others if outcome != said.outcome))
         if changed or (not question.values and question.fact in said.missing):
@@ -102,9 +107,15 @@ def _assumed(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> 
 
 def fill(host: HostFacts, image: ImageFacts) -> tuple[HostFacts, ImageFacts]:
     """Return the facts with usual values in place of unknown values."""
-    known = usual()
-    image = _filled(image, known.image, known.absent.image)
-    host = _filled(host, known.host, known.absent.host)
+    known, found = usual(), host.runtime
+    if found is not None and not found.version:
+        release = known.runtime_releases.get(found.name, "")
+        host = msgspec.structs.replace(host, runtime=msgspec.structs.replace(found, version=release))
+    if not image.format:
+        formats = runtime_of(host).FORMATS
+        image = msgspec.structs.replace(image, format="sif" if "sif" in formats else min(formats))
+    image = _filled(image, {**known.image, **_beside(host, image)}, known.absent.image)
+    host = _filled(host, {**known.host, "runtime": _runtime(host)}, known.absent.host)
     if (
         image.mpi is not None
         and image.mpi.interfaces is None
@@ -120,43 +131,80 @@ def fill(host: HostFacts, image: ImageFacts) -> tuple[HostFacts, ImageFacts]:
         and knowledge.bundled_pmix(image.mpi.version or "")
     )
     if client and image.pmix is None:
-        image = _known(image, "pmix", client)
+        external = image.mpi and any(name.startswith("ext") for name in image.mpi.components.get("pmix", ()))
+        image = _known(image, "pmix", known.external_pmix if external else client)
     return _of_one_architecture(_with_mpi(host, image), image)
+
+
+def _beside(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
+    """Return the facts of the image that are usual beside what is stated."""
+    known, mpi, found = usual(), image.mpi, dict[str, Any]()
+    if mpi is not None and (mpi.implementation == "intelmpi" or sends_by_ucx(mpi)):
+        found |= known.beside["intelmpi" if mpi.implementation == "intelmpi" else "ucx"]
+    if image.horovod:
+        frameworks = [name for name in ("tensorflow", "pytorch") if getattr(image, name)]
+        found |= {**known.beside["horovod"], "horovod_frameworks": frameworks}
+    if host.kernel and older(host.kernel, known.old_kernel.kernel):
+        found["glibc"] = known.old_kernel.glibc
+    return found
+
+
+def _runtime(host: HostFacts) -> dict[str, Any]:
+    """Return the usual runtime, installed as the stated runtime usually is."""
+    found = host.runtime
+    rows = (row for row in usual().setuid if found is not None and row.name == found.name)
+    setuid = any(within(found.version, row.versions) for row in rows) if found is not None else False
+    return {**usual().host["runtime"], "setuid": setuid}
 
 
 def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
     """Return the host with a copy of the image's MPI in a folder, if the ticket states no MPI of the host."""
     mpi = image.mpi
     if host.mpis:
-        return _known(host, "mpis", tuple(map(_with_own_pmix, host.mpis)))
-    if mpi is None or host.mpis is not None:
-        return host if host.mpis is not None else _known(host, "mpis", ())
-    soname = mpi.soname or ("libmpi.so.40" if mpi.implementation == "openmpi" else "libmpi.so.12")
-    own = HostMpi(
+        return _known(host, "mpis", tuple(_installed(one, image) for one in host.mpis))
+    if host.mpis is not None:
+        return host
+    if mpi is None:
+        nothing_known = "mpi" in image.absent and not host.folder_mpis
+        return host if nothing_known else _known(host, "mpis", ())
+    copy = HostMpi(
         implementation=mpi.implementation,
         version=mpi.version,
         launcher="/opt/mpi/bin/mpirun",
-        leaks=(),
         pmix=image.pmix,
-        prefix="/opt/mpi",
-        library=f"/opt/mpi/lib/{soname}",
-        soname=soname,
+        soname=mpi.soname,
         interfaces=mpi.interfaces,
         device=mpi.device,
-        needs=(),
-        places={},
-        folders=("/opt/mpi/lib",),
-        outside=(),
-        glibc_needed="2.17",
     )
-    return _known(host, "mpis", (own,))
+    return _known(host, "mpis", (_installed(copy, image),))
 
 
-def _with_own_pmix(mpi: HostMpi) -> HostMpi:
-    """Return an MPI of the host that contains its PMIx and needs no plugins."""
-    bundled = knowledge.bundled_pmix(mpi.version or "") if mpi.implementation == "openmpi" else None
-    leaks = mpi.leaks if mpi.leaks is not None else ()
-    return msgspec.structs.replace(mpi, leaks=leaks, pmix=mpi.pmix or bundled)
+def _installed(mpi: HostMpi, image: ImageFacts) -> HostMpi:
+    """Return an MPI of the host with usual values in place of unknown values.
+
+    It is in one folder with all that it needs, contains its PMIx, and has the components of the image's.
+    """
+    is_open = mpi.implementation == "openmpi"
+    prefix = mpi.prefix or posixpath.dirname(posixpath.dirname(mpi.launcher))
+    soname = mpi.soname or ("libmpi.so.40" if is_open else "libmpi.so.12")
+    alike = image.mpi if image.mpi and image.mpi.implementation == mpi.implementation else None
+    usually: dict[str, Any] = {
+        "leaks": (),
+        "pmix": knowledge.bundled_pmix(mpi.version or "") if is_open else None,
+        "prefix": prefix,
+        "library": f"{prefix}/lib/{soname}",
+        "soname": soname,
+        "interfaces": usual().interfaces.get(mpi.implementation),
+        "components": (alike.components or None) if alike else None,
+        "components_need": {},
+        "needs": (),
+        "places": {},
+        "folders": (f"{prefix}/lib",),
+        "outside": (),
+        "glibc_needed": "2.17",
+    }
+    unknown = {name: value for name, value in usually.items() if getattr(mpi, name) is None}
+    return msgspec.structs.replace(mpi, **unknown)
 
 
 def _of_plugin(host: HostFacts) -> str | None:

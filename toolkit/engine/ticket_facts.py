@@ -67,9 +67,9 @@ def image_of(ticket: TicketImage) -> ImageFacts:
     }
     if ticket.mpi is None:
         unknown = {"mpi": "the ticket does not say which MPI is in the image"}
-        return ImageFacts(path="image.sif", format="sif", unknown=unknown, **found)
+        return ImageFacts(path="image.sif", format="", unknown=unknown, **found)
     if ticket.mpi == "none":
-        return ImageFacts(path="image.sif", format="sif", absent={"mpi": "the ticket says none"}, **found)
+        return ImageFacts(path="image.sif", format="", absent={"mpi": "the ticket says none"}, **found)
     name, release = _mpi(ticket.mpi, "image.mpi")
     is_open = name == "openmpi"
     device = (
@@ -87,7 +87,7 @@ def image_of(ticket: TicketImage) -> ImageFacts:
         own_shm=None if is_open else True,
         components={"pml": ("ob1",), "btl": ("self", "tcp", "vader")} if is_open else {},
     )
-    return ImageFacts(path="image.sif", format="sif", mpi=mpi, mpirun="/usr/bin/mpirun", **found)
+    return ImageFacts(path="image.sif", format="", mpi=mpi, mpirun="/usr/bin/mpirun", **found)
 
 
 def _runtime(text: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from toolkit.knowledge.reading import read
+from toolkit.knowledge.reading import Row, read
 
 
 class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -14,6 +14,7 @@ class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     fact: str
     asks: str
     usual: str
+    needs: str = ""
     values: tuple[Any, ...]
     command: str
 
@@ -25,13 +26,32 @@ class Absent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     image: tuple[str, ...]
 
 
+class OldKernel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The C library that an image has if the kernel is older than ``kernel``."""
+
+    kernel: str
+    glibc: str
+
+
+class InstalledSetuid(Row, frozen=True, kw_only=True):
+    """A runtime that is usually installed with setuid root."""
+
+    name: str
+    versions: str = ""
+
+
 class Usual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``usual.toml``."""
 
+    external_pmix: str
     host: dict[str, Any]
     image: dict[str, Any]
     absent: Absent
     interfaces: dict[str, tuple[str, ...]]
+    beside: dict[str, dict[str, Any]]
+    old_kernel: OldKernel
+    runtime_releases: dict[str, str]
+    setuid: tuple[InstalledSetuid, ...]
     question: tuple[TicketQuestion, ...]
 
 
