@@ -2,7 +2,7 @@
 
 import sys
 
-from tests.field.cases import calibration, grade, outcomes_of, read, table
+from tests.field.cases import calibration, can_be_graded, grade, outcomes_of, partly, read, table
 
 
 def main(wanted: list[str]) -> None:
@@ -19,6 +19,8 @@ def main(wanted: list[str]) -> None:
             print(f"    modes: {outcomes_of(case)}")
     print(table(graded))
     print(calibration(graded))
+    some = [case for case in read() if can_be_graded(case)]
+    print(f"right from stated facts alone: {sum(partly(case)[1] for case in some)} of {len(some)}")
 
 
 if __name__ == "__main__":

@@ -5,11 +5,13 @@ from typing import Literal, get_args
 
 import msgspec
 
+from toolkit.engine.conditional import TicketAnswer, answer_ticket
 from toolkit.engine.plan import plan
 from toolkit.engine.predict import predict, predict_plan
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Basis, Mode, Outcome, Plan, Prediction, Request
+from toolkit.program import named
 from toolkit.program.choose import modes_of
 
 FILE = Path(__file__).parent / "doctor.jsonl"
@@ -100,16 +102,23 @@ def _converted(case: Case) -> Case:
 
 
 def typed(case: Case, planned: Plan) -> Plan:
-    """Return what the user typed: toolkit's words of the mode without its remedies, unless it mounts."""
-    if case.mode == "bind":
-        return planned
+    """Return what the user typed: toolkit's words of the mode without its remedies, unless it mounts.
+
+    A user of a program without MPI sets the ranks' variables, as toolkit's script does.
+    """
     launcher = case.words.launcher or planned.launcher
+    if case.mode == "bind":
+        return msgspec.structs.replace(planned, launcher=launcher)
+    own = () if named(planned.program).BY_MPI else planned.wrapper
     return Plan(
         mode=case.mode,
         launcher=launcher,
         inside=planned.inside,
         container=case.words.container,
         env=case.request.env,
+        wrapper=own,
+        program=planned.program,
+        starter=planned.starter,
     )
 
 
@@ -159,6 +168,28 @@ def _names(case: Case, said: Prediction) -> bool:
     return any(name.startswith(fact) for fact in case.deciding for name in said.missing) or any(
         fact in said.because for fact in case.deciding
     )
+
+
+def partly(case: Case) -> tuple[TicketAnswer, bool]:
+    """Answer a case from its stated facts alone; return the answer, and whether it is right."""
+    found = answer_ticket(
+        case.host_stated,
+        case.image_stated,
+        case.request,
+        case.mode,
+        lambda host, image: typed(case, plan(host, image, case.request, case.mode)),
+    )
+    said = found.prediction
+    if case.observed == "gpu-fails":
+        return found, said.accelerator == "gpu-failure"
+    kinds = (_ALONE, _FAILS, {"unavailable"}, {"ok"})
+    alike = any({said.outcome, case.observed} <= kind for kind in kinds)
+    return found, alike or case.observed in said.by_chance
+
+
+def can_be_graded(case: Case) -> bool:
+    """Return whether toolkit can express a case, and its outcome is known."""
+    return not case.beyond and case.before != "not-gradable"
 
 
 def table(graded: tuple[Graded, ...]) -> str:

@@ -4,7 +4,20 @@ import msgspec
 
 from tests.field.cases import read, typed
 from tests.matrix.record import load
-from tests.unit.engine.whole import HOST, absent, case, host, image, runtime, with_
+from tests.unit.engine.whole import (
+    HOST,
+    IMAGE,
+    LAUNCHER,
+    MPI,
+    MPICH,
+    SLURM,
+    absent,
+    case,
+    host,
+    image,
+    runtime,
+    with_,
+)
 from tests.unit.tables import every_row
 from toolkit.engine.judge import ask_rules, judge
 from toolkit.engine.plan import plan
@@ -15,17 +28,6 @@ from toolkit.knowledge.measured import measured
 STARTS = {
     # darshan315/flow_past_cylinder_by_DRL issue 14, 2020-10-21: singularity: command not found
     "runtime-absent": (case(absent(HOST, "runtime")), "unavailable"),
-    # apptainer/singularity issue 6341, 2021-12-14: singularity of conda on CentOS 7, without setuid
-    "user-namespaces-off": (
-        case(
-            with_(
-                runtime(name="singularity", version="3.8.5", setuid=False),
-                kernel="3.10.0-1160.el7.x86_64",
-                user_namespaces=False,
-            )
-        ),
-        "unavailable",
-    ),
     # apptainer/singularity issue 1488, 2018-04-27: an image of x86_64 on ppc64le: Exec format error
     "architecture-differs": (
         case(host(architecture="ppc64le"), image(architecture="x86_64")),
@@ -44,8 +46,72 @@ STARTS = {
         ),
         "unavailable",
     ),
+    # apptainer/singularity issue 1689, 2018-07-03: mpiexec of the module openmpi without the module intel
+    "host-launcher-broken": (
+        case(host(mpis=(with_(LAUNCHER, lacks=("libimf.so",)),)), mode="mpirun-host"),
+        "loader-failure",
+    ),
+    # chainguard-images/images issue 1658, 2023-10-17: 'Fatal glibc error: CPU does not support x86-64-v2'
+    "image-needs-newer-processor": (
+        case(host(cpu_level="x86-64-v1"), image(cpu_level="x86-64-v2")),
+        "loader-failure",
+    ),
+    # horovod/horovod issue 1564, 2019-12: 'Gloo support has not been built'
+    "horovod-lacks-gloo": (case(of=image(horovod_built=("mpi", "nccl")), mode="gloo"), "init-failure"),
+    # ROCm/AMDMIGraphX issue 3965, 2025-04-23: GLIBCXX_3.4.32 not found in the image of PyTorch
+    "loader-refuses-program": (
+        case(
+            of=image(
+                programs={"/opt/test": MPI.library},
+                refused={"/opt/test": "libstdc++.so.6: version `GLIBCXX_3.4.32' not found"},
+            )
+        ),
+        "loader-failure",
+    ),
 }
-"""Containers that did not start, for whatever program: the report, what it states, and the outcome."""
+"""Launches that failed before the first rank: the report, what it states, the outcome."""
+
+TRIED = {
+    # Apptainer 1.4.5: 'configuration disallows users from running sandbox containers'
+    "image-kind-forbidden": (
+        case(runtime(settings={"allow container dir": "no"}), image(format="sandbox")), "unavailable"
+    ),
+    # Apptainer 1.4.5: 'Ignoring /hostmpi bind mount: user bind control disabled by system administrator'
+    "bind-not-allowed": (
+        case(
+            with_(
+                runtime(settings={"user bind control": "no"}), mpis=(with_(LAUNCHER, prefix="/opt/mpi"),)
+            ),
+            mode="bind",
+            binds=("/opt/mpi",),
+        ),
+        "unavailable",
+    ),
+    # Apptainer 1.4.5, a program below /tmp of the image: 'stat /tmp/mpi/prog: no such file or directory'
+    "mount-hides-mpi": (
+        case(of=image(programs={}, hidden={"/tmp/mpi/lib/libmpi.so.40": "/tmp"})), "loader-failure"
+    ),
+    # Apptainer 1.4.5: 'error while loading shared libraries: libmpi_x.so.40: cannot open shared object file'
+    "programs-find-no-mpi": (case(of=image(programs={"/opt/prog": ""})), "loader-failure"),
+    # Slurm 24.11.5: "Invalid MPI type 'pspmix'"; the same for pmi2 without its plugin
+    "mpi-type-not-offered": (case(launcher=("srun", "--mpi=pspmix")), "unavailable"),
+    "slurm-lacks-pmi2": (
+        case(
+            host(slurm=with_(SLURM, mpi_types=("none", "pmix", "pmix_v5"))), with_(IMAGE, mpi=MPICH),
+            mode="srun-pmi2",
+        ),
+        "unavailable",
+    ),
+    # PyTorch 2.13.0 with an empty RANK: 'environment variable RANK expected, but not set'
+    "ranks-not-told": (
+        case(
+            of=with_(absent(IMAGE, "mpi", "pmix"), pytorch="2.13.0"), mode="torch",
+            container=("--cleanenv",), program="torch", wrapper=("sh", "toolkit-ranks.sh"),
+        ),
+        "init-failure",
+    ),
+}  # fmt: skip
+"""Failures before the first rank, tried once without a cluster: the message, the outcome."""
 
 MEASURED_APART = {
     "bind-source-missing", "image-launcher-interface", "image-sets-rank", "image-tmpdir-not-writable",
@@ -54,24 +120,15 @@ MEASURED_APART = {
 }  # fmt: skip
 """Their sources name launches that were measured and not kept in the record."""
 OF_PEERS = {
-    "address-given", "address-is-local", "interface-absent", "jax-needs-its-launcher",
+    "address-given", "interface-absent", "jax-needs-its-launcher",
     "loader-shared-memory-small", "peers-not-told", "port-given", "spawns-own-ranks", "starter-counts-differ",
     "tf-config-given", "world-given",
 }  # fmt: skip
 """They are about programs without MPI, whose launches are recorded in tests/matrix/peers."""
 ASKS = {"host-launcher-not-known", "image-mpi-not-measured", "oci-mode", "programs-disagree"}
 """They predict no failure: the answer is unknown, and they name why."""
-ONLY_READ = {
-    "bind-not-allowed", "horovod-lacks-gloo", "host-launcher-broken", "image-kind-forbidden",
-    "image-needs-newer-processor", "loader-refuses-program", "mount-hides-mpi", "mpi-type-not-offered",
-    "programs-find-no-mpi", "ranks-not-told", "runtime-cannot-read-image", "slurm-lacks-pmi2",
-    "squashfuse-refused", "too-few-nodes",
-}  # fmt: skip
-"""They follow from documentation or source of the program that refuses; no launch of that kind was met."""
-
-
-BY_DEFINITION = {"bind-nothing-to-mount", "gloo-lacks-horovod", "image-lacks-mpi"}
-"""The launch mode needs what is not there."""
+BY_DEFINITION = {"bind-nothing-to-mount", "gloo-lacks-horovod", "image-lacks-mpi", "too-few-nodes"}
+"""The launch mode or the job needs what is not there."""
 
 
 def field_rules() -> set[str]:
@@ -86,13 +143,13 @@ def field_rules() -> set[str]:
 
 def test_every_rule_that_decides_has_a_case_or_a_reason():
     deciding = {rule.id for rule in RULES if not rule.advice}
-    apart = set(STARTS) | MEASURED_APART | OF_PEERS | ASKS | ONLY_READ | BY_DEFINITION
+    apart = set(STARTS) | set(TRIED) | MEASURED_APART | OF_PEERS | ASKS | BY_DEFINITION
     assert deciding - measured().rules - field_rules() == apart
 
 
-@every_row("name", STARTS)
-def test_a_reported_start_is_decided_by_its_rule(name):
-    of, outcome = STARTS[name]
+@every_row("name", {**STARTS, **TRIED})
+def test_a_failure_before_the_first_rank_is_decided_by_its_rule(name):
+    of, outcome = {**STARTS, **TRIED}[name]
     prediction, findings = judge(of, RULES)
     assert prediction.outcome == outcome, prediction.because
     assert name in {finding.id for finding in findings}
