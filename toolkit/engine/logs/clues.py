@@ -24,11 +24,15 @@ _MOST = 2000
 _BEFORE = re.compile(
     r"^(?: *\d+: ?)?(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
     r"(?:\([^()]{0,60}pid=\d+[^()]{0,40}\) )?"
-    r"(?:(?:ERROR|WARNING|INFO) )?"
+    r"(?:(?:ERROR|WARNING|INFO) (?! ?: ))?"
     r"(?:\[?(?:\d{4}-)?\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\]\s]{0,12}\]?(?: TP\d+\]| \S{1,20}\])?[ :,-]{0,3})?"
     r"(?:\[[\w./]{1,60}\.py:\d+\] )?(?: *what\(\): +)?"
 )
 """Text before the words of a program: label of the rank, process, level, time, file of the logger."""
+
+
+_BARE = re.compile(r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception):$")
+"""An exception whose message is on the next line; workflow managers print it without a traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,18 @@ def _classified(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
         if HEAD in line.text:
             yield Clue(position, line, "", 0, "cause")
             continue
-        row = classify(strip_label(line.text))
+        whole = _with_message(output, position, line)
+        row = classify(strip_label(whole.text))
         if row is not None:
-            yield Clue(position, line, row.class_, row.strength, row.role, row.retry)
+            yield Clue(position, whole, row.class_, row.strength, row.role, row.retry)
+
+
+def _with_message(output: Output, position: int, line: Line) -> Line:
+    """Return a line that only names an exception, with the message on the next line."""
+    if not _BARE.match(strip_label(line.text)):
+        return line
+    words = next((after.text.strip() for after in output.following(position, 1)), "")
+    return Line(line.number, line.task, f"{line.text} {words}".rstrip(), line.tag)
 
 
 def _candidate_lines(view: View) -> Iterator[int]:

@@ -24,6 +24,9 @@ _SECONDS = 3.0
 _NEAR = 60
 """Largest number of lines between a root line and a known message of the same fault."""
 
+_GENERAL = ("unknown-error", "python-exception", "exit-status")
+"""Classes of lines that do not say what the fault is about."""
+
 _ROLES: tuple[KnownRole, ...] = ("cause", "possible", "consequence", "harmless")
 
 
@@ -34,7 +37,7 @@ def explain_output(output: Output) -> OutputExplanation:
     known = tuple(_known(recognised, root))
     if root is None:
         return OutputExplanation(findings=known, unread=recognised.unread)
-    line, row = root.clue.line, classes()[root.clue.class_ or "unknown-error"]
+    line, row = root.clue.line, classes()[_class_of_root(root, recognised, known)]
     return OutputExplanation(
         root=RootLine(
             number=line.number,
@@ -52,6 +55,17 @@ def explain_output(output: Output) -> OutputExplanation:
         consequences=tuple(line.cited for line in root.consequences),
         unread=recognised.unread,
     )
+
+
+def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:
+    """Return the class of the root line; if it is a general one, the class of the cause that it shows."""
+    own = root.clue.class_ or "unknown-error"
+    if own not in _GENERAL:
+        return own
+    shown = {cause.id for cause in causes(known)}
+    matches = [m for m in recognised.matches if m.finding().id in shown and _is_near(m, root)]
+    named = (_class_by_name(match.signature.id) for match in matches)
+    return next((class_ for class_ in named if class_ not in _GENERAL), own)
 
 
 def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
@@ -86,10 +100,10 @@ def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
 
 
 def _class_by_name(signature: str) -> str:
-    """Return the class of a signature whose line matches no row of fault lines."""
-    return next(
-        (row.id for row in classes().values() if signature.startswith(row.signatures)), "unknown-error"
-    )
+    """Return the class of a signature whose line matches no row of fault lines, by its longest prefix."""
+    prefixes = ((prefix, row.id) for row in classes().values() for prefix in row.signatures)
+    named = ((len(prefix), class_) for prefix, class_ in prefixes if signature.startswith(prefix))
+    return max(named, default=(0, "unknown-error"))[1]
 
 
 def _known(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault]:

@@ -32,8 +32,12 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LABEL = re.compile(r" *(\d+): ")
 """What ``srun --label`` puts before a line: the task number, padded to the widest."""
 
-_TAG = re.compile(r"\[(?:rank|default)(\d+)\]: ?|\[(?:[\w.@-]{0,80}\d,)?(\d+)\]<std(?:out|err|diag)>: ?")
-"""Prefixes of PyTorch and torchrun, mpirun --tag-output and horovodrun; patterns match after them."""
+_TAG = re.compile(
+    r"\[(?:rank|default)(\d+)\]: ?"
+    r"|(?:\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
+    r"\[(?:[\w.@-]{0,80}\d,)?(?:mpirank:)?(\d+)(?:,[\w.-]{1,60})?\]<std(?:out|err|diag)>: ?"
+)
+"""Prefixes of PyTorch and torchrun, mpirun --tag-output and horovodrun, with a time or a host."""
 
 
 @dataclass(frozen=True, slots=True)

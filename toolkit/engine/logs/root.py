@@ -18,9 +18,9 @@ _LAST_LINES = 8
 _TASK = re.compile(
     r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
     r"|process rank (?P<rank>\d+)|MPI_ABORT was invoked on rank (?P<abort>\d+)|\bon rank (?P<on>\d+)\b"
-    r"|Process name: \[[^\]]{0,80},(?P<process>\d+)\]"
+    r"|Process name: \[[^\]]{0,80},(?P<process>\d+)\]|\(rank (?P<world>\d+) in comm 0\)"
 )
-_RANKS = ("task", "local", "rank", "abort", "on", "process")
+_RANKS = ("task", "local", "rank", "abort", "on", "process", "world")
 
 _NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)\b(?!/)")
 """A node that Slurm names in the root line."""

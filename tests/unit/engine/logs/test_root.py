@@ -229,3 +229,105 @@ def test_the_news_that_no_gpu_was_found_is_the_root_line_of_a_rank_without_anoth
 )
 def test_a_text_that_two_families_have_is_shown_for_the_family_that_the_line_names(line, families):
     assert [code.family for code in error_codes((line,))] == families
+
+
+@every_row(
+    ("lines", "root", "class_"),
+    [
+        (
+            [
+                "JobSubmitError:",
+                "sbatch: error: Batch job submission failed: Invalid partition name specified",
+            ],
+            "JobSubmitError: sbatch: error",
+            "scheduler-refusal",
+        ),
+        (
+            ["sbatch: error: spank: lua.so: Plugin file not found", "sbatch: error: invalid partition: gpu9"],
+            "sbatch: error: invalid partition",
+            "scheduler-refusal",
+        ),
+        (
+            [
+                "command: srun --gres=gpu:4 nvidia-smi error",
+                "OSError: [Errno 122] Disk quota exceeded: 'ckpt'",
+            ],
+            "OSError: [Errno 122]",
+            "file-system-or-quota",
+        ),
+        (
+            [
+                "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
+                "[n1:99] PMIX ERROR: LOST-CONNECTION in file server/pmix_server.c at line 90",
+            ],
+            "MPI_ABORT was invoked",
+            "mpi",
+        ),
+        (
+            [
+                "libfabric:verbs:ep_ctrl:vrb_open():6<warn> rdma_create_ep failed: Cannot allocate memory",
+                "It looks like MPI_INIT failed for some reason; your parallel process is",
+                "[n1:42] *** An error occurred in MPI_Init_thread",
+            ],
+            "rdma_create_ep failed",
+            "ucx-or-libfabric",
+        ),
+        (
+            [
+                "docker: Error response from daemon: OCI runtime failed: stderr: Using requested mode 'cdi'",
+                "nvidia-container-cli: device error: unknown device id: 9: unknown.",
+            ],
+            "unknown device id",
+            "gpu-handover",
+        ),
+        (
+            ["RuntimeError: worker process 71 is killed by signal: Killed.", "RuntimeError: worker 3 died"],
+            "killed by signal",
+            "out-of-memory",
+        ),
+    ],
+    ids=lambda lines: lines[0][:30],
+)
+def test_a_line_that_follows_from_another_one_is_not_the_root_line(lines, root, class_):
+    text, found, _ = told("\n".join(lines) + "\n")
+    assert root in text
+    assert found == class_
+
+
+@every_row(
+    ("line", "rank"),
+    [
+        ("Mon Nov  2 09:08:07 2026[1,12]<stderr>:Segmentation fault (core dumped)", "12"),
+        ("[1,mpirank:5,node-2]<stderr>:Segmentation fault (core dumped)", "5"),
+        ("Abort(15) on node 7 (rank 7 in comm 0): Fatal error in PMPI_Send: Invalid rank, error stack:", "7"),
+    ],
+)
+def test_the_rank_is_read_from_each_form_of_tag(line, rank):
+    assert told(f"{line}\n")[2] == rank
+
+
+@every_row(
+    ("line", "class_"),
+    [
+        ("RuntimeError: The NVIDIA driver on your system is too old (found version 11040).", "cuda-or-hip"),
+        ("AttributeError: 'Variable' object has no attribute 'ref'", "package"),
+        ("TypeError: Descriptors cannot be created directly.", "package"),
+    ],
+)
+def test_the_class_of_a_known_cause_replaces_a_general_class(line, class_):
+    assert told(f"{line}\n")[1] == class_
+
+
+@every_row(
+    ("line", "cause"),
+    [
+        (
+            "E0101 direct_task_transport.cc:9] raylet: failed to connect to all addresses",
+            "tensorflow-cluster",
+        ),
+        ("HIP error: hipErrorInvalidDeviceFunction", "rocm-no-gpu"),
+        ("nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.4", "docker-without-gpu"),
+    ],
+)
+def test_a_signature_leaves_lines_of_other_programs_alone(line, cause):
+    assert cause not in {known.id for known in explain_output(Output(f"{line}\n")).findings}
