@@ -39,6 +39,9 @@ _TAG = re.compile(
 )
 """Prefixes of PyTorch and torchrun, mpirun --tag-output and horovodrun, with a time or a host."""
 
+_TAG_STARTS = frozenset("[MTWFS")
+"""First letters of a tag: the bracket, or a day of the week."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -164,12 +167,23 @@ class Output:
 
 def parse_line(raw: bytes, number: int = 0) -> Line:
     """Return a line without colours, trailing blanks and the label of its task."""
-    text = raw[:_MOST_BYTES].decode("utf-8", "replace")[:LONGEST]
-    text = _COLOUR.sub("", text).rstrip() if "\x1b" in text else text.rstrip()
-    if tag := _TAG.match(text):
+    text = _decode(raw)
+    if text[:1] in _TAG_STARTS and (tag := _TAG.match(text)):
         return Line(number, tag[1] or tag[2], text[tag.end() :], tag[0])
     label = _LABEL.match(text)
     return Line(number, label[1] if label else "", text)
+
+
+def line_text(raw: bytes) -> str:
+    """Return the text of a line as ``parse_line`` does, without the rest of the line's values."""
+    text = _decode(raw)
+    tag = _TAG.match(text) if text[:1] in _TAG_STARTS else None
+    return text[tag.end() :] if tag else text
+
+
+def _decode(raw: bytes) -> str:
+    text = raw[:_MOST_BYTES].decode("utf-8", "replace")[:LONGEST]
+    return _COLOUR.sub("", text).rstrip() if "\x1b" in text else text.rstrip()
 
 
 def _raw(text: str | bytes) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
 
-from toolkit.engine.logs.joblines import Output, Page, parse_line
+from toolkit.engine.logs.joblines import Output, Page, line_text
 from toolkit.engine.logs.logwords import WORD, words
 
 _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
@@ -32,7 +32,7 @@ class View:
     def __init__(self, content: bytes) -> None:
         self._parts = content.replace(b"\r", b"\n").split(b"\n")
         self._unique = [part for part in dict.fromkeys(self._parts) if part]
-        self._texts = [parse_line(part).text for part in self._unique]
+        self._texts = list(map(line_text, self._unique))
         self.text = "\n".join(self._texts)
         self._starts = [0, *accumulate(len(text) + 1 for text in self._texts)]
 

@@ -1,0 +1,1 @@
+"""Speed and memory of `toolkit explain` on long job output."""

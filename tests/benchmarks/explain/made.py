@@ -1,0 +1,44 @@
+"""Job output of a given size that ends in a failure: steps of a training, and lines with words of failure."""
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+ROOT = "ValueError: shard 7 has no index"
+"""The root line of every output."""
+
+_END = f"""\
+3: Traceback (most recent call last):
+3:   File "/home/ada/train.py", line 12, in <module>
+3:     main()
+3: {ROOT}
+srun: error: node2: task 3: Exited with exit code 1
+srun: Terminating StepId=8.0
+"""
+
+
+def _steps() -> Iterator[str]:
+    """Yield lines of ranks that differ only in their numbers."""
+    for n in count():
+        yield f"{n % 8}: step {n} loss 0.{n % 997:03d} error 0.00{n % 89} images/s 1{n % 900}.2\n"
+
+
+def _words() -> Iterator[str]:
+    """Yield lines of which each has other words, and every tenth has words of failure."""
+    for n in count():
+        word = "".join(chr(97 + (n // 26**k) % 26) for k in range(6))
+        text = f"could not prefetch {word}, retrying in 5 s" if n % 10 == 0 else f"read {word} of the shard"
+        yield f"{n % 8}: {word}.loader {text}\n"
+
+
+KINDS = {"steps": _steps, "words": _words}
+
+
+def make(file: Path, kind: str, size: int) -> None:
+    """Write an output of ``size`` bytes."""
+    lines, written = KINDS[kind](), 0
+    with file.open("w", encoding="ascii") as out:
+        while written < size - len(_END):
+            block = "".join(next(lines) for _ in range(10_000))
+            written += out.write(block[: size - len(_END) - written].rpartition("\n")[0] + "\n")
+        out.write(_END)
