@@ -107,14 +107,17 @@ def _candidate_lines(view: View) -> Iterator[int]:
 
 
 def classify(text: str) -> FaultLine | None:
-    """Return the row that matches a line; ``None`` if the line is harmless or no row matches."""
-    row = _row_of(text)
+    """Return the row that matches a line; ``None`` if the line is harmless or no row matches.
+
+    Workflow managers indent what a program wrote.
+    """
+    row = _row_of(text.lstrip())
     return None if row is None or row.role == "harmless" else row
 
 
 def is_harmless(text: str) -> bool:
     """Return whether a row of harmless lines matches a line."""
-    row = _row_of(text)
+    row = _row_of(text.lstrip())
     return row is not None and row.role == "harmless"
 
 

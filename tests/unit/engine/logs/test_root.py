@@ -281,6 +281,19 @@ def test_a_text_that_two_families_have_is_shown_for_the_family_that_the_line_nam
             "gpu-handover",
         ),
         (
+            [
+                "slurmstepd: error: pyxis: container start failed with error code: 1",
+                "slurmstepd: error: pyxis:     enroot-nsenter: failed to join: Operation not permitted",
+            ],
+            "enroot-nsenter",
+            "container-runtime",
+        ),
+        (
+            ["Command error:", "  ch-run[7]: error: can't mount /a: Operation not permitted"],
+            "can't mount",
+            "container-runtime",
+        ),
+        (
             ["RuntimeError: worker process 71 is killed by signal: Killed.", "RuntimeError: worker 3 died"],
             "killed by signal",
             "out-of-memory",
