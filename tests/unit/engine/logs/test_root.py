@@ -307,6 +307,13 @@ def test_a_line_that_follows_from_another_one_is_not_the_root_line(lines, root, 
     assert found == class_
 
 
+def test_the_class_of_an_xid_that_follows_is_that_of_the_one_before():
+    assert (
+        told("NVRM: Xid (PCI:0000:01:00): 45, pid=7, Ch 02 caused by previous Xid 48\n")[1]
+        == "node-or-hardware"
+    )
+
+
 @every_row(
     ("line", "rank"),
     [
