@@ -75,7 +75,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
             return candidate
     known = names(kind, suffix)
     raise BadInput(
-        f"there is no {_CALLED.get(kind, kind)} '{name}'{near(name, known)}; "
+        f"{_CALLED.get(kind, kind)} '{name}': not found{near(name, known)}; "
         f"choices: {', '.join(known) or 'none are installed'}"
     )
 

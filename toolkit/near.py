@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 
 def near(word: str, choices: Iterable[str]) -> str:
-    """Return ``, did you mean X?`` where one of the choices is close.
+    """Return `` (did you mean X?)`` if one of the choices is close.
 
     >>> near("imgae", ("image", "init"))
-    ', did you mean image?'
+    ' (did you mean image?)'
     """
-    # Loaded by those alone who mistyped a word.
+    # Slow to import, and needed only for a mistyped word.
     import difflib
 
     close = difflib.get_close_matches(word, list(choices), n=1)
-    return f", did you mean {close[0]}?" if close else ""
+    return f" (did you mean {close[0]}?)" if close else ""

@@ -27,7 +27,7 @@ def wrong(text: str) -> str:
         if max(len(first), len(last)) > _LONGEST:
             return f"no number of Slurm's has more than {_LONGEST} digits"
         if last and int(last) < int(first):
-            return f"a range goes from the smaller number to the larger, and {part} does not"
+            return f"write a range from the smaller to the larger number, and {part} does not"
         if last and int(last) - int(first) >= MOST:
             return f"{part}: no cluster has more than {MOST} nodes"
     return ""

@@ -200,7 +200,7 @@ def test_a_verdict_probes_the_place_that_is_named(cluster: list):
         (lambda: app.explain("none.out"), "none.out"),
         (lambda: app.script(["true"], image="my.sif", nods=2), "did you mean nodes?"),
         (lambda: app.script(["true"], image="none.sif", host="x"), "--image none.sif: no such file"),
-        (lambda: app.script("nope", image="my.sif"), "unknown trainer 'nope'"),
+        (lambda: app.script("nope", image="my.sif"), "trainer 'nope': not found"),
         (lambda: app.script(image="my.sif"), "the command is missing"),
         (lambda: app.script("mnist", command=["true"]), "cannot be combined with a trainer"),
         (lambda: app.launch(from_job="x", fix="fix.toml"), "cannot be combined with --fix"),

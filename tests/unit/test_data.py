@@ -43,15 +43,15 @@ def test_a_persons_own_file_comes_before_a_shipped_one(monkeypatch, tmp_path):
 
 
 def test_an_unknown_name_lists_the_choices():
-    with pytest.raises(BadInput, match=r"there is no slurm 'x'; choices: .*job"):
+    with pytest.raises(BadInput, match=r"slurm 'x': not found; choices: .*job"):
         data.find("slurm", "x", ".sh.j2")
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "said"),
     [
-        ("recipes", "tf2.15-cp", "there is no recipe 'tf2.15-cp', did you mean tf2.15-cpu?; choices: "),
-        ("recipes/datasets", "mnsit", "there is no data set 'mnsit', did you mean mnist?; choices: "),
+        ("recipes", "tf2.15-cp", "recipe 'tf2.15-cp': not found (did you mean tf2.15-cpu?); choices: "),
+        ("recipes/datasets", "mnsit", "data set 'mnsit': not found (did you mean mnist?); choices: "),
     ],
 )
 def test_a_mistyped_name_is_told_with_the_one_that_is_close(kind, name, said):

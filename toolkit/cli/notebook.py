@@ -35,7 +35,10 @@ class _NotebookCommand(RenamedOptions):
 @click.option("--account", help="Slurm account")
 @click.option("--bind", multiple=True, metavar="SRC[:DST[:ro]]", help="Mount a folder of the cluster")
 @click.option(
-    "--env", multiple=True, metavar="NAME[=VALUE]", help="Set a variable; NAME alone passes yours on"
+    "--env",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="Set a variable; NAME alone takes your value",
 )
 @click.option("--env-file", metavar="FILE", help="Read secret variables from a file of NAME=VALUE lines")
 @click.option(

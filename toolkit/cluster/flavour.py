@@ -34,7 +34,9 @@ def flavours() -> dict[str, Flavour]:
     try:
         return msgspec.convert(tables(text_of(file), str(file)), dict[str, Flavour])
     except msgspec.ValidationError as error:
-        raise BadInput(f"{file}: {error}", fix="this file came with toolkit: install it again") from error
+        raise BadInput(
+            f"{file}: {error}", fix="this file is part of toolkit; install toolkit again"
+        ) from error
 
 
 def default_flavour() -> str:
@@ -50,5 +52,5 @@ def checked_flavour(name: str) -> str:
     """
     if name not in flavours():
         known = "; ".join(f"{key}: {flavour.title}" for key, flavour in flavours().items())
-        raise BadInput(f"there is no flavour {name!r} of virtual clusters", fix=f"choose one of {known}")
+        raise BadInput(f"flavour {name!r}: not found", fix=f"choose one of {known}")
     return name

@@ -75,7 +75,7 @@ def up(
         secrets = _secrets(name, users, existed=bool(found))
         try:
             if _is_complete(layout, found):
-                tell.step(f"The cluster {name} is there: looking whether it works")
+                tell.step(f"The cluster {name} exists; checking whether it works")
             else:
                 _complete(engine, layout, secrets, found, tell)
             _refresh_code(engine, layout)
@@ -92,26 +92,26 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
     """Return the cluster of that name.
 
     Raises:
-        Missing: if it is not up.
+        Missing: if it is not running.
     """
     checked_name(name)
     with opened() as engine:
         found = engine.found(label(name))
         if not found:
-            raise _missing(engine, name, "is not up")
+            raise _missing(engine, name, "not running")
         # The size of the machine does not matter here.
         layout = Layout(name, _count(found), 1, 0, listen=_listen(found))
         states = {host: _state(found, layout, host) for host in layout.hosts}
         broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
         if broken:
-            raise _missing(engine, name, f"is only half up ({', '.join(broken)})")
+            raise _missing(engine, name, f"incomplete ({', '.join(broken)})")
     if Access(name).secrets() is None:
         raise _foreign(name)
     return _cluster(layout, found)
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of the clusters in the Docker engine, also of those that are only half up."""
+    """Return the names of the clusters in the Docker engine, also of incomplete ones."""
     with opened() as engine:
         return tuple(_others(engine, ""))
 
@@ -126,7 +126,7 @@ def status(name: str = DEFAULT_NAME) -> ClusterStatus:
     with opened() as engine:
         found = engine.found(label(name))
         if not found:
-            raise _missing(engine, name, "is not up")
+            raise _missing(engine, name, "not running")
         layout = _layout(engine, name, None, found)
         containers = {host: _state(found, layout, host) for host in layout.hosts}
         states = health.ask_states(engine, layout) if containers["login"] == "running" else {}
@@ -153,9 +153,9 @@ def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
         _check_owner(name, engine.found(label(name)))
         tell.step(f"Removing the cluster {name}")
         if not _remove(engine, name):
-            others = " or ".join(_others(engine, name)) or "none: there is no virtual cluster"
+            others = " or ".join(_others(engine, name)) or "there is none"
             raise Missing(
-                f"there is no cluster {name} to remove", fix=f"give the --name of one that is: {others}"
+                f"cluster {name}: not found", fix=f"give the --name of an existing cluster: {others}"
             )
 
 
@@ -317,8 +317,8 @@ def _flavour(found: dict[str, NodeContainer]) -> str | None:
 
 def _missing(engine: Nodes, name: str, how: str) -> Missing:
     others = _others(engine, name)
-    there = f" (there is: {', '.join(others)})" if others else ""
-    return Missing(f"the cluster {name} {how}{there}", fix=f"toolkit cluster up --name {name}")
+    there = f"; running clusters: {', '.join(others)}" if others else ""
+    return Missing(f"cluster {name}: {how}{there}", fix=f"toolkit cluster up --name {name}")
 
 
 def _others(engine: Nodes, name: str) -> list[str]:

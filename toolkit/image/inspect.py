@@ -151,7 +151,8 @@ def _file(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Ope
         return _archive(file, ref, platform, budget)
     if not is_sif(head) and not head.startswith(SQUASHFS):
         raise BadInput(
-            f"{ref.shown}: neither a SIF, a squashfs nor a sandbox folder, nor a docker or OCI archive",
+            f"{ref.shown}: not an image; toolkit reads SIF and squashfs files, sandboxes, "
+            "Docker and OCI archives",
             fix="convert it first: toolkit image sif, or apptainer build",
         )
     digest = _digest(ref.path)

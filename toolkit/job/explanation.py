@@ -99,7 +99,7 @@ def _of_folder(folder: Path) -> OutputExplanation:
         return of_job(record)
     found = {file for pattern in _OUTPUTS for file in folder.glob(pattern) if file.is_file()}
     if not found:
-        raise BadInput(f"{folder}: no file of job output", fix="give the file that sbatch wrote")
+        raise BadInput(f"{folder}: a folder without job output", fix="give the file that sbatch wrote")
     files = sorted(found, key=lambda file: (file.stat().st_mtime, file.name))[-_MOST_FILES:]
     numbers = {file.stem.removeprefix("slurm-") for file in files if file.stem.startswith("slurm-")}
     ends = _ends(numbers.pop()) if len(numbers) == 1 else []

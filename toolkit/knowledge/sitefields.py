@@ -112,10 +112,10 @@ def _of_partitions(site: Site) -> Iterator[FieldFault]:
     for number, part in enumerate(site.partitions):
         path = f"partitions[{number}]"
         if part.name in names[:number]:
-            yield FieldFault(f"{path}.name", f"{part.name!r} is there twice")
+            yield FieldFault(f"{path}.name", f"{part.name!r} appears twice")
         yield from _of_partition(path, part)
     if names and (wanted := site.defaults.partition) and wanted not in names:
-        what = f"there is no partition {wanted!r}{near(wanted, names)}"
+        what = f"unknown partition {wanted!r}{near(wanted, names)}"
         yield FieldFault("defaults.partition", what, tuple(names))
     if sum(part.default for part in site.partitions) > 1:
         last = max(n for n, part in enumerate(site.partitions) if part.default)
@@ -124,7 +124,7 @@ def _of_partitions(site: Site) -> Iterator[FieldFault]:
 
 def _of_partition(path: str, part: Partition) -> Iterator[FieldFault]:
     if not WORD.fullmatch(part.name):
-        yield FieldFault(f"{path}.name", f"{part.name!r} is not a name of a partition")
+        yield FieldFault(f"{path}.name", f"{part.name!r} is not a valid partition name")
     if part.max_time and not _TIME.fullmatch(part.max_time):
         yield FieldFault(
             f"{path}.max_time", (f"{part.max_time!r} is not a time in Slurm's form, like 1-00:00:00")

@@ -59,7 +59,7 @@ def find(name: str) -> Path:
                 return candidate
     known = names(historic=True)
     raise BadInput(
-        f"there is no site {name!r}{near(name, known)}; choices: {', '.join(known) or 'none'}",
+        f"site {name!r}: not found{near(name, known)}; choices: {', '.join(known) or 'none'}",
         fix="toolkit init writes a profile of the cluster at hand",
     )
 

@@ -80,7 +80,7 @@ def shape(message: str, kind: type) -> FieldFault:
     if unknown := _UNKNOWN.search(what):
         choices = _fields(kind, path)
         full = f"{path}.{unknown['field']}".lstrip(".")
-        return FieldFault(full, f"there is no such field{near(unknown['field'], choices)}", choices)
+        return FieldFault(full, f"unknown field{near(unknown['field'], choices)}", choices)
     if missing := _MISSING.search(what):
         return FieldFault(f"{path}.{missing['field']}".lstrip("."), "this field is required")
     if what.startswith("Invalid enum value"):

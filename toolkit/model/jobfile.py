@@ -132,7 +132,7 @@ FIELDS: tuple[JobField, ...] = (
     JobField("data", "Folder of the data set on this machine, or cluster:NAME", metavar="DIR"),
     JobField("directory", "Cluster folder for images, data and runs", metavar="DIR"),
     JobField("name", "Job name; the trainer's by default", form="name"),
-    JobField("env", "Set a variable; NAME alone passes yours on", metavar="NAME[=VALUE]", many=True),
+    JobField("env", "Set a variable; NAME alone takes your value", metavar="NAME[=VALUE]", many=True),
     JobField("env_file", "Read secret variables from a file of NAME=VALUE lines", metavar="FILE", free=True),
     JobField("binds", "Mount a folder in the image", option="--bind", metavar="SRC[:DST[:ro]]", many=True),
     JobField("user_site", "Let Python load packages from ~/.local", flag=True),

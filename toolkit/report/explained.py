@@ -55,9 +55,8 @@ def first_failed(root: RootLine) -> str:
     node = f" on {root.node}" if root.node else ""
     if root.waited:
         who = f"Rank {root.rank}{node}" if root.rank else "A rank"
-        return (
-            f"{who} waited for other ranks until a time limit. Look for the rank that stopped or never came."
-        )
+        waited = f"{who} waited for other ranks until a time limit."
+        return f"{waited} Look for the rank that stopped or never joined."
     return f"Rank {root.rank}{node} failed first." if root.rank else ""
 
 

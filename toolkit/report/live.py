@@ -31,7 +31,7 @@ def _trial(trial: Trial, live: Live, host: HostFacts, style: Style, width: int) 
     yield style(trial.mode, "bold")
     yield from _row("predicted", f"{trial.predicted}: {trial.because}", width)
     if trial.observed is None:
-        yield from _row("observed", "not tried: this place cannot do it", width)
+        yield from _row("observed", "not tried: this machine or cluster cannot run it", width)
         return
     colour = "good" if trial.good else "bad"
     yield from (
@@ -56,7 +56,7 @@ def _trial(trial: Trial, live: Live, host: HostFacts, style: Style, width: int) 
 def _sizes(trial: Trial, live: Live) -> str:
     ranks = live.nodes * live.ranks_per_node
     if not trial.seen.sizes:
-        return f": none of {ranks} ranks came through MPI_Init"
+        return f": none of {ranks} ranks completed MPI_Init"
     sizes = sorted(set(trial.seen.sizes))
     world = f"a world of {sizes[0]}" if len(sizes) == 1 else f"worlds of {', '.join(map(str, sizes))}"
     hosts = ", ".join(dict.fromkeys(trial.seen.hosts))

@@ -309,7 +309,7 @@ def test_nobody_names_the_job_of_another(lesson, verb):
     for name in (other["key"], other["id"]):
         done = lesson.laptops["user01"].run("jobs", verb, name)
         assert done.returncode == 2
-        assert f"there is no job '{name}'" in done.stderr
+        assert f"job '{name}': not found" in done.stderr
 
 
 def test_a_key_opens_the_own_account_alone(cluster, laptops, listen):

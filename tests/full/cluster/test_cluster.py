@@ -240,7 +240,7 @@ def test_up_mends_a_cluster_without_losing_its_files(engine, cluster):
     executed(cluster, ["sh", "-c", "echo kept > /work/ada/kept"])
     container(engine, cluster, "node1").remove(force=True)
     container(engine, cluster, "node2").stop(timeout=1)
-    with pytest.raises(Missing, match=r"only half up \(node1 is missing, node2 is exited\)"):
+    with pytest.raises(Missing, match=r"incomplete \(node1 is missing, node2 is exited\)"):
         virtual.find(cluster.name)
     assert virtual.status(cluster.name).state == "partial"
     mended = virtual.up(cluster.name)
@@ -488,7 +488,7 @@ def test_shell_is_a_terminal_on_the_node(cluster, user, node):
 def test_a_cluster_that_is_not_there_is_told_with_those_that_are(cluster, verb):
     done = toolkit("cluster", verb[0], "--name", "nowhere", *verb[1:], ok=False)
     assert done.returncode == 3
-    assert re.search(r"nowhere is not up \(there is: .*\btest\b", done.stderr)
+    assert re.search(r"cluster nowhere: not running; running clusters: .*\btest\b", done.stderr)
     assert "hint: toolkit cluster up --name nowhere" in done.stderr
 
 

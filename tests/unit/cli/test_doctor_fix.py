@@ -152,8 +152,8 @@ GOOD = 'schema = "toolkit.fix/1"\n\n[launch]\nmode = "srun-pmix"\n'
         ('schema = "toolkit.fix/1"\n', "launch: this field is required"),
         (GOOD + "binds = 3\n", "f.toml:5: launch.binds: expected 'array', got 'int'"),
         (GOOD + "[launch.env]\nA = 1\n", "launch.env: expected 'str', got 'int'"),
-        (GOOD + '[launch.env]\n"A B" = "1"\n', "f.toml:5: launch.env: 'A B': not a valid name of a variable"),
-        (GOOD + 'unset = ["A=B"]\n', "f.toml:5: launch.unset: 'A=B': not a valid name of a variable"),
+        (GOOD + '[launch.env]\n"A B" = "1"\n', "f.toml:5: launch.env: 'A B': not a valid variable name"),
+        (GOOD + 'unset = ["A=B"]\n', "f.toml:5: launch.unset: 'A=B': not a valid variable name"),
     ],
 )
 def test_a_bad_file_is_told_with_line_field_and_choices(tmp_path, text, said):

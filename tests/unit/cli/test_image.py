@@ -99,7 +99,7 @@ def test_a_place_that_takes_no_folder_is_told_before_anything_is_fetched(tmp_pat
 
 @every_row("verb", ["show", "render", "build", "sif"])
 def test_a_recipe_that_is_not_there_is_refused_before_anything_else(verb):
-    with pytest.raises(BadInput, match="there is no recipe 'nope'"):
+    with pytest.raises(BadInput, match="recipe 'nope': not found"):
         run(verb, "nope")
 
 

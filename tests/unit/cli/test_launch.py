@@ -50,8 +50,8 @@ def run(*words):
 @every_row(
     ("words", "said"),
     [
-        (["nope"], "unknown trainer 'nope'"),
-        (["mnsit"], "unknown trainer 'mnsit', did you mean mnist?; choices: mnist, "),
+        (["nope"], "trainer 'nope': not found"),
+        (["mnsit"], "trainer 'mnsit': not found (did you mean mnist?); choices: mnist, "),
         ([], "the command is missing"),
         (["--"], "the command is missing"),
         (["--nodes", "0", "--", "true"], "--nodes"),
@@ -65,7 +65,7 @@ def run(*words):
         (["--env", "NOT_SET_HERE", "--", "true"], "--env NOT_SET_HERE: the variable is not set"),
         (["--env", "=x", "--", "true"], "--env: a variable without a name"),
         (["--env-file", "nope.env", "--", "true"], "--env-file nope.env: No such file"),
-        (["--env", "A B=1", "--", "true"], "not a valid name of a variable"),
+        (["--env", "A B=1", "--", "true"], "not a valid variable name"),
         (["--directory", "~other/x", "--", "true"], "--directory"),
         (["--directory", "/a,b", "--", "true"], "separator"),
         (["--image", "/nope.sif", "--", "true"], "--image /nope.sif: no such file"),
@@ -128,7 +128,7 @@ def test_a_recipe_without_image_ends_in_3_and_in_the_commands_that_make_it():
 def test_a_mistyped_recipe_is_told_with_the_one_that_is_close():
     error = run("--image", "mpi-onl", "--", "true").exception
     assert isinstance(error, Missing)
-    assert error.message.endswith(", did you mean mpi-only?")
+    assert error.message.endswith(" (did you mean mpi-only?)")
     assert error.fix == "give a SIF file, or a name that toolkit image list shows"
 
 

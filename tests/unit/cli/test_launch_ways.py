@@ -106,7 +106,7 @@ def test_a_command_may_stand_in_a_file(tmp_path):
         (["nope.yaml"], "--job nope.yaml: No such file"),
         (["--job", "."], "--job .: a folder"),
         (["a.yaml", "--job", "b.yaml"], "more than one job file"),
-        (["mnist", "--site", "nowhere"], "there is no site 'nowhere'"),
+        (["mnist", "--site", "nowhere"], "site 'nowhere': not found"),
         (
             ["mnist", "--site", "mine", "--nodes", "9", "--dry-run"],
             "--nodes 9: partition gpus has a limit of 8 nodes",
@@ -151,9 +151,9 @@ def test_settings_variables_and_options_follow_each_other(tmp_path, monkeypatch)
     [
         (
             "[lunch]\n",
-            "toolkit.toml:1: lunch: unknown table, did you mean launch?; choices: [launch]",
+            "toolkit.toml:1: lunch: unknown table (did you mean launch?); choices: [launch]",
         ),
-        ("[launch]\nnode = 1\n", "toolkit.toml:2: node: there is no such field, did you mean nodes?"),
+        ("[launch]\nnode = 1\n", "toolkit.toml:2: node: unknown field (did you mean nodes?)"),
         ('[launch]\n\nnodes = "2"\n', "toolkit.toml:3: nodes: write a whole number"),
         ("[launch\n", "toolkit.toml:1: this is not TOML"),
     ],

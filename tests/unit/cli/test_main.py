@@ -211,16 +211,16 @@ def test_a_wrong_call_ends_in_2_without_traceback(capsys, words):
 @every_row(
     ("words", "said"),
     [
-        (["imgae"], "no such command 'imgae', did you mean image?"),
-        (["image", "biuld"], "no such command 'biuld', did you mean build?"),
-        (["jobs", "cancle"], "no such command 'cancle', did you mean cancel?"),
-        (["data", "gte"], "no such command 'gte', did you mean get?"),
-        (["site", "lst"], "no such command 'lst', did you mean list?"),
-        (["cluster", "dwn"], "no such command 'dwn', did you mean down?"),
-        (["xyzzy"], "no such command 'xyzzy'\n"),
+        (["imgae"], "imgae: no such command (did you mean image?)"),
+        (["image", "biuld"], "biuld: no such command (did you mean build?)"),
+        (["jobs", "cancle"], "cancle: no such command (did you mean cancel?)"),
+        (["data", "gte"], "gte: no such command (did you mean get?)"),
+        (["site", "lst"], "lst: no such command (did you mean list?)"),
+        (["cluster", "dwn"], "dwn: no such command (did you mean down?)"),
+        (["xyzzy"], "xyzzy: no such command; choices: init, image, "),
         (
             ["doctor", "--explain", "image-lacks-pmi"],
-            "unknown rule, did you mean image-lacks-pmix?\nhint: list the rules",
+            "unknown rule (did you mean image-lacks-pmix?)\nhint: list the rules",
         ),
     ],
 )
@@ -260,18 +260,39 @@ def test_completion_script_is_printed(capsys, shell):
 def test_an_error_stays_on_its_line_whatever_it_quotes(capsys):
     with pytest.raises(SystemExit):
         program.main(["launch", "no\nsuch\x1b[2J", "--dry-run"])
-    assert "unknown trainer 'no\\nsuch\\u001b[2J'" in capsys.readouterr().err
+    assert "trainer 'no\\nsuch\\u001b[2J': not found" in capsys.readouterr().err
+
+
+@every_row(
+    ("words", "said"),
+    [
+        (["image", "pull", "docker://h/x:1"], "--output: missing"),
+        (["launch", "--nodez", "2"], "--nodez: no such option (did you mean --nodes?)"),
+        (["launch", "--mode"], "--mode: the value is missing"),
+        (["launch", "--dry-run=yes"], "--dry-run: this option takes no value"),
+        (["doctor", "a.sif", "b.sif", "c.sif"], "b.sif c.sif: unexpected argument"),
+        (
+            ["completion", "bahs"],
+            "SHELL 'bahs': unknown value (did you mean bash?); choices: bash, zsh, fish",
+        ),
+        (["scale", "mnist", "--ranks", "1,x"], "--ranks '1,x': expected numbers separated by commas, "),
+    ],
+)
+def test_a_wrong_call_names_the_word_and_its_fault(capsys, words, said):
+    code, _, err = run(capsys, *words)
+    assert code == 2
+    assert err.startswith(f"error: {said}")
 
 
 def test_a_wrong_value_is_told_with_the_choices(capsys):
     err = run(capsys, "launch", "--mode", "srun-pmi")[2]
-    assert err.startswith("error: invalid value for '--mode': 'srun-pmi' is not one of 'srun-pmix', ")
+    assert err.startswith(
+        "error: --mode 'srun-pmi': unknown value (did you mean srun-pmix?); choices: srun-pmix, "
+    )
     assert run(capsys, "doctor", "--nodes", "0")[2].startswith(
-        "error: invalid value for '--nodes': 0: expected a whole number of at least 1"
+        "error: --nodes 0: expected a whole number of at least 1"
     )
-    assert run(capsys, "completion")[2].startswith(
-        "error: missing argument '{bash|zsh|fish}'. Choose from: bash"
-    )
+    assert run(capsys, "completion")[2].startswith("error: SHELL: missing; choices: bash, zsh, fish")
 
 
 def test_a_group_without_a_command_shows_its_help(capsys):

@@ -102,7 +102,7 @@ def test_an_image_without_jupyter_is_refused_before_the_job_waits(tmp_path):
 def test_a_partition_that_there_is_not_is_refused(image):
     error = run("--host", "h", "--image", image, "--partition", "gpus", "--dry-run").exception
     assert isinstance(error, CheckFailed)
-    assert error.message == "--partition gpus: unknown partition, did you mean gpu?"
+    assert error.message == "--partition gpus: unknown partition (did you mean gpu?)"
 
 
 def test_options_have_their_former_names_with_a_warning(image):

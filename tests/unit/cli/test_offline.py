@@ -81,7 +81,11 @@ def test_the_script_says_that_its_mode_is_that_of_the_fix():
             "--image docker://ubuntu: not a file; toolkit launch needs a SIF file",
             2,
         ),
-        (["--image", "tf2.15-cp"], "neither a SIF file nor a recipe, did you mean tf2.15-cpu?; recipes: ", 2),
+        (
+            ["--image", "tf2.15-cp"],
+            "neither a SIF file nor a recipe (did you mean tf2.15-cpu?); recipes: ",
+            2,
+        ),
     ],
 )
 def test_what_is_refused_with_a_cluster_at_hand_is_refused_here(words, said, code):

@@ -42,7 +42,7 @@ def test_a_job_is_found_by_its_key(tmp_path, monkeypatch):
     job_folder(tmp_path / "toolkit" / "jobs" / key)
     assert json.loads(report("mnist-2026", "--json").stdout)["job"] == key
     assert json.loads(report("--json").stdout)["job"] == key
-    with pytest.raises(BadInput, match="there is no job 'other'"):
+    with pytest.raises(BadInput, match="job 'other': not found"):
         report("other")
 
 

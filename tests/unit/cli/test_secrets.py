@@ -52,7 +52,7 @@ def test_an_env_file_gives_hidden_values_and_options_win(tmp_path):
 def test_a_line_of_an_env_file_is_told_without_its_value(tmp_path):
     with pytest.raises(BadInput) as raised:
         layering.asked({"env_file": env_file(tmp_path, f"A=1\nA B={CANARY}\n")}, ("true",))
-    assert f"{tmp_path}/my.env:2 A B: not a valid name" in raised.value.message
+    assert f"{tmp_path}/my.env:2 A B: not a valid variable name" in raised.value.message
     assert CANARY not in raised.value.message
 
 

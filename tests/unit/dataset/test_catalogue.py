@@ -96,7 +96,7 @@ def test_a_wrong_field_of_an_archive_is_named(written, text, old, new, said):
 
 
 def test_an_unknown_name_is_answered_with_the_choices():
-    with pytest.raises(BadInput, match=r"there is no data set 'imagenet'; choices: .*mnist"):
+    with pytest.raises(BadInput, match=r"data set 'imagenet': not found; choices: .*mnist"):
         catalogue.load("imagenet")
 
 

@@ -136,7 +136,7 @@ def test_packages_of_other_versions_and_too_many_are_found(root: Path):
     put(root, "var/lib/dpkg/status", status.encode())
     assert checks(root)["packages"] == (
         "failed",
-        ("dash 0.5.12-2 is locked, 0.5.13-1 is there", "gcc 12 is there and not locked"),
+        ("dash 0.5.12-2 is in the lock, 0.5.13-1 in the image", "gcc 12 is in the image and not in the lock"),
     )
 
 
@@ -144,7 +144,10 @@ def test_wheels_of_other_versions_and_too_many_are_found(root: Path):
     tree, said = FolderTree(root), manifest(root)
     other = msgspec.structs.replace(lock(), run=Stage(wheels=(locks.file("other", "2.0", ".whl"),)))
     found = audit.wheels(tree, other, said, audit.hashed(tree, said))
-    assert found.detail == ("other 2.0 is locked, none is there", "demo 1.0 is there and not locked")
+    assert found.detail == (
+        "other 2.0 is in the lock, none in the image",
+        "demo 1.0 is in the image and not in the lock",
+    )
 
 
 def test_without_a_manifest_no_file_of_a_wheel_is_judged(root: Path):
@@ -181,6 +184,6 @@ def test_versions_are_those_that_the_solver_chose():
     assert audit.versions(facts, lock()).outcome == "ok"
     other = msgspec.structs.replace(facts, horovod=None, tensorflow="2.16.1")
     assert audit.versions(other, lock()).detail == (
-        "tensorflow 2.15.1 is locked, 2.16.1 is there",
-        "horovod 0.28.1 is locked, none is there",
+        "tensorflow 2.15.1 is in the lock, 2.16.1 in the image",
+        "horovod 0.28.1 is in the lock, none in the image",
     )

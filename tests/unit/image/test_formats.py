@@ -290,7 +290,7 @@ def _with_manifest(**changes):
             "neither manifest.json nor index.json",
         ),
         ({**docker_archive(layers()), "manifest.json": b"{"}, CheckFailed, "manifest.json: cannot be read"),
-        ({**docker_archive(layers()), "manifest.json": b"[]"}, BadInput, "there is no image in it"),
+        ({**docker_archive(layers()), "manifest.json": b"[]"}, BadInput, "the archive contains no image"),
         ({**docker_archive(layers()), "manifest.json": b"[" * 100_000}, CheckFailed, "cannot be read"),
         ({**docker_archive(layers()), "manifest.json": bytes(5 << 20)}, CheckFailed, "far more than a list"),
         (_with_manifest(Config="nothing.json"), CheckFailed, "configuration 'nothing.json' is missing"),

@@ -442,7 +442,7 @@ def test_programs_of_the_mpi_itself_tell_nothing(tmp_path):
 def test_a_program_whose_mpi_is_not_in_the_image_is_told(tmp_path):
     facts = inspect(sandbox(tmp_path, {**BASE, "/opt/probe": elf(needed=("libmpi.so.40",))}))
     assert facts.programs == {"/opt/probe": ""}
-    assert "/opt/probe loads an MPI that is not there" in facts.cite("programs")
+    assert "/opt/probe loads a missing MPI library" in facts.cite("programs")
     assert "mpi" in facts.absent
 
 

@@ -109,7 +109,7 @@ def test_a_sif_with_another_checksum_beside_it_is_not_sent(tmp_path):
 def test_what_is_no_image_is_not_sent(tmp_path):
     (tmp_path / "x").write_text("no image")
     with (
-        pytest.raises(BadInput, match="neither a SIF"),
+        pytest.raises(BadInput, match="not an image"),
         open_upload(str(tmp_path / "x"), "", lambda _: False, Silent()),
     ):
         pass

@@ -44,8 +44,8 @@ def test_paths_transports_and_names_are_told_apart(tmp_path, monkeypatch, text, 
         ("", "No such file"),
         ("n" * 5000, "No such file"),
         ("oci:", "nothing follows oci:"),
-        ("oci:nowhere:1", "there is no such file or folder"),
-        ("docker://x:1", "it is not fetched here"),
+        ("oci:nowhere:1", "no such file or folder"),
+        ("docker://x:1", "this image is not on this machine"),
     ],
 )
 def test_what_is_not_there_is_refused(tmp_path, monkeypatch, text, why):
@@ -65,9 +65,9 @@ def test_what_is_not_there_is_refused(tmp_path, monkeypatch, text, why):
     ],
 )
 def test_what_is_elsewhere_is_told_with_the_command_that_brings_it(text, fetch):
-    with pytest.raises(BadInput, match="it is not fetched here") as caught:
+    with pytest.raises(BadInput, match="this image is not on this machine") as caught:
         refer(text)
-    assert caught.value.fix == f"fetch it first: {fetch}"
+    assert caught.value.fix == f"download it first: {fetch}"
 
 
 @every_row(

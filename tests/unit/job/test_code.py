@@ -104,7 +104,7 @@ def test_options_decide_what_travels(folder):
     assert found.start == "project"
     code = code_of(job_of("python", "alone.py"), Flags(sync=False))
     assert brought(code, Flags(sync=False), "/big", Silent()) is None
-    with pytest.raises(BadInput, match="there is no such folder"):
+    with pytest.raises(BadInput, match="no such folder"):
         code_of(job_of("hostname"), Flags(project="none"))
 
 
@@ -225,5 +225,5 @@ def test_a_name_that_is_too_long_is_no_file(folder, words):
 
 
 def test_a_project_with_a_name_that_is_too_long_is_refused():
-    with pytest.raises(BadInput, match="there is no such folder"):
+    with pytest.raises(BadInput, match="no such folder"):
         code_of(job_of("hostname"), Flags(project="x" * 6000))

@@ -20,14 +20,14 @@ IMAGE = Contents(
 )
 
 FAULTS = {
-    "import numpyy as np": "t.py:1: x.sif has no module `numpyy`, did you mean numpy?",
+    "import numpyy as np": "t.py:1: x.sif has no module `numpyy` (did you mean numpy?)",
     "import cv2": "t.py:1: x.sif has no module `cv2`",
     "from titel import build": "t.py:1: x.sif has no module `titel`",
     "import lib.nothing": "t.py:1: the project has no module `lib.nothing`",
     "def f(:\n    pass": "t.py:1: invalid syntax: def f(:",
-    "x = 1\npritn(x)": "t.py:2: the name `pritn` is not defined, did you mean print?",
+    "x = 1\npritn(x)": "t.py:2: the name `pritn` is not defined (did you mean print?)",
     "get_ipython().system('pip install x')": "t.py:1: the name `get_ipython` is not defined",
-    "def f():\n    titel.fit()\ntitle = 1": "t.py:2: the name `titel` is not defined, did you mean title?",
+    "def f():\n    titel.fit()\ntitle = 1": "t.py:2: the name `titel` is not defined (did you mean title?)",
 }
 
 SOUND = (
@@ -73,13 +73,17 @@ STARTS = {
     ("mpirun", "-np", "2", "python", "t.py"): "`mpirun` would start its own ranks on each of the 2 ranks",
     ("srun", "python", "t.py"): "`srun` would start its own ranks on each of the 2 ranks",
     ("horovodrun", "-np", "2", "x"): "`horovodrun` would start its own ranks on each of the 2 ranks",
-    ("python", "tt.py"): "tt.py: there is no such file, did you mean t.py?",
-    ("bash", "rum.sh"): "rum.sh: there is no such file, did you mean run.sh?",
-    ("./tt.py",): "./tt.py: there is no such file, did you mean ./t.py?",
+    ("python", "tt.py"): "tt.py: no such file (did you mean t.py?)",
+    ("bash", "rum.sh"): "rum.sh: no such file (did you mean run.sh?)",
+    ("./tt.py",): "./tt.py: no such file (did you mean ./t.py?)",
     ("./t.py",): "./t.py is not executable",
     ("python", "-m", "lib.nothing"): "the project has no module `lib.nothing`",
-    ("python", "-m", "numpyy"): "x.sif has no module `numpyy`, did you mean numpy?, and the project has none",
-    ("python t.py",): "x.sif has no command `python t.py`, did you mean python?",
+    (
+        "python",
+        "-m",
+        "numpyy",
+    ): "x.sif has no module `numpyy` (did you mean numpy?), and the project has none",
+    ("python t.py",): "x.sif has no command `python t.py` (did you mean python?)",
     ("apptainer", "exec", "x.sif", "t"): "x.sif has no command `apptainer`",
     ("OMP_NUM_THREADS=4", "python", "t.py"): "`OMP_NUM_THREADS=` would be the program",
     ("cd", "lib"): "`cd` is a word of the shell, not a program",
@@ -139,7 +143,7 @@ def test_a_command_of_a_launch_has_its_own_hint(program, hint):
 def test_a_command_that_the_image_has_not():
     bare = Contents(frozenset({"python3", "sh"}), frozenset())
     assert found("", offered=bare) == ["x.sif has no `python`"]
-    assert found("", "mpirum", "x") == ["x.sif has no command `mpirum`, did you mean mpirun?"]
+    assert found("", "mpirum", "x") == ["x.sif has no command `mpirum` (did you mean mpirun?)"]
     assert found("", "/opt/x", "y") == found("", "sh", "-c", "x") == []
     code = code_of(JobFile(command=("python", "t.py")), Flags())
     assert with_python(code, bare).words == ("python3", "t.py")

@@ -36,7 +36,7 @@ def faults(*words, image=IMAGE, here=None, **more):
 @every_row(
     ("words", "more", "message"),
     [
-        (("--epoch", "2"), {}, "mnist has no option --epoch, did you mean --epochs?"),
+        (("--epoch", "2"), {}, "mnist has no option --epoch (did you mean --epochs?)"),
         (("--epochs", "two"), {}, "mnist: argument --epochs: invalid count value: 'two'"),
         (
             ("--model", "x"),

@@ -58,7 +58,7 @@ def test_what_was_not_tried_or_not_told_is_said():
     quiet = with_(GOOD, seen=with_(GOOD.seen, transport=None))
     assert "the MPI library does not tell" in page(quiet)
     nothing = compare(PREDICTED, Seen(), "init-failure", HOST, "")
-    assert "none of 4 ranks came through MPI_Init" in page(nothing)
+    assert "none of 4 ranks completed MPI_Init" in page(nothing)
 
 
 def test_damaged_messages_and_wrong_sums_are_shouted():

@@ -34,14 +34,15 @@ def _refuse(param: click.Parameter) -> None:
         value, source = consume(ctx, opts)
         words = value if isinstance(value, (list, tuple)) else (value,)
         if source is ParameterSource.COMMANDLINE and any(isinstance(w, str) and not w for w in words):
-            raise BadInput(f"{_name(param)}: the value is empty", fix=_FIX)
+            raise BadInput(f"{spelling(param)}: the value is empty", fix=_FIX)
         return value, source
 
     consumed.refuses_empty = True  # type: ignore[attr-defined]  # a mark on the function
     param.consume_value = consumed  # type: ignore[method-assign]  # click has no hook before conversion
 
 
-def _name(param: click.Parameter) -> str:
+def spelling(param: click.Parameter) -> str:
+    """Return an option or argument as help shows it: `--output`, `IMAGE`."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
     return param.human_readable_name

@@ -8,6 +8,7 @@ import click
 from toolkit import DISTRIBUTION
 from toolkit.cli.dashes import FIX
 from toolkit.cli.frame.say import say
+from toolkit.cli.frame.usage import message_of
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.report.plain import as_shown, bounded
 
@@ -36,10 +37,9 @@ def of_call(error: click.ClickException) -> ToolkitError | None:
     """Return the error of a wrong command line; ``None`` if it has no words and toolkit shows the help."""
     if isinstance(error, _HELP):
         return None
-    said = " ".join(error.format_message().split()).rstrip(".")
     ctx = getattr(error, "ctx", None)
     fix = (ctx.meta.get(FIX) or f"{ctx.command_path} --help") if ctx else ""
-    return BadInput(said[:1].lower() + said[1:], fix=fix)
+    return BadInput(message_of(error), fix=fix)
 
 
 def as_toolkit_error(error: Exception) -> ToolkitError:

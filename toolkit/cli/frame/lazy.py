@@ -20,7 +20,8 @@ class NearGroup(click.Group):
         name = args[0]
         # click has better messages for unknown options.
         if not ctx.resilient_parsing and name[:1].isalnum() and self.get_command(ctx, name) is None:
-            ctx.fail(f"No such command {name!r}{near(name, self.list_commands(ctx)) or '.'}")
+            known = self.list_commands(ctx)
+            ctx.fail(f"{name}: no such command{near(name, known)}; choices: {', '.join(known)}")
         return super().resolve_command(ctx, args)
 
 

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     type=click.Choice(["horovod", "tf-config", "torch"]),
     help="How the ranks join: Horovod, TensorFlow's strategy for several workers, or PyTorch's DDP",
 )
-@click.option("--force", is_flag=True, help="Write over a file that is there")
-@click.option("--json", "as_json", is_flag=True, help="Print changes, what was left, and the diff as JSON")
+@click.option("--force", is_flag=True, help="Replace an existing file")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print the changes, the lines left unchanged, and the diff as JSON",
+)
 def command(file: Path, output: Path | None, program: str | None, *, force: bool, as_json: bool) -> None:
     """Show as a diff what a training script needs to run on several ranks.
 
@@ -43,7 +48,7 @@ def command(file: Path, output: Path | None, program: str | None, *, force: bool
     from toolkit.report.adapted import already_text, diff_text, notes_text
 
     if output is not None and not force and is_there(output, label="-o"):
-        raise BadInput(f"-o {output}: there already", fix="give another name, or --force to write over it")
+        raise BadInput(f"-o {output}: the file exists", fix="give another name, or --force to write over it")
     result, content = adapt(file, cast("Way | None", program))
     if output is not None and not result.joins:
         write_whole(output, content)

@@ -91,7 +91,11 @@ def _bytes(env: Path) -> EnvCheck:
         noted = check_digest(env)
     except CheckFailed as error:
         return EnvCheck(name="checksum", ok=False, told=error.message)
-    told = f"sha256:{noted[:12]}…" if noted else f"{env.name}.sha256 is not there to compare it with"
+    told = (
+        f"sha256:{noted[:12]}…"
+        if noted
+        else f"{env.name}.sha256 does not exist, so the file cannot be compared with it"
+    )
     return EnvCheck(name="checksum", ok=True, told=told)
 
 

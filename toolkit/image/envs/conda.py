@@ -54,7 +54,7 @@ def of_conda(text: str, name: str) -> CondaFile:
         raise BadInput(f"-f {name}: {' '.join(str(error).split())}") from error
     listed = table.get("dependencies") if isinstance(table, dict) else None
     if not isinstance(listed, list):
-        raise BadInput(f"-f {name}: there is no list `dependencies`", fix="give a conda environment file")
+        raise BadInput(f"-f {name}: the list `dependencies` is missing", fix="give a conda environment file")
     requirements, pip, left = list[str](), list[str](), dict[str, str]()
     for entry in listed:
         if isinstance(entry, dict) and isinstance(lines := entry.get("pip"), list):

@@ -133,7 +133,7 @@ def check_target(target: Path) -> None:
     """
     check_file(target, "-o", "my.env")
     if target.exists() and target.stat().st_size and not is_env(target):
-        raise BadInput(f"-o {target}: the file is there, and is not an environment", fix="name another file")
+        raise BadInput(f"-o {target}: the file exists and is not an environment", fix="name another file")
 
 
 def _check_known(replaced: frozenset[str], python: ImagePython) -> None:

@@ -97,7 +97,7 @@ def _project(path: Path) -> EnvRequirements:
         raise BadInput(f"-f {path}: {error}") from error
     project = table.get("project")
     if not isinstance(project, dict):
-        raise BadInput(f"-f {path}: there is no [project] table", fix="give a requirements file")
+        raise BadInput(f"-f {path}: the table [project] is missing", fix="give a requirements file")
     if "dependencies" in project.get("dynamic", ()):
         raise BadInput(
             f"-f {path}: its build back end makes up the dependencies",

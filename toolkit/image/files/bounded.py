@@ -59,7 +59,8 @@ class Budget:
 
     def _endless(self, why: str) -> CheckFailed:
         return CheckFailed(
-            f"{self._name}: given up: {why}", fix="build the image again, from a source that you trust"
+            f"{self._name}: toolkit stopped reading: {why}",
+            fix="build the image again, from a source that you trust",
         )
 
 

@@ -60,7 +60,7 @@ def _layer(path: str, inner: str) -> ImageLayer:
 
 def _one(name: str, images: list[_Image], tag: str) -> _Image:
     if not images:
-        raise BadInput(f"{name}: there is no image in it")
+        raise BadInput(f"{name}: the archive contains no image")
     if tag:
         # docker save writes a name in full or short, as it was given.
         wanted = {tag, f"{tag}:latest", f"docker.io/{tag}", f"docker.io/library/{tag}"}
@@ -74,7 +74,7 @@ def _one(name: str, images: list[_Image], tag: str) -> _Image:
 
 
 def _none(name: str, images: list[_Image], tag: str) -> list[_Image]:
-    raise BadInput(f"{name}: there is no image {tag!r} in it; choices: {_choices(images)}")
+    raise BadInput(f"{name}: image {tag!r} not found; choices: {_choices(images)}")
 
 
 def _choices(images: list[_Image]) -> str:

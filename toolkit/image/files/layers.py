@@ -200,7 +200,7 @@ class LayeredTree:
         above, name = posixpath.split(self._clean(entry.target))
         there = self._folder(above, layer).children.get(name)
         if not isinstance(there, _Leaf):
-            return _Leaf("file", layer, why=f"it is a hard link to {entry.target}, which is not there")
+            return _Leaf("file", layer, why=f"it is a hard link to {entry.target}, which does not exist")
         return _Leaf(
             there.kind, layer, there.source, there.offset, there.size, there.target, there.why, there.kept
         )

@@ -92,7 +92,7 @@ def _candidates(
 ) -> list[_Candidate]:
     """Return the images of an index and of the indexes inside it."""
     if deep > _MOST_DEEP or len(listed) + len(seen) > _MOST:
-        raise CheckFailed(f"{blobs.name}: given up: its indexes lead to no end")
+        raise CheckFailed(f"{blobs.name}: toolkit stopped reading: its indexes lead to no end")
     found: list[_Candidate] = []
     for descriptor in listed:
         notes = descriptor.annotations or {}
@@ -119,7 +119,7 @@ def _named(name: str, candidates: list[_Candidate], tag: str) -> list[_Candidate
         named = [c for c in candidates if any(n == tag or n.endswith(f":{tag}") for n in c.names)]
         named = named or [c for c in candidates if c.found.digest == tag]
         if not named:
-            raise BadInput(f"{name}: there is no image {tag!r} in it; choices: {_choices(candidates)}")
+            raise BadInput(f"{name}: image {tag!r} not found; choices: {_choices(candidates)}")
         return named
     if len({c.names for c in candidates}) > 1:
         raise BadInput(

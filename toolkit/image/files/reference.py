@@ -48,7 +48,7 @@ def refer(image: str | Path) -> Reference:
     if colon and prefix in _TRANSPORTS:
         return _with_transport(text, prefix, rest.removeprefix("//"))
     if rest.startswith("//") and (fetch := _fetching(prefix, text)):
-        raise BadInput(f"{text}: it is not fetched here", fix=f"fetch it first: {fetch}")
+        raise BadInput(f"{text}: this image is not on this machine", fix=f"download it first: {fetch}")
     if _NAME.fullmatch(text):
         return Reference(f"docker-daemon:{text}", "docker-daemon", Path(), text)
     raise BadInput(
@@ -84,7 +84,7 @@ def _with_transport(text: str, transport: str, rest: str) -> Reference:
     for cut in (len(rest), *reversed(cuts)):
         if _there(rest[:cut]):
             return Reference(text, known, Path(rest[:cut]), rest[cut + 1 :])
-    raise BadInput(f"{text}: there is no such file or folder")
+    raise BadInput(f"{text}: no such file or folder")
 
 
 def _fetching(transport: str, text: str) -> str:

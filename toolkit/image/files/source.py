@@ -79,7 +79,7 @@ class Hashed:
         """
         if (found := self.finish()) != self._wanted:
             raise CheckFailed(
-                f"{self._name}: its content is not what its name says: "
+                f"{self._name}: its content does not match the digest in its name: "
                 f"{self._hash.name} {found[:12]}…, named {self._wanted[:12]}…",
                 fix="copy or save the image again",
             )

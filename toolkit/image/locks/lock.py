@@ -174,7 +174,7 @@ def save_lock(lock: Lock, file: Path) -> None:
     except OSError as error:
         raise CheckFailed(
             f"{file} cannot be written: {error.strerror or error}",
-            fix="copy the recipe to a folder of yours and lock it there",
+            fix="copy the recipe to a folder of yours and lock that copy",
         ) from error
 
 

@@ -127,7 +127,7 @@ def _no_text(want: object) -> FieldFault | None:
 
 def _of_wish(name: str, wish: str) -> Iterator[FieldFault]:
     if name not in wantable():
-        yield FieldFault(f"want.{name}", f"there is no such component{near(name, wantable())}", wantable())
+        yield FieldFault(f"want.{name}", f"unknown component{near(name, wantable())}", wantable())
     elif wish == MATCH_HOST:
         if name not in _MATCHED:
             what = "only what a cluster decides can match the host"

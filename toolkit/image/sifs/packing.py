@@ -33,4 +33,4 @@ def packing(name: str) -> Packing:
     for known in PACKINGS:
         if known.name == name:
             return known
-    raise BadInput(f"--for: there is no '{name}'; choices: {', '.join(p.name for p in PACKINGS)}")
+    raise BadInput(f"--for {name}: unknown value; choices: {', '.join(p.name for p in PACKINGS)}")

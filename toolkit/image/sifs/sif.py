@@ -131,7 +131,7 @@ def write(
         CheckFailed: if it cannot be packed; a partial ``part`` stays.
     """
     size = size_of(source)
-    fix = "make room there, or write it to another folder with -o"
+    fix = "free space there, or write it to another folder with -o"
     workspace.require_space(part.parent, size // _LEAST_SHARE, "the SIF", fix)
     config = read_config(source)
     when, architecture = epoch(source, config), str(source.attrs.get("Architecture") or "")
@@ -226,5 +226,6 @@ def _metadata(sif: Path) -> bytes:
 
 def _full(where: str) -> CheckFailed:
     return CheckFailed(
-        f"the disk is full: {where}", fix="make room there, or set TMPDIR to a larger place; nothing was left"
+        f"the disk is full: {where}",
+        fix="free space there, or set TMPDIR to a larger disk; no partial file is left",
     )

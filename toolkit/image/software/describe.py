@@ -50,7 +50,7 @@ _KEPT_PREFIXES = (
 _STARTED = frozenset({"sif", "squashfs", "sandbox"})
 """Formats that a runtime starts with the scripts that they hold."""
 _MOST = 1 << 16
-_NOT_WHOLE = "there are more of them than are searched"
+_NOT_WHOLE = "the image has more libraries than toolkit searches"
 _NO_HOROVOD = "horovod: no native library of that package"
 
 
@@ -297,7 +297,7 @@ def _also(finder: Finder, facts: ImageFacts, hvd: horovod.HorovodPackage) -> Com
 
 def _digest(digest: str | None, form: str, book: ImageEvidence) -> str | None:
     if digest is None and form == "sandbox":
-        book.absent["digest"] = "a sandbox is a folder, of which there is no digest"
+        book.absent["digest"] = "a sandbox is a folder; toolkit makes digests of files only"
     elif digest is None:
         book.unknown["digest"] = "the file is large, and no FILE.sha256 beside it names one"
     return digest

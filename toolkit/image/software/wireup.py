@@ -12,7 +12,7 @@ _COMPONENTS = ("pmix_components", "pmix_plugins")
 
 def programs(found: dict[str, str], book: ImageEvidence) -> dict[str, str]:
     if found:
-        shown = [f"{path} loads {library or 'an MPI that is not there'}" for path, library in found.items()]
+        shown = [f"{path} loads {library or 'a missing MPI library'}" for path, library in found.items()]
         more = f", and {len(shown) - 5} more" if len(shown) > 5 else ""
         book.evidence["programs"] = f"{', '.join(shown[:5])}{more}"
     else:

@@ -63,7 +63,7 @@ def pull(
         layer = next((d for d in manifest.layers if d.media_type in _SIF_LAYERS), None)
         if layer is None and not manifest.config:
             raise CheckFailed(
-                f"{source}: it is neither a SIF nor an image: {manifest.media_type or 'no media type'}"
+                f"{source}: neither a SIF nor an image: {manifest.media_type or 'no media type'}"
             )
         with _room(real) as room, full_disks(real.parent):
             if layer is not None:
@@ -191,7 +191,7 @@ def _fetch(
         room,
         max(0, copies * total - here),
         f"{source}",
-        "make room there, or write it elsewhere with -o; what came is kept",
+        "free space there, or write to another disk with -o; the next call resumes the download",
     )
     tell.step(f"Fetching {source} ({in_bytes(total)})")
     before = 0

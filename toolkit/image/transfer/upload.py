@@ -105,7 +105,8 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
         return _of_sif(file, ref.path, tell)
     if not is_tar(head) and not is_packed(head):
         raise BadInput(
-            f"{ref.shown}: neither a SIF nor an OCI layout or archive, nor an image that docker saved",
+            f"{ref.shown}: not an image that toolkit can push; give a SIF, an OCI layout, "
+            "an OCI archive or a Docker archive",
             fix="see what it is: toolkit image inspect",
         )
     check_digest(ref.path)
@@ -160,7 +161,7 @@ def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -
     size = size_of(image)
     root = workspace.temporary_root()
     workspace.require_space(
-        root, size + _SPARE, "the image", "make room there, or set TMPDIR to another folder"
+        root, size + _SPARE, "the image", "free space there, or set TMPDIR to another folder"
     )
     tell.step(f"Taking {ref.tag} out of the Docker engine ({in_bytes(size)})")
     return _of_save(saved(client, str(image.id)), ref, present, tell, stack)

@@ -31,13 +31,13 @@ def packages(tree: FileTree, lock: Lock) -> Check:
     wanted = {file.name: file.version for file in (*lock.base.packages, *lock.run.debian)}
     found = debian(tree)
     wrong = [
-        f"{name} {version} is locked, {found.get(name, 'none')} is there"
+        f"{name} {version} is in the lock, {found.get(name, 'none')} in the image"
         for name, version in sorted(wanted.items())
         if found.get(name) != version
     ]
     # The packages of a published base are in its digest and not in the lock.
     more = [] if lock.base.published else sorted(set(found) - set(wanted))
-    wrong += [f"{name} {found[name]} is there and not locked" for name in more]
+    wrong += [f"{name} {found[name]} is in the image and not in the lock" for name in more]
     return _check("packages", wrong, f"{len(wanted)} Debian packages have the locked versions")
 
 
@@ -51,12 +51,14 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]
     wanted = {_name(file.name): file.version for file in (*lock.run.wheels, *compiled)}
     wrong = [
-        f"{name} {version} is locked, {installed[name][0] if name in installed else 'none'} is there"
+        f"{name} {version} is in the lock, {installed[name][0] if name in installed else 'none'} in the image"
         for name, version in sorted(wanted.items())
         if name not in installed or not same(installed[name][0], version)
     ]
     wrong += [
-        f"{n} {v} is there and not locked" for n, (v, _) in sorted(installed.items()) if n not in wanted
+        f"{n} {v} is in the image and not in the lock"
+        for n, (v, _) in sorted(installed.items())
+        if n not in wanted
     ]
     told = f"{len(wanted)} wheels have the locked versions"
     if manifest is None:
@@ -102,7 +104,7 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
     chosen = lock.solution.versions
     found = _found(facts)
     wrong = [
-        f"{name} {chosen[name]} is locked, {seen or 'none'} is there"
+        f"{name} {chosen[name]} is in the lock, {seen or 'none'} in the image"
         for name, seen in found.items()
         if name in chosen and not _is(seen or "", chosen[name])
     ]

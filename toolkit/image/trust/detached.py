@@ -37,7 +37,7 @@ def sign_file(path: Path, key: str) -> SignedFile:
         Missing: if gpg does not have the key.
     """
     target = signature_file(path)
-    require_own(target, _BEGINS, f"move {target.name} away: the signature is written there")
+    require_own(target, _BEGINS, f"move {target.name} to another name; toolkit writes the signature there")
     maker = signing_key(key)
     digest = sha256(path)
     message = clearsign(maker, f"{digest}  {path.name}\n".encode())

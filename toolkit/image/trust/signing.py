@@ -103,7 +103,10 @@ def _signed(sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[O
     with sif.open("rb") as file:
         signed_groups(read_table(file, sif), sif)
     workspace.require_space(
-        real.parent, sif.stat().st_size, "the signed copy", "make room there; the old one goes at the end"
+        real.parent,
+        sif.stat().st_size,
+        "the signed copy",
+        "free space there; toolkit removes the old file at the end",
     )
     with _untouched(real), workspace.beside(real) as part:
         tell.step(f"Signing {sif.name} as {maker.user}")
@@ -135,7 +138,7 @@ def _untouched(sif: Path) -> Iterator[None]:
     except OSError as error:
         raise CheckFailed(
             f"{error.filename or sif.parent}: {error.strerror}",
-            fix=f"{sif.name} is as it was; make room there, or sign a copy in a folder of yours",
+            fix=f"{sif.name} is unchanged; free space there, or sign a copy in your own folder",
         ) from error
 
 
@@ -191,5 +194,5 @@ def _checked(file: BinaryIO, table: Table, entry: SifDescriptor, keys: Verifier)
     if found.state in {"bad", "unreadable"}:
         return Checked(found, group, ())
     if not table.in_group(group):
-        return Checked(found, group, ("it is about objects that are not there",))
+        return Checked(found, group, ("it signs objects that the file does not contain",))
     return Checked(found, group, tuple(differences(found.text, file, table, group)))

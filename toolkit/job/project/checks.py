@@ -60,7 +60,7 @@ def _command(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
     if any(name == "PATH" for name in (job.env or {})):
         return
     if program == "python" and "python3" in found.commands:
-        yield LaunchFault(f"{image} has no `python`", "write `python3` in its place")
+        yield LaunchFault(f"{image} has no `python`", "write `python3` instead")
         return
     local = (code.start / program).exists()
     fix = f"write ./{program} for the file of this folder" if local else starts.fix_of(program)

@@ -67,7 +67,7 @@ def _root(here: Path, script: Path | None, given: str | None) -> Path:
     if given is not None:
         root = at_home(given).resolve()
         if not has_folder(root):
-            raise BadInput(f"--project {given}: there is no such folder")
+            raise BadInput(f"--project {given}: no such folder")
         if script is not None and not is_below(str(script.resolve()), str(root)):
             raise BadInput(f"--project {given}: {script} is not in it", fix="name the folder of the script")
         return root
@@ -124,7 +124,7 @@ def brought(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brought |
     parcel = pack(found, as_name(code.root.name or "project"), posixpath.join(base, "projects"))
     tell.step(f"Project {code.root}: {len(found.files)} files, {in_bytes(found.size)}")
     if found.secrets:
-        tell.notice(f"left here, as they may hold secrets: {', '.join(found.secrets[:5])}")
+        tell.notice(f"not copied, because they may hold secrets:  {', '.join(found.secrets[:5])}")
     inner = os.path.relpath(code.start, code.root)
     return Brought(parcel, _moved(code), posixpath.normpath(posixpath.join(COPY, inner)))
 

@@ -57,7 +57,7 @@ def _absent(code: Code) -> Iterator[LaunchFault]:
     named = [word for word in (program, _script(code)) if "/" in word or word == _script(code)]
     for word in named:
         if word and not posixpath.isabs(word) and not has_file(code.start / word) and not _is_here(word):
-            fault = f"{word}: there is no such file{near(word, _names(code))}"
+            fault = f"{word}: no such file{near(word, _names(code))}"
             yield LaunchFault(fault, "correct the name")
     if "/" in program and not posixpath.isabs(program) and has_file(path) and not os.access(path, os.X_OK):
         start = "python" if program.endswith(".py") else "bash"

@@ -144,7 +144,7 @@ def program_file(given: str) -> Path:
         BadInput: if the file does not exist, or its name is not portable.
     """
     path = at_home(given)
-    check_given(path, fix="for your own command: -- COMMAND")
+    check_given(path, fix="check the path; a command goes after `--`")
     return path.resolve()
 
 

@@ -28,7 +28,7 @@ def folder_of(job: str | None, tell: Tell) -> Path:
     except BadInput as error:
         if job and (Path(job).exists() or "/" in job or not records.any_kept()):
             raise BadInput(
-                f"{job}: no folder of a run, and no job of that name was launched from here",
+                f"{job}: neither the folder of a run nor a job that was launched from this machine",
                 fix="give the folder of a job, or a name that toolkit jobs list has",
             ) from error
         raise

@@ -250,7 +250,7 @@ def bind_fault(item: str) -> str:
 
 def _variable(item: str) -> str:
     good = item.isidentifier() and item.isascii()
-    return "" if good else "not a valid name of a variable; use letters, digits and _"
+    return "" if good else "not a valid variable name; use letters, digits and _"
 
 
 _EACH: Mapping[str, Callable[[str], str]] = {

@@ -13,7 +13,7 @@ _LONGEST_DAYS = 24_855
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 _TOO_LONG = re.compile(r"\d{13}")
-_REVERSED = "a range goes from the smaller number to the larger, and {} does not"
+_REVERSED = "write a range from the smaller to the larger number, unlike {}"
 
 
 def wrong(field: str, value: str) -> str:

@@ -36,7 +36,7 @@ def fault(item: str) -> str:
             return what
     values = _values(text)
     if twice := next((value for value in values if values.count(value) > 1), None):
-        return f"{twice} is there twice"
+        return f"{twice} appears twice"
     return ""
 
 
@@ -157,7 +157,7 @@ def _fault_of_range(text: str) -> str:
         return f"{text}: a range is of whole numbers; list the values" if fraction else ""
     first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
     if last < first:
-        return f"{text}: a range goes from the smaller number to the larger"
+        return f"{text}: write a range from the smaller to the larger number"
     if step == 0:
         return f"{text}: the step is at least 1"
     return f"{text}: more than {MOST_TASKS} values" if (last - first) // step >= MOST_TASKS else ""

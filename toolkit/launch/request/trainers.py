@@ -95,7 +95,7 @@ def find(name: str) -> TrainerProgram:
         return shipped()[name]
     except KeyError:
         raise BadInput(
-            f"unknown trainer '{name}'{near(name, shipped())}; choices: {', '.join(shipped())}, "
+            f"trainer '{name}': not found{near(name, shipped())}; choices: {', '.join(shipped())}, "
             "or a file FILE.py",
             fix="for your own command: toolkit launch --image FILE.sif -- COMMAND",
         ) from None

@@ -110,7 +110,7 @@ def check_name(name: str, label: str) -> None:
         BadInput: with the name.
     """
     if not name.isidentifier() or not name.isascii():
-        raise BadInput(f"{label} {name}: not a valid name of a variable; use letters, digits and _")
+        raise BadInput(f"{label} {name}: not a valid variable name; use letters, digits and _")
 
 
 def names_of(spec: JobSpec) -> tuple[str, ...]:

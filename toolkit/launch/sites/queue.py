@@ -101,6 +101,6 @@ def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
     allowed = list(dict.fromkeys(qos for row in charged for qos in row.qos))
     if spec.qos and allowed and spec.qos not in allowed:
         yield LaunchFault(
-            f"--qos {spec.qos}: your account does not have it{near(spec.qos, allowed)}",
+            f"--qos {spec.qos}: your account may not use it{near(spec.qos, allowed)}",
             f"QOS: {', '.join(allowed)}",
         )

@@ -123,8 +123,8 @@ def find(
     if len(matches) == 1 or named:
         return (named or matches)[-1]
     names = ", ".join(r.key for r in (matches or records)[-5:])
-    kind = "more than one job is called" if matches else "there is no job"
-    raise BadInput(f"{kind} '{wanted}'; the last ones: {names}", fix="toolkit jobs list")
+    fault = "fits several jobs" if matches else "not found; the last jobs"
+    raise BadInput(f"job '{wanted}': {fault}: {names}", fix="toolkit jobs list")
 
 
 def require_check(record: JobRecord) -> None:

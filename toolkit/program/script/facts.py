@@ -36,7 +36,7 @@ class SyntaxFault:
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """A name that nothing in its file defines; ``hint`` is ``, did you mean X?`` or empty."""
+    """A name that nothing in its file defines; ``hint`` is `` (did you mean X?)`` or empty."""
 
     name: str
     file: str

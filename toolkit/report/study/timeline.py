@@ -61,8 +61,8 @@ def told(file: Path, width: int = 100) -> tuple[str, bytes]:
 def _lag(tally: Tally) -> str:
     if not tally.negotiated:
         return (
-            "Which ranks come last is not told: Horovod's cache spares the ranks to say that they are ready. "
-            "With HOROVOD_CACHE_CAPACITY=0 they say so every time."
+            "The timeline does not say which ranks come last, because Horovod's cache skips that message. "
+            "With HOROVOD_CACHE_CAPACITY=0 each rank sends it every time."
         )
     rows = [
         (rank, percent(tally.last.get(rank, 0) / tally.negotiated), f"{lag / tally.negotiated / 1000:.3g} ms")

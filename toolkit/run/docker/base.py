@@ -67,7 +67,7 @@ def ensure_base(
         Missing: if no registry has it and mmdebstrap is not installed.
     """
     if not re.fullmatch(r"[a-z][a-z0-9.-]*", release):
-        raise BadInput(f"{release!r} is not a name of a Debian release")
+        raise BadInput(f"{release!r} is not a Debian release")
     name = local_name(release)
     if not fresh and (kept := find_image(client, name)):
         return _describe(kept, name, published)

@@ -75,7 +75,7 @@ def denied(host: str, scope: str, words: str, who: str) -> Missing:
     verb = "write" if "push" in actions else "read"
     may = f"{who} may not {verb} it" if who else f"it takes a login to {verb} it"
     return Missing(
-        f"{where}: there is no such image, or {may}{f': {words}' if words else ''}",
+        f"{where}: no such image, or {may}{f': {words}' if words else ''}",
         fix=f"look at the name; or ask its owner for access; as another user: docker login {host}",
     )
 
@@ -102,7 +102,7 @@ def unreachable(host: str, error: Exception) -> Missing:
     elif isinstance(error, requests.exceptions.Timeout):
         why = "no answer in time"
     elif "NameResolution" in repr(error) or "Name or service not known" in str(error):
-        why = "there is no such host"
+        why = "no such host"
     elif "refused" in str(error):
         why = "no server listens there"
     else:

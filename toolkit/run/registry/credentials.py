@@ -146,7 +146,7 @@ def _from_entry(entry: _Entry, file: str) -> Login | None:
 
 def _ask(helper: str, key: str, file: str) -> Login | None:
     if not _HELPER.fullmatch(helper):
-        raise BadInput(f"{file}: {helper!r} is not a name of a credential helper")
+        raise BadInput(f"{file}: {helper!r} is not the name of a credential helper")
     program = f"docker-credential-{helper}"
     try:
         done = LocalRunner().run(Command.of(program, "get", stdin=key.encode(), timeout=_HELPER_SECONDS))

@@ -127,7 +127,7 @@ def _not_written(name: str, error: OSError) -> CheckFailed:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return CheckFailed(
             f"the disk is full: {Path(name).parent}",
-            fix="make room there and run the same command again; it resumes the transfer",
+            fix="free space there and run the same command again; it resumes the transfer",
         )
     return CheckFailed(f"{name}: cannot be written: {error.strerror}")
 

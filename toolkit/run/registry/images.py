@@ -55,7 +55,7 @@ def _read(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[by
             headers={"Accept": _ACCEPT},
         ) as answer:
             if answer.status_code == 404:
-                raise Missing(f"{name}: there is no such image", fix="look at the name and the tag")
+                raise Missing(f"{name}: no such image", fix="look at the name and the tag")
             try:
                 text = answer.read(MOST_BYTES + 1)
             except requests.exceptions.RequestException as error:

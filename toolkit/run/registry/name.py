@@ -72,7 +72,7 @@ def parse_name(text: str) -> RegistryName:
     repository, colon, tag = path.partition(":")
     if not _REPOSITORY.fullmatch(repository) or len(host) + len(repository) > _LONGEST:
         raise BadInput(
-            f"{text}: {repository!r} is not a name of a repository",
+            f"{text}: {repository!r} is not a valid repository name",
             fix="lower-case letters and digits, with . _ - / between them",
         )
     if colon and not _TAG.fullmatch(tag):

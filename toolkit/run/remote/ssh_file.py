@@ -75,7 +75,7 @@ def check_ssh_config(path: Path) -> None:
         keyword = (found["keyword"] if found else text.split()[0]).lower()
         _check_keyword(keyword, ignored, place)
         if found is None:
-            raise BadInput(f"{place}: {keyword[:40]}: there is no value; write KEYWORD VALUE")
+            raise BadInput(f"{place}: {keyword[:40]}: the value is missing; write KEYWORD VALUE")
         if keyword == _IGNORE:
             ignored += re.split(r"[\s,]+", found["value"].lower())
 

@@ -36,7 +36,7 @@ _LONGEST_PAUSE = 30.0
 
 
 class Refused(Missing):
-    """The server's answer is final: there is no such file.
+    """The server's answer is final: no such file.
 
     ``status`` is its status.
     """

@@ -21,7 +21,7 @@ BESIDE = {"binds": ("/opt/ofi/lib:/host/ofi",), "env": {"LD_LIBRARY_PATH": "/hos
 def loading(of=IMAGE, **programs: str):
     """Return an image with programs, with the line of evidence for what they load."""
     found = {PROBE: "", **programs}
-    line = f"{PROBE} loads {found[PROBE] or 'an MPI that is not there'}"
+    line = f"{PROBE} loads {found[PROBE] or 'a missing MPI library'}"
     return msgspec.structs.replace(of, programs=found, evidence={**of.evidence, "programs": line})
 
 

@@ -84,7 +84,7 @@ def test_the_same_bind_is_given_once():
 
 @every_row("name", ["", "A B", "1A", "A-B", "Ä", "A;rm"])
 def test_a_name_that_is_no_variable_is_refused(name):
-    with pytest.raises(BadInput, match="not a valid name"):
+    with pytest.raises(BadInput, match="not a valid variable name"):
         launch_words(spec(env={name: "1"}), SRUN, ("true",))
 
 

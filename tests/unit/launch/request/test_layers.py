@@ -48,7 +48,7 @@ def test_a_file_says_texts_as_they_stand_there():
     [
         (
             "nodes: 2\nnode: 3\n",
-            "job.yaml:2: node: there is no such field, did you mean nodes?; choices: trainer,",
+            "job.yaml:2: node: unknown field (did you mean nodes?); choices: trainer,",
         ),
         ("\n\nnodes: two\n", "job.yaml:3: nodes: write a whole number"),
         ("exclusive: yes\n", "job.yaml:1: exclusive: write true or false"),
@@ -60,7 +60,7 @@ def test_a_file_says_texts_as_they_stand_there():
         ("a: 1\na: 2\n", "job.yaml:2: a: appears twice"),
         ("nodes: 1\nname: 'a b'\n", "job.yaml:2: name: 'a b': Slurm's names may hold"),
         ("sbatch:\n- --hold\n- --nodes=2\n", "job.yaml:1: sbatch: '--nodes=2': use the field nodes instead"),
-        ("env:\n  A: 1\n  A B: 2\n", "job.yaml:3: env.A B: 'A B': not a valid name of a variable"),
+        ("env:\n  A: 1\n  A B: 2\n", "job.yaml:3: env.A B: 'A B': not a valid variable name"),
         (
             "trainer: mnist\nnodes: 2\ncommand: [true]\n",
             "job.yaml:3: command: cannot be combined with a trainer; leave out one",

@@ -50,8 +50,8 @@ def test_what_values_mean(text, values):
         ("a b=1", "write NAME=VALUE,VALUE"),
         ("lr=", "a value is empty"),
         ("lr=1,,2", "a value is empty"),
-        ("lr=1,1", "1 is there twice"),
-        ("n=1..3,2", "2 is there twice"),
+        ("lr=1,1", "1 appears twice"),
+        ("n=1..3,2", "2 appears twice"),
         ("n=3..1", "3..1: a range goes from the smaller number"),
         ("n=1..9..0", "1..9..0: the step is at least 1"),
         ("n=0.1..0.5", "0.1..0.5: a range is of whole numbers"),
@@ -88,7 +88,7 @@ def test_a_sweep_is_an_array():
         ({"sweep": ["n=1", "n=2"]}, "--sweep n: n is TOOLKIT_SWEEP_N, too"),
         ({"sweep": ["a-b=1", "A.b=2"]}, "--sweep A.b: a-b is TOOLKIT_SWEEP_A_B, too"),
         ({"sweep": ["n=1"], "array": "0-3"}, "--array: a sweep sets the array"),
-        ({"sweep_parallel": 2}, "--sweep-parallel: it belongs to --sweep"),
+        ({"sweep_parallel": 2}, "--sweep-parallel: it needs --sweep"),
     ],
 )
 def test_what_does_not_fit_together(said, message):

@@ -53,7 +53,7 @@ def test_the_strategies_are_those_of_the_trainers():
 
 
 def test_an_unknown_trainer_names_the_choices():
-    with pytest.raises(BadInput, match="unknown trainer 'x'; choices: mnist"):
+    with pytest.raises(BadInput, match="trainer 'x': not found; choices: mnist"):
         trainers.find("x")
 
 

@@ -184,7 +184,7 @@ def test_a_variable_that_is_not_set_here_is_told_with_the_way_to_set_it():
 
 def test_an_env_file_is_read_as_docker_reads_it():
     text = "# comment\n\nA=1 2\r\n  B = x\nC\nD='quoted' # kept\n"
-    with pytest.raises(BadInput, match="f:4 B : not a valid name"):
+    with pytest.raises(BadInput, match="f:4 B : not a valid variable name"):
         variables.of_file(text, {}, "f")
     found = variables.of_file(text.replace("B =", "B="), {"C": "mine"}, "f")
     assert found == {"A": "1 2", "B": " x", "C": "mine", "D": "'quoted' # kept"}

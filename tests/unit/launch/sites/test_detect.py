@@ -209,7 +209,7 @@ def test_answers_are_held_against_what_there_is():
         (
             "--partition",
             "gpus",
-            "--partition gpus: unknown name, did you mean gpu?; choices: cpu, gpu",
+            "--partition gpus: unknown name (did you mean gpu?); choices: cpu, gpu",
         ),
         ("--account", "c", "choices: b, a"),
         ("--directory", "x y", "--directory: directory: 'x y' will not do"),

@@ -103,7 +103,7 @@ def test_a_named_partition_that_cannot_run_a_job_is_refused_with_those_that_can(
 
 def test_an_unknown_partition_is_told_with_the_choices():
     assert told(partition="gpu").message == (
-        "--partition gpu: site mine has no such partition, did you mean gpus?; "
+        "--partition gpu: site mine has no such partition (did you mean gpus?); "
         "choices: batch, devel, gpus, long, open"
     )
 

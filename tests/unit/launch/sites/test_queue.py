@@ -24,7 +24,7 @@ def faults(facts=None, **job):
     [
         (
             {"partition": "gpus"},
-            "--partition gpus: unknown partition, did you mean gpu?",
+            "--partition gpus: unknown partition (did you mean gpu?)",
             "partitions: cpu, gpu, old",
         ),
         ({"gpus_per_node": 2}, "--gpus-per-node 2: partition cpu has no GPUs", "--partition gpu"),
@@ -42,10 +42,10 @@ def faults(facts=None, **job):
         ({"partition": "old"}, "partition old is down", "--partition cpu or gpu"),
         (
             {"account": "trani"},
-            "--account trani: not one of your accounts, did you mean train?",
+            "--account trani: not one of your accounts (did you mean train?)",
             "your accounts: train, proj",
         ),
-        ({"account": "proj", "qos": "long"}, "--qos long: your account does not have it", "QOS: normal"),
+        ({"account": "proj", "qos": "long"}, "--qos long: your account may not use it", "QOS: normal"),
     ],
 )
 def test_what_slurm_would_refuse(job, message, fix):

@@ -264,7 +264,7 @@ def test_who_may_not_read_an_image_is_told_so_and_not_that_the_password_is_wrong
     with_tokens(server, (200, {}, b'{"token": "t"}'))
     server.answers["GET /x"] = [server.answers["GET /x"], (status, {}, DENIED)]
     told = failure(name, HERE)
-    where = f"{server.host}/ml/a: there is no such image"
+    where = f"{server.host}/ml/a: no such image"
     assert told.message == f"{where}, or a may not read it: DENIED: access is denied"
     assert f"docker login {server.host}" in told.fix
 
