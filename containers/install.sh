@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install toolkit from this bundle, which needs no network: check every file, make a virtual environment,
-# put wheels, packages and images in their places.
+# and install wheels, packages and images.
 set -eu
 
 usage() {

@@ -45,7 +45,7 @@ if "$here/engine.sh" answers; then
         forget <<< "$own"
         removed=$((removed + 1))
     done
-    # What a command of this clone left when it was killed.
+    # Files and containers that a killed command of this clone left.
     mapfile -t ids < <(docker container ls --all --quiet --filter label=toolkit=run --filter "label=$label")
     [ "${#ids[@]}" -eq 0 ] || docker container rm --force "${ids[@]}" > /dev/null
     # An image with another id was built by another clone. An image that a container uses stays.

@@ -46,7 +46,7 @@ NOTHING = (".github/", "CITATION.cff", "LICENSE", ".gitignore", ".pre-commit-con
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a change can reach: files of unit tests, and whether it can reach tests with services."""
+    """Find the unit tests that a change can affect, and whether it can affect tests with services."""
 
     unit: tuple[str, ...]
     smoke: bool
@@ -81,7 +81,7 @@ def modules_of(file: str, graph: grimp.ImportGraph) -> set[str] | None:
         return set()
     if file.endswith(".py") and file.startswith(("toolkit/", "tests/")):
         module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        # Of a module that is gone, whatever imports it is changed too.
+        # If a module was deleted, each module that imports it counts as changed.
         return {module} & graph.modules
     for start, readers in READERS:
         if file.startswith(start):

@@ -20,7 +20,7 @@ os.write(to, json.dumps([code, used.ru_utime + used.ru_stime, used.ru_maxrss << 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a command took: seconds of processor time, and bytes of memory at most."""
+    """The cost of a command: seconds of processor time, and the peak of memory in bytes."""
 
     code: int
     cpu: float

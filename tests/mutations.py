@@ -1,7 +1,7 @@
 """Change rows, rules and templates at random, and see that the unit tests notice: python -m tests.mutations.
 
 Each edit is made in the working tree, and undone when a test that it reaches has failed or all have passed.
-What nothing notices is printed; the exit status is 1 then. Prose (titles, reasons, sources) is left alone.
+Mutations that no test notices are printed; the exit status is then 1. Texts for people stay unchanged.
 """
 
 import argparse

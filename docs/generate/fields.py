@@ -72,7 +72,7 @@ def _line(text: str) -> str:
 
 
 def _without_null(shape: shapes.Type) -> shapes.Type:
-    """Return what a field holds beside null, which stands for a field that is left out."""
+    """Return the type of a field without null; null means that the field may be left out."""
     if not isinstance(shape, shapes.UnionType):
         return shape
     (kept,) = (kind for kind in shape.types if not isinstance(kind, shapes.NoneType))

@@ -25,7 +25,7 @@ def files() -> dict[str, str]:
 
 
 def manual_page(ctx: click.Context) -> str:
-    """Return the manual page of a command, which is called as it is filed: ``toolkit-image-build``."""
+    """Return the manual page of a command; its title is the name of its file: ``toolkit-image-build``."""
     name = ctx.command_path.replace(" ", "-")
     page = ManPage(name)
     page.version = f"toolkit {__version__}"

@@ -8,7 +8,7 @@ def plain(text: str) -> str:
     parts = text.replace("``", "`").split("`")
     parts[::2] = [
         words.replace("<", "&lt;") for words in parts[::2]
-    ]  # between backticks all is shown as it is
+    ]  # text between backticks stays unchanged
     return "`".join(parts)
 
 

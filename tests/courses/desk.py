@@ -138,7 +138,7 @@ class Shell:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # What still runs is interrupted first, as it has containers and jobs to clean up.
+        # Running commands are interrupted first, because they clean up containers and jobs.
         for sign in (signal.SIGINT, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, sign)

@@ -17,7 +17,7 @@ _AT_A_PLACE = {"launch", "doctor", "probe", "init", "scale"}
 
 @dataclass(frozen=True)
 class Row:
-    """How the examples that begin so are run."""
+    """How to run the examples that begin with these words."""
 
     how: str
     why: str

@@ -24,7 +24,7 @@ from tests.services.registry import Registry
 from toolkit.cluster import virtual
 from toolkit.errors import Missing, ToolkitError
 
-# As long as the pages' own name; two checkouts can run their lessons at once.
+# As long as the name on the pages, so that two checkouts can run their lessons at once.
 CLUSTER = CLASSROOM[:5] + hashlib.sha256(str(ROOT).encode()).hexdigest()[: len(CLASSROOM) - 5]
 STATE = ROOT / "build" / "courses"
 IMAGE = ROOT / "build" / "images" / "tf2.15-cpu.sif"

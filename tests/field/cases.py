@@ -35,7 +35,7 @@ _SLOW = ("fabric", "libfabric-lacks-provider", "verbs-driver-missing", "nccl-nee
 
 
 class Words(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user typed in place of toolkit's plan."""
+    """The command that the user typed instead of toolkit's plan."""
 
     container: tuple[str, ...] = ()
     launcher: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""How old the knowledge of recipes/knowledge is: what the package index has, beside what the rows have."""
+"""Compare the releases in recipes/knowledge with the releases in the package index."""

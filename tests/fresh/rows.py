@@ -1,4 +1,4 @@
-"""What ``looked.toml`` says, and how a row compares with what the index has; pure."""
+"""Read ``looked.toml``, and compare a row with the releases in the index; pure."""
 
 import datetime as dt
 from collections.abc import Iterable

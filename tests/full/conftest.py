@@ -21,7 +21,7 @@ from tests.services.fixtures import (  # noqa: F401 - pytest finds fixtures and 
 
 # Files that build, tag and remove the same image: one worker runs them all.
 IMAGES = ("test_image", "test_reproducible", "test_bundle", "test_registry", "test_sif", "test_signatures")
-# What takes longest comes first, so that workers end together.
+# The longest tests come first, so that all workers end at about the same time.
 LONG = ("test_courses", "test_survive_slurm", *IMAGES, "test_strategies", "test_options", "test_classroom")
 
 

@@ -215,7 +215,7 @@ def _zeros(chance: random.Random) -> bytes:
 
 
 def _members(chance: random.Random) -> bytes:
-    """As many members as a small file can list."""
+    """The largest number of members that a small file can list."""
     names = [f"{n % 977}/{n}" for n in range(chance.choice((2000, 20_000)))]
     head = b"".join(_header(name) for name in names)
     return gzip.compress(head * chance.choice((1, 20)), 1, mtime=0)

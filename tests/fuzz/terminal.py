@@ -1,4 +1,4 @@
-"""What commands write to a terminal about a hostile image: no control of the image may reach it."""
+"""Check what commands print about a hostile image: no control character of the image may appear."""
 
 import json
 import os

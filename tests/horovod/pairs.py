@@ -45,7 +45,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):
-    """What two ranks learned: the largest difference of a weight between them, and from one process."""
+    """The weights of two ranks: the largest difference between the ranks, and from one process."""
 
     way: str
     ranks: int
@@ -59,7 +59,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened to a pair: versions and patches of the build, then the two ranks; or where it failed."""
+    """The result of a pair: versions and patches of the build, the two ranks, or the step that failed."""
 
     name: str
     date: str

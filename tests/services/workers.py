@@ -1,4 +1,4 @@
-"""What keeps the workers of a run in parallel out of each other's way."""
+"""Separate names and ports for each parallel worker of a test run."""
 
 import contextlib
 import fcntl

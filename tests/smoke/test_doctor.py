@@ -1,4 +1,4 @@
-"""What runs there, and how: image and cluster are read, and the answer is tried."""
+"""Test what runs there, and how: image and cluster are read, and the answer is tried."""
 
 import json
 import re

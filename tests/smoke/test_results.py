@@ -1,4 +1,4 @@
-"""What a failed job died of, and what a training and a study came to."""
+"""Test what a failed job died of, and what a training and a study came to."""
 
 from tests.services.jobs import last_record, launched
 from tests.services.program import toolkit

@@ -1,4 +1,4 @@
-"""What holds for every unit test."""
+"""Settings and fixtures for every unit test."""
 
 import signal
 
@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.unit.thorough import count
 
-# For tests that name no number of examples. How long an example takes says more about the machine.
+# For tests that name no number of examples. The machine decides how long one takes, so there is no limit.
 settings.register_profile(
     "unit", max_examples=count(25, 100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

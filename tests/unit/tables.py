@@ -45,7 +45,7 @@ class Table:
 
 @dataclass(slots=True)
 class Walks:
-    """What the options of the test run say about all tables."""
+    """Options of the test run that apply to all tables."""
 
     only: str = ""
     """Text in the name of the rows to check."""

@@ -1,4 +1,4 @@
-"""What `make bench-image` makes of its measurements."""
+"""Test what `make bench-image` makes of its measurements."""
 
 import json
 

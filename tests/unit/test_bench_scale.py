@@ -1,4 +1,4 @@
-"""What `tests.benchmarks.scale` measures with: lists, answers and outputs as large as they say."""
+"""Test what `tests.benchmarks.scale` measures with: lists, answers and outputs as large as they say."""
 
 from tests.benchmarks.scale import texts
 from tests.benchmarks.scale.timed import Taken, timed

@@ -1,4 +1,4 @@
-"""What `make test CHANGED=1` runs."""
+"""Test what `make test CHANGED=1` runs."""
 
 import subprocess
 

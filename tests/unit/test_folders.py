@@ -1,4 +1,4 @@
-"""Which folders are the distribution's, and whose home is meant."""
+"""Test which folders are the distribution's, and whose home is meant."""
 
 from pathlib import Path
 

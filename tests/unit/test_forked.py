@@ -1,4 +1,4 @@
-"""What a forked process has in common with a started one."""
+"""Test what a forked process has in common with a started one."""
 
 import json
 import os

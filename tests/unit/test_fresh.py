@@ -1,4 +1,4 @@
-"""How old the knowledge is: each table has a date, and rows are compared with the index."""
+"""Test how old the knowledge is: each table has a date, and rows are compared with the index."""
 
 import datetime as dt
 

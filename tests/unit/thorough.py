@@ -1,4 +1,4 @@
-"""How much the unit tests try: a part before a push, all with TOOLKIT_THOROUGH=1 (make unit-pythons)."""
+"""The number of cases in the unit tests: a part by default, all with TOOLKIT_THOROUGH=1."""
 
 import os
 from collections.abc import Sequence

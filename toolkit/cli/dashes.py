@@ -6,7 +6,7 @@ REST = "toolkit.rest"
 """The key of the words after ``--`` in the context."""
 
 FIX = "toolkit.fix"
-"""Where the context keeps how to correct a word of the program before ``--``."""
+"""The key of the hint in the context: how to correct an option of the program before ``--``."""
 
 _RUN_COMMANDS = {"launch", "scale"}
 """Commands whose words after ``--`` may be a command alone."""

@@ -72,7 +72,7 @@ def assumed(host: HostFacts) -> tuple[str, ...]:
 
 
 def _why(site: Site | None, modules: Sequence[str]) -> str:
-    """Return what provides a runtime, or an empty text."""
+    """Return the module or path that provides a container runtime; empty if none does."""
     if site and "/" in site.container.command:
         return "the site profile names its path"
     if site and site.container.modules:

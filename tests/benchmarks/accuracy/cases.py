@@ -29,7 +29,7 @@ class Case:
 
     @property
     def launch(self) -> tuple[str, ...]:
-        """What follows ``toolkit launch``, but for where."""
+        """The words after ``toolkit launch``, without the options for the cluster."""
         shape = ("--nodes", str(self.nodes), "--ranks-per-node", str(self.ranks))
         return (self.trainer, *shape, *self.options, "--", *self.words)
 

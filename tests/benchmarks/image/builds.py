@@ -32,7 +32,7 @@ class Builds(msgspec.Struct, frozen=True, kw_only=True):
 def builds(root: Path, recipe: str, folder: Path, *, cold: bool) -> Builds:
     """Time the builds of a checkout, with copies in ``folder``.
 
-    What the engine has under the recipe's tag is from the checkout itself at the end.
+    At the end, the recipe's tag in the engine is the image of this checkout.
 
     Raises:
         CheckFailed: if a build fails.

@@ -1,4 +1,4 @@
-"""What a run found, and the ratios that it is judged by."""
+"""The figures of a run, and the ratios that decide whether it passes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What needs no cluster: lists of nodes, answers of a thousand of them, scripts, and what is followed."""
+"""Measurements without a cluster: lists of nodes, answers of a thousand nodes, scripts, followed jobs."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What a cluster of a thousand nodes would say, made from what a cluster of two said; pure."""
+"""Make the answers of a cluster of a thousand nodes from the answers of two nodes; pure."""
 
 import re
 from pathlib import Path

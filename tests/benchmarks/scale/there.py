@@ -1,7 +1,7 @@
 """What needs a Slurm of a thousand nodes: a virtual cluster to whose one real node so many are added.
 
 They are nodes of a cloud that are switched off (slurm.conf(5), State=CLOUD): Slurm schedules them, and would
-start them for a job, but they do not exist. So queries and submissions can be tested, and nothing runs.
+start them for a job, but they do not exist. Queries and submissions work, but no job runs.
 """
 
 import json

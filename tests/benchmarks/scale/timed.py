@@ -1,4 +1,4 @@
-"""How long something takes, and how the figures are shown."""
+"""Measure how long a call takes, and print the figures."""
 
 import statistics
 import time

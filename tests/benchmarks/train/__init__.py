@@ -1,1 +1,1 @@
-"""How fast the trainers train, beside what else one would do; ``make bench-train``."""
+"""Compare the speed of the trainers with other ways to train; ``make bench-train``."""

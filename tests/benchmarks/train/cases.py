@@ -1,4 +1,4 @@
-"""What is timed, and what is compared with what."""
+"""The timed programs, and the pairs that are compared."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -116,7 +116,7 @@ def cluster(engine, listen):
 
 @pytest.fixture(scope="module")
 def shared(cluster, training_sif, few):
-    """What the teacher puts where all users can read it: the image with its facts, and the data."""
+    """The image with its facts, and the data, in a folder that all users can read."""
     place = ["--cluster", cluster.name]
     toolkit("image", "push", str(training_sif), "/work/shared/images/tf2.15-cpu.sif", "--facts", *place)
     for file in few.iterdir():
@@ -149,7 +149,7 @@ def asked(account, few):
 
 @dataclass(frozen=True)
 class Lesson:
-    """How it went: seconds until all was over, the exit code of each learner's command."""
+    """The result: seconds until all jobs ended, and the exit code of each learner's command."""
 
     seconds: float
     codes: dict[str, int]

@@ -10,7 +10,7 @@ from tests.services.jobs import last_record, on_login
 from tests.services.program import toolkit
 from tests.unit.launch.site_scripts import FOLDER
 
-# How a user's own program takes part: the second run finds what the first one left.
+# A user's program resumes: the second run finds the file of the first run.
 STOPS = (
     'echo begun; if [ -e "$TOOLKIT_JOB_DIR/half" ]; then echo "goes on"; exit 0; fi; '
     'until [ -e "$TOOLKIT_JOB_DIR/stop-asked" ]; do sleep 0.2; done; '

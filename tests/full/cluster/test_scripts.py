@@ -1,6 +1,6 @@
 """The scripts behind make, in separate folders; Docker and its engine are small programs that record calls.
 
-What they do with the real engine is what ``make test`` and ``make demo`` themselves show.
+``make test`` and ``make demo`` show what they do with a real engine.
 """
 
 import os
@@ -145,7 +145,7 @@ def test_a_half_made_environment_is_made_again_and_is_not_ready_until_all_is_ins
     checkout, env, tmp_path
 ):
     shutil.rmtree(checkout / ".venv")
-    # As an interrupt within `python -m venv` leaves it.
+    # The state after an interrupt of `python -m venv`.
     (checkout / ".venv/bin").mkdir(parents=True)
     (checkout / ".venv/bin/python").symlink_to(sys.executable)
     for name in ("dockerd", "mmdebstrap", "npm", "ssh", "shellcheck", "strace", "chromium"):

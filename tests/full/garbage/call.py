@@ -24,7 +24,7 @@ _ASKED = 77
 
 
 class Outcome(NamedTuple):
-    """What a call came to: exit status, standard error, what it asked, and wall time in seconds."""
+    """The result of a call: exit status, standard error, contacted services, and wall time in seconds."""
 
     code: int
     errors: str

@@ -103,7 +103,7 @@ _READING = (
     Slot("doctor", "--facts", ("good.sif", "--facts", HERE)),
     Slot("doctor", "--job", ("good.sif", "--facts", "facts.txt", "--job", HERE), ".yaml", NO_JOB),
     _ssh_config("doctor", "good.sif"),
-    # What is not recognised is a failed check; what cannot be read is a wrong file.
+    # An unknown line is a failed check (1); an unreadable file is a wrong file (2).
     Slot("explain", "file", (HERE,), codes=CHECKED),
     Slot("adapt", "file", (HERE,), ".py"),
     Slot("launch", "trainer", (HERE, *NOWHERE, *IMAGE), ".yaml", NO_JOB, case="job file"),

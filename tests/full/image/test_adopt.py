@@ -62,5 +62,5 @@ def test_an_image_of_a_registry_is_described_and_layered(engine, theirs, tmp_pat
         assert ran.lines == ("/opt/toolkit/lib:/theirs: x", "/opt/toolkit/lib/toolkit/trainers/mnist.py")
     finally:
         engine.api.remove_image(tag)
-        # What was fetched to build on is in the engine by its own name.
+        # The base image is in the engine under its own name.
         engine.api.remove_image(name.removeprefix("docker://"), noprune=True)

@@ -16,7 +16,7 @@ TAG = f"toolkit/{RECIPE}:latest"
 
 
 def same(facts) -> dict:
-    """What must not differ; Apptainer adds labels, and evidence names where a fact was read."""
+    """Facts that must be equal; Apptainer adds labels, and evidence names the file of a fact."""
     told = msgspec.to_builtins(facts)
     for name in ("path", "format", "digest", "compression", "labels", "evidence", "absent", "unknown"):
         told.pop(name)

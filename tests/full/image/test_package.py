@@ -1,4 +1,4 @@
-"""What is published: the wheel works without the checkout, and is built from the source archive as well."""
+"""Test the published wheel: it works without the checkout, and is also built from the source archive."""
 
 import os
 import shutil

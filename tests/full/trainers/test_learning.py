@@ -1,4 +1,4 @@
-"""What each option of learning does: against the papers' formulas, one process, and what files say."""
+"""Test what each option of learning does: against the papers' formulas, one process, and what files say."""
 
 import json
 import math

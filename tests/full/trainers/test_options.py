@@ -1,4 +1,4 @@
-"""What options of all trainers do, and what they do with each strategy, where other tests do not show it."""
+"""Test the options that all trainers have, with each strategy, if no other test shows their effect."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ BUSY = 900.0
 
 @pytest.fixture(scope="module")
 def everywhere(inside, tmp_path_factory):
-    """What each strategy came to, by its name."""
+    """The result of each strategy, by its name."""
     binds = {PROGRAMS: "/tests:ro", tmp_path_factory.mktemp("everywhere"): "/out"}
     done = inside("sh", "/tests/everywhere.sh", binds=binds, env=SETTINGS, timeout=BUSY)
     told = [json.loads(line.removeprefix("RESULT ")) for line in done.lines if line.startswith("RESULT ")]
@@ -79,7 +79,7 @@ def test_a_batch_is_found_by_trial_with_each_strategy_and_is_the_same_on_all_ran
 
 @pytest.fixture(scope="module")
 def options(inside, tmp_path_factory):
-    """What the program found, and its lines."""
+    """The results of the program, and its lines."""
     out, data = (tmp_path_factory.mktemp(name) for name in ("options", "pictures"))
     binds = {PROGRAMS: "/tests:ro", out: "/out", data: "/data"}
     done = inside("python", "/tests/options.py", binds=binds, env=SETTINGS)

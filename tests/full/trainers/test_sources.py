@@ -153,7 +153,7 @@ def cifar10(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(inside, cifar10, tmp_path_factory):
-    """What TensorFlow read of the same images, packed in all ways."""
+    """The pixels that TensorFlow read from the same images in each format."""
     ran = inside("python", "-c", READ, binds={tmp_path_factory.mktemp("data"): "/data", cifar10: "/cifar:ro"})
     assert ran.ok, ran.lines
     return answer(ran)

@@ -108,7 +108,7 @@ def test_the_plugins_calls_aggregate_for_several_teams(inside, tmp_path):
 
 @pytest.fixture(scope="module")
 def pipelines(inside, few):
-    """What the pipeline printed of each choice: devices, pieces, the first and the last loss."""
+    """The pipeline's output for each choice: devices, pieces, the first and the last loss."""
     done = inside("python", "-c", PIPELINES, binds={few: "/data:ro"})
     assert done.ok, done.lines
     form = re.compile(

@@ -1,6 +1,6 @@
 """Trainings that are stopped, killed, or have no space: they resume and reach the same result.
 
-Where a file asks to stop before the training has begun, it stops after the first slice of 32 steps.
+If the stop file exists before the training starts, the training stops after its first 32 steps.
 """
 
 import json

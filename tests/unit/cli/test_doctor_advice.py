@@ -1,4 +1,4 @@
-"""What the doctor advises: never what the same page says fails."""
+"""Test what the doctor advises: never what the same page says fails."""
 
 import shlex
 from functools import cache

@@ -1,4 +1,4 @@
-"""What ``doctor --live`` refuses before anything runs, which modes it tries, and the job that it makes."""
+"""Test what ``doctor --live`` refuses before anything runs, which modes it tries, and the job it makes."""
 
 import pytest
 from click.testing import CliRunner

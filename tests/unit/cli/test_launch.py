@@ -1,4 +1,4 @@
-"""What ``toolkit launch`` refuses before any contact, and its use of facts and options."""
+"""Test what ``toolkit launch`` refuses before any contact, and its use of facts and options."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where a job comes from: files, settings, variables, options, records; and a script for a site far away."""
+"""Test the sources of a job: files, settings, variables, options, records; and scripts for other sites."""
 
 import hashlib
 import shutil

@@ -78,7 +78,7 @@ def test_ctrl_c_ends_in_130(capsys, failing):
 
 @pytest.fixture
 def handlers():
-    """What the program does with signals is the process's; put it back."""
+    """Restore the signal handlers, which belong to the whole process."""
     numbers = (signal.SIGTERM, signal.SIGHUP)
     kept = [signal.getsignal(number) for number in numbers]
     for number in numbers:

@@ -1,4 +1,4 @@
-"""What ``toolkit notebook`` refuses before a job is made, and the script that it makes."""
+"""Test what ``toolkit notebook`` refuses before a job is made, and the script that it makes."""
 
 import shutil
 import socket

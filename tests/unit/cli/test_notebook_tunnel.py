@@ -1,4 +1,4 @@
-"""What happens to a notebook's tunnel when its far end, the job or the connection ends."""
+"""Test what happens to a notebook's tunnel when its far end, the job or the connection ends."""
 
 import msgspec
 import pytest

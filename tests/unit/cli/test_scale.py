@@ -1,4 +1,4 @@
-"""What ``toolkit scale`` refuses, how it resumes, and what it does with failed runs."""
+"""Test what ``toolkit scale`` refuses, how it resumes, and what it does with failed runs."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""How the figures of a job that has ended come to its point, whatever of it is here already."""
+"""Test how the figures of a job that has ended come to its point, whatever of it is here already."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""What a node is given."""
+"""Test what a node is given."""
 
 import io
 import tarfile

@@ -1,4 +1,4 @@
-"""What the node image is built from."""
+"""Test what the node image is built from."""
 
 import re
 

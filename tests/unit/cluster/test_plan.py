@@ -1,4 +1,4 @@
-"""What a cluster consists of."""
+"""Test what a cluster consists of."""
 
 import pytest
 

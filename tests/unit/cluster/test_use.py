@@ -1,4 +1,4 @@
-"""How users log in to a node."""
+"""Test how users log in to a node."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a cluster keeps of itself from one call to the next, as far as that needs no engine."""
+"""Test what a cluster keeps of itself from one call to the next, as far as that needs no engine."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What counts as the same output: all but numbers, keys, digests, widths and what is left out."""
+"""Test what counts as the same output: all but numbers, keys, digests, widths and what is left out."""
 
 from tests.courses.likeness import difference, lasting, masked, shortened
 from tests.unit.tables import every_row

@@ -1,4 +1,4 @@
-"""What a lesson's page says is to be done, and how new output gets into it."""
+"""Test what a lesson's page says is to be done, and how new output gets into it."""
 
 import pytest
 

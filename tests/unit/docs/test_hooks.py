@@ -1,4 +1,4 @@
-"""What MkDocs is given: pages made from the code, a navigation that has them, links that stay in the site."""
+"""Test the pages that MkDocs gets: pages made from the code, their navigation, links inside the site."""
 
 import pytest
 from mkdocs.config import load_config

@@ -1,4 +1,4 @@
-"""What a release writes: every generated file, and a list of those that differ."""
+"""Test what a release writes: every generated file, and a list of those that differ."""
 
 import tomllib
 from functools import cache

@@ -1,4 +1,4 @@
-"""What a prediction rests on, and how it is shown."""
+"""Test what a prediction rests on, and how it is shown."""
 
 import msgspec
 

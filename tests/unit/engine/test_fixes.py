@@ -1,4 +1,4 @@
-"""What a finding says to do: never what the same verdict says fails."""
+"""Test what a finding says to do: never what the same verdict says fails."""
 
 import re
 from functools import cache

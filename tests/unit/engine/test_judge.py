@@ -1,4 +1,4 @@
-"""How what the rules say becomes one outcome, and what comes by chance beside it."""
+"""Test how what the rules say becomes one outcome, and what comes by chance beside it."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""What the engine concludes as a whole: the choice, the plans, and what it does not know."""
+"""Test what the engine concludes as a whole: the choice, the plans, and what it does not know."""
 
 import msgspec
 from hypothesis import given, settings

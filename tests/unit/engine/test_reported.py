@@ -1,4 +1,4 @@
-"""What users posted of their jobs in public: the first finding is the cause that was found there.
+"""Test what users posted of their jobs in public: the first finding is the cause that was found there.
 
 Each case is cut to the lines that matter, without names of people, and has its issue above it.
 """

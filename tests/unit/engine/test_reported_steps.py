@@ -1,4 +1,4 @@
-"""What users posted of steps and containers that did not start: the cause that was found comes first.
+"""Test what users posted of steps and containers that did not start: the cause that was found comes first.
 
 The cases are from test_reported.py, about Slurm and Apptainer.
 """

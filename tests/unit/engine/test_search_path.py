@@ -1,4 +1,4 @@
-"""Which MPI of an image is loaded where a launch gives the loader other folders to search."""
+"""Test which MPI of an image is loaded where a launch gives the loader other folders to search."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What surrounds a launch and changes it: variables, /tmp, namespaces, the shape that was asked for."""
+"""Test what surrounds a launch and changes it: variables, /tmp, namespaces, the shape that was asked for."""
 
 import pytest
 
@@ -111,7 +111,7 @@ def test_what_slurm_sets_in_each_rank_is_taken_away_or_judged():
     assert left.outcome == "crash"
     assert "OMPI_MCA_btl=openib" in left.because
     assert predict_plan(ethernet, image, Request(), ours.plan).outcome == "ok"
-    # What it says to its server as well is judged, and left to both of them.
+    # Variables that the server reads, too, are judged and not changed.
     munge = with_(ethernet, slurm=with_pmix_env("PMIX_MCA_psec=munge").slurm)
     without = predict(munge, image, Request()).of("srun-pmix")
     assert (without.outcome, "PMIX_MCA_psec=munge" in without.because) == ("init-failure", True)

@@ -1,4 +1,4 @@
-"""What the text of a Dockerfile and of a definition file says about the image that it makes."""
+"""Test what the text of a Dockerfile and of a definition file says about the image that it makes."""
 
 from tests.unit.tables import every_row
 from toolkit.image.buildfile.reading import of_text, read_buildfile

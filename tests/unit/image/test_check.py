@@ -1,4 +1,4 @@
-"""What is tried in a finished image, and how its description is judged."""
+"""Test what is tried in a finished image, and how its description is judged."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What was compiled is kept whole, by all that it depends on."""
+"""Test what was compiled is kept whole, by all that it depends on."""
 
 import io
 import tarfile
@@ -26,7 +26,7 @@ def step(tmp_path, monkeypatch):
 
 
 def stream(*names, content=b"wheel" * 100_000):
-    """What the engine sends of a folder, in pieces that end anywhere."""
+    """A folder as the engine sends it, in pieces of any length."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for name in names:

@@ -1,4 +1,4 @@
-"""What an image sets: its configuration, and what Apptainer wrote of it."""
+"""Test what an image sets: its configuration, and what Apptainer wrote of it."""
 
 import json
 

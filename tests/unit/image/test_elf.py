@@ -1,4 +1,4 @@
-"""What is read in the headers of programs and libraries, real ones and made ones."""
+"""Test what is read in the headers of programs and libraries, real ones and made ones."""
 
 import struct
 import sys

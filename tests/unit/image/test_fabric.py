@@ -1,4 +1,4 @@
-"""What carries messages: UCX, libfabric, verbs, hwloc; and what it all needs of C library and processor."""
+"""Test the libraries that send messages: UCX, libfabric, verbs, hwloc, and the C library they need."""
 
 import tempfile
 from pathlib import Path

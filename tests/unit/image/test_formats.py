@@ -17,7 +17,7 @@ from toolkit.image.files.oci import this_platform
 from toolkit.image.inspect import inspect
 from toolkit.model.facts import ImageFacts
 
-# What Apptainer writes into an image that it makes of another one.
+# Files that Apptainer writes into an image that it builds from another image.
 APPTAINER = {
     "/.singularity.d/env/10-docker2singularity.sh": "#!/bin/sh\n"
     'export PATH="/opt/mpi/bin:/usr/bin"\nexport OMPI_MCA_pml="${OMPI_MCA_pml:-"ob1"}"\n',
@@ -61,7 +61,7 @@ def same(facts: ImageFacts) -> dict:
     for name in ("path", "format", "digest", "compression", "driver_searched"):
         told.pop(name)
     for book in ("evidence", "absent", "unknown"):
-        # Where these were read differs: in a header, a configuration, a file.
+        # The source of these facts differs: a header, a configuration or a file.
         told[book] = {
             k: v
             for k, v in told[book].items()

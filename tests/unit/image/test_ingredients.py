@@ -1,4 +1,4 @@
-"""What a solution takes to build, and what a source distribution says that it needs."""
+"""Test what a solution takes to build, and what a source distribution says that it needs."""
 
 import io
 import tarfile

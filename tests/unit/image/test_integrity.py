@@ -91,7 +91,7 @@ def test_a_damaged_head_is_refused_or_read_but_never_breaks(raw: bytes, at: int,
         wrong = tuple(differences(text, file, table, 1))
     except ToolkitError:
         return
-    # What a signature does not cover are times of change, the places of objects and unused room.
+    # A signature does not cover modification times, offsets of objects and unused bytes.
     if not wrong:
         file, table = opened(raw)
         assert [e.fixed(1) for e in opened(damaged)[1].in_group(1)] == [e.fixed(1) for e in table.in_group(1)]

@@ -1,4 +1,4 @@
-"""Where a lock is, whether it fits, and what moved."""
+"""Test where a lock is, whether it fits, and what moved."""
 
 import json
 

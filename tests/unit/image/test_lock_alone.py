@@ -22,7 +22,7 @@ LOCKED = [name for name in names() if load_lock(name)]
 
 @pytest.fixture(scope="module")
 def shipped_now() -> dict[str, object]:
-    """What is made with the shipped rows."""
+    """Values made from the shipped rows."""
     return made()
 
 

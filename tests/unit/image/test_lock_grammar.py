@@ -1,4 +1,4 @@
-"""What a lock may hold is checked in one place, which every reader of locks uses."""
+"""Test what a lock may hold is checked in one place, which every reader of locks uses."""
 
 import json
 

@@ -662,7 +662,7 @@ def test_a_program_that_loads_mpi_by_its_own_library_tells_which(tmp_path):
 
 
 def test_a_program_whose_tables_stand_far_behind_tells_its_mpi(tmp_path):
-    # As patchelf leaves them, which puts longer texts at the end of a file.
+    # Like files changed by patchelf, which moves longer strings to the end of the file.
     program = elf(needed=("libmpi.so.40",))
     start, at = 64 + 3 * 56, 3 << 20
     size = struct.unpack_from("<Q", program, 64 + 56 + 32)[0]
@@ -724,7 +724,7 @@ OMPI_LIB = elf(soname="libmpi.so.40", text=OMPI + b"ompi_mpi_comm_self\0")
             "/usr/lib/libmpi.so.40",
         ),
         (
-            # What cannot be opened is passed over.
+            # Files that cannot be opened are skipped.
             {
                 "/opt/venv/lib/libmpi.so.12": elf(soname="libmpi.so.12", needed=("libno.so",), text=b"MPICH"),
                 "/usr/lib/libmpi.so.40": OMPI_LIB,

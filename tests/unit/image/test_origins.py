@@ -1,4 +1,4 @@
-"""Where the files of a lock are to be had."""
+"""Test where the files of a lock are to be had."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""What cannot be built here can still be rendered: every recipe that says so has an outline."""
+"""Test what cannot be built here can still be rendered: every recipe that says so has an outline."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which wheel an image's Python takes."""
+"""Test which wheel an image's Python takes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the scripts of an image set, as a shell would; and what only a shell can tell."""
+"""Test what the scripts of an image set, as a shell would; and what only a shell can tell."""
 
 import pytest
 

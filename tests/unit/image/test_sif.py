@@ -1,4 +1,4 @@
-"""What surrounds a conversion: options, full disks, and what a runtime's refusal means."""
+"""Test what surrounds a conversion: options, full disks, and what a runtime's refusal means."""
 
 import errno
 from types import SimpleNamespace

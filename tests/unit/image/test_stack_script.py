@@ -1,4 +1,4 @@
-"""What an image writes down of itself while it is built: the MPI's own words, wherever it came from."""
+"""Test what an image writes down of itself while it is built: the MPI's own words, wherever it came from."""
 
 import ctypes
 import importlib.util

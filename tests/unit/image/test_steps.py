@@ -1,4 +1,4 @@
-"""What is compiled for the recipes that come along, from their own locks."""
+"""Test what is compiled for the recipes that come along, from their own locks."""
 
 from tests.unit.tables import every_row
 from toolkit.image.locks.lock import fitting_lock

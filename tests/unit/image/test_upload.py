@@ -1,4 +1,4 @@
-"""What is sent of an image that docker saved."""
+"""Test what is sent of an image that docker saved."""
 
 import gzip
 import json

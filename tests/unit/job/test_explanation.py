@@ -1,4 +1,4 @@
-"""What is explained: a file, a folder of output files, a job of toolkit, or a job of Slurm."""
+"""Test what is explained: a file, a folder of output files, a job of toolkit, or a job of Slurm."""
 
 import os
 from pathlib import Path

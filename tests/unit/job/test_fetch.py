@@ -1,4 +1,4 @@
-"""What a job wrote, which of it is meant, and how it is copied here."""
+"""Test what a job wrote, which of it is meant, and how it is copied here."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Which files of a project travel, and in which form."""
+"""Test which files of a project travel, and in which form."""
 
 import os
 import tarfile

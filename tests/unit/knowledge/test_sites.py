@@ -231,7 +231,7 @@ def test_any_table_is_a_profile_or_refused_in_a_line(table):
 
 
 def simple(value: object) -> bool:
-    """What our writer of TOML can write: no floats, no lists of lists or of tables and words."""
+    """Values that toolkit's TOML writer supports: no floats, nested or mixed lists."""
     if isinstance(value, list):
         return all(isinstance(item, str) for item in value)
     return not isinstance(value, float) and (not isinstance(value, dict) or all(map(simple, value.values())))

@@ -135,7 +135,7 @@ PROGRAMS = ("srun", "singularity", "mpirun", "mpiexec", "sbatch", "squeue", "sco
 
 @dataclass(frozen=True)
 class Ran:
-    """How a script ended, and the words of every program that it called, the program's name first."""
+    """The exit status of a script, and the command line of every program that it called."""
 
     status: int
     calls: list[list[str]]

@@ -1,4 +1,4 @@
-"""What a trial wrote, read from real output, and what is concluded from it."""
+"""Test what a trial wrote, read from real output, and what is concluded from it."""
 
 from pathlib import Path
 

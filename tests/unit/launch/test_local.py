@@ -365,7 +365,7 @@ def test_a_process_that_ends_while_it_is_looked_for_is_told(monkeypatch):
 def test_a_process_that_has_the_number_of_an_ended_job_is_let_be(here, begun, place):
     _, mark, _ = begun
     words = (here / process.FILE).read_text().split()
-    # As after the number was given to another process, or after a reboot.
+    # The process number belongs to another process, as after a reboot.
     other = [*words[:place], "1", *words[place + 1 :]]
     (here / process.FILE).write_text(" ".join(other))
     record = records.find(None)

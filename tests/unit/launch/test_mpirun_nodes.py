@@ -110,7 +110,7 @@ def test_what_mpirun_gives_to_ssh_runs_on_that_node_in_such_a_container(place):
 @example(node="; touch broke", words=["\\", "-x", "", "*", "%s", "\\000"])
 def test_hostile_words_reach_srun_as_they_are(tmp_path_factory, node, words):
     place = placed(tmp_path_factory.mktemp("job"))
-    # What runs there is not looked at: a shell that is given this as its command would do as it says.
+    # toolkit does not check this command: a shell that gets it would run it.
     (place.folder / "bin" / "srun").write_text(_SRUN.replace('exec "$@"', ': > "$RECORDED.done"'))
     place.mpirun('toolkit-agent "$@"\n' + waits_for(f"{place.folder}/recorded.done"))
     assert place.run(node, *words) == (0, "")

@@ -1,4 +1,4 @@
-"""What a job's script does on a request to stop: real bash, real signals, stand-ins for Slurm."""
+"""Test what a job's script does on a request to stop: real bash, real signals, stand-ins for Slurm."""
 
 import os
 import signal

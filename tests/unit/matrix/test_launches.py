@@ -1,4 +1,4 @@
-"""Which launches there are, and the words of each."""
+"""Test which launches there are, and the words of each."""
 
 import shlex
 

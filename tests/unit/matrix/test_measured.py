@@ -1,4 +1,4 @@
-"""How what was read of a measured image becomes facts: of images that the record does not have, too."""
+"""Test how what was read of a measured image becomes facts: of images that the record does not have, too."""
 
 import json
 

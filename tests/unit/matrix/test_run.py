@@ -1,4 +1,4 @@
-"""How often a launch is tried, and how long it may take."""
+"""Test how often a launch is tried, and how long it may take."""
 
 from tests.matrix.launches import Launch
 from tests.matrix.run import PATIENCE, SECONDS, measure

@@ -1,4 +1,4 @@
-"""What a rank meets on a machine: one parser a fact, and why a fact is missing."""
+"""Test what a rank meets on a machine: one parser a fact, and why a fact is missing."""
 
 from tests.unit.tables import every_row
 from toolkit.probe.evidence import Section, parse
@@ -216,7 +216,7 @@ NO_DRIVER = (
 
 
 def test_a_host_with_the_tools_of_nvidia_and_no_driver_has_none():
-    """As on a login host that has the software of the GPU nodes."""
+    """A login host that has the software of the GPU nodes."""
     host = facts(f"@ gpu\n|{NO_DRIVER}\n|\n@rc 9\n")
     assert {"gpu_driver", "gpus", "mig"} <= set(host.absent)
     assert host.cite("gpu_driver").startswith("no NVIDIA driver: NVIDIA-SMI has failed")
@@ -242,7 +242,7 @@ def test_parts_of_gpus_by_their_profiles():
 
 
 def test_gpus_of_amd_by_the_bus_and_by_what_a_job_may_use():
-    """As of nodes with MI250X (1002:7408 in pci.ids); amdkfd hides from a job what it was not given."""
+    """Nodes with MI250X (1002:7408 in pci.ids); amdkfd hides GPUs that a job did not request."""
     bus = "|device 0x7408\n" * 8
     assert facts(f"@ gpu-amd\n{bus}{'|gfx 90010' + chr(10)}@rc 0\n").amd_gpus == ("gfx90a",) * 8
     hidden = facts(f"@ gpu-amd\n{bus}@rc 0\n")

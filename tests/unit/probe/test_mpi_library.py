@@ -1,4 +1,4 @@
-"""Which library belongs to a launcher of the host, on recorded answers and on small ones."""
+"""Test which library belongs to a launcher of the host, on recorded answers and on small ones."""
 
 from pathlib import Path
 

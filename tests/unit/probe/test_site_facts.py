@@ -1,4 +1,4 @@
-"""What is asked for a site profile, read: as real programs said it, and as other centres would."""
+"""Test what is asked for a site profile, read: as real programs said it, and as other centres would."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What program a launch runs, and the launch modes that apply to it."""
+"""Test what program a launch runs, and the launch modes that apply to it."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Where ranks meet, as command and script decide it."""
+"""Test where ranks meet, as command and script decide it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the text of a program shows of its ranks, its imports and its faults."""
+"""Test what the text of a program shows of its ranks, its imports and its faults."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What others wrote is shown and does nothing to a terminal."""
+"""Test what others wrote is shown and does nothing to a terminal."""
 
 import json
 import sys

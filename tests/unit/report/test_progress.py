@@ -1,4 +1,4 @@
-"""What users see: on a real terminal, played back, and in a log."""
+"""Test what users see: on a real terminal, played back, and in a log."""
 
 import os
 import pty

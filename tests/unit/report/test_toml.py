@@ -1,4 +1,4 @@
-"""What is written as TOML is read again as it was."""
+"""Test what is written as TOML is read again as it was."""
 
 import tomllib
 

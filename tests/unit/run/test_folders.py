@@ -47,7 +47,7 @@ def test_what_could_not_be_made_is_told_by_asking(folder):
 
 
 def test_only_a_file_is_written_anew(tmp_path):
-    """As a device is replaced by a rename just as a file is, where root writes."""
+    """For root, a rename replaces a device like a file."""
     (tmp_path / "old").write_text("")
     os.mkfifo(tmp_path / "pipe")
     for fine in ("old", "new", "absent/new"):

@@ -1,4 +1,4 @@
-"""What must not be cut in the middle is not."""
+"""Test what must not be cut in the middle is not."""
 
 import signal
 

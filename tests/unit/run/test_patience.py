@@ -1,4 +1,4 @@
-"""What a lost connection cut off is done once more; the real sshd is in tests/full."""
+"""Test what a lost connection cut off is done once more; the real sshd is in tests/full."""
 
 import hashlib
 from pathlib import Path

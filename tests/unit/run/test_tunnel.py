@@ -201,7 +201,7 @@ def test_the_far_end_is_a_file_of_its_own_for_an_old_python():
     imported = {n.names[0].name for n in ast.walk(tree) if isinstance(n, ast.Import)}
     imported |= {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert imported <= sys.stdlib_module_names | {"collections.abc"}
-    # What Python 3.6 would evaluate when it reads the file, and cannot.
+    # Syntax that Python 3.6 cannot evaluate when it reads the file.
     signatures = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
     spoken = [a.annotation for n in signatures for a in n.args.args] + [n.returns for n in signatures]
     assert not [n for n in spoken if isinstance(n, ast.Subscript | ast.BinOp)]

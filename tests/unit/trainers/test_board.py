@@ -1,4 +1,4 @@
-"""What the answers of the store show about its clock."""
+"""Test what the answers of the store show about its clock."""
 
 import time
 from email.utils import formatdate

@@ -1,4 +1,4 @@
-"""Which GPU a rank takes, against a stand-in for TensorFlow: the machines of these tests have no GPU."""
+"""Test which GPU a rank takes, against a stand-in for TensorFlow: the machines of these tests have no GPU."""
 
 import sys
 from types import SimpleNamespace

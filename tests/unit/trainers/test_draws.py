@@ -1,4 +1,4 @@
-"""What ranks draw while they train: seeds, by numbers; masks are compared in the image."""
+"""Test what ranks draw while they train: seeds, by numbers; masks are compared in the image."""
 
 from toolkit.trainers.learning.draws import folded, own_draws
 

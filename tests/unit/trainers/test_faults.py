@@ -1,4 +1,4 @@
-"""Which sample is named where one could not be read."""
+"""Test which sample is named where one could not be read."""
 
 import pytest
 

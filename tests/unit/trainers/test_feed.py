@@ -1,4 +1,4 @@
-"""Where samples in memory are gathered, against a stand-in for TensorFlow."""
+"""Test where samples in memory are gathered, against a stand-in for TensorFlow."""
 
 import contextlib
 import sys
@@ -13,7 +13,7 @@ from toolkit.trainers.data.sources import Samples
 
 @pytest.fixture
 def placed(monkeypatch):
-    """What was made or gathered on which device."""
+    """The arrays that were made or gathered, by device."""
     found, now = [], []
 
     @contextlib.contextmanager

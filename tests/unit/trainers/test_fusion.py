@@ -1,4 +1,4 @@
-"""Which gradients travel together, and which steps are late."""
+"""Test which gradients travel together, and which steps are late."""
 
 from itertools import pairwise
 

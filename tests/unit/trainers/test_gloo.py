@@ -592,7 +592,7 @@ def test_rank_0_gets_signals_as_any_rank_and_its_store_ends_with_it():
         "time.sleep(0.5)\n"
         "sys.exit(40 + len(got))"
     )
-    # As Slurm sends it: to the whole group, which the store is in.
+    # Like Slurm: the signal goes to the whole process group, including the store.
     rank = started(environment(size=1, nodes="localhost"), sys.executable, "-c", code, start_new_session=True)
     assert rank.stdout.readline() == "ready\n"
     (store,) = _serving(rank.pid)

@@ -1,4 +1,4 @@
-"""Where the devices' gradients are added up, against a stand-in for TensorFlow."""
+"""Test where the devices' gradients are added up, against a stand-in for TensorFlow."""
 
 import sys
 from types import SimpleNamespace

@@ -32,7 +32,7 @@ def test_the_launchers_own_variables_tell_rank_and_size(environment, rank, size)
 @every_row(
     ("environment", "local_size", "allowed", "node", "cores_each"),
     [
-        # What Slurm gives, but never more than may be used.
+        # The cores that Slurm gives, but at most the cores that the process may use.
         ({"SLURM_CPUS_PER_TASK": "1"}, 1, 8, 8, 1),
         ({"SLURM_CPUS_PER_TASK": "4096"}, 1, 8, 8, 8),
         ({"SLURM_CPUS_PER_TASK": "0"}, 1, 8, 8, 8),

@@ -1,4 +1,4 @@
-"""What a rank finds on its node."""
+"""Test what a rank finds on its node."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from toolkit.trainers.checks.wanted import Requirements
 def test_gpus_that_may_be_opened_are_counted_and_nothing_else(tmp_path):
     for name in ("nvidia0", "nvidia7", "nvidiactl", "nvidia-uvm"):
         (tmp_path / name).touch()
-    # As a device that the job's cgroup forbids: it is there and cannot be opened.
+    # A device that the job's cgroup forbids: it exists and cannot be opened.
     (tmp_path / "nvidia1").symlink_to(tmp_path / "none")
     assert node.openable(tmp_path) == (0, 7)
 

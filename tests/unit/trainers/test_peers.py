@@ -1,4 +1,4 @@
-"""Where the first rank is, by the variables of Slurm and of mpirun."""
+"""Test where the first rank is, by the variables of Slurm and of mpirun."""
 
 import pytest
 

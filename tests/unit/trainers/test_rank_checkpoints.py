@@ -1,4 +1,4 @@
-"""Where a training begins, and what it must share with the training that it resumes."""
+"""Test where a training begins, and what it must share with the training that it resumes."""
 
 import math
 

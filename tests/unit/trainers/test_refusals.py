@@ -1,4 +1,4 @@
-"""What is refused before anything is loaded: options of other strategies, and options without effect."""
+"""Test what is refused before anything is loaded: options of other strategies, and options without effect."""
 
 import re
 from dataclasses import replace

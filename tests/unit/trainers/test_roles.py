@@ -1,4 +1,4 @@
-"""What each task of a job with parameter servers is."""
+"""Test what each task of a job with parameter servers is."""
 
 import pytest
 from hypothesis import given

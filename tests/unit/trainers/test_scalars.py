@@ -1,4 +1,4 @@
-"""What goes to TensorBoard, against a stand-in for TensorFlow."""
+"""Test what goes to TensorBoard, against a stand-in for TensorFlow."""
 
 import contextlib
 import sys

@@ -1,4 +1,4 @@
-"""What surrounds the epochs: faults of the disk."""
+"""Test what surrounds the epochs: faults of the disk."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Which of the batches that were tried is taken."""
+"""Test which of the batches that were tried is taken."""
 
 import sys
 from dataclasses import replace

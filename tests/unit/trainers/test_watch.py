@@ -1,4 +1,4 @@
-"""What interrupts a training: a file, a signal, and the time for a checkpoint."""
+"""Test what interrupts a training: a file, a signal, and the time for a checkpoint."""
 
 import os
 import signal

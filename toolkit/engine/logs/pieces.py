@@ -18,7 +18,7 @@ _CITED = re.compile(r"^line (\d+): ")
 class Piece:
     """A file of output, or text about a job; ``skipped`` lines are missing between ``head`` and ``tail``.
 
-    ``name`` is empty if the lines need no name. ``counted`` is false for text that is in no file.
+    ``name`` is empty if the lines need no name. Without ``counted`` the text has no line numbers.
     """
 
     name: str

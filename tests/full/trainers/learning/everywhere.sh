@@ -1,4 +1,4 @@
-# What options come to with each strategy, first in one process, with which the others are compared.
+# Run options with each strategy, first in one process; the other runs are compared with it.
 every() { # STRATEGY RANKS
     set -- "$1" "$2" python /tests/everywhere.py "$1" /out
     ranks=$2

@@ -1,4 +1,4 @@
-"""How wide a page is: as the terminal, and as it always was in a pipe."""
+"""Test how wide a page is: as the terminal, and as it always was in a pipe."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What job output means: every signature finds its own sample, and nothing else is claimed."""
+"""Test what job output means: every signature finds its own sample, and nothing else is claimed."""
 
 import json
 import random
@@ -262,7 +262,7 @@ def test_a_number_in_a_line_decides_where_a_pattern_names_it():
 
 @every_row("signature", [s for s in SIGNATURES if not s.then], ids=lambda s: s.id)
 def test_lines_that_look_alike_do_not_hide_the_one_that_tells(signature):
-    """What is found in a line alone is found among lines that differ from it in their numbers."""
+    """A finding of a single line is also found among lines that differ only in numbers."""
     numbers = str.maketrans("123456789", "234567891")
     others = [signature.sample.translate(numbers), signature.sample.translate(numbers).translate(numbers)]
     assert signature.title in [f.title for f in explain("\n".join([*others, signature.sample]))]

@@ -1,4 +1,4 @@
-"""What the launcher in the image reads of the image itself."""
+"""Test what the launcher in the image reads of the image itself."""
 
 from tests.unit.engine.examples import with_
 from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, image, unread

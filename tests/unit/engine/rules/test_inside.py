@@ -1,4 +1,4 @@
-"""What a rank shares with its node: the network, the user number, the socket for PMI."""
+"""Test what a rank shares with its node: the network, the user number, the socket for PMI."""
 
 import msgspec
 

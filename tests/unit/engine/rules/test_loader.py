@@ -1,4 +1,4 @@
-"""What the loader of an image finds: an MPI for its programs, and for the MPI what it needs."""
+"""Test what the loader of an image finds: an MPI for its programs, and for the MPI what it needs."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""What ranks of one node share: memory, processes, namespaces."""
+"""Test what ranks of one node share: memory, processes, namespaces."""
 
 import msgspec
 import pytest
@@ -201,6 +201,6 @@ def test_an_old_ucx_on_infiniband_gets_one_namespace_or_does_without_shared_memo
     assert plan.container == container
     assert env.items() <= plan.env.items()
     assert predict(there, OLD_UCX, Request(ranks_per_node=2)).of("srun-pmix").outcome == "ok"
-    # What the image sets for its UCX is left alone.
+    # UCX settings of the image stay unchanged.
     of = with_(OLD_UCX, environment={"UCX_TLS": "rc,self"})
     assert "UCX_TLS" not in propose(there, of, Request(ranks_per_node=2), "srun-pmix").env

@@ -1,4 +1,4 @@
-"""What the container sees and inherits of its host."""
+"""Test what the container sees and inherits of its host."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""How ranks find each other: what the launcher offers, and what the MPI in the image speaks."""
+"""Test how ranks find each other: what the launcher offers, and what the MPI in the image speaks."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What the solver chooses and why, on clusters as they are."""
+"""Test what the solver chooses and why, on clusters as they are."""
 
 from pathlib import Path
 

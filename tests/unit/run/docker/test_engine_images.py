@@ -159,7 +159,7 @@ def says(what):
 
 @pytest.fixture
 def archive(tmp_path):
-    """What Docker 20.10 saves: it calls the image by the digest of its configuration."""
+    """An archive of Docker 20.10, which names the image by the digest of its configuration."""
     (tmp_path / "a.tar").write_bytes(SAVED)
     return tmp_path / "a.tar"
 

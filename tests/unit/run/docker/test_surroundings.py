@@ -1,4 +1,4 @@
-"""What a build takes over from its machine."""
+"""Test what a build takes over from its machine."""
 
 from toolkit.run.docker.surroundings import certificates, pip_settings, proxies
 

@@ -1,4 +1,4 @@
-"""What the package manager prints, read."""
+"""Test what the package manager prints, read."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Where pip of a user looks for packages."""
+"""Test where pip of a user looks for packages."""
 
 from pathlib import Path
 

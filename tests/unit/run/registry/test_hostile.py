@@ -1,4 +1,4 @@
-"""What a hostile registry may cost: bounded memory, bounded time."""
+"""Test what a hostile registry may cost: bounded memory, bounded time."""
 
 import contextlib
 import gzip

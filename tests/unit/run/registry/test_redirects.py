@@ -1,4 +1,4 @@
-"""Where a registry, or a server of files, may send us."""
+"""Test where a registry, or a server of files, may send us."""
 
 import datetime
 import ipaddress

@@ -1,4 +1,4 @@
-"""How known_hosts files are read, and their verdict on a key."""
+"""Test how known_hosts files are read, and their verdict on a key."""
 
 import base64
 import subprocess

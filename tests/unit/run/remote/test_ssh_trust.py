@@ -1,4 +1,4 @@
-"""Which SSH hosts are trusted, against a real server on this machine."""
+"""Test which SSH hosts are trusted, against a real server on this machine."""
 
 import base64
 import contextlib

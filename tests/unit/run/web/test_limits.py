@@ -1,4 +1,4 @@
-"""What a meter counts, by a clock of the test's own."""
+"""Test what a meter counts, by a clock of the test's own."""
 
 import socket
 
