@@ -1,4 +1,4 @@
-"""Start Jupyter for its owner alone: ``python3 notebook.py JOB_FOLDER FOLDER [PACKAGES]``, inside an image.
+"""Start Jupyter only for its owner: ``python3 notebook.py JOB_FOLDER FOLDER [PACKAGES]``, inside an image.
 
 Jupyter listens on a free port at 127.0.0.1 of the node, and accepts only clients with the token. The file
 ``token`` in the job's folder holds the token, and only you can read it: it is in no command line, no variable

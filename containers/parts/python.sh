@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install the wheels that the file $1 names with their hashes into the environment of the image, from /build alone.
+# Install the wheels that the file $1 names with their hashes into the environment of the image; pip uses only /build.
 set -eu
 venv=/opt/toolkit/venv
 [ -x "$venv/bin/python" ] || python3 -m venv --without-pip "$venv"

@@ -1,4 +1,4 @@
-"""One damaged image or facts file: made from its number alone, read, and judged by what comes of it."""
+"""One damaged image or facts file: its number decides its content; the case reads it and judges the result."""
 
 import random
 import resource

@@ -75,7 +75,7 @@ class Access:
             ) from error
 
     def keep(self, secrets: Secrets) -> None:
-        """Write the keys, readable by their owner alone."""
+        """Write the keys, readable only by their owner."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         self._write("id_ecdsa", secrets.user_private, 0o600)

@@ -193,7 +193,7 @@ def _layout(
     if kind is not None and flavour not in (None, kind):
         raise _another(name, f"is of the flavour {kind}, not {flavour}")
     if found and listen not in (None, _listen(found)):
-        raise _another(name, f"listens on {_listen(found) or 'a port for this machine alone'}, not {listen}")
+        raise _another(name, f"listens on {_listen(found) or 'a port only for this machine'}, not {listen}")
     cpus, memory = machine(engine.client)
     count = there or checked_nodes(DEFAULT_NODES if nodes is None else nodes)
     kind = kind or checked_flavour(flavour or default_flavour())

@@ -1,4 +1,4 @@
-"""Propose the plan of each launch mode that most likely works, from facts alone."""
+"""Propose for each launch mode the plan that most likely works; facts are the only input."""
 
 import posixpath
 

@@ -1,4 +1,4 @@
-"""``launch --site S --dry-run`` without a connection: write the script from the site profile alone."""
+"""``launch --site S --dry-run`` without a connection: write the script from only the site profile."""
 
 from pathlib import Path
 

@@ -238,7 +238,7 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     device: str | None = None
     """MPICH's device and its network modules, the preferred one first: ``ch4:ucx,ofi``."""
     own_shm: bool | None = None
-    """MPICH's ch4 has its own shared memory; built for UCX alone it leaves ranks of one node to UCX
+    """MPICH's ch4 has its own shared memory; if it was built only for UCX, it leaves ranks of one node to UCX
     (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
     """
     components: dict[str, tuple[str, ...]] = {}
@@ -387,7 +387,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     nccl: str | None = None
     """Version of the NCCL library."""
     nccl_ofi_found: bool | None = None
-    """The image's loader finds that plugin by its name alone; ``None`` in facts of earlier releases."""
+    """The image's loader finds that plugin by its name without a path; ``None`` in facts of earlier releases."""
     nccl_ofi: str | None = None
     """Path of the plugin by which NCCL sends through libfabric (aws-ofi-nccl)."""
     cuda_compat: str | None = None

@@ -33,7 +33,7 @@ class Answers:
 
 
 def separate(text: str, asked: NodeChoice) -> Answers:
-    """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` alone has no nodes."""
+    """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` without it has no nodes."""
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
         why = "they were not asked" if asked.none else "no answer in time"

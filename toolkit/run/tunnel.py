@@ -22,7 +22,7 @@ class Tunnel:
     """A listening socket of this machine; its connections are relayed while :meth:`serve` runs."""
 
     def __init__(self, port: int = 0) -> None:
-        """Listen on 127.0.0.1 alone; port 0 selects a free one.
+        """Listen only on 127.0.0.1; port 0 selects a free one.
 
         Raises:
             BadInput: if the port is not available.

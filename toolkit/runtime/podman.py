@@ -73,7 +73,7 @@ def _volume(bind: str) -> str:
 
 
 def image(spec: JobSpec) -> tuple[str, ...]:
-    """Return the name of the image in the store of each node: of an archive, one for this job alone."""
+    """Return the name of the image in the store of each node: of an archive, one only for this job."""
     if not spec.image.startswith(("/", "$")):
         return (spec.image,)
     key = re.sub(r"[^a-z0-9]+", "-", spec.directory.rpartition("/")[2].lower()).strip("-")

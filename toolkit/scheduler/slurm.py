@@ -40,7 +40,7 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     lines += ["--exclusive"] * spec.exclusive + ["--requeue"] * spec.requeue
     # Slurm takes a dead node out of the job, and leaves the others to it.
     lines += ["--no-kill"] * spec.elastic
-    # The signal goes to the script alone (B:), which tells the trainer.
+    # The signal goes only to the script (B:), which tells the trainer.
     lines += [f"--signal=B:{SIGNAL}@{spec.warning}"] * bool(spec.warning)
     lines += [f"--output={spec.output}", *([f"--error={spec.error}"] if spec.error else [])]
     # A job that is started again adds to what it wrote before.

@@ -82,7 +82,7 @@ def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
     """
     parser = argparse.ArgumentParser(
         prog=f"python -m toolkit.trainers.{trainer.name.replace('-', '_')}",
-        description="Trains in one process, or as a rank of a job; rank 0 alone logs and saves.",
+        description="Trains in one process, or as a rank of a job; only rank 0 logs and saves.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         allow_abbrev=False,
     )

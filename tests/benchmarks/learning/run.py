@@ -1,4 +1,4 @@
-"""The effect of large batches, and alternating steps: ``python -m tests.benchmarks.learning.run [--only PART]``.
+"""Measure large batches, and alternating steps: ``python -m tests.benchmarks.learning.run [--only PART]``.
 
 It trains MNIST's dense network by the recipes below in the training image, some minutes in all, writes
 build/bench/learning.json and docs/images/learning.svg, and prints the tables of docs/learning-benchmarks.md.

@@ -169,7 +169,7 @@ def lesson(cluster, shared, laptops, few):
             words = ["launch", "--host", "login", "--ssh-config", str(laptop.config), *asked(account, few)]
             if account == ON_LOGIN_NODE:
                 words = ["cluster", "exec", "--name", CLASS, "--user", account, "--", "sh", "-lc", there]
-            # The cluster itself is known to the teacher's machine alone.
+            # The cluster itself is known only to the teacher's machine.
             running[account] = laptop.begin(*words, teacher=account == ON_LOGIN_NODE)
         cancel(laptops[CANCELS], running[CANCELS])
         codes = {}

@@ -40,7 +40,7 @@ def test_the_record_is_as_any_jobs(cluster, there):
     record = json.loads(on_login(cluster, "toolkit jobs list --json"))["jobs"][-1]
     assert (record["state"], record["exit_code"], record["id"]) == ("failed", 7, "")
     assert record["mode"] == "mpirun-container"
-    # The kept script runs with bash alone.
+    # The kept script needs only bash.
     again = on_login(cluster, f"bash {record['spec']['directory']}/job.sh; echo status $?")
     assert "status 7" in again
 

@@ -28,7 +28,7 @@ PUBLISHED = {
 
 
 def mnist(**changes):
-    """MNIST from the package alone, whatever else this machine can reach."""
+    """MNIST comes only from the package, even if this machine reaches other sources."""
     return msgspec.structs.replace(catalogue.load("mnist"), **{"sources": (PACKAGE,), **changes})
 
 

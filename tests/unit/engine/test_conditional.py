@@ -1,4 +1,4 @@
-"""TicketAnswers from few facts: of public reports with their stated facts alone, and of tickets."""
+"""Answers to tickets from few facts, and to public reports with only their stated facts."""
 
 import pytest
 

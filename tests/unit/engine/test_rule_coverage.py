@@ -36,7 +36,7 @@ def numbered(table: dict[str, list[Case]]) -> list[tuple[str, Case]]:
 
 
 def of_rule(value: str | Case) -> str:
-    """Name a row by its rule alone: the rows of one rule are numbered."""
+    """Name a row by its rule and a number, because a rule may have several rows."""
     return value if isinstance(value, str) else ""
 
 

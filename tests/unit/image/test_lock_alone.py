@@ -1,4 +1,4 @@
-"""An image is made from its lock alone: the rows of today do not change it."""
+"""An image is made only from its lock: the rows of today do not change it."""
 
 import shutil
 from collections.abc import Iterator

@@ -225,7 +225,7 @@ def test_one_command_asks_the_place_and_its_nodes():
 
 
 def one_question(text: bytes) -> bytes:
-    """Return the script with the first question of the probe alone, which takes no time."""
+    """Return the script with only the first question of the probe, which takes no time."""
     before, _, rest = text.partition(b"\nask kernel")
     _, end, after = rest.partition(b"\nprintf '@end\\n'\n")
     return before + end + after

@@ -45,7 +45,7 @@ def test_a_file_that_is_not_there_is_named_with_what_to_do(data, name):
 def test_a_file_that_is_no_whole_number_of_records_is_named(data, content):
     (data / "data_batch_3.bin").write_bytes(content)
     with pytest.raises(
-        Trouble, match=r"data_batch_3.bin: has \d+ bytes, and not a whole number of 3073 each"
+        Trouble, match=r"data_batch_3.bin: \d+ bytes are not a multiple of 3073"
     ):
         check(data)
 

@@ -66,7 +66,7 @@ def written() -> Iterator[None]:
 
 def _print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Print a traceback without the colours of Python 3.13, which the wrapped stream would show as text."""
-    import traceback  # for --debug alone
+    import traceback  # only for --debug
 
     traceback.print_exception(kind, error, trace)
 

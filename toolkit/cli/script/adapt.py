@@ -34,7 +34,7 @@ def command(file: Path, output: Path | None, program: str | None, *, force: bool
 
     FILE is a script of Keras or PyTorch for one process. The changes join the ranks, share out
     the data, average the gradients, multiply the learning rate by the number of ranks, and
-    write on rank 0 alone. What adapt does not understand stays as it is, and is named with its
+    write only on rank 0. What adapt does not understand stays as it is, and is named with its
     line. The script is read and not run. The diff goes to standard output, the rest to standard
     error.
 

@@ -24,7 +24,7 @@ OUTSIDE_SLURM: frozenset[Mode] = frozenset(
 def slurm_absent(case: Case) -> Hit | None:
     """A job needs an allocation of Slurm. Without Slurm's commands no allocation is possible.
 
-    Ranks on this machine alone (toolkit launch --local) do not need Slurm, unless srun starts them. Jobs of
+    Ranks on this machine (toolkit launch --local) do not need Slurm, unless srun starts them. Jobs of
     other schedulers (PBS, LSF) start ranks by mpirun, or by a launcher that you name.
     """
     if case.host.slurm is not None:

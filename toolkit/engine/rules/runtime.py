@@ -334,7 +334,7 @@ def bind_not_allowed(case: Case) -> Hit | None:
 def device_files_hidden(case: Case) -> Hit | None:
     """With 'mount dev = minimal' or 'no' the container has neither /dev/infiniband nor the host's /dev/shm.
     Open MPI and NCCL then use TCP, even between ranks of one node. A bind of all of /dev works with
-    'minimal', not with 'no'. The runtime skips a bind of /dev/shm alone, because the container has one
+    'minimal', not with 'no'. The runtime skips only a bind of /dev/shm, because the container has one
     already.
     """
     found = setting(case, "mount dev")

@@ -155,7 +155,7 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
 )
 def pmix_lacks_native_security(case: Case) -> Hit | None:
     """Server and client need a common way to prove the user's identity (psec). Nearly every build has
-    'native'. A client with munge alone needs the host's munge socket, which a container does not have. The
+    'native'. A client that has only munge needs the host's munge socket, which a container does not have. The
     server refuses a client without both: INVALID-CREDENTIAL.
     """
     case.have("image.pmix")

@@ -89,7 +89,7 @@ def _horovod(
         yield _fault(
             "horovod-without-mpi",
             "warning",
-            "The file installs no MPI: Horovod is built with Gloo alone",
+            "The file installs no MPI: Horovod is built only with Gloo",
             (here,),
             "install libopenmpi-dev and openmpi-bin before Horovod, or launch with --mode gloo",
         )

@@ -5,7 +5,7 @@
 - ``attachments.write_full_provenance`` writes what differs between machines to a file beside the SIF. ``image
   sign --provenance full`` also adds that to the SIF, under the signature.
 
-The statement in the image and in the unsigned SIF follows from the lock alone, so that equal locks give equal
+The statement in the image and in the unsigned SIF follows only from the lock, so that equal locks give equal
 bytes: it has no time of day, no commit, no engine and no machine name.
 """
 

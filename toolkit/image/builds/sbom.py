@@ -1,4 +1,4 @@
-"""Write the bill of materials of an image as CycloneDX 1.6 JSON, from its lock alone.
+"""Write the bill of materials of an image as CycloneDX 1.6 JSON; the lock is the only input.
 
 - ``documents.documents`` writes it to SBOM_PATH in the image.
 - ``attachments.attach`` adds the same bytes to the SIF, as an object of type SBOM.

@@ -16,7 +16,7 @@ _LINE = re.compile(
     r"\\?(?P<plain>[0-9a-fA-F]{64})(?:\s+\*?(?P<file>\S.*))?"
     r"|SHA256 \((?P<tagged>.+)\) = (?P<sum>[0-9a-fA-F]{64})"
 )
-"""The format of sha256sum, with or without ``--tag``; many tools write the sum alone."""
+"""The format of sha256sum, with or without ``--tag``; many tools write only the sum."""
 _MOST = 1 << 20
 """Bytes of a checksum file that are read; the checksums of a whole folder take fewer."""
 

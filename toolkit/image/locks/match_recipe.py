@@ -17,7 +17,7 @@ _PLACEHOLDER = "*"
 def match_recipe(
     host: HostFacts, image: ImageFacts, request: Request, table: Stacks | None = None
 ) -> Recipe | None:
-    """Return the first recipe whose image is predicted to work and has what ``image`` is used for.
+    """Return the first recipe whose image is predicted to work and has the frameworks of ``image``.
 
     Its versions are pinned, so that it gives this image without the facts of the host too. ``None`` if no row
     that can be built works on this host, or the program needs no MPI: another image would not help it.
@@ -36,7 +36,7 @@ def match_recipe(
 
 
 def _uses(image: ImageFacts) -> list[dict[str, str]]:
-    """Return wishes for what an image is used for: as it is, then any version, then the frameworks alone."""
+    """Return wishes for an image's software: its versions, then any version, then only frameworks."""
     frameworks = {"tensorflow": image.tensorflow, "torch": image.pytorch, "jax": image.jax}
     versions = {**frameworks, "horovod": image.horovod}
     versions["mpi4py"] = image.mpi4py or ("" if image.horovod else None)

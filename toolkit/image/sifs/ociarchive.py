@@ -10,7 +10,7 @@ from toolkit.run.registry.manifest import OCI_MANIFEST, ImageManifest, digest_of
 
 _NAME = "org.opencontainers.image.ref.name"
 _FULL_NAME = "io.containerd.image.name"
-"""Where containerd's image store looks for the name; from the tag alone it creates an image without a
+"""Where containerd's image store looks for the name; from only the tag it creates an image without a
 name.
 """
 

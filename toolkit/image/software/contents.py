@@ -1,4 +1,4 @@
-"""The commands and Python modules that an image offers to a program, by their names alone."""
+"""The commands and Python modules that an image offers to a program, as names without paths."""
 
 import posixpath
 from collections.abc import Iterator

@@ -204,7 +204,7 @@ def nccl_ofi(finder: Finder) -> PackageVersion | None:
 
 
 def nccl_ofi_found(finder: Finder) -> bool | None:
-    """Return whether the loader finds that plugin by its name alone; ``None`` without a plugin."""
+    """Return whether the loader finds that plugin by its name without a path; ``None`` without a plugin."""
     plugin = nccl_ofi(finder)
     folders = {*finder.loader.given, *finder.loader.configured}
     return posixpath.dirname(plugin.version) in folders if plugin else None

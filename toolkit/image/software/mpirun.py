@@ -20,7 +20,7 @@ next.
 """
 _HEAD = 8 << 20
 _STARTER = "mpiexec.hydra"
-"""What the script mpirun of Intel MPI calls, by its name alone."""
+"""The program that Intel MPI's script mpirun calls, as a name without a path."""
 _VARIABLES = ("mpivars.sh", "../env/vars.sh", "../setvars.sh")
 """Scripts that it reads first, which put its folder in front of PATH, unless I_MPI_ROOT is set."""
 

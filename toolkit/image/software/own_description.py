@@ -18,7 +18,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersions:
-    """What is read for the comparison alone; ``None`` if it is unreadable, empty if it is missing."""
+    """What is read only for the comparison; ``None`` if it is unreadable, empty if it is missing."""
 
     numpy: str | None = None
     hwloc: str | None = None

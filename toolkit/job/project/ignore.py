@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One line: ``negated`` includes a path again, ``folders`` holds for folders alone."""
+    """One line: ``negated`` includes a path again, ``folders`` holds only for folders."""
 
     matcher: re.Pattern[str]
     negated: bool = False

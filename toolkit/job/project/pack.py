@@ -1,4 +1,4 @@
-"""Pack a project into one file whose bytes depend on its content alone."""
+"""Pack a project into one file whose bytes depend only on its content."""
 
 import hashlib
 import os

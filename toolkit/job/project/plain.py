@@ -1,4 +1,4 @@
-"""A Python file that defines no trainer: what runs is ``python FILE``, with the user's words alone."""
+"""A Python file that defines no trainer: the job runs ``python FILE`` with only the user's arguments."""
 
 from pathlib import Path
 

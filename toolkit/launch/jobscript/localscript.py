@@ -102,7 +102,7 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
 def _without_slurm(host: HostFacts) -> HostFacts:
     """Return the facts of a machine without Slurm."""
     kept = {name: why for name, why in host.unknown.items() if name.partition(".")[0] != "slurm"}
-    absent = {**host.absent, "slurm": "slurm: not used, as the ranks run on this machine alone"}
+    absent = {**host.absent, "slurm": "slurm: not used, because the ranks run on this machine"}
     return msgspec.structs.replace(host, slurm=None, unknown=kept, absent=absent)
 
 

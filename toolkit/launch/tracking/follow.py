@@ -187,7 +187,7 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iter
 
 
 def _states_here(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iterator[JobStatus]:
-    """Yield once that a local job runs, then read its output until it has ended."""
+    """Yield one state, "running", for a local job; then read its output until the job has ended."""
     yield JobStatus("running", nodes=record.nodes)
     while _runs_here(runner, record):
         look()

@@ -158,7 +158,7 @@ def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
     """
     if status.answer == "silent" or (status.answer, status.state) == ("answered", "unknown"):
         return record
-    if not record.id:  # Slurm does not know this job, for example because it runs on this machine alone
+    if not record.id:  # Slurm does not know this job, for example because it runs only on this machine
         return record
     chained = max(len(record.numbers) - 1, 0)
     has_tasks = status.tasks or status.answer == "forgotten"

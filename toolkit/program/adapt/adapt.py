@@ -107,7 +107,7 @@ def _strategy(source: ScriptSource) -> Work:
     plain = Work.of(source, "", "")
     if gradients(plain):
         raise BadInput(
-            "a loop with GradientTape needs more than a strategy: adapt changes it for Horovod alone",
+            "a loop with GradientTape needs more than a strategy: adapt changes it only for Horovod",
             fix="--program horovod",
         )
     if _keras_3(source) is not None:

@@ -122,7 +122,7 @@ class Edits:
         self.insert(following.end(), text, rank)
 
     def guard(self, statement: ast.stmt) -> None:
-        """Run a statement on rank 0 alone.
+        """Run a statement only on rank 0.
 
         Raises:
             Unplaceable: if it shares its line with another one.

@@ -1,4 +1,4 @@
-"""The callbacks of ``model.fit``: equal weights and averaged metrics first, files on rank 0 alone."""
+"""The callbacks of ``model.fit``: equal weights and averaged metrics first, files only on rank 0."""
 
 import ast
 
@@ -65,7 +65,7 @@ def _begin(work: Work, node: ast.List, ours: str) -> None:
 
 
 def _element(work: Work, node: ast.expr) -> bool:
-    """Give a callback that writes files to rank 0 alone."""
+    """Give a callback that writes files only to rank 0."""
     value = node.value if isinstance(node, ast.Starred) else node
     names = [_kind(work, source) for source in work.flow.sources(value)]
     known = table().keras.callbacks
@@ -80,7 +80,7 @@ def _element(work: Work, node: ast.expr) -> bool:
         _own_files(work, value)
     elif work.once(node):
         work.edits.wrap(node, "*([", f"] if {work.first} else [])")
-        work.did(node, "writes on rank 0 alone")
+        work.did(node, "writes only on rank 0")
     return True
 
 
@@ -100,7 +100,7 @@ def _kind(work: Work, node: ast.expr) -> str:
 
 
 def _appended(work: Work, node: ast.expr) -> bool:
-    """Give rank 0 alone what is appended to the list of callbacks and writes files."""
+    """Give callbacks that are appended to the list and write files only to rank 0."""
     if not isinstance(node, ast.Name):
         return False
     found = False
@@ -118,7 +118,7 @@ def _appended(work: Work, node: ast.expr) -> bool:
                 _own_files(work, call.args[0])
             elif work.source.stands_alone(statement := work.source.statement(call)):
                 work.edits.guard(statement)
-                work.did(statement, "writes on rank 0 alone")
+                work.did(statement, "writes only on rank 0")
             else:
                 work.leave(call, f"`{work.shown(call)}`: see that only rank 0 writes files")
         else:

@@ -51,15 +51,15 @@ def with_strategy(work: Work, trained: list[ast.Call]) -> frozenset[ast.AST]:
 
 
 def _silence(work: Work, trained: list[ast.Call]) -> None:
-    """Let rank 0 alone show progress."""
+    """Show progress only on rank 0."""
     for call in trained:
         work.only_first(call, "verbose", '"auto"', "0")
-        work.did(call, "shows progress on rank 0 alone")
+        work.did(call, "shows progress only on rank 0")
     for call in work.source.calls():
         tests = method(call) in {"evaluate", "predict"} and isinstance(call.func, ast.Attribute)
         if tests and is_model(work, call.func.value):  # type: ignore[attr-defined]
             work.only_first(call, "verbose", '"auto"', "0")
-            work.did(call, "shows progress on rank 0 alone")
+            work.did(call, "shows progress only on rank 0")
 
 
 def _batch(work: Work, fit: ast.Call) -> None:
@@ -76,7 +76,7 @@ def _batch(work: Work, fit: ast.Call) -> None:
         if batches:
             work.did(batches[-1], "a batch is shared out to the ranks")
         else:
-            work.leave(x, f"`{work.shown(x)}`: multiply its batch by {work.size}, which the ranks share")
+            work.leave(x, f"`{work.shown(x)}`: multiply its batch by {work.size}; the ranks share one batch")
         steps = keyword(fit, "steps_per_epoch")
         if steps is not None:
             work.divide(steps.value)
@@ -87,7 +87,7 @@ def _batch(work: Work, fit: ast.Call) -> None:
         work.edits.add_argument(fit, f"batch_size=32 * {work.size}")
         work.did(fit, "a batch is shared out to the ranks")
     else:
-        work.leave(fit, f"`{work.shown(fit)}`: multiply its batch by {work.size}, which the ranks share")
+        work.leave(fit, f"`{work.shown(fit)}`: multiply its batch by {work.size}; the ranks share one batch")
 
 
 def _save(work: Work) -> frozenset[ast.AST]:

@@ -95,7 +95,7 @@ def adapt_tapes(work: Work, found: list[ast.Call], module: str) -> frozenset[ast
     for call in applied:
         _rate(work, call)
         if method(call) == "minimize":
-            work.leave(call, f"`{work.shown(call)}`: adapt follows apply_gradients alone")
+            work.leave(call, f"`{work.shown(call)}`: adapt knows only apply_gradients")
     for call in found:
         _data(work, call)
     _equal_weights(work, found, applied, module)

@@ -209,9 +209,9 @@ def split_alike(work: Work) -> None:
 
 
 def quiet_bars(work: Work) -> None:
-    """Show bars of progress on rank 0 alone."""
+    """Show bars of progress only on rank 0."""
     for call in work.source.calls():
         name = call.func.id if isinstance(call.func, ast.Name) else method(call)
         if name in {"tqdm", "trange"} and not keyword(call, "disable"):
             work.edits.add_argument(call, f"disable={work.rank} != 0")
-            work.did(call, "shows progress on rank 0 alone")
+            work.did(call, "shows progress only on rank 0")

@@ -70,7 +70,7 @@ def _device(work: Work, call: ast.Call) -> None:
     if work.source.dotted(call.func) in {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"}:
         work.leave(call, "DataParallel: remove it; DistributedDataParallel takes its place")
     if work.source.dotted(call.func) in {"wandb.init", "mlflow.start_run"}:
-        work.leave(call, f"`{work.shown(call)}` begins a run on every rank; do it on rank 0 alone")
+        work.leave(call, f"`{work.shown(call)}` begins a run on every rank; do it only on rank 0")
 
 
 def _single_device(work: Work) -> None:

@@ -97,7 +97,7 @@ class Work:
         self.edits.wrap(node, "" if simple else "(", f"{operation}" if simple else f"){operation}")
 
     def only_first(self, call: ast.Call, name: str, usual: str, other: str) -> None:
-        """Give an argument its value on rank 0 alone, ``other`` on the others; ``usual`` if there is none."""
+        """Give an argument its value only on rank 0, ``other`` on the others; ``usual`` if there is none."""
         given = keyword(call, name)
         if given is None:
             self.edits.add_argument(call, f"{name}={usual} if {self.first} else {other}")

@@ -1,4 +1,4 @@
-"""What a script writes and prints: on rank 0 alone."""
+"""What a script writes and prints: only on rank 0."""
 
 import ast
 
@@ -96,7 +96,7 @@ def _guard(work: Work, statement: ast.stmt, call: ast.Call, kind: str) -> bool:
                 call, f"`{work.shown(call)}` runs on every rank: it shares its line with other statements"
             )
         return False
-    work.did(statement, f"{kind} on rank 0 alone")
+    work.did(statement, f"{kind} only on rank 0")
     return True
 
 

@@ -40,7 +40,7 @@ def answer(verdict: Verdict, asked: Mode | None = None) -> DoctorAnswer:
 
 
 def host_answer(place: str, found: tuple[Finding, ...]) -> DoctorAnswer:
-    """Return the answer about a host alone: whether containers can be launched there."""
+    """Return the answer about a host without an image: whether containers can be launched there."""
     errors = [finding for finding in found if finding.severity == "error"]
     if errors:
         return DoctorAnswer("No", errors[0].title)

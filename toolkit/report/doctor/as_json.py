@@ -29,7 +29,7 @@ def verdict_json(host: HostFacts, image: ImageFacts, verdict: Verdict) -> bytes:
 
 
 def host_json(host: HostFacts, findings: tuple[Finding, ...]) -> bytes:
-    """Return the JSON of a look at a host alone: no image, no predictions."""
+    """Return the JSON for a host without an image: no predictions."""
     return _text(
         {
             "schema": SCHEMA,

@@ -1,4 +1,4 @@
-"""The page on a build file: what its image will do, by its text alone."""
+"""The page on a build file: what its image will do, judged by the text of the file."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ def buildfile_page(
     said = buildfile_answer(build, verdict, request)
     command = next_command if said.word in {"Yes", "Perhaps"} else ""
     lines = [*answer_lines(said, command, style, width), ""]
-    about = f"{build.image.path} on {host.place}, by its text alone. Build the image and ask about it again."
+    about = f"{build.image.path} on {host.place}, judged by its text. Build the image and ask about it again."
     lines += wrapped(about, 0, width)
     for title, told in lines_on(build):
         lines += ["", style(title, "bold")]

@@ -63,7 +63,7 @@ def host_page(
     style: Style = unstyled,
     width: int = _WIDEST,
 ) -> str:
-    """Return the page for a host alone."""
+    """Return the page for a host without an image."""
     width = min(width, _WIDEST)
     said = host_answer(host.place, found)
     lines = [*answer_lines(said, next_command if said.word == "Yes" else "", style, width), ""]

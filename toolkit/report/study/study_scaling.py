@@ -145,7 +145,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     low, high = axes.get_ylim()
-    # Powers of two alone would leave a short axis with one or two numbers.
+    # Only powers of two would leave a short axis with one or two numbers.
     base = 10.0 if high / low < _SHORT else base
     subs = [1.0, 2.0, 5.0]
     if high / low < _SHORT:

@@ -91,7 +91,7 @@ def _pins(text: str) -> list[Pin]:
 
 
 def lock_of(asking: Asking, *, build: bool) -> bytes:
-    """Return the text of a ``pylock.toml`` with the files of pinned requirements alone.
+    """Return the text of a ``pylock.toml`` with only the files of pinned requirements.
 
     Raises:
         CheckFailed: if a file cannot be had, with uv's reason.

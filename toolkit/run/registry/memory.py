@@ -54,7 +54,7 @@ def _file(host: str, digest: str) -> Path:
 
 
 def _write(host: str, digest: str, seen: RegistryMemory) -> None:
-    """Write for this user alone: the address of an upload may give write access."""
+    """Write only for this user: the address of an upload may give write access."""
     file = _file(host, digest)
     # An unwritable cache only means that a transfer starts again.
     with contextlib.suppress(OSError):

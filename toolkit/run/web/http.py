@@ -167,7 +167,7 @@ def _answer(client: Client, url: str, start: int, stalled: float) -> Response:
 
 
 def _proof(url: str) -> Callable[[str], Proof]:
-    """Return the authentication of ``url``, for its server alone (RFC 7617)."""
+    """Return the authentication of ``url``, only for its server (RFC 7617)."""
     parts = urllib.parse.urlsplit(url)
     if parts.username is None:
         return anonymous

@@ -33,7 +33,7 @@ def check(folder: Path) -> None:
         except OSError as error:
             raise Trouble(f"{path}: cannot be read: {error.strerror}") from None
         if not size or size % _RECORD:
-            raise Trouble(f"{path}: has {size} bytes, and not a whole number of {_RECORD} each; {_FIX}")
+            raise Trouble(f"{path}: {size} bytes are not a multiple of {_RECORD}; {_FIX}")
 
 
 def load(folder: Path) -> tuple[Samples, Samples]:

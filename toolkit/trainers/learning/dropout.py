@@ -20,7 +20,7 @@ def draw_bits(model: "tf.keras.Model") -> int:
     kind = tf.keras.layers.Dropout
     found = [layer for layer in model.submodules if isinstance(layer, kind) and layer.seed is None]
     for layer in found:
-        layer._random_generator.dropout = dropped  # noqa: SLF001 - there is no other way to the draws alone
+        layer._random_generator.dropout = dropped  # noqa: SLF001 - there is no other way to replace only the draws
     return len(found)
 
 

@@ -1,4 +1,4 @@
-"""Find the other ranks of a job from the launcher's variables alone: no MPI, no PMI, no file."""
+"""Find the other ranks of a job with only the launcher's variables: no MPI, no PMI, no file."""
 
 import os
 import re
