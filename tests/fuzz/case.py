@@ -1,4 +1,4 @@
-"""One damaged image or facts file: its number decides its content; the case reads it and judges the result."""
+"""One damaged image or facts file: its number decides its content; the case judges the result."""
 
 import random
 import resource

@@ -238,7 +238,7 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     device: str | None = None
     """MPICH's device and its network modules, the preferred one first: ``ch4:ucx,ofi``."""
     own_shm: bool | None = None
-    """MPICH's ch4 has its own shared memory; if it was built only for UCX, it leaves ranks of one node to UCX
+    """MPICH's ch4 has its own shared memory; built only for UCX, it leaves ranks of one node to UCX
     (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
     """
     components: dict[str, tuple[str, ...]] = {}

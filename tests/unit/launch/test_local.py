@@ -1,4 +1,4 @@
-"""A job on this machine, without Slurm: the chosen mode, the script that bash runs, the run until it exits."""
+"""A job on this machine, without Slurm: the chosen mode, the script for bash, the run until it exits."""
 
 import os
 import shutil

@@ -188,7 +188,7 @@ def test_the_pmix_client_is_the_one_that_answers(name: str):
     if answer:
         assert re.match(rf"{re.escape(answer[1])}(?!\d)", facts.pmix or "")
     else:
-        # A PMIx that is built into the MPI has no library of its own to call.
+        # A PMIx that is built into the MPI has no separate library to call.
         assert "libpmix" not in str(said["libraries"])
 
 

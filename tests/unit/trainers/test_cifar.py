@@ -44,9 +44,7 @@ def test_a_file_that_is_not_there_is_named_with_what_to_do(data, name):
 @pytest.mark.parametrize("content", [b"", record(1)[:-1], record(1) + b"x"])
 def test_a_file_that_is_no_whole_number_of_records_is_named(data, content):
     (data / "data_batch_3.bin").write_bytes(content)
-    with pytest.raises(
-        Trouble, match=r"data_batch_3.bin: \d+ bytes are not a multiple of 3073"
-    ):
+    with pytest.raises(Trouble, match=r"data_batch_3.bin: \d+ bytes are not a multiple of 3073"):
         check(data)
 
 

@@ -46,7 +46,7 @@ _PAGE = """\
 
 _METHOD = """\
 <section><h2>How to read it</h2>
-<p>An epoch is one pass over the data, without evaluation. Speed-up and efficiency are relative to the smallest
+<p>An epoch is one pass over the data. Speed-up and efficiency are relative to the smallest
 size of a series. The model of the time on <i>n</i> ranks is {models}:
 <i>P</i> is shared out, <i>K</i> is not, and the last term is the ring allreduce. The range comes from
 fits to resampled times, with every choice of terms that fits the times nearly as well.</p></section>"""
