@@ -14,11 +14,13 @@ from toolkit.errors import BadInput, Missing
 from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER
 from toolkit.report.progress import Progress
 
-_name = click.option("--name", help=f"Name of the cluster  [default: {DEFAULT_NAME}]")
+_name = click.option("--name", metavar="NAME", help=f"Name of the cluster  [default: {DEFAULT_NAME}]")
 _FORMER_NAME = "virtual"
 """The default name up to release 0.3."""
-_user = click.option("--user", default=USER, show_default=True, help="User: this one, root, or user01 …")
-_node = click.option("--node", default="login", show_default=True, help="Node to use")
+_user = click.option(
+    "--user", metavar="USER", default=USER, show_default=True, help="User: this one, root, or user01 …"
+)
+_node = click.option("--node", metavar="NODE", default="login", show_default=True, help="Node to use")
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print the status as JSON")
 
@@ -32,7 +34,7 @@ def command() -> None:
     """
 
 
-@command.command("up")
+@command.command("up", short_help="Start a cluster, or repair it")
 @_name
 @click.option("--nodes", type=WholeNumber(), help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
 @click.option("--flavour", metavar="KIND", help="Kind of cluster; an unknown one lists them  [default: pmix]")
@@ -86,7 +88,7 @@ def up(
     say(f"  remove it:        toolkit cluster down{option}")
 
 
-@command.command("status")
+@command.command("status", short_help="Show the state of each node")
 @_name
 @_json
 @click.pass_context
@@ -111,7 +113,7 @@ def status(ctx: click.Context, name: str | None, as_json: bool) -> None:
     ctx.exit(0 if found.state == "up" else 1)
 
 
-@command.command("list")
+@command.command("list", short_help="List the clusters of this machine")
 @click.option("--json", "as_json", is_flag=True, help="Print the names as JSON")
 def list_clusters(as_json: bool) -> None:
     """List the virtual clusters of this machine.
@@ -130,7 +132,7 @@ def list_clusters(as_json: bool) -> None:
         say("no virtual cluster on this machine; start one: toolkit cluster up", err=True)
 
 
-@command.command("exec")
+@command.command("exec", short_help="Run a command on a node")
 @_name
 @_node
 @_user
@@ -157,7 +159,7 @@ def execute(
     ctx.exit(use.execute(cluster, node, user, words, _pass_on, given))
 
 
-@command.command("shell")
+@command.command("shell", short_help="Open a shell on a node")
 @_name
 @_node
 @_user
@@ -175,7 +177,7 @@ def shell(name: str | None, node: str, user: str) -> None:
     os.execv(program, words)  # noqa: S606 - the shell takes this program's place, with its terminal
 
 
-@command.command("down")
+@command.command("down", short_help="Remove a cluster with all its data")
 @_name
 @click.pass_context
 def down(ctx: click.Context, name: str | None) -> None:

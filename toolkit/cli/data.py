@@ -14,7 +14,7 @@ def command() -> None:
     """Download and verify data sets."""
 
 
-@command.command("get")
+@command.command("get", short_help="Download a data set and verify it")
 @click.argument("name")
 @click.option(
     "-o",
@@ -56,7 +56,7 @@ def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> No
     say(f"{folder}: {len(dataset.files)} files of {dataset.name} verified, {fetched}")
 
 
-@command.command("list")
+@command.command("list", short_help="List the data sets")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_datasets(as_json: bool) -> None:
     """List the data sets that toolkit can download.

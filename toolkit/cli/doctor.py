@@ -34,7 +34,12 @@ _COUNT = WholeNumber(1)
 @click.option("--site", metavar="NAME", help="Judge the launch with this site profile")
 @click.option("--job", "job_file", metavar="FILE", help="Judge the launch of this job specification")
 @click.option("--env-image", metavar="FILE", help="File of toolkit env with packages over the image")
-@click.option("--runtime", type=click.Choice(NAMES), help="Container runtime, if the host has several")
+@click.option(
+    "--runtime",
+    type=click.Choice(NAMES),
+    metavar="RUNTIME",
+    help=f"Container runtime, if the host has several: {', '.join(NAMES)}",
+)
 @click.option("--nodes", type=_COUNT, help="Number of nodes  [default: 2]")
 @click.option("--ranks-per-node", type=_COUNT, help="Ranks on each node  [default: 1]")
 @click.option(
@@ -42,12 +47,13 @@ _COUNT = WholeNumber(1)
     "modes",
     multiple=True,
     type=click.Choice(MODES),
-    help="Judge only this mode; with --live, try it",
+    metavar="MODE",
+    help=f"Judge only this mode; with --live, try it: {', '.join(MODES)}",
 )
 @click.option("--live", is_flag=True, help="Run a small job in the mode, and compare it with the prediction")
 @click.option("--no-run", is_flag=True, help="Start no container to read variables")
-@click.option("--partition", help="Slurm partition to probe, and for the job of --live")
-@click.option("--account", help="Slurm account for --live")
+@click.option("--partition", metavar="NAME", help="Slurm partition to probe, and for the job of --live")
+@click.option("--account", metavar="NAME", help="Slurm account for --live")
 @key_options
 @click.option("--fix", is_flag=True, help="Write the needed change as a file for toolkit launch")
 @click.option(

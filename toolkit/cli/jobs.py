@@ -54,9 +54,9 @@ def command(ctx: click.Context, as_json: bool) -> None:
         )
 
 
-@command.command("list")
+@command.command("list", short_help="List the jobs, the newest first")
 @click.option("--state", "states", multiple=True, type=click.Choice(_STATES), help="Only jobs in this state")
-@click.option("--site", help="Only jobs of this site, host or virtual cluster")
+@click.option("--site", metavar="NAME", help="Only jobs of this site, host or virtual cluster")
 @click.option("--since", metavar="WHEN", help="Only jobs launched since: 2h, 3d or a date")
 @_json_option("Print JSON")
 def list_jobs(
@@ -83,7 +83,7 @@ def list_jobs(
     say_text(jobs_table(found, width_of_terminal()))
 
 
-@command.command("show")
+@command.command("show", short_help="Show the state of a job")
 @_job_argument
 @click.option("--json/--text", "as_json", default=None, help="Print JSON, or text")
 def show(job: str | None, as_json: bool | None) -> None:
@@ -106,7 +106,7 @@ def show(job: str | None, as_json: bool | None) -> None:
         say("", why.message, *(f"    {as_shown(line)}" for line in why.detail), *fix)
 
 
-@command.command("logs")
+@command.command("logs", short_help="Print the output of a job")
 @_job_argument
 @click.option("-f", "--follow", is_flag=True, help="Continue until the job ends")
 @click.option("-n", "--tail", type=WholeNumber(1), help="Print the last N lines only")
@@ -136,7 +136,7 @@ def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as
             say_text(output_as_shown(text.removesuffix("\n")))
 
 
-@command.command("fetch")
+@command.command("fetch", short_help="Copy the files of a job to this machine")
 @_job_argument
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
 @click.option("-o", "--output", "target", metavar="DIR", help="Folder to write to  [default: ./JOB]")
@@ -151,7 +151,7 @@ def fetch(
 ) -> None:
     """Copy what JOB (the last one by default) wrote to this machine.
 
-    A file that is here already with the same content stays. An interrupted copy is resumed. PATTERN is a
+    toolkit skips files that this machine already has, and resumes an interrupted copy. PATTERN is a
     name, a path or a folder with *; all files by default.
 
     \b
@@ -170,7 +170,7 @@ def fetch(
     say(f"{len(copied)} files copied to {where}" if copied else f"{where} has all files already")
 
 
-@command.command("wait")
+@command.command("wait", short_help="Wait until jobs have ended")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
 @click.option("--any", "first", is_flag=True, help="Wait until one of them has ended")
 @_json_option("Print the record at the end, or a list of several")
@@ -192,7 +192,7 @@ def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) 
             raise error
 
 
-@command.command("cancel")
+@command.command("cancel", short_help="Cancel jobs")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
 @_json_option("Print the record, or a list of several")
 def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
@@ -211,7 +211,7 @@ def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
         raise error
 
 
-@command.command("resume")
+@command.command("resume", short_help="Submit an ended job again in its folder")
 @_job_argument
 @key_options
 @_json_option("Print the record")

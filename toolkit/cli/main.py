@@ -11,9 +11,12 @@ import click
 from toolkit import DISTRIBUTION, __version__
 from toolkit.cli.frame.commands import COMMANDS
 from toolkit.cli.frame.everywhere import NAMES, flags
+from toolkit.cli.frame.help import WholeWordFormatter
 from toolkit.cli.frame.lazy import LazyGroup
 from toolkit.cli.frame.streams import prepare, written
 from toolkit.errors import Interrupted, ToolkitError
+
+click.Context.formatter_class = WholeWordFormatter  # click has no other setting for all commands
 
 
 class MainGroup(LazyGroup):
@@ -51,7 +54,7 @@ def cli(ctx: click.Context) -> None:
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the program and exit with a status of the table in docs/cli.md."""
+    """Run the program and exit with a status of the table in docs/reference/index.md."""
     _handle_signals()
     prepare()
     words = sys.argv[1:] if arguments is None else arguments

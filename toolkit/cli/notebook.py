@@ -22,17 +22,17 @@ class _NotebookCommand(RenamedOptions):
 
 
 @click.command("notebook", cls=_NotebookCommand)
-@click.option("--image", help="SIF file, or name of a recipe  [default: tf2.15-cpu]")
+@click.option("--image", metavar="IMAGE", help="SIF file, or name of a recipe  [default: tf2.15-cpu]")
 @click.option("--env-image", metavar="FILE", help="File of toolkit env with packages over the image")
 @click.option("--packages", default="", metavar="DIR", help="Folder on the cluster with Jupyter")
 @click.option("--folder", default="", metavar="DIR", help="Folder to show  [default: WORK or HOME]")
 @click.option("--directory", metavar="DIR", help="Folder on the cluster for images and runs")
-@click.option("--time", help="Time limit, as for sbatch  [default: 1 hour]")
+@click.option("--time", metavar="TIME", help="Time limit, as for sbatch  [default: 1 hour]")
 @click.option("--cpus-per-rank", type=_COUNT, help="Cores")
 @click.option("--gpus-per-node", type=_COUNT, help="GPUs")
-@click.option("--memory", help="Memory, such as 16G")
-@click.option("--partition", help="Slurm partition")
-@click.option("--account", help="Slurm account")
+@click.option("--memory", metavar="SIZE", help="Memory, such as 16G")
+@click.option("--partition", metavar="NAME", help="Slurm partition")
+@click.option("--account", metavar="NAME", help="Slurm account")
 @click.option("--bind", multiple=True, metavar="SRC[:DST[:ro]]", help="Mount a folder of the cluster")
 @click.option(
     "--env",

@@ -68,7 +68,9 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 )
 @click.option("--profile", is_flag=True, help="Run each size again with Horovod's timeline")
 @click.option("--pattern", metavar="REGEX", help="Find the figures in the output of a command")
-@click.option("--unit", default="images", show_default=True, help="Unit of the figures of --pattern")
+@click.option(
+    "--unit", metavar="UNIT", default="images", show_default=True, help="Unit of the figures of --pattern"
+)
 @click.option("--retry", type=WholeNumber(), default=1, show_default=True, help="Repeat failed runs")
 @click.option("--at-once", type=WholeNumber(1), default=1, show_default=True, help="Jobs in the queue")
 @click.option(
@@ -96,7 +98,7 @@ def command(
       toolkit scale mnist --ranks 1,2 --cluster demo
       toolkit scale mnist --ranks 2,4 --compare mode=srun-pmix,gloo --profile
       toolkit scale mnist --ranks 2 --prove studies/mnist/timelines/r2-n2.json
-      toolkit scale --ranks 1,2 --pattern 'Total img/sec.*: ([0-9.]+)' -- python bench.py
+      toolkit scale --ranks 1,2 --pattern 'img/sec: ([0-9.]+)' -- python bench.py
     """
     from toolkit.cli.study.scale_run import Sweep, run
     from toolkit.cli.study.scale_study import StudyOptions, print_runs, secrets_of, study_of

@@ -22,7 +22,7 @@ def command() -> None:
     """List, show and check the profiles of clusters."""
 
 
-@command.command("list")
+@command.command("list", short_help="List the profiles")
 @click.option("--all", "historic", is_flag=True, help="Also list machines that are out of service")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 def list_sites(historic: bool, as_json: bool) -> None:
@@ -54,7 +54,7 @@ def list_sites(historic: bool, as_json: bool) -> None:
         raise trouble[0]
 
 
-@command.command("show")
+@command.command("show", short_help="Show a profile")
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the file itself")
@@ -89,7 +89,7 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
             )
 
 
-@command.command("check")
+@command.command("check", short_help="Compare a profile with its cluster")
 @click.argument("name", required=False)
 @place_options
 @click.option("--facts", type=click.Path(path_type=Path), metavar="FILE", help="What toolkit probe -o wrote")
@@ -131,7 +131,7 @@ def check(
         ctx.exit(1)
 
 
-@command.command("share")
+@command.command("share", short_help="Print the facts of a cluster without names")
 @click.argument("name", required=False)
 @place_options
 @click.option("--facts", type=click.Path(path_type=Path), metavar="FILE", help="What toolkit probe -o wrote")

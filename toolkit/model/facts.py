@@ -387,7 +387,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     nccl: str | None = None
     """Version of the NCCL library."""
     nccl_ofi_found: bool | None = None
-    """The image's loader finds that plugin by its name without a path; ``None`` in facts of earlier releases."""
+    """The image's loader finds that plugin by its name; ``None`` in facts of earlier releases."""
     nccl_ofi: str | None = None
     """Path of the plugin by which NCCL sends through libfabric (aws-ofi-nccl)."""
     cuda_compat: str | None = None

@@ -107,7 +107,7 @@ FIELDS: tuple[JobField, ...] = (
              metavar="TIME", form="begin", sbatch="begin", queue=True, pbs=False, free=True),
     JobField("mail_type", "Send mail: END, FAIL, ALL, …",
              metavar="WHEN", form="mail_type", sbatch="mail-type", queue=True, pbs=False, free=True),
-    JobField("mail_user", "To whom",
+    JobField("mail_user", "Address for this mail",
              metavar="ADDRESS", form="mail_user", sbatch="mail-user", queue=True, free=True),
     JobField("requeue", "Requeue and resume a job that is stopped", flag=True, queue=True, pbs=False),
     JobField("chain", "Resume in up to N further jobs",

@@ -28,6 +28,23 @@ def test_help_has_the_groups_in_order_at_80_columns(name):
     assert not any("INTEGER" in line for line in lines)
 
 
+def commands(command, *words):
+    """Yield the words of each command of the program."""
+    yield words
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from commands(command.get_command(context, name), *words, name)
+
+
+@pytest.mark.parametrize("words", list(commands(cli)))
+def test_help_breaks_lines_between_words(words):
+    lines = CliRunner().invoke(cli, [*words, "--help"], terminal_width=80).stdout.splitlines()
+    assert [line for line in lines if line.endswith("-") or "TEXT" in line] == []
+    assert not any(line.endswith("...") for line in lines if not line.startswith("Usage: "))
+    assert [line for line in lines if len(line) > 80] == []
+
+
 def test_a_group_names_only_options_that_there_are():
     assert named() <= options("launch") | options("scale") | {"help", "host", "cluster"}
 

@@ -16,7 +16,9 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command("create")
-@click.option("-f", "--file", "files", multiple=True, type=_FILE, metavar="FILE", help="What to install")
+@click.option(
+    "-f", "--file", "files", multiple=True, type=_FILE, metavar="FILE", help="List of packages to install"
+)
 @click.option("--over", required=True, metavar="IMAGE", help="SIF file, or name of a recipe")
 @click.option(
     "-o", "--output", required=True, type=_FILE, metavar="ENV", help="File to write, such as my.env"

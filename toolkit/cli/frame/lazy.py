@@ -12,7 +12,10 @@ from toolkit.near import near
 
 
 class NearGroup(click.Group):
-    """A group that suggests a similar command for an unknown one."""
+    """A group that suggests a similar command for an unknown one, and lists commands as they are defined."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(self.commands)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

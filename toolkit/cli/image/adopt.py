@@ -42,7 +42,9 @@ _MARKS = {"error": "✘", "warning": "!", "info": "·"}
 )
 @click.option("--facts", type=click.Path(path_type=Path), help="Facts of a cluster, from toolkit probe -o")
 @click.option("--layer", is_flag=True, help="Build an image with toolkit's trainers on top")
-@click.option("--tag", default="", help="Name of that image  [default: toolkit/adopted-NAME:latest]")
+@click.option(
+    "--tag", metavar="NAME:TAG", default="", help="Name of that image  [default: toolkit/adopted-NAME:latest]"
+)
 @registry_options
 @JSON
 @click.pass_context

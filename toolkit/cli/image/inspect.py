@@ -12,7 +12,9 @@ from toolkit.report.progress import Progress
 
 @click.command("inspect")
 @click.argument("image")
-@click.option("--platform", default="", help="Platform of a multi-platform image, as linux/arm64")
+@click.option(
+    "--platform", metavar="OS/ARCH", default="", help="Platform of a multi-platform image, as linux/arm64"
+)
 @JSON
 @click.pass_context
 def command(ctx: click.Context, image: str, platform: str, as_json: bool) -> None:

@@ -34,7 +34,7 @@ def command(
     \b
     Examples:
       toolkit image pull oras://registry.my-centre.example/ml/tf:2.15 -o tf.sif
-      toolkit image pull docker://registry.my-centre.example/ml/tf:2.15 -o tf.tar --ca my-ca.pem
+      toolkit image pull docker://centre.example/tf:2.15 -o tf.tar --ca my-ca.pem
     """
     from toolkit.image.transfer.pull import pull
     from toolkit.run.registry.name import parse_name

@@ -71,7 +71,7 @@ def command(
     \b
     Examples:
       toolkit image push my.sif oras://registry.my-centre.example/ml/tf:2.15
-      toolkit image push docker-daemon:toolkit/tf2.15-cpu:latest docker://localhost:5000/tf:1
+      toolkit image push docker-daemon:my/tf:1 docker://localhost:5000/tf:1
       toolkit image push my.sif ssh://login.my-centre.example/work/me/images/
       toolkit image push my.sif --facts --host login /project/course/images/
     """

@@ -17,7 +17,12 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def registry_options(function: _F) -> _F:
     """Add ``--ca``, ``--plain-http`` and ``--platform`` to a command."""
     for option in (
-        click.option("--platform", default="", help="Platform of a multi-platform image, as linux/arm64"),
+        click.option(
+            "--platform",
+            metavar="OS/ARCH",
+            default="",
+            help="Platform of a multi-platform image, as linux/arm64",
+        ),
         click.option("--plain-http", is_flag=True, help="Connect without TLS; automatic for this machine"),
         click.option(
             "--ca",

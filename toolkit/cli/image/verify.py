@@ -41,7 +41,7 @@ def command(
     \b
     Examples:
       toolkit image verify my.sif
-      toolkit image verify my.sif --keyring centre.asc --lock recipes/tf2.15-cpu.lock.json
+      toolkit image verify my.sif --keyring centre.asc --lock my.lock.json
     """
     lock = _lock(lock_file) if lock_file else None
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:

@@ -1,0 +1,22 @@
+"""Format help so that lines break only between words, never after the hyphen of an option."""
+
+from collections.abc import Sequence
+
+import click
+
+_HYPHEN = "\u2011"
+"""A hyphen at which no line may break; it has the same width."""
+
+
+class WholeWordFormatter(click.HelpFormatter):
+    """A formatter that keeps words such as `--env-image` and `tf-config` on one line."""
+
+    def write_text(self, text: str) -> None:
+        super().write_text(text.replace("-", _HYPHEN))
+
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        kept = [(name, text.replace("-", _HYPHEN)) for name, text in rows]
+        super().write_dl(kept, col_max, col_spacing)
+
+    def getvalue(self) -> str:
+        return super().getvalue().replace(_HYPHEN, "-")
