@@ -36,7 +36,7 @@ def manual_page(ctx: click.Context) -> str:
     page.options = [(option, _escaped(text) or r"\&") for option, text in options(ctx)]
     page.commands = [(inner.info_name, _escaped(summary(inner))) for inner in below(ctx)]
     typed = (str(page) + _exit_status()).replace(f"\n.B {name}\n", f"\n.B {ctx.command_path}\n")
-    whole = typed.replace("\n", "\n.ad l\n.nh\n", 1)  # no word is torn, as many of them are to be copied
+    whole = typed.replace("\n", "\n.ad l\n.nh\n", 1)  # no word is broken, because readers copy many words
     return re.sub(r"^(\.SH .*\n)\.PP\n", r"\1", whole, flags=re.MULTILINE)
 
 

@@ -23,7 +23,7 @@ _LANGUAGES = {
 
 
 def linked(markdown: str, page: str) -> Iterator[str]:
-    """Yield the files of the repository that a page of ``docs`` links to, which are not in ``docs``."""
+    """Yield the files outside ``docs`` that a page of ``docs`` links to."""
     for found in _LINK.finditer(markdown):
         path = _repository_path(found["path"], page)
         if not path.startswith("docs/") and path != _README:

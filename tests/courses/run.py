@@ -43,7 +43,7 @@ Tell = Callable[[float, Command], None]
 
 @dataclass
 class Run:
-    """What came of a page: what did not go as it says, what printed otherwise, what it printed, and how long
+    """The result of a page: failed commands, what printed otherwise, what it printed, and how long
     its commands took."""
 
     wrong: list[str] = field(default_factory=list)

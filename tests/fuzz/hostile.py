@@ -167,7 +167,7 @@ def _tar(found: dict[str, bytes | str]) -> bytes:
 
 
 def lying_block(chance: random.Random) -> bytes:
-    """Return a squashfs, or a SIF of one, with a block that says one size and comes to another."""
+    """Return a squashfs, or a SIF of one, with a block that names one size and unpacks to another."""
     codec, place = chance.choice(sorted(bombs.FRAMES)), chance.choice(("data", "metadata"))
     frames = dict(bombs.FRAMES)
     if codec == "zstd" and chance.random() < 0.5:
@@ -190,7 +190,7 @@ def bomb(chance: random.Random) -> bytes:
 
 
 def _zeros(chance: random.Random) -> bytes:
-    """A file of zeros that comes to gigabytes, in a layer or around all."""
+    """A file of zeros that unpacks to gigabytes, in a layer or around the whole archive."""
     size = chance.choice((64, 256)) << 20
     layer = tar({"a": b""})[:512]
     head = bytearray(layer)

@@ -10,7 +10,7 @@ from pathlib import Path
 class Kind:
     """``make`` writes an input below a folder and returns its path, or returns the bytes of a file ``file``.
 
-    ``read`` gets the path and the number of the case, and returns in a word what came of it. Whatever it
+    ``read`` gets the path and the number of the case, and returns the result in one word. Whatever it
     raises is a fault, but for an error of toolkit. ``weight`` is how often the kind is made.
     """
 

@@ -29,7 +29,7 @@ def made(kind: str, chance: random.Random) -> bytes:
 
 
 def read(content: bytes) -> str:
-    """Read a lock and render all that is made of it; return what came of it.
+    """Read a lock and render every file from it; return the result in one word.
 
     Raises:
         ToolkitError: if the lock is refused.

@@ -1,4 +1,4 @@
-"""Run many cases in a few processes, keep what fails, and say what came of all of them.
+"""Run many cases in a few processes, keep what fails, and print the results.
 
     python -m tests.fuzz.run --count 10000 --seed 1 --keep build/fuzz
 
@@ -122,7 +122,7 @@ def fuzz(count: int, seed: int, keep: Path, hands: int = 2, *, first: int = 0) -
 
 
 def summary(outcomes: list[case.Outcome], seed: int, seconds: float) -> str:
-    """Say what came of all cases, which took longest, and which have a fault."""
+    """Print the results: counts, the slowest cases, and the cases with a fault."""
     faults = [o for o in outcomes if o.fault]
     lines = [f"{len(outcomes)} cases of seed {seed} in {seconds:.0f} s: {len(faults)} faults"]
     kinds = Counter((o.kind, o.came) for o in outcomes)

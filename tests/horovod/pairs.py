@@ -1,4 +1,4 @@
-"""The pairs of Horovod and a framework, the recipe of each, and what is recorded of them."""
+"""The pairs of Horovod and a framework, the recipe of each, and the recorded results."""
 
 from pathlib import Path
 

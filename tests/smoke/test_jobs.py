@@ -1,4 +1,4 @@
-"""Jobs are followed, waited for, cancelled and resumed; interrupting toolkit ends none of them."""
+"""Jobs are followed, waited for, cancelled and resumed; interrupting toolkit stops no job."""
 
 import json
 import os

@@ -65,7 +65,7 @@ def silent(capfd: pytest.CaptureFixture[str]):
 
 @pytest.fixture
 def cluster(place: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
-    """Make a cluster of this machine with a stub of sbatch, and say who asked for it."""
+    """Make a cluster of this machine with a stub of sbatch, and record its callers."""
     asked: list[tuple] = []
     (place / "bin").mkdir()
     (place / "bin" / "sbatch").write_text("#!/bin/sh\necho 7\n")

@@ -87,7 +87,7 @@ while True:
 
 @pytest.fixture
 def held_program(monkeypatch):
-    """Return a program that is held in turns, alone: in a container all of its processes are."""
+    """Return a program that runs in turns, without a container; in one, all processes would pause."""
     monkeypatch.syspath_prepend(str(INSIDE))
     held, begun = importlib.import_module("held"), []
 

@@ -1,4 +1,4 @@
-"""Test which folders are the distribution's, and whose home is meant."""
+"""Test which folders belong to the distribution, and which home folder counts."""
 
 from pathlib import Path
 

@@ -63,7 +63,7 @@ def _check_size(header: MetricsHeader, ranks: int) -> None:
     if header.strategy in trainers().strategies.apart or header.world_size == ranks:
         return
     raise CheckFailed(
-        f"{ranks} rank{'s were' if ranks > 1 else ' was'} asked for, and the training was one of "
+        f"the study requested {ranks} rank{'s' if ranks > 1 else ''}, and the training had "
         f"{header.world_size}: strategy {header.strategy} trains so, or ranks do not find each other",
         fix="toolkit doctor IMAGE says which launch mode fits",
     )

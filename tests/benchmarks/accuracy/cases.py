@@ -1,4 +1,4 @@
-"""Which trainings are launched, and what accuracy each group of them is to come to."""
+"""The launched trainings, and the accuracy that each group has to reach."""
 
 from dataclasses import dataclass
 
@@ -50,7 +50,7 @@ class Reached:
 
 
 def cases() -> list[Case]:
-    """Return all of them, the quick ones first."""
+    """Return all trainings, the quick ones first."""
     found = []
     for seed in SEEDS:
         words = ("--epochs", "4", "--seed", str(seed))

@@ -13,7 +13,7 @@ _TEMPLATE = Path(__file__).with_name("page.md")
 
 
 class Found(msgspec.Struct, kw_only=True):
-    """All that has been trained, in any order."""
+    """The completed trainings, in any order."""
 
     schema: str = "toolkit.bench.accuracy/1"
     started: str

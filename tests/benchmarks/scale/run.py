@@ -1,6 +1,6 @@
 """Measure what a thousand nodes cost: ``python -m tests.benchmarks.scale.run [--nodes N] [--image SIF]``.
 
-Without ``--image`` what needs no cluster; with one, a virtual cluster whose Slurm knows so many nodes too.
+Without ``--image``, measure what needs no cluster; with it, add that many nodes to a virtual cluster.
 """
 
 import argparse

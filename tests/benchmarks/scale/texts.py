@@ -47,7 +47,7 @@ def queue(jobs: int) -> str:
 
 
 def output(ranks: int, lines: int) -> str:
-    """Return what so many ranks write under ``srun --label``, the last of them failing."""
+    """Return the output of N ranks under ``srun --label``; the last rank fails."""
     width = len(str(ranks - 1))
     said = [f"{n % ranks:{width}}: step {n // ranks} loss 0.1234" for n in range(lines)]
     said.append(f"srun: error: n0001: task {ranks - 1}: Exited with exit code 7")

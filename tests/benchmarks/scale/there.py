@@ -1,4 +1,4 @@
-"""What needs a Slurm of a thousand nodes: a virtual cluster to whose one real node so many are added.
+"""Measurements with a Slurm of a thousand nodes: a virtual cluster with one real node and the rest added.
 
 They are nodes of a cloud that are switched off (slurm.conf(5), State=CLOUD): Slurm schedules them, and would
 start them for a job, but they do not exist. Queries and submissions work, but no job runs.
@@ -87,7 +87,7 @@ def on_login(made: Cluster, line: str, stdin: str = "", user: str = "ada") -> st
 
 
 def measured(nodes: int, image: Path) -> list[Taken]:
-    """Measure on a cluster of so many nodes; ``image`` is a SIF that launches there."""
+    """Measure on a cluster of N nodes; ``image`` is a SIF that launches there."""
     taken: list[Taken] = []
     with cluster(nodes) as made, tempfile.TemporaryDirectory() as folder:
         toolkit = Program(folder, made)

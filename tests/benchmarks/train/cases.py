@@ -74,7 +74,7 @@ def in_turns(every: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
 
 
 def cases(epochs: int) -> list[Case]:
-    """Return all of them: small networks train so many epochs."""
+    """Return all cases; small networks train this number of epochs."""
     sizes = ("--epochs", str(epochs))
     dense = trainer("dense", "mnist", "--data", DATA, *sizes)
     long = trainer(

@@ -51,7 +51,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _medians(figures: list[Figure], parts: int) -> list[float]:
-    """Return the median rate of each of so many equal parts, one after the other."""
+    """Return the median rate of each of N equal parts, in order."""
     size = len(figures) // parts
     return [
         statistics.median(one.rate for one in figures[part * size : (part + 1) * size])

@@ -41,7 +41,7 @@ _EXEC = ("apptainer", "-q", "exec", "-u", "--cleanenv", "--no-home")
 
 
 def measure(recipe: str, sif: Path, rounds: int, epochs: int, only: str) -> Result:
-    """Run all cases in turns, so many rounds."""
+    """Run all cases in turns, for a number of rounds."""
     client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
     digits = cache_dir() / "data" / "mnist"
     if not digits.is_dir():
@@ -97,7 +97,7 @@ def timed(
 def deal_turns(
     baton: Path, programs: int, runs: Sequence["Future[object]"], turns: int = TURNS, seconds: float = TURN
 ) -> None:
-    """Give the two sides their turns, once so many programs are ready; return at once if one of them ends."""
+    """Let the two sides take turns when all programs are ready; return if one program ends."""
     while len(list(baton.glob("ready-*"))) < programs and not any(run.done() for run in runs):
         time.sleep(0.1)
     beside = baton / "turn.new"
@@ -143,7 +143,7 @@ def _same_place(mount: str) -> str:
 
 
 def shortened(digits: Path, folder: Path, count: int) -> Path:
-    """Write the first so many training images of a data set, and all that it is tested with."""
+    """Write the first N training images of a data set, and all its test images."""
     for path in digits.iterdir():
         content = path.read_bytes()
         if path.name.startswith("train"):

@@ -1,4 +1,4 @@
-"""Trainings on two nodes that are disturbed from outside: each comes to the end of the undisturbed one.
+"""Trainings on two nodes that are disturbed from outside: each reaches the result of the undisturbed one.
 
 Each makes enough passes over a part of MNIST that the test can meanwhile kill, cut, fill and restart.
 """
@@ -66,7 +66,7 @@ class Run:
         return self
 
     def after(self, epochs):
-        """Wait until so many epochs are done."""
+        """Wait until that many epochs are done."""
         until(lambda: len(self.lines("epoch")) >= epochs, 150, self.said)
         return self
 

@@ -2,7 +2,7 @@
 
 Standard input holds one job a line: {"id", "script", "nodes", "ranks_per_node", "seconds"}. Standard output
 gets a line for each finished job: {"id", "exit", "timed_out", "text"}. The first argument is the number of
-jobs to run at a time. If no rank of a job makes progress for so many seconds after all have started, the
+jobs to run at a time. If no rank of a job makes progress for that many seconds after all have started, the
 driver cancels the job: ranks are slow on a busy machine.
 """
 

@@ -55,7 +55,7 @@ def test_nothing_is_advised_that_the_verdict_says_fails(place: str, name: str, m
 
 
 def _in(mode: Mode | None, verdict: Verdict) -> Verdict:
-    """Return the verdict where a mode is asked for, which decides nothing but what is chosen."""
+    """Return the verdict for a requested mode; the request changes only the chosen mode."""
     if mode is None:
         return verdict
     return msgspec.structs.replace(verdict, chosen=mode if verdict.ok(mode) else None)
@@ -71,7 +71,7 @@ def test_the_mode_that_is_asked_for_decides_nothing_but_what_is_chosen():
 
 
 def _works(command: str, place: str, name: str, verdict: Verdict) -> bool:
-    """Return whether a launch that is to be typed is predicted to work; other commands are not looked at.
+    """Return whether a suggested launch is predicted to work; other commands count as working.
 
     ``verdict`` is about a launch with the usual shape.
     """

@@ -1,4 +1,4 @@
-"""Images that are no SIF, at the command line: doctor reads them, launch says what to make of them."""
+"""Images of other formats than SIF: doctor reads them, and launch prints the command that converts them."""
 
 import json
 import shutil

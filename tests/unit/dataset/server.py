@@ -33,7 +33,7 @@ def cut(content: bytes, after: int) -> Answer:
 
 
 def resuming(content: bytes, after: int) -> Answer:
-    """Send what is asked for and is left, but no more than some bytes at a time."""
+    """Send the requested bytes, a few at a time."""
 
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
         start = int(request.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
@@ -85,7 +85,7 @@ def packed(content: bytes) -> bytes:
 
 @contextmanager
 def serving(answers: dict[str, Answer]) -> Iterator[tuple[str, list[str]]]:
-    """Serve by path; yield the address and the paths that were asked for."""
+    """Serve by path; yield the address and the requested paths."""
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

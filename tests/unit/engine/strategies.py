@@ -62,7 +62,7 @@ def of_type(kind: Any, depth: int = 0) -> st.SearchStrategy[Any]:
 
 
 def struct(cls: Any, depth: int = 0) -> st.SearchStrategy[Any]:
-    """Return values of a struct; below the top each field is drawn, at the top any subset of them."""
+    """Return values of a struct; nested structs get every field, the top struct any subset of its fields."""
     info = msgspec.inspect.type_info(cls)
     fields = {f.encode_name: of_type(f.type, depth) for f in info.fields if f.name not in _BOOKS}
     needed = {f.encode_name: fields[f.encode_name] for f in info.fields if f.required}

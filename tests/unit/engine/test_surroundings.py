@@ -1,4 +1,4 @@
-"""Test what surrounds a launch and changes it: variables, /tmp, namespaces, the shape that was asked for."""
+"""Test what surrounds a launch and changes it: variables, /tmp, namespaces, the requested shape."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The texts that an image is built from, and what goes with them."""
+"""The files that an image is built from."""
 
 import re
 from pathlib import Path

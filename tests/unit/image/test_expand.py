@@ -78,7 +78,7 @@ def peak(tmp_path: Path, file: Path) -> int:
 
 @every_row(("codec", "size"), [("zstd", 700 << 20), ("lz4", 300 << 20), ("lz4", 30 << 20)])
 def test_inspecting_a_bomb_takes_less_than_400_mb(tmp_path, codec, size):
-    """The second of them is longer than a block may be as it is stored."""
+    """The second block is longer than a stored block may be."""
     file = tmp_path / "bomb.sif"
     file.write_bytes(sif(bombs.squashfs({"usr/bin/env": elf()}, codec, size, "data")))
     assert peak(tmp_path, file) < 400 << 20

@@ -163,7 +163,7 @@ def test_steps_and_variables_that_differ_are_named():
 
 
 class Locked:
-    """Runs ``toolkit image lock`` with a resolver that gives one lock, and says what it was asked for."""
+    """Runs ``toolkit image lock`` with a resolver that gives one lock and records its calls."""
 
     def __init__(self, monkeypatch):
         self.asked = 0

@@ -18,7 +18,7 @@ FORMS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 
 
 class Memory:
-    """Bytes as a source; notes the largest piece that was asked for."""
+    """Bytes as a source; records the largest requested piece."""
 
     slow = False
 

@@ -1,4 +1,4 @@
-"""Test what a job wrote, which of it is meant, and how it is copied here."""
+"""Test which files of a job a pattern selects, and how they are copied to this machine."""
 
 import os
 

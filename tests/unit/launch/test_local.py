@@ -49,7 +49,7 @@ CASES = {
 
 # Stands for the runtime: starts the words behind the image, as they are, on the machine itself.
 RUNTIME = '#!/bin/bash\nwhile [ "$1" != "$IMAGE" ]; do shift; done; shift; exec "$@"\n'
-# Stands for an mpirun: so many copies at once.
+# A substitute for mpirun: it starts N copies.
 MPIRUN = """#!/bin/bash
 n=$2; shift 2
 for ((rank = 0; rank < n; rank++)); do OMPI_COMM_WORLD_RANK=$rank "$@" & done

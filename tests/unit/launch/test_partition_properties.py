@@ -46,7 +46,7 @@ def minutes(time: str) -> int:
 
 
 def requests(profile: dict) -> Iterator[dict]:
-    """Yield every request for a site; what is ``None`` is not asked for."""
+    """Yield every request for a site; a field that is ``None`` is not requested."""
     partitions = (None, *(part["name"] for part in profile.get("partitions", ())))
     for partition, gpus, (nodes, ranks, cores), rest in itertools.product(partitions, SIZES, SHAPES, REST):
         said = {
@@ -61,7 +61,7 @@ def requests(profile: dict) -> Iterator[dict]:
 
 
 def fits(part: dict, asked: dict, profile: dict) -> bool:
-    """Return whether a partition can run what is asked for; an unknown limit forbids nothing.
+    """Return whether a partition can run the request; an unknown limit forbids nothing.
 
     Only the time of the profile's defaults applies.
     """
@@ -86,7 +86,7 @@ def fits(part: dict, asked: dict, profile: dict) -> bool:
 
 
 def check_job(job: JobFile, asked: dict, profile: dict) -> None:
-    """Check that a job is what was asked for, and fits its partition with all that was added."""
+    """Check that a job keeps the requested values, and that it fits its partition with the added values."""
     assert {name: getattr(job, name) for name in asked} == asked
     parts = {part["name"]: part for part in profile.get("partitions", ())}
     usual = profile.get("defaults", {}).get("partition")
@@ -132,7 +132,7 @@ def test_a_job_fits_its_partition_or_is_refused_with_those_that_fit(name):
     profile = tomllib.loads(FILES[name].read_text())
     site = sites.site(str(FILES[name]))
     below = [JobLayer("default", DEFAULTS), of_site(name, site)]
-    # Five shares no divisor with the sizes of the tables, so that every pair of values is asked for.
+    # Five shares no divisor with the sizes of the tables, so that every pair of values occurs.
     asks = share(list(requests(profile)), list(FILES).index(name), 5)
     for asked in asks:
         option = JobLayer(OPTION, JobFile(**asked, site=name, command=("true",)))

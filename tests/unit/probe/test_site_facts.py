@@ -1,4 +1,4 @@
-"""Test what is asked for a site profile, read: as real programs said it, and as other centres would."""
+"""Test how toolkit reads the answers for a site profile, from real programs and other centres."""
 
 from pathlib import Path
 

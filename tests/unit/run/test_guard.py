@@ -53,7 +53,7 @@ def runs(number: int) -> bool:
 
 
 def wait_for_end(children: list[int]) -> None:
-    """Return when all of them have ended."""
+    """Return when all processes have ended."""
     begun = time.monotonic()
     while any(map(runs, children)):
         assert time.monotonic() - begun < _MOST_SECONDS, "a child outlived its parent"

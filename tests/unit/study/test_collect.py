@@ -49,7 +49,7 @@ def world(size, strategy):
 )
 def test_figures_of_another_number_of_ranks_are_refused(size, strategy, ranks):
     with pytest.raises(
-        CheckFailed, match=rf"^{ranks} ranks? w\w+ asked for, and the training was one of {size}:"
+        CheckFailed, match=rf"^the study requested {ranks} ranks?, and the training had {size}:"
     ):
         collect.of_metrics(world(size, strategy), 1, ranks)
 

@@ -92,7 +92,7 @@ def test_equal_figures_give_equal_reports():
 def test_the_bytes_of_the_gradient_give_a_bandwidth():
     weights = (10.0, 0.0, 4.0)
     curve = curve_of({n: [model.seconds("weak", weights, n)] for n in (1, 2, 4, 8)})
-    # 250,000 parameters of 4 bytes, 100 steps of 10 samples an epoch, 4 s for all of them.
+    # 250,000 parameters of 4 bytes, 100 steps of 10 samples an epoch, 4 s in all.
     assert fit.bandwidth(curve, fit.fit(curve)) == pytest.approx(250_000 * 4 * 100 / 4.0, rel=0.1)
     assert fit.latency(curve, fit.fit(curve)) is None
 

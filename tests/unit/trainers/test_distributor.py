@@ -43,7 +43,7 @@ class Rank:
 
 
 def on_ranks(size, loader, *args, shuffle=False, shutdown=False):
-    """Call a distributed function on so many ranks; return what each got, or what ended it."""
+    """Call a distributed function on N ranks; return each rank's result or error."""
     world, found = World(size), [None] * size
 
     def act(rank):

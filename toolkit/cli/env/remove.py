@@ -21,13 +21,13 @@ from toolkit.image.envs.requirements import parse_requirement
 def command(
     ctx: click.Context, env: Path, packages: tuple[str, ...], over: str | None, as_json: bool
 ) -> None:
-    """Remove packages that were asked for from ENV, and what only they needed."""
+    """Remove requirements from ENV, and the packages that only they needed."""
     lock = read_env(env)
     asked = {next(iter(names_of((parse_requirement(one, "").name,)))): one for one in lock.requirements}
     gone = names_of(packages)
     if unknown := sorted(gone - asked.keys()):
         raise BadInput(
-            f"{unknown[0]}: {env} was not asked for it; asked for: {', '.join(sorted(asked)) or 'nothing'}"
+            f"{unknown[0]}: not a requirement of {env}; choices: {', '.join(sorted(asked)) or 'none'}"
         )
     rest = tuple(line for name, line in asked.items() if name not in gone)
     wanted = msgspec.structs.replace(wanted_by(lock), requirements=rest)

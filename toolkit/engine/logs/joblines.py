@@ -97,7 +97,7 @@ class Output:
         return self.pages[-1].last if self.pages else 0
 
     def before(self, position: int, most: int) -> list[tuple[int, Line]]:
-        """Return at most so many lines before the line at ``position``, with their positions."""
+        """Return at most this number of lines before the line at ``position``, with their positions."""
         piece, at = self._place(position)
         shift, starts = position - at, list[int]()
         while at > 0 and len(starts) < most:

@@ -39,7 +39,7 @@ def running(
     """Return what a rank runs; without a command, every program of the image that loads an MPI."""
     hidden = _hidden(loader, opened, budget, view)
     if not view.command:
-        book.absent["program"] = "no command was asked for"
+        book.absent["program"] = "the request names no command"
         return Running(loader, loading(loader, places, entrypoint), hidden=hidden)
     found = resolve_command(loader, view.command, view.script)
     own = loader

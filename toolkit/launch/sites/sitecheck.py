@@ -97,7 +97,7 @@ def _of_folders(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
         if field == "scratch" and not on_nodes:
             yield ProfileCheck(field, "undecided", f"{folder}: known only in a job")
         elif there is None:
-            yield ProfileCheck(field, "undecided", f"{folder}: not looked for on {where}")
+            yield ProfileCheck(field, "undecided", f"{folder}: not searched for on {where}")
         else:
             text = folder if there else f"{folder}: does not exist on {where}"
             yield ProfileCheck(field, "holds" if there else "differs", text)
@@ -126,7 +126,7 @@ def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Pro
     elif path is not None:
         yield ProfileCheck(field, "differs", f"{command}: not found on PATH after the modules were loaded")
     else:
-        yield ProfileCheck(field, "undecided", f"{command}: not looked for after the modules were loaded")
+        yield ProfileCheck(field, "undecided", f"{command}: not searched for after the modules were loaded")
 
 
 def _of_launch(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:

@@ -25,7 +25,7 @@ _DRAWN = 1000
 """Epochs that are drawn: more than a panel of the plot has pixels for."""
 
 _MANY = 16
-"""Up to so many epochs there is room to mark and number each."""
+"""With at most this number of epochs, the plot marks and numbers each."""
 
 
 def training_png(training: Training, result: Result) -> bytes:

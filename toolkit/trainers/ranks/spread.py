@@ -27,14 +27,12 @@ class RankSpread:
     def add_options(parser: argparse.ArgumentParser) -> None:
         """Add the options of the command line."""
         add = parser.add_argument_group("how it is distributed").add_argument
-        text = "mirrored, hybrid: devices of a rank; all its GPUs, or without any so many parts of its CPU"
+        text = "mirrored, hybrid: devices of a rank; all its GPUs, or N parts of its CPU"
         add("--devices", type=count, default=0, metavar="N", help=text)
         text = "ps: how many of the tasks keep the model's variables; default: a quarter"
         add("--servers", type=count, default=0, metavar="N", help=text)
         add("--sync", action="store_true", help="ps: all workers' gradients are averaged before each update")
-        text = (
-            "mpi-aggregate: after so many steps, each uses the gradients of the step before; else none does"
-        )
+        text = "mpi-aggregate: after N steps, each uses the gradients of the step before"
         add("--ksteps", type=_steps, default=-1, metavar="K", help=text)
 
     @classmethod

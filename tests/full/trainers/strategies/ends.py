@@ -56,7 +56,7 @@ def signalled(name, strategy, count, victim, number):
 
 
 def alone(name, strategy, count, *options):
-    """Start the first rank of so many only; with 0 no launcher says anything."""
+    """Start only the first of N ranks; with 0, no launcher sets variables."""
     if count:
         return ranks(name, strategy, count, *options, started=1)
     words = [sys.executable, "/test/small.py", "--output", f"/out/{name}", "--strategy", strategy, *options]

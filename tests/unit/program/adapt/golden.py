@@ -1,4 +1,4 @@
-"""Scripts that were not written for toolkit, and what adapt makes of them; running it writes the diffs."""
+"""Scripts that were not written for toolkit, and their diffs by adapt; running this writes the diffs."""
 
 from pathlib import Path
 

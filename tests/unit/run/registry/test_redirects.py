@@ -97,7 +97,7 @@ def test_no_redirect_leads_from_tls_to_plain_http(safe, server, certificate, tmp
 
 
 def test_a_second_redirect_does_not_lead_from_tls_to_plain_http_either(safe, server, certificate, tmp_path):
-    """A plain registry that was asked for may send us to TLS, and from there nothing leads back."""
+    """A registry over plain HTTP may redirect to TLS, but never back to plain HTTP."""
     server.answers[f"GET {WHERE['manifest']}"] = sent_to(f"https://{safe.host}/x")
     server.answers["GET /y"] = (200, {}, MANIFEST)
     safe.answers["GET /x"] = sent_to(f"http://{server.host}/y")
