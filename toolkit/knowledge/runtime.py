@@ -166,5 +166,5 @@ def knows(name: str, version: str, option: str) -> bool:
 
 
 def _kin(name: str) -> str:
-    """Return the runtime whose rows apply to a runtime."""
+    """Return the name under which the tables list a runtime; several runtimes share rows."""
     return _KIN.get(name, name)

@@ -62,7 +62,7 @@ def cluster(nodes: int) -> Iterator[Cluster]:
     made = virtual.up(NAME, 1, Progress(verbose=False, quiet=False))
     try:
         settings = SETTINGS.format(nodes=nodes).encode()
-        # The partition that is there keeps the real node to itself.
+        # The existing partition keeps only the real node.
         line = "sed -i s/Nodes=ALL/Nodes=node1/ /etc/slurm/slurm.conf && cat >> /etc/slurm/slurm.conf"
         for host in made.hosts:
             use.execute(made, host, "root", ("sh", "-c", line), lambda *_: None, settings)

@@ -46,7 +46,7 @@ def test_a_file_is_written_once(adapt, tmp_path):
     (tmp_path / "train_dist.py").write_text("mine")
     code, _, err = adapt("train.py", "-o", "train_dist.py")
     assert code == 2
-    assert "there already" in err
+    assert "the file exists" in err
     assert (tmp_path / "train_dist.py").read_text() == "mine"
     assert adapt("train.py", "-o", "train_dist.py", "--force")[0] == 0
     assert (tmp_path / "train_dist.py").read_text() == made

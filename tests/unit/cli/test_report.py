@@ -51,12 +51,12 @@ def test_what_is_neither_folder_nor_job_is_told_as_that(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file.txt").write_text("")
     for word in ("nosuch", "file.txt", "runs/nosuch"):
-        with pytest.raises(BadInput, match=f"^{word}: no folder of a run"):
+        with pytest.raises(BadInput, match=f"^{word}: neither the folder of a run"):
             report(word)
     with pytest.raises(BadInput, match="no job was launched from this machine yet"):
         report()
     job_folder(tmp_path / "toolkit" / "jobs" / "mnist-20261121-000000-abc123")
-    with pytest.raises(BadInput, match=r"^file\.txt: no folder of a run"):
+    with pytest.raises(BadInput, match=r"^file\.txt: neither the folder of a run"):
         report("file.txt")
 
 

@@ -117,5 +117,5 @@ def test_a_digest_is_taken_of_what_is_read_anyway():
     assert inflated(hashed, "x", Budget("x")).read_at(0, len(DATA)) == DATA
     hashed.check()
     other = Hashed(Memory(PACKED["gzip"] + b"!"), digest, "x")
-    with pytest.raises(CheckFailed, match="not what its name says"):
+    with pytest.raises(CheckFailed, match="not match the digest in its name"):
         other.check()

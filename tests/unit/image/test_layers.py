@@ -72,7 +72,7 @@ def test_a_hard_link_is_the_file_that_it_names_in_its_layer_or_below():
 def test_a_hard_link_that_leads_nowhere_is_unread_and_not_absent():
     tree = BoundedTree(united({"b": "=>a", "d/": "", "e": "=>d"}), Budget("x"))
     assert files.read(tree, "/b") == b""
-    assert tree.unread["/b"] == "it is a hard link to a, which is not there"
+    assert tree.unread["/b"] == "it is a hard link to a, which does not exist"
     assert files.read(tree, "/e") == b""
 
 

@@ -626,7 +626,7 @@ def test_more_folders_than_are_walked_make_what_is_not_found_unknown(tmp_path, m
     files = {f"/opt/a{n}/b/c": "" for n in range(9)}
     facts = inspect(sandbox(tmp_path, {**BASE, **files}))
     assert "mpi" not in facts.absent
-    assert "more of them than are searched" in facts.unknown["mpi"]
+    assert "more folders than toolkit searches" in facts.unknown["mpi"]
 
 
 def test_a_home_that_its_reader_may_not_enter_leaves_no_doubt(tmp_path, monkeypatch):
@@ -649,7 +649,7 @@ def test_folders_that_are_too_deep_make_what_is_not_found_unknown(tmp_path):
     deep = f"/opt/{'/'.join('abcdefghijklmno')}/lib/libmpi.so.40"
     facts = inspect(sandbox(tmp_path, {**BASE, deep: elf(soname="libmpi.so.40", text=OMPI)}))
     assert "mpi" not in facts.absent
-    assert "more of them than are searched" in facts.unknown["mpi"]
+    assert "more folders than toolkit searches" in facts.unknown["mpi"]
 
 
 def test_a_program_that_loads_mpi_by_its_own_library_tells_which(tmp_path):

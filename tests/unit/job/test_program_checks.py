@@ -85,7 +85,7 @@ STARTS = {
     ): "x.sif has no module `numpyy` (did you mean numpy?), and the project has none",
     ("python t.py",): "x.sif has no command `python t.py` (did you mean python?)",
     ("apptainer", "exec", "x.sif", "t"): "x.sif has no command `apptainer`",
-    ("OMP_NUM_THREADS=4", "python", "t.py"): "`OMP_NUM_THREADS=` would be the program",
+    ("OMP_NUM_THREADS=4", "python", "t.py"): "`OMP_NUM_THREADS=` would be taken as the program",
     ("cd", "lib"): "`cd` is a word of the shell, not a program",
     ("module", "load", "x"): "`module` is a word of the shell, not a program",
 }

@@ -23,7 +23,7 @@ class Fact(NamedTuple):
 
 
 def fits(component: Component, row: Version, wish: str | tuple[str, ...]) -> bool:
-    """Return whether a row matches a wish; bases match by name or pattern."""
+    """Return whether a row matches a version constraint; bases match by name or pattern."""
     wishes = (wish,) if isinstance(wish, str) else wish
     return any(_matches(component, row, one) for one in wishes)
 
@@ -96,7 +96,7 @@ def _noted(row: Version) -> str:
 
 
 def _bounds(wish: str | tuple[str, ...]) -> str:
-    """Return a wish of a row in words: ``3.9, 3.10 or 3.11``, ``4.2.2 from source``."""
+    """Return a row's version constraint in words: ``3.9, 3.10 or 3.11``, ``4.2.2 from source``."""
     parts = [w.rpartition(" ") for w in ((wish,) if isinstance(wish, str) else wish)]
     words = [f"{version} from {provider}" if provider else version for provider, _, version in parts]
     return _listed([word.removeprefix("* ") for word in words], "or")

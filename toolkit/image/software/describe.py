@@ -50,7 +50,7 @@ _KEPT_PREFIXES = (
 _STARTED = frozenset({"sif", "squashfs", "sandbox"})
 """Formats that a runtime starts with the scripts that they hold."""
 _MOST = 1 << 16
-_NOT_WHOLE = "the image has more libraries than toolkit searches"
+_NOT_WHOLE = "the image has more folders than toolkit searches"
 _NO_HOROVOD = "horovod: no native library of that package"
 
 

@@ -36,7 +36,8 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
     program, first = code.facts.program, code.words[0]
     if found := _ASSIGNMENT.match(first):
         yield LaunchFault(
-            f"`{found[1]}` would be the program", f"give --env {quoted(first)}, or write env before it"
+            f"`{found[1]}` would be taken as the program",
+            f"give --env {quoted(first)}, or write env before it",
         )
     if first in _BUILTINS:
         more = "; modules of the cluster: --module NAME" if first == "module" else ""

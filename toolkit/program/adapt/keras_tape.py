@@ -139,7 +139,7 @@ def _equal_weights(work: Work, found: list[ast.Call], applied: list[ast.Call], m
     models = _texts(work, [m for call in found for m in _models(call)], place)
     optimizers = _texts(work, [call.func.value for call in applied], place)  # type: ignore[attr-defined]
     if place is None or not models or models[-1] == "" or optimizers[-1:] == [""]:
-        what = "adapt cannot follow the model to the loop"
+        what = "adapt cannot see which model the loop trains"
         work.leave(found[-1], f"{what}: give all ranks the weights of rank 0 after the first step")
         return
     name = work.free("broadcast_once")

@@ -52,7 +52,7 @@ def test_what_values_mean(text, values):
         ("lr=1,,2", "a value is empty"),
         ("lr=1,1", "1 appears twice"),
         ("n=1..3,2", "2 appears twice"),
-        ("n=3..1", "3..1: a range goes from the smaller number"),
+        ("n=3..1", "3..1: write a range from the smaller"),
         ("n=1..9..0", "1..9..0: the step is at least 1"),
         ("n=0.1..0.5", "0.1..0.5: a range is of whole numbers"),
         ("n=1..999999999", "more than 500 values"),

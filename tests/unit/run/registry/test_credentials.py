@@ -120,7 +120,7 @@ def test_a_helper_that_is_not_there_or_no_name(home):
     with pytest.raises(Missing, match="docker-credential-not-there, which is not installed"):
         find_login("h.example")
     write(home, {"credsStore": "../../bin/sh"})
-    with pytest.raises(BadInput, match="not a name of a credential helper"):
+    with pytest.raises(BadInput, match="not the name of a credential helper"):
         find_login("h.example")
 
 
