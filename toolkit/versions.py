@@ -87,7 +87,7 @@ def _clause(text: str) -> tuple[str, Version]:
 
 
 def meets(text: str, wish: str) -> bool:
-    """Return whether a version matches a version constraint: ``*``, ``2.15.*``, ``>=4.1,<5`` or one version."""
+    """Return whether a version matches a constraint: ``*``, ``2.15.*``, ``>=4.1,<5`` or one version."""
     if wish == "*":
         return True
     if wish.endswith(".*"):
