@@ -1,6 +1,6 @@
 """Format help so that lines break only between words, never after the hyphen of an option."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import click
 
@@ -14,7 +14,7 @@ class WholeWordFormatter(click.HelpFormatter):
     def write_text(self, text: str) -> None:
         super().write_text(text.replace("-", _HYPHEN))
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         kept = [(name, text.replace("-", _HYPHEN)) for name, text in rows]
         super().write_dl(kept, col_max, col_spacing)
 
