@@ -19,8 +19,8 @@ _WORTH = 0.05
 
 
 _INPUT = (
-    "{on} each waits for its samples in {part} of the time, so that input limits it; more cores to read and "
-    "decode with, faster storage, or fewer and larger files help"
+    "{on} each waits for its samples in {part} of the time. Use more cores to read and decode, "
+    "faster storage, or fewer and larger files"
 )
 _SHARED = (
     "{on} the computation between allreduces takes {slower:.2g} times as long as it should, so ranks share "

@@ -137,8 +137,8 @@ def _too_large(found: Collected, most: int) -> BadInput:
 
 def _ways(root: Path) -> str:
     return (
-        f"name what stays in {root / IGNORE_FILES[1]}, and copy data once with toolkit data or scp; "
-        "or --project DIR for a smaller folder; or --no-sync if the files are there already"
+        f"list files to leave out in {root / IGNORE_FILES[1]}, and copy data once with scp; "
+        "or give --project DIR for a smaller folder, or --no-sync if the cluster has the files"
     )
 
 

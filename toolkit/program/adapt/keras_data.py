@@ -101,7 +101,7 @@ def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
 
 
 def share_dataset(work: Work, node: ast.expr) -> None:
-    """Share out a data set where it is made, or if others need it whole, where it is trained on."""
+    """Shard a data set where the script makes it; if other code needs the whole set, shard it in `fit`."""
     helper = _helper(work, "shard_dataset", _DATASETS)
     made = chains(work, node)
     whole = _whole(work)

@@ -63,9 +63,9 @@ def chosen(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
         there = f"{seen} GPU{'s' * (seen > 1)}"
         if world.local_size > 1 and seen < node and wanted <= node // world.local_size:
             raise Trouble(
-                f"each of the {world.local_size} ranks of this node sees {there} of the job's {node} there, "
-                "which others see too, so that several would take the same; "
-                f"show each its own: --gpu-bind=single:1{f', with --gpus-per-task={wanted}' * (wanted > 1)}"
+                f"each of the {world.local_size} ranks of this node sees {there} of the job's {node} on it, "
+                "so several ranks would use the same GPU; "
+                f"give each rank its own GPU: --gpu-bind=single:1{f', with --gpus-per-task={wanted}' * (wanted > 1)}"
             )
         if world.wanted > 1:
             raise Trouble(
