@@ -76,7 +76,7 @@ def reach(files: Iterable[str], graph: grimp.ImportGraph) -> Reach:
 
 
 def modules_of(file: str, graph: grimp.ImportGraph) -> set[str] | None:
-    """Return the modules that a file is or is read by; None where that is not known."""
+    """Return the module of a file, or the modules that read it; None if unknown."""
     if file.startswith(NOTHING):
         return set()
     if file.endswith(".py") and file.startswith(("toolkit/", "tests/")):

@@ -138,7 +138,7 @@ def batch_of(study: Study, ranks: int) -> int | None:
     if study.batch is None or study.scaling == "weak":
         return study.batch
     if study.batch % ranks:
-        raise BadInput(f"--batch {study.batch}: cannot be shared out to {ranks} ranks evenly")
+        raise BadInput(f"--batch {study.batch}: cannot be divided evenly among {ranks} ranks")
     return study.batch // ranks
 
 

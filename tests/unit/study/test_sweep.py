@@ -93,7 +93,7 @@ def test_a_series_may_be_a_name_for_several_variables():
 def test_strong_scaling_shares_out_one_batch():
     made = study([(1, 1), (4, 1)], scaling="strong", batch=64)
     assert [sweep.batch_of(made, ranks) for ranks in (1, 4)] == [64, 16]
-    with pytest.raises(BadInput, match="shared out to 3 ranks"):
+    with pytest.raises(BadInput, match="divided evenly among 3 ranks"):
         sweep.batch_of(made, 3)
 
 
@@ -165,7 +165,7 @@ def test_series_whose_files_would_have_one_name_are_refused(values):
         ({"words": ("--batch-size=4",)}, "give --epochs and --batch"),
         ({"scaling": "strong"}, "--strong"),
         ({"epochs": 1}, "none would count"),
-        ({"scaling": "strong", "batch": 3}, "shared out to 2 ranks"),
+        ({"scaling": "strong", "batch": 3}, "divided evenly among 2 ranks"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_submitted(more, said):

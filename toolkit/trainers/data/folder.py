@@ -127,4 +127,4 @@ def _test(folder: Path) -> Path:
     for name in TESTS:
         if (folder / name).is_dir():
             return folder / name
-    raise Trouble(f"{folder}: has none of the folders {', '.join(TESTS)}, for images to test with")
+    raise Trouble(f"{folder}: has none of the folders {', '.join(TESTS)}; one must hold the test images")

@@ -65,7 +65,7 @@ def chosen(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
             raise Trouble(
                 f"each of the {world.local_size} ranks of this node sees {there} of the job's {node} on it, "
                 "so several ranks would use the same GPU; "
-                f"give each rank its own GPU: --gpu-bind=single:1{f', with --gpus-per-task={wanted}' * (wanted > 1)}"
+                f"give each rank one: --gpu-bind=single:1{f', with --gpus-per-task={wanted}' * (wanted > 1)}"
             )
         if world.wanted > 1:
             raise Trouble(
