@@ -110,6 +110,9 @@ def _known(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault
     """Yield the known messages, the cause of this failure first."""
     lines = {match.finding(): match for match in recognised.matches}
     told = [(_role(lines.get(finding), finding, root), finding) for finding in recognised.findings()]
+    shown = {finding for role, finding in told if role == "cause" and _shows_root(lines.get(finding), root)}
+    if shown:
+        told = [(_beside(role, finding in shown, lines.get(finding)), finding) for role, finding in told]
 
     def order(pair: tuple[KnownRole, Finding]) -> tuple[int, int]:
         match = lines.get(pair[1])
@@ -126,6 +129,21 @@ def _known(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault
             source=finding.source,
             role=role,
         )
+
+
+def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
+    """Return whether a message of an error is on the root line itself."""
+    return (
+        match is not None
+        and root is not None
+        and match.signature.severity == "error"
+        and _is_near(match, root)
+    )
+
+
+def _beside(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
+    """Return the role of a message beside one that is on the root line: other messages only may matter."""
+    return "possible" if role == "cause" and match is not None and not shows_root else role
 
 
 def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None) -> KnownRole:

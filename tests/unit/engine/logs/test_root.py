@@ -351,3 +351,9 @@ def test_the_class_of_a_known_cause_replaces_a_general_class(line, class_):
 )
 def test_a_signature_leaves_lines_of_other_programs_alone(line, cause):
     assert cause not in {known.id for known in explain_output(Output(f"{line}\n")).findings}
+
+
+def test_a_cause_beside_the_one_on_the_root_line_only_may_matter():
+    text = "CUDA out of memory. Tried 2 GiB\nslurmstepd: error: Detected 1 oom_kill event in 8.0.\n"
+    roles = {known.id: known.role for known in explain_output(Output(text)).findings}
+    assert roles == {"gpu-memory-full": "cause", "out-of-memory": "possible"}
