@@ -61,7 +61,7 @@ def answer_ticket(
     ``words`` plans the launch; toolkit's own planner by default.
     """
     made = words or (lambda on, of: plan(on, of, request, mode))
-    filled = fill(host, image)
+    filled = fill(host, image, mode)
     said = _said(*filled, request, made)
     found: list[DecidingFact] = []
     for question in usual().question:
@@ -79,7 +79,8 @@ def answer_ticket(
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
     """Return what each launch mode of the image does, and the facts that decide most.
 
-    The facts of the best mode come first, then those that decide the most other modes.
+    The facts of the best mode come first, or of the modes that are not known; then those that decide the
+    most other modes.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")
@@ -87,7 +88,8 @@ def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswe
     works = working_modes(tuple(one.prediction for one in found.values()))
     chosen = works[0] if works else None
     facts = [fact for one in found.values() for fact in one.decides]
-    own = [fact.question.fact for fact in found[chosen].decides] if chosen else []
+    first = [found[chosen]] if chosen else [a for a in found.values() if a.prediction.outcome == "unknown"]
+    own = {fact.question.fact for one in first for fact in one.decides}
     named = Counter(fact.question.fact for fact in facts)
     order = sorted(named, key=lambda name: (name not in own, -named[name]))
     by_name = {fact.question.fact: fact for fact in reversed(facts)}
@@ -95,18 +97,23 @@ def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswe
 
 
 def _assumed(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> str:
-    """Return the usual value of a fact in words."""
+    """Return the usual value of a fact in words, nothing if it stays unknown."""
     side, *parts = question.fact.split(".")
     value: Any = filled[0] if side == "host" else filled[1]
     for part in parts:
         value = getattr(value, part, None)
+    if value is None:
+        return ""
     return question.usual.replace(
         "{value}", " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
     )
 
 
-def fill(host: HostFacts, image: ImageFacts) -> tuple[HostFacts, ImageFacts]:
-    """Return the facts with usual values in place of unknown values."""
+def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[HostFacts, ImageFacts]:
+    """Return the facts with usual values in place of unknown values.
+
+    Whether the host has an MPI to mount into an image without one stays unknown.
+    """
     known, found = usual(), host.runtime
     if found is not None and not found.version:
         release = known.runtime_releases.get(found.name, "")
@@ -133,6 +140,8 @@ def fill(host: HostFacts, image: ImageFacts) -> tuple[HostFacts, ImageFacts]:
     if client and image.pmix is None:
         external = image.mpi and any(name.startswith("ext") for name in image.mpi.components.get("pmix", ()))
         image = _known(image, "pmix", known.external_pmix if external else client)
+    if mode == "bind" and "mpi" in image.absent and host.mpis is None and not host.folder_mpis:
+        return _of_one_architecture(host, image)
     return _of_one_architecture(_with_mpi(host, image), image)
 
 
@@ -165,8 +174,7 @@ def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
     if host.mpis is not None:
         return host
     if mpi is None:
-        nothing_known = "mpi" in image.absent and not host.folder_mpis
-        return host if nothing_known else _known(host, "mpis", ())
+        return _known(host, "mpis", ())
     copy = HostMpi(
         implementation=mpi.implementation,
         version=mpi.version,

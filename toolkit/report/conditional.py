@@ -30,13 +30,23 @@ def answer(found: TicketAnswers, width: int | None = None) -> Iterator[str]:
 def _first(found: TicketAnswers) -> str:
     """Return the answer to the question whether it runs."""
     if found.chosen is None:
-        return "No: with the facts that you gave, no launch mode works on a usual cluster."
+        return _without_mode(found)
     assumed = _assumed(found.modes[found.chosen])
     return f"Yes, if {assumed}: {found.chosen}." if assumed else f"Yes: {found.chosen}."
 
 
+def _without_mode(found: TicketAnswers) -> str:
+    """Return the answer if no launch mode is known to work."""
+    unknown = [mode for mode, one in found.modes.items() if one.prediction.outcome == "unknown"]
+    if not unknown:
+        return "No: with the facts that you gave, no launch mode works on a usual cluster."
+    if len(unknown) == len(found.modes):
+        return "Not known: the facts that you gave do not tell."
+    return f"Not known for {', '.join(unknown)}; no other launch mode works on a usual cluster."
+
+
 def _assumed(one: TicketAnswer) -> str:
-    return " and ".join(fact.assumed for fact in one.decides)
+    return " and ".join(fact.assumed for fact in one.decides if fact.assumed)
 
 
 def _why(one: TicketAnswer) -> str:
