@@ -294,6 +294,11 @@ def test_a_text_that_two_families_have_is_shown_for_the_family_that_the_line_nam
             "container-runtime",
         ),
         (
+            ['--> 12     raise ValueError("bad shard")', "     13     # error", "ValueError: bad shard 7"],
+            "ValueError: bad shard 7",
+            "python-exception",
+        ),
+        (
             ["RuntimeError: worker process 71 is killed by signal: Killed.", "RuntimeError: worker 3 died"],
             "killed by signal",
             "out-of-memory",
