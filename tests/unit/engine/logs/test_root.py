@@ -46,6 +46,7 @@ STEPS = "".join(f"{rank}: step {n} loss 0.{n} error 0.00{n}\n" for n in range(30
         ("OSError: [Errno 28] No space left on device", "file-system-or-quota"),
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", "out-of-memory"),
         ("RuntimeError: CUDA error: an illegal memory access was encountered", "cuda-or-hip"),
+        ("RuntimeError: store barrier of 4 ranks timed out", "rendezvous"),
         ("AssertionError: Torch not compiled with CUDA enabled", "gpu-handover"),
         ("ModuleNotFoundError: No module named 'apex'", "package"),
         ("KeyError: 'LOCAL_RANK'", "user-configuration"),
