@@ -7,30 +7,20 @@ from html import escape
 import msgspec
 
 from toolkit.number import number
-from toolkit.report.plain import one_line, shown
-from toolkit.report.study.page_style import STYLE
+from toolkit.report.plain import one_line
+from toolkit.report.study.page_frame import environment_table, html_page
 from toolkit.report.table import table
 from toolkit.study.evidence import FormDemand, NodeRow, Series
 from toolkit.study.forms import Form
 from toolkit.study.limits import duration
 from toolkit.study.report import Report
 
-_PAGE = """\
-<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-{style}pre {{ overflow-x: auto; font-size: 0.8rem; background: #8881; padding: 0.7rem; }}
-.met::before {{ content: "\\2713\\00a0"; }}
-.unmet::before {{ content: "\\2717\\00a0"; }}
-.unmet {{ font-weight: 600; }}
-ul.demands {{ list-style: none; padding-left: 0; }}
-</style></head>
-<body>
-{body}
-</body>
-</html>
+_STYLE = """\
+pre { overflow-x: auto; font-size: 0.8rem; background: #8881; padding: 0.7rem; }
+.met::before { content: "\\2713\\00a0"; }
+.unmet::before { content: "\\2717\\00a0"; }
+.unmet { font-weight: 600; }
+ul.demands { list-style: none; padding-left: 0; }
 """
 
 _NONE = "-"
@@ -66,14 +56,10 @@ def page(form: Form, report: Report, found: Sequence[Series], script: str) -> st
         items = "".join(f"<li>{escape(text)}</li>" for text in form.text)
         body.append(f"<section><h2>To be written by the applicant</h2><ul>{items}</ul></section>")
     for _, values in report.environment:
-        cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in values)
-        body.append(
-            f'<section><h2>Environment</h2><div class="wide"><table class="environment">{cells}</table>'
-            "</div></section>"
-        )
+        body.append(f"<section><h2>Environment</h2>{environment_table(values)}</section>")
     if script:
         body.append(f"<section><h2>Job script of the largest size</h2><pre>{escape(script)}</pre></section>")
-    return shown(_PAGE.format(title=title, style=STYLE, body="\n".join(body)))
+    return html_page(title, body, _STYLE)
 
 
 def _section(report: Report, series: Series) -> str:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from toolkit.number import number
-from toolkit.report.plain import shown
-from toolkit.report.study.page_style import STYLE
+from toolkit.report.study.page_frame import environment_table, html_page
 from toolkit.report.study.plot_style import color
 from toolkit.report.study.study_plots import Plot
 from toolkit.report.study.study_tables import SizeRow, rows
@@ -31,19 +30,6 @@ _NONE = "&ndash;"
 _MOST = 8
 """Runs that are named one by one where they are not in a report."""
 
-_PAGE = """\
-<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-{style}</style></head>
-<body>
-{body}
-</body>
-</html>
-"""
-
 _METHOD = """\
 <section><h2>How to read it</h2>
 <p>An epoch is one pass over the data. Speed-up and efficiency are relative to the smallest
@@ -66,7 +52,7 @@ def page(report: Report, plots: Sequence[Plot]) -> str:
         _environment(report),
         _method(report),
     ]
-    return shown(_PAGE.format(title=title, style=STYLE, body="\n".join(filter(None, body))))
+    return html_page(title, body)
 
 
 def _lead(report: Report) -> str:
@@ -179,8 +165,7 @@ def _environment(report: Report) -> str:
     for name, values in report.environment:
         if len(report.environment) > 1:
             parts.append(f"<h3>{escape(name)}</h3>")
-        cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in values)
-        parts.append(f'<div class="wide"><table class="environment">{cells}</table></div>')
+        parts.append(environment_table(values))
     return "\n".join([*parts, "</section>"])
 
 

@@ -1,6 +1,24 @@
-"""How a page looks: readable on a telephone, a laptop, a wall and on paper."""
+"""The HTML document of a page about studies, for telephones, laptops, walls and paper; pure."""
 
-STYLE = """\
+from collections.abc import Iterable
+from html import escape
+
+from toolkit.report.plain import shown
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+{style}</style></head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+_STYLE = """\
 :root { color-scheme: light dark; --ink: #1a1a1a; --grey: #5f5f5f; --line: #dddddd; --blue: #0072b2; }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.2rem clamp(0.9rem, 3vw, 3rem) 3rem; max-width: 112rem; color: var(--ink);
@@ -49,3 +67,20 @@ table.environment td { text-align: left; overflow-wrap: anywhere; max-width: 70c
 }
 @media print { body { max-width: none; padding: 0; } figure, tr, .card { break-inside: avoid; } }
 """
+
+
+def html_page(title: str, body: Iterable[str], style: str = "") -> str:
+    """Return an HTML document that needs nothing else.
+
+    Args:
+        title: its title, as HTML.
+        body: its parts in order, as HTML; empty parts are left out.
+        style: CSS that only this page needs.
+    """
+    return shown(_PAGE.format(title=title, style=_STYLE + style, body="\n".join(filter(None, body))))
+
+
+def environment_table(values: Iterable[tuple[str, str]]) -> str:
+    """Return names and values as an HTML table."""
+    cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in values)
+    return f'<div class="wide"><table class="environment">{cells}</table></div>'
