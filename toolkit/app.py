@@ -139,15 +139,24 @@ def doctor(
         CheckFailed: if the image is damaged, or the answer of the probe is cut short.
         Missing: if the machine is unreachable.
     """
-    from toolkit.job.diagnosis import diagnose, wanted
+    from toolkit.job.diagnosis import LaunchQuestion, diagnose, request_launch
 
     where = _where(host, cluster, ssh_config)
     if place is not None and (where.remote or ssh_config is not None or partition is not None):
         raise BadInput("place: these are the facts; leave host, cluster, ssh_config and partition out")
     tell = tell or Silent()
     given = image if isinstance(image, ImageFacts) else os.fspath(image)
-    name = given.path if isinstance(given, ImageFacts) else given
-    asked = wanted(name, site, _text(job), partition, nodes, ranks_per_node, mode, tell, tuple(command))
+    question = LaunchQuestion(
+        image=given.path if isinstance(given, ImageFacts) else given,
+        site=site,
+        job_file=_text(job),
+        partition=partition,
+        nodes=nodes,
+        ranks_per_node=ranks_per_node,
+        mode=mode,
+        command=tuple(command),
+    )
+    asked = request_launch(question, tell)
     facts = place if isinstance(place, HostFacts) or place is None else Path(place)
     return diagnose(given, facts, asked, where, partition, tell).verdict
 

@@ -66,59 +66,99 @@ class Diagnosis:
     verdict: Verdict
 
 
-def wanted(
-    image: str,
-    site: str | None,
-    job_file: str | None,
-    partition: str | None,
-    nodes: int | None,
-    ranks_per_node: int | None,
-    mode: Mode | None,
-    tell: Tell,
-    command: tuple[str, ...] = (),
-    runtime: str | None = None,
-    env_image: str | None = None,
-) -> LaunchRequest:
-    """Return the launch to judge; options win over the job file, ``command`` over its program.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchQuestion:
+    """The launch that the doctor is asked about; ``None`` leaves the choice to the job file or the default.
+
+    ``command`` is the command of a rank; it wins over the program of the job file.
+    """
+
+    image: str
+    site: str | None = None
+    job_file: str | None = None
+    partition: str | None = None
+    nodes: int | None = None
+    ranks_per_node: int | None = None
+    mode: Mode | None = None
+    command: tuple[str, ...] = ()
+    runtime: str | None = None
+    env_image: str | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options of ``toolkit doctor`` that describe the job."""
+        options = {
+            "--site": self.site,
+            "--job": self.job_file,
+            "--runtime": self.runtime,
+            "--env-image": self.env_image,
+        }
+        return tuple(word for name, value in options.items() if value for word in (name, value))
+
+
+def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
+    """Return the launch to judge; options win over the job file.
 
     The cluster is not asked where its folders are; the folder of the run has its default name.
 
     Raises:
         BadInput: one line with place, field and choices.
     """
-    layers.checked({"nodes": nodes, "ranks_per_node": ranks_per_node, "mode": mode}, OPTION, {}, strict=True)
-    if not site and not job_file:
-        request = Request(nodes=nodes or NODES, ranks_per_node=ranks_per_node or 1, mode=mode)
-        shown = shown_by(command)
-        request = msgspec.structs.replace(request, command=command, joins=shown.joins, says=dict(shown.says))
-        words = (*_option("--runtime", runtime), *_option("--env-image", env_image))
-        env = env_file(env_image)
-        seen = msgspec.structs.replace(view(command), env=str(env or ""))
-        return LaunchRequest(request, words=words, view=seen, runtime=runtime or "", env=env)
-    said = {"image": image, "site": site, "partition": partition, "ranks_per_node": ranks_per_node}
-    said |= {
-        "mode": mode,
-        "runtime": runtime,
-        "env_image": env_image,
-        "nodes": nodes or (None if job_file else NODES),
+    numbers = {"nodes": question.nodes, "ranks_per_node": question.ranks_per_node, "mode": question.mode}
+    layers.checked(numbers, OPTION, {}, strict=True)
+    if question.site or question.job_file:
+        return _request_of_job(question, tell)
+    return _request_of_options(question)
+
+
+def _request_of_options(question: LaunchQuestion) -> LaunchRequest:
+    """Return a launch without site profile and job file."""
+    command, shown = question.command, shown_by(question.command)
+    request = Request(
+        nodes=question.nodes or NODES,
+        ranks_per_node=question.ranks_per_node or 1,
+        mode=question.mode,
+        command=command,
+        joins=shown.joins,
+        says=dict(shown.says),
+    )
+    env = env_file(question.env_image)
+    seen = msgspec.structs.replace(view(command), env=str(env or ""))
+    return LaunchRequest(request, words=question.words, view=seen, runtime=question.runtime or "", env=env)
+
+
+def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
+    """Return the launch that ``toolkit launch`` would start with the site profile or the job file."""
+    said = {
+        "image": question.image,
+        "site": question.site,
+        "partition": question.partition,
+        "ranks_per_node": question.ranks_per_node,
+        "mode": question.mode,
+        "runtime": question.runtime,
+        "env_image": question.env_image,
+        "nodes": question.nodes or (None if question.job_file else NODES),
     }
     given = {name: value for name, value in said.items() if value is not None}
-    made = asked(given, command, job_file)
+    made = asked(given, question.command, question.job_file)
     seen = view_of(made.job, made.site)
     if made.job.trainer is None and not made.job.command:
-        made = asked(given, ("COMMAND",), job_file)
+        made = asked(given, ("COMMAND",), question.job_file)
     announce(made, tell=tell)
     folder = posixpath.join(folder_of(made.job, made.site), "runs", name_of(made.job))
-    spec = specify(made.job, JobPaths(folder, image))
-    words = (*(("--site", site) if site else ()), *(("--job", job_file) if job_file else ()))
-    words += (*_option("--runtime", runtime), *_option("--env-image", env_image))
+    spec = specify(made.job, JobPaths(folder, question.image))
     request = request_of(
-        spec, made.job.env or {}, made.job.mode, made.site, made.job.program, shown_by(command)
+        spec,
+        made.job.env or {},
+        made.job.mode,
+        made.site,
+        made.job.program,
+        shown_by(question.command),
     )
     if not seen.command:  # the command is a placeholder
         request = msgspec.structs.replace(request, command=())
     env = env_file(made.job.env_image)
-    return LaunchRequest(request, made.site, spec.modules, words, seen, spec.runtime, env)
+    return LaunchRequest(request, made.site, spec.modules, question.words, seen, spec.runtime, env)
 
 
 def with_env(wanted: LaunchRequest, image: ImageFacts, given: str, tell: Tell) -> LaunchRequest:
@@ -133,10 +173,6 @@ def with_env(wanted: LaunchRequest, image: ImageFacts, given: str, tell: Tell) -
     env = {**mounted.paths, **request.env}
     binds = (*request.binds, apptainer.bind_image(mounted.there, ENV_MOUNT))
     return replace(wanted, request=msgspec.structs.replace(request, env=env, binds=binds))
-
-
-def _option(name: str, value: str | None) -> tuple[str, ...]:
-    return (name, value) if value else ()
 
 
 def diagnose(

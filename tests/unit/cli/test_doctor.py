@@ -14,7 +14,7 @@ from tests.unit.image.sifs import sandbox
 from tests.unit.image.sifs import sif as sif_file
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
 from tests.unit.tables import every_row
-from toolkit.cli.doctor import command as doctor
+from toolkit.cli.doctor.command import command as doctor
 from toolkit.cli.explain import command as explain
 from toolkit.engine.registry import RULES
 from toolkit.errors import BadInput, CheckFailed, Missing

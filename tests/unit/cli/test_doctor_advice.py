@@ -13,8 +13,7 @@ from tests.unit.engine.examples import HOST, IMAGE, MPICH, OPEN_MPI_4, image_wit
 from tests.unit.engine.test_fixes import named, outcomes
 from tests.unit.tables import every_row
 from tests.unit.thorough import share
-from toolkit.cli import doctor_advice
-from toolkit.cli.doctor_advice import DoctorRequest, NextStep, advise
+from toolkit.cli.doctor.advice import DoctorRequest, NextStep, advise
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.image.locks.match_recipe import match_recipe
@@ -42,7 +41,7 @@ def test_nothing_is_advised_that_the_verdict_says_fails(place: str, name: str, m
     host, image = truth().hosts[place], truth().images[name].facts
     verdict = predict(host, image, Request())
     another = cache(lambda: match_recipe(host, image, Request()))
-    monkeypatch.setattr(doctor_advice, "match_recipe", lambda *_: another())
+    monkeypatch.setattr("toolkit.cli.doctor.advice.match_recipe", lambda *_: another())
     for mode in share((None, *MPI_MODES, "gloo"), sorted(truth().images).index(name), 8):
         judged = _in(mode, verdict)
         said = advise(DoctorRequest(host, image, Request(mode=mode), PLACE, FACTS), judged)
@@ -123,7 +122,7 @@ def test_one_node_is_named_where_it_is_predicted_to_work():
 def test_options_that_fix_writes_are_named_where_they_make_it_work(monkeypatch):
     """The remedies that are known are in the engine's plans already; one is made up."""
     host, image = truth().hosts["pmix"], truth().images["venv-impi-2021.6.0"].facts
-    monkeypatch.setattr(doctor_advice, "find_fix", lambda *_: object())
+    monkeypatch.setattr("toolkit.cli.doctor.advice.find_fix", lambda *_: object())
     said = advice(host, image)
     assert said.text.endswith("With the options that --fix writes, the launch is predicted to work.")
     assert said.command == f"toolkit doctor {image.path} --nodes 2 --facts facts.json --fix"

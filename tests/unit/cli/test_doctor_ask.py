@@ -5,7 +5,7 @@ import json
 from click.testing import CliRunner
 
 from tests.unit.terminal import on_a_terminal
-from toolkit.cli.doctor import command as doctor
+from toolkit.cli.doctor.command import command as doctor
 from toolkit.engine.conditional import MOST
 from toolkit.errors import BadInput
 

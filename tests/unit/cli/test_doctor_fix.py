@@ -11,7 +11,7 @@ from tests.unit.engine.examples import with_
 from tests.unit.image.sifs import sandbox
 from tests.unit.image.test_inspect import BASE, OPEN_MPI_4
 from tests.unit.tables import every_row
-from toolkit.cli.doctor import command as doctor
+from toolkit.cli.doctor.command import command as doctor
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.locks.recipe import parse
 from toolkit.job.request.fixfile import load as load_fix

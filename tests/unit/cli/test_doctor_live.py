@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from tests.unit.engine.examples import HOST, IMAGE, with_, without
 from tests.unit.image.sifs import DATA, sif
-from toolkit.cli.doctor import command as doctor
+from toolkit.cli.doctor.command import command as doctor
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.job import live as doctor_live

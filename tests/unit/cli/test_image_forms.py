@@ -11,7 +11,7 @@ from tests.unit.cli.test_doctor import CLUSTER
 from tests.unit.image.archives import docker_archive, oci_layout, tar, written
 from tests.unit.image.test_formats import PROCESS, layers
 from tests.unit.tables import every_row
-from toolkit.cli.doctor import command as doctor
+from toolkit.cli.doctor.command import command as doctor
 from toolkit.cli.image import command as image
 from toolkit.cli.image import sif
 from toolkit.errors import BadInput

@@ -92,10 +92,11 @@ def test_the_file_that_is_imported_says_less_than_the_script(tmp_path: Path, mon
 
 
 def test_what_is_said_reaches_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from toolkit.job.diagnosis import wanted
+    from toolkit.job.diagnosis import LaunchQuestion, request_launch
     from toolkit.model.progress import Silent
 
     monkeypatch.chdir(tmp_path)
     Path("train.py").write_text(f"{TORCH}os.environ['MASTER_ADDR'] = 'localhost'\n")
-    found = wanted("x.sif", None, None, None, 2, 1, None, Silent(), ("python", "train.py"))
+    question = LaunchQuestion(image="x.sif", nodes=2, ranks_per_node=1, command=("python", "train.py"))
+    found = request_launch(question, Silent())
     assert found.request.says == {"MASTER_ADDR": "localhost"}

@@ -16,7 +16,7 @@ AROUND = (
     # Ways to write past the stream, and the modules that may use them.
     (r"\bprint\(", {"report/progress.py"}),
     (r"click\.(?:echo|secho|style|echo_via_pager|get_(?:text|binary)_stream)\b", {"cli/frame/say.py"}),
-    (r"click\.(?:prompt|confirm)\b", {"cli/doctor_ask.py", "cli/init.py"}),  # readline writes the prompt
+    (r"click\.(?:prompt|confirm)\b", {"cli/doctor/ask.py", "cli/init.py"}),  # readline writes the prompt
     (r"unfiltered\(", {"report/safe_stream.py", "report/progress.py"}),
     (r"sys\.(?:stdout|stderr)\.(?:write|buffer)|sys\.__std(?:out|err)__", {"run/relay.py"}),
     (r"/dev/(?:tty|std(?:out|err)|fd)", {"cli/frame/files.py"}),

@@ -5,7 +5,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "image": ("toolkit.cli.image", "Build, convert and inspect images"),
     "env": ("toolkit.cli.env", "Add your packages to an image, as one file"),
     "probe": ("toolkit.cli.probe", "Read the facts of this machine or a cluster"),
-    "doctor": ("toolkit.cli.doctor", "Predict whether an image runs on a cluster, and how"),
+    "doctor": ("toolkit.cli.doctor.command", "Predict whether an image runs on a cluster, and how"),
     "explain": ("toolkit.cli.explain", "Find the cause of a failed job in its output"),
     "adapt": ("toolkit.cli.script.adapt", "Change a training script for several ranks"),
     "launch": ("toolkit.cli.launch", "Run a trainer or any command as a Slurm job"),

@@ -1,22 +1,38 @@
 """``toolkit doctor --live``: run a small job in a launch mode, and compare it with the prediction."""
 
+from pathlib import Path
+
+from toolkit.cli.doctor.options import DoctorOptions
 from toolkit.cli.frame.say import say_json, say_text
 from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
+from toolkit.image.startable import check_startable
 from toolkit.job.live import TrialRequest, try_modes
-from toolkit.job.places import Where
+from toolkit.job.request.locations import named_image
 from toolkit.report.live import live_page
 from toolkit.report.progress import Progress
 
 
-def command(asked: TrialRequest, where: Where, tell: Progress, *, as_json: bool) -> int:
+def command(options: DoctorOptions, image: str, tell: Progress) -> int:
     """Try the modes and print the result; return the exit status.
 
     Raises:
         ToolkitError: as :func:`toolkit.job.live.try_modes` says.
     """
+    file = Path(named_image(image))
+    check_startable(file, "IMAGE")
+    trial = TrialRequest(
+        file,
+        options.nodes or 2,
+        options.ranks_per_node or 1,
+        options.modes,
+        options.partition,
+        options.account,
+        options.verify_key,
+        options.no_verify,
+    )
     with tell:
-        result, host = try_modes(asked, where, tell)
-    if as_json:
+        result, host = try_modes(trial, options.where, tell)
+    if options.as_json:
         say_json(result, indent=True)
     else:
         say_text(live_page(result, host, style_of_stdout(), width_of_stdout()))

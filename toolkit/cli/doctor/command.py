@@ -1,0 +1,132 @@
+"""The command ``toolkit doctor``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolkit.cli.dashes import REST, SplitAtDashes
+from toolkit.cli.doctor.options import DoctorOptions, check_combination
+from toolkit.cli.options.keys import key_options
+from toolkit.cli.options.places import place_options
+from toolkit.cli.options.whole import WholeNumber
+from toolkit.image.buildfile.steps import is_buildfile
+from toolkit.model.prediction import MODES
+from toolkit.model.runtime import NAMES
+from toolkit.report.progress import Progress
+
+_COUNT = WholeNumber(1)
+
+
+@click.command("doctor", cls=SplitAtDashes)
+@click.argument("image", required=False)
+@place_options
+@click.option(
+    "--facts", metavar="FILE", type=click.Path(path_type=Path), help="Facts that toolkit probe -o saved"
+)
+@click.option("--site", metavar="NAME", help="Judge the launch with this site profile")
+@click.option("--job", "job_file", metavar="FILE", help="Judge the launch of this job specification")
+@click.option("--env-image", metavar="FILE", help="File of toolkit env with packages over the image")
+@click.option(
+    "--runtime",
+    type=click.Choice(NAMES),
+    metavar="RUNTIME",
+    help=f"Container runtime, if the host has several: {', '.join(NAMES)}",
+)
+@click.option("--nodes", type=_COUNT, help="Number of nodes  [default: 2]")
+@click.option("--ranks-per-node", type=_COUNT, help="Ranks on each node  [default: 1]")
+@click.option(
+    "--mode",
+    "modes",
+    multiple=True,
+    type=click.Choice(MODES),
+    metavar="MODE",
+    help=f"Judge only this mode; with --live, try it: {', '.join(MODES)}",
+)
+@click.option("--live", is_flag=True, help="Run a small job in the mode, and compare it with the prediction")
+@click.option("--no-run", is_flag=True, help="Start no container to read variables")
+@click.option("--partition", metavar="NAME", help="Slurm partition to probe, and for the job of --live")
+@click.option("--account", metavar="NAME", help="Slurm account for --live")
+@key_options
+@click.option("--fix", is_flag=True, help="Write the needed change as a file for toolkit launch")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="File that --fix writes  [default: fix.toml]"
+)
+@click.option("--ask", is_flag=True, help="Answer from a few facts: ask for them, or read --facts FILE.toml")
+@click.option(
+    "-a", "--all", "everything", is_flag=True, help="Show every launch mode, all findings and all facts"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON")
+@click.option("--rules", is_flag=True, help="List the rules and stop")
+@click.option("--explain", "page", metavar="ID", help="Print the page of one rule and stop")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    **given: Any,  # noqa: ANN401 - click's values, one for each option
+) -> None:
+    """Predict whether IMAGE runs on a cluster, in which launch mode, and why.
+
+    The first line answers Yes, Perhaps (no recorded launch is like this one), No or Unknown
+    (facts are missing), with the command to type next. --all shows every launch mode.
+
+    IMAGE may be the name of a recipe, or a Dockerfile or Apptainer definition file (FILE.def): its
+    text is then judged before you build it.
+
+    After --, give the command of a rank: toolkit then judges the MPI that its program loads.
+
+    If scripts of the image set variables, and the image is on the cluster, toolkit starts one
+    container on a node, which prints these variables. --no-run skips this.
+
+    The exit status is 0 if a launch mode works (with --mode, if this mode works), 1 if none works,
+    2 for a bad file or option, 3 if the cluster is unreachable. Without IMAGE, the command checks
+    only the host, and the status is 1 if no job can be launched there. With --live, the status is 0
+    if the job does what was predicted. --fix never overwrites a file that it did not write.
+
+    \b
+    Examples:
+      toolkit doctor my.sif --cluster demo
+      toolkit doctor my.sif --cluster demo -- /opt/app/bin/solver
+      toolkit doctor my.sif --facts facts.json --nodes 4
+      toolkit doctor Dockerfile --host login
+      toolkit doctor my.sif --host login --site juwels --job train.yaml
+      toolkit doctor my.sif --cluster demo --live --mode srun-pmix
+      toolkit doctor my.sif --host login --fix -o fix.toml
+      toolkit doctor --ask --facts ticket.toml
+    """
+    options = DoctorOptions(**given, program=ctx.meta.get(REST, ()))
+    check_combination(options)
+    # A build file and --live print JSON alone.
+    alone = options.as_json and (options.live or _is_buildfile(options))
+    tell = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or alone)
+    ctx.exit(run(options, tell))
+
+
+def run(options: DoctorOptions, tell: Progress) -> int:
+    """Do what the options ask for, and return the exit status."""
+    if options.ask:
+        from toolkit.cli.doctor import ask
+
+        return ask.command(options.facts, as_json=options.as_json)
+    if options.rules or options.page:
+        from toolkit.cli.doctor.rules import show_rules
+
+        show_rules(options.page, as_json=options.as_json)
+        return 0
+    if options.live and options.image is not None:
+        from toolkit.cli.doctor import live
+
+        return live.command(options, options.image, tell)
+    from toolkit.cli.doctor import judge
+
+    if options.image is None:
+        return judge.judge_host(options)
+    if _is_buildfile(options):
+        return judge.judge_buildfile(options, Path(options.image), tell)
+    return judge.judge_image(options, options.image, tell)
+
+
+def _is_buildfile(options: DoctorOptions) -> bool:
+    """Return whether the image is given as a Dockerfile or a definition file."""
+    image = options.image
+    return image is not None and not options.live and is_buildfile(image) and Path(image).is_file()

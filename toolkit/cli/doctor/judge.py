@@ -1,0 +1,131 @@
+"""Judge what ``toolkit doctor`` is given: an image, a build file, or only a host."""
+
+import shlex
+from pathlib import Path
+
+from toolkit.cli.doctor.options import DoctorOptions
+from toolkit.cli.frame.say import say_json, say_text
+from toolkit.errors import BadInput
+from toolkit.job.diagnosis import Diagnosis, LaunchQuestion
+from toolkit.model.facts import HostFacts
+from toolkit.model.finding import Finding
+from toolkit.report.progress import Progress
+
+
+def judge_image(options: DoctorOptions, image: str, tell: Progress) -> int:
+    """Judge the launch of an image; show the verdict, or write the fix.
+
+    Returns:
+        The exit status: 0 if a launch mode works, or the fix is written.
+    """
+    from toolkit.job.diagnosis import diagnose, request_launch
+
+    with tell:
+        asked = request_launch(_question(options, image), tell)
+        found = diagnose(
+            image, options.facts, asked, options.where, options.partition, tell, run=not options.no_run
+        )
+    if options.fix:
+        from toolkit.cli.doctor import fix
+
+        place = [*options.place_words, *found.wanted.words]
+        fix.command(found, options.output or fix.DEFAULT, place, as_json=options.as_json)
+        return 0
+    _show(options, found)
+    return 0 if found.verdict.chosen else 1
+
+
+def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
+    """Judge the image that a build file would make, and return the exit status.
+
+    Raises:
+        BadInput: if the file cannot be read, or ``--fix`` is given.
+    """
+    from toolkit.cli.doctor import buildfile
+    from toolkit.job.diagnosis import request_launch
+    from toolkit.job.facts import facts_of
+
+    if options.fix:
+        raise BadInput(f"--fix: {file} is not an image yet", fix="build it, and give the image")
+    with tell:
+        asked = request_launch(_question(options, str(file), ready=False), tell)
+        host = facts_of(options.facts, options.where, options.partition)
+    return buildfile.command(file, host, asked, everything=options.everything, as_json=options.as_json)
+
+
+def judge_host(options: DoctorOptions) -> int:
+    """Show the facts of a host and their findings; return 1 if no job can be launched there."""
+    from toolkit.engine import predict
+    from toolkit.job.facts import facts_of
+
+    host = facts_of(options.facts, options.where, options.partition)
+    found = predict.judge_host(host)
+    _show_host(options, host, found)
+    return 1 if any(one.severity == "error" for one in found) else 0
+
+
+def _question(options: DoctorOptions, image: str, *, ready: bool = True) -> LaunchQuestion:
+    """Return the launch to judge; a build file (not ``ready``) is judged without site and job file."""
+    return LaunchQuestion(
+        image=image,
+        site=options.site if ready else None,
+        job_file=options.job_file if ready else None,
+        partition=options.partition,
+        nodes=options.nodes,
+        ranks_per_node=options.ranks_per_node,
+        mode=options.mode,
+        command=options.program,
+        runtime=options.runtime if ready else None,
+        env_image=options.env_image if ready else None,
+    )
+
+
+def _show(options: DoctorOptions, found: Diagnosis) -> None:
+    """Print the verdict on an image."""
+    if options.as_json:
+        from toolkit.report.doctor.as_json import verdict_json
+
+        say_json(verdict_json(found.host, found.image, found.verdict))
+        return
+    from toolkit.cli.doctor.advice import DoctorRequest, advise
+    from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
+    from toolkit.report.doctor.page import page
+
+    launch = found.wanted
+    asked = DoctorRequest(
+        found.host,
+        found.image,
+        launch.request,
+        options.place_words,
+        options.facts_words,
+        launch.site,
+        launch.words,
+    )
+    advice = advise(asked, found.verdict)
+    say_text(
+        page(
+            found.host,
+            found.image,
+            found.verdict,
+            launch.request,
+            next_command=advice.command,
+            advice=advice.text,
+            everything=options.everything,
+            style=style_of_stdout(),
+            width=width_of_stdout(),
+        )
+    )
+
+
+def _show_host(options: DoctorOptions, host: HostFacts, found: tuple[Finding, ...]) -> None:
+    """Print the facts of a host and their findings."""
+    if options.as_json:
+        from toolkit.report.doctor.as_json import host_json
+
+        say_json(host_json(host, found))
+        return
+    from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
+    from toolkit.report.doctor.page import host_page
+
+    command = shlex.join(["toolkit", "doctor", "IMAGE", *options.facts_words])
+    say_text(host_page(host, found, command, style_of_stdout(), width_of_stdout()))

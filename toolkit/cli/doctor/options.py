@@ -1,0 +1,139 @@
+"""The options of ``toolkit doctor``, and which of them can be combined."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.errors import BadInput
+from toolkit.job.places import Where
+from toolkit.model.prediction import Mode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorOptions:
+    """The values of the options; ``program`` is the command of a rank, behind ``--``."""
+
+    image: str | None
+    host: str | None
+    cluster: str | None
+    ssh_config: Path | None
+    facts: Path | None
+    site: str | None
+    job_file: str | None
+    env_image: str | None
+    runtime: str | None
+    nodes: int | None
+    ranks_per_node: int | None
+    modes: tuple[Mode, ...]
+    live: bool
+    no_run: bool
+    partition: str | None
+    account: str | None
+    verify_key: str | None
+    no_verify: bool
+    fix: bool
+    output: Path | None
+    ask: bool
+    everything: bool
+    as_json: bool
+    rules: bool
+    page: str | None
+    program: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> Where:
+        """The machine to probe."""
+        return Where(self.host, self.cluster, self.ssh_config)
+
+    @property
+    def mode(self) -> Mode | None:
+        """The launch mode to judge, ``None`` for all modes."""
+        return self.modes[0] if self.modes else None
+
+    @property
+    def place_words(self) -> tuple[str, ...]:
+        """The options with which another command reaches the cluster.
+
+        A facts file does not contain how to reach its host, so they name ``LOGIN_NODE``.
+        """
+        host = "LOGIN_NODE" if self.facts else self.host
+        words = ["--host", host] if host else ["--cluster", self.cluster] if self.cluster else []
+        words += ["--ssh-config", str(self.ssh_config)] if self.ssh_config else []
+        words += ["--partition", self.partition] if self.partition else []
+        return tuple(words)
+
+    @property
+    def facts_words(self) -> tuple[str, ...]:
+        """The options with which this command finds the facts of the cluster again."""
+        return ("--facts", str(self.facts)) if self.facts else self.place_words
+
+
+def check_combination(options: DoctorOptions) -> None:
+    """Refuse options that cannot be combined.
+
+    Raises:
+        BadInput: names the options.
+    """
+    if options.ask:
+        if options.image is not None or options.fix or options.live:
+            raise BadInput("--ask: cannot be combined with IMAGE, --fix or --live")
+        return
+    _check_image(options)
+    _check_live(options)
+    _check_output(options)
+    _check_facts(options)
+
+
+def _check_image(options: DoctorOptions) -> None:
+    """Refuse options that describe a launch if there is no image to launch."""
+    if options.image is not None:
+        return
+    if options.site or options.job_file:
+        raise BadInput("--site and --job need an IMAGE")
+    if options.live or options.fix:
+        raise BadInput("--live and --fix need an IMAGE")
+    if options.env_image is not None:
+        raise BadInput("--env-image: needs an IMAGE, and cannot be combined with --live")
+
+
+def _check_live(options: DoctorOptions) -> None:
+    """Refuse what a job of ``--live`` cannot use, and what only such a job can use."""
+    if options.live:
+        if options.site or options.job_file:
+            raise BadInput("--site and --job: cannot be combined with --live")
+        if options.fix:
+            raise BadInput("--live and --fix: cannot be combined; give one of them")
+        if options.facts is not None:
+            raise BadInput(
+                "--live and --facts: cannot be combined; a job needs --cluster, --host or this machine"
+            )
+        if options.env_image is not None:
+            raise BadInput("--env-image: needs an IMAGE, and cannot be combined with --live")
+        return
+    if len(set(options.modes)) > 1:
+        raise BadInput("--mode: more than one mode is possible only with --live")
+    if options.account is not None:
+        raise BadInput(
+            f"--account {options.account}: only with --live, which submits a job", fix="leave it out"
+        )
+    if options.verify_key is not None or options.no_verify:
+        raise BadInput("--verify-key and --no-verify: only with --live, which starts the image")
+
+
+def _check_output(options: DoctorOptions) -> None:
+    """Refuse the name of a file that nothing writes."""
+    if options.output is not None and not options.fix:
+        raise BadInput("-o: only with --fix, which writes a file")
+
+
+def _check_facts(options: DoctorOptions) -> None:
+    """Refuse to probe a machine if a file has the facts."""
+    if options.facts is None:
+        return
+    if options.partition is not None:
+        raise BadInput(
+            f"--partition {options.partition}: cannot be combined with --facts, "
+            "which has the facts of its nodes",
+            fix=f"toolkit probe --partition {options.partition} -o {options.facts}",
+        )
+    if options.where.remote or options.ssh_config is not None:
+        raise BadInput("--facts: cannot be combined with --host, --cluster or --ssh-config")
