@@ -28,14 +28,23 @@ _MOST_NODES = 65536
 """Equal to :data:`toolkit.nodelist.MOST`; a test compares them."""
 
 
+class ValueForm(NamedTuple):
+    """The form of a text: it has to match ``pattern``; ``rule`` explains the form to the user."""
+
+    pattern: str
+    rule: str
+
+
 class JobField(NamedTuple):
     """One field of a job.
 
     ``help`` describes its option; ``option`` is the option if its name differs from the field. ``many`` may
     be given several times, a ``flag`` has ``--no-`` too. ``bounds`` are the smallest and largest value of a
-    number, ``form`` is a key of ``FORMS`` in :mod:`toolkit.launch.request.checks`. ``sbatch`` is the option
-    of ``sbatch`` that takes the value unchanged. ``queue`` fields have no effect without a scheduler, and PBS
-    has no option for those whose ``pbs`` is false. The figures of a study do not depend on ``free`` fields.
+    number, ``form`` is the form of a text, or the name of one that several fields have
+    (:mod:`toolkit.launch.request.checks`). ``sbatch`` is the option of ``sbatch`` that takes the value
+    unchanged. ``queue`` fields have no effect without a scheduler, and PBS has no option for those whose
+    ``pbs`` is false. The figures of a study do not depend on ``free`` fields. ``group`` is the group of the
+    option in help; :mod:`toolkit.cli.options.groups` lists the options of most groups in their order.
     """
 
     name: str
@@ -46,11 +55,12 @@ class JobField(NamedTuple):
     flag: bool = False
     choices: tuple[str, ...] = ()
     bounds: tuple[int, int] | None = None
-    form: str = ""
+    form: str | ValueForm = ""
     sbatch: str = ""
     queue: bool = False
     pbs: bool = True
     free: bool = False
+    group: str = ""
 
     @property
     def flagged(self) -> str:

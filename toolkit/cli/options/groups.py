@@ -5,6 +5,7 @@ from typing import Literal, get_args
 import click
 
 from toolkit.cli.dashes import SplitAtDashes
+from toolkit.model.jobfile import FIELDS
 
 Group = Literal["Common", "Resources", "Image", "Program", "Slurm", "Advanced"]
 """A group of options, in the order of help."""
@@ -28,6 +29,7 @@ _NAMES: dict[Group, str] = {
     """,
 }
 _GROUP_OF: dict[str, Group] = {name: group for group, names in _NAMES.items() for name in names.split()}
+_GROUP_OF |= {field.name: group for field in FIELDS for group in get_args(Group) if field.group == group}
 
 
 def group_of(option: str) -> Group:

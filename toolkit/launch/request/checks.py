@@ -9,7 +9,7 @@ from toolkit.errors import BadInput
 from toolkit.knowledge import sbatch
 from toolkit.launch.request import numbers, sweep
 from toolkit.model.job import JobSpec
-from toolkit.model.jobfile import FIELDS, JobField
+from toolkit.model.jobfile import FIELDS, JobField, ValueForm
 from toolkit.runtime.apptainer import IMAGE_BIND
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,127}"
@@ -23,85 +23,81 @@ _AFTER = r"after(any|notok|ok|corr|burstbuffer)?"
 _DEPENDENCY = rf"(singleton|{_AFTER}(:\d+(_(\d+|\*))?(\+\d+)?)+)"
 
 
-class _Form(NamedTuple):
-    """The form of a value: it has to match ``pattern``; ``rule`` explains the form to the user."""
-
-    pattern: str
-    rule: str
-
-
-_NAMES = _Form(
+_NAMES = ValueForm(
     _NAME, "Slurm's names may hold letters, digits and . _ + @ = - and start with a letter or digit"
 )
-_SEVERAL = _Form(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; several are separated by commas")
-_MEMORY = _Form(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G (default: M)")
-_NODES = _Form(nodelist.FORM, nodelist.RULE)
-_OUTPUT = _Form(
+_SEVERAL = ValueForm(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; several are separated by commas")
+_MEMORY = ValueForm(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G (default: M)")
+_NODES = ValueForm(nodelist.FORM, nodelist.RULE)
+_OUTPUT = ValueForm(
     # Slurm makes no folder for the output, and a job that cannot write its output fails silently.
     r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
     "write a file name or a full path: letters, digits, . _ + = @ , - and patterns as %j (%% for %)",
 )
 
-_FORMS: Mapping[str, _Form] = {
+_FORMS: Mapping[str, ValueForm] = {
     "name": _NAMES,
     "names": _SEVERAL,
-    "time": _Form(
+    "time": ValueForm(
         rf"{_DURATION}|UNLIMITED|INFINITE", "use MINUTES, HH:MM:SS or DAYS-HH:MM:SS, as sbatch(1) does"
     ),
     "memory": _MEMORY,
-    "constraint": _Form(
+    "constraint": ValueForm(
         r"[A-Za-z0-9(\[][A-Za-z0-9._+@=&|*:,()\[\]-]*",
         "write features joined by & | , as sbatch(1) does, without spaces",
     ),
     "nodes": _NODES,
-    "licenses": _Form(
+    "licenses": ValueForm(
         r"[A-Za-z0-9][A-Za-z0-9._@:,|=+-]*", "write NAME[@SERVER][:COUNT], separated by commas"
     ),
-    "mail_type": _Form(
+    "mail_type": ValueForm(
         rf"({'|'.join(_MAILS)})(,({'|'.join(_MAILS)}))*",
         f"choices, separated by commas: {', '.join(_MAILS)}",
     ),
-    "mail_user": _Form(r"[A-Za-z0-9][A-Za-z0-9._%+@-]*", "write one address or the name of a user"),
-    "array": _Form(
+    "mail_user": ValueForm(r"[A-Za-z0-9][A-Za-z0-9._%+@-]*", "write one address or the name of a user"),
+    "array": ValueForm(
         r"\d+(-\d+(:\d+)?)?(,\d+(-\d+(:\d+)?)?)*(%\d+)?", "write numbers and ranges: 0-7, 1,3,5 or 0-99%10"
     ),
-    "dependency": _Form(
+    "dependency": ValueForm(
         rf"{_DEPENDENCY}([,?]{_DEPENDENCY})*",
         "write TYPE:JOB[:JOB…] with after, afterany, afternotok, afterok or aftercorr, or singleton",
     ),
-    "begin": _Form(
+    "begin": ValueForm(
         rf"now(\+\d+(seconds?|minutes?|hours?|days?|weeks?)?)?|midnight|noon|fika|teatime|today|tomorrow|"
         rf"{_CLOCK}|\d{{4}}-\d{{2}}-\d{{2}}(T{_CLOCK})?",
         "write now+2hours, 20:00, tomorrow or 2026-12-24T18:00",
     ),
-    "gpu": _Form(r"[A-Za-z0-9][A-Za-z0-9._-]*", "write the type as Slurm's GRES names it, as in v100"),
-    "gpu_bind": _Form(
+    "gpu": ValueForm(r"[A-Za-z0-9][A-Za-z0-9._-]*", "write the type as Slurm's GRES names it, as in v100"),
+    "gpu_bind": ValueForm(
         r"(verbose,)?(closest|none|single:\d+|per_task:\d+|map_gpu:[\d,*]+|mask_gpu:[\dA-Fa-fx,*]+)",
         "choices: none, closest, single:N, per_task:N, map_gpu:LIST, mask_gpu:LIST",
     ),
-    "cpu_bind": _Form(
+    "cpu_bind": ValueForm(
         r"((verbose|quiet),)?(none|cores|threads|sockets|ldoms|rank|rank_ldom|map_cpu:[\dA-Fa-fx,*]+|"
         r"mask_cpu:[\dA-Fa-fx,*]+|map_ldom:[\dA-Fa-fx,*]+|mask_ldom:[\dA-Fa-fx,*]+)",
         "choices: none, cores, threads, sockets, ldoms, rank, map_cpu:LIST, mask_cpu:LIST",
     ),
     "file": _OUTPUT,
-    "space": _Form(r"\d{1,15}[KMGT]?", "write a whole number and K, M, G or T, as in 20G; bytes without one"),
-    "folder": _Form(
+    "space": ValueForm(
+        r"\d{1,15}[KMGT]?", "write a whole number and K, M, G or T, as in 20G; bytes without one"
+    ),
+    "folder": ValueForm(
         r"(/|\$(SLURM_SUBMIT_DIR|PBS_O_WORKDIR)$)[^\x00-\x1f\x7f]*", "write a full path inside the container"
     ),
 }
-"""The forms of texts, by name."""
+"""The forms that several fields have or that are long, by name."""
 
 
-def _form_of(field: JobField) -> _Form:
-    return (
-        _FORMS[field.form]
-        if field.form
-        else _Form("|".join(field.choices), f"choices: {', '.join(field.choices)}")
-    )
+def _form_of(field: JobField) -> ValueForm:
+    """Return the form of a field: its own, one by name, or its choices."""
+    if isinstance(field.form, ValueForm):
+        return field.form
+    if field.form:
+        return _FORMS[field.form]
+    return ValueForm("|".join(field.choices), f"choices: {', '.join(field.choices)}")
 
 
-FORMS: Mapping[str, _Form] = {
+FORMS: Mapping[str, ValueForm] = {
     field.name: _form_of(field) for field in FIELDS if field.form or field.name == "runtime"
 }
 """The forms of texts, by field of a job."""
