@@ -19,6 +19,7 @@
 #SBATCH --nodelist=node[1-4]
 #SBATCH --exclude=node3
 #SBATCH --licenses=scratch:1
+#SBATCH --switches=1@02:00:00
 #SBATCH --array=0-7%2
 #SBATCH --dependency=afterok:12:13
 #SBATCH --begin=now+2hours

@@ -52,6 +52,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     nodelist: str = ""
     exclude: str = ""
     licenses: str = ""
+    switches: str = ""
     mail_type: str = ""
     mail_user: str = ""
     array: str = ""

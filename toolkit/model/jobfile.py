@@ -104,6 +104,10 @@ FIELDS: tuple[JobField, ...] = (
              metavar="NODES", form="nodes", sbatch="exclude", queue=True, pbs=False),
     JobField("licenses", "Licences that the job needs",
              metavar="NAME[:N]", form="licenses", sbatch="licenses", queue=True, pbs=False),
+    JobField("switches", "Most leaf switches, and how long to wait for so few: 1@02:00:00",
+             metavar="N[@TIME]", sbatch="switches", queue=True, pbs=False, group="Resources",
+             form=ValueForm(r"[1-9]\d{0,4}(@(\d+-\d{1,2}(:\d{1,2}){0,2}|\d{1,6}(:\d{1,2}){0,2}))?",
+                            "write a number of switches, and how long to wait for them: 1@02:00:00")),
     JobField("exclusive", "Do not share the nodes with other jobs", flag=True, queue=True),
     JobField("sweep", "Run once for each value, such as lr=0.1,0.01",
              metavar="NAME=VALUES", many=True, queue=True, pbs=False),
@@ -199,6 +203,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     nodelist: str | None = None
     exclude: str | None = None
     licenses: str | None = None
+    switches: str | None = None
     mail_type: str | None = None
     mail_user: str | None = None
     array: str | None = None
@@ -264,6 +269,7 @@ class JobFields(TypedDict, total=False):
     nodelist: str
     exclude: str
     licenses: str
+    switches: str
     mail_type: str
     mail_user: str
     array: str

@@ -58,6 +58,7 @@ EVERYTHING = spec(
     nodelist="node[1-4]",
     exclude="node3",
     licenses="scratch:1",
+    switches="1@02:00:00",
     mail_type="END,FAIL",
     mail_user="ada@example.org",
     array="0-7%2",

@@ -46,7 +46,7 @@ GOOD = {
     "dependency": "afterok:12", "begin": "now+2hours", "gpu": "v100", "gpu_bind": "closest",
     "cpu_bind": "cores", "min_free": "20G",
     "output": "out-%j.log", "error": "err.log", "workdir": "/work/a b", "runtime": "apptainer",
-    "wckey": "course",
+    "wckey": "course", "switches": "1@02:00:00",
 }  # fmt: skip
 
 
