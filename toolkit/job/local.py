@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput
+from toolkit.job.call import Call, Opener
 from toolkit.job.prepare import Prepared, check, check_program, to_record
 from toolkit.job.project.code import placed
 from toolkit.job.project.ranks import copied
@@ -16,7 +17,6 @@ from toolkit.job.request.inputs import look, startable
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import directory
 from toolkit.job.sight import shown_by, view_of
-from toolkit.job.submit import Call, Opener
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import plan
 from toolkit.launch.jobscript.localscript import choose_here, local_script, without_queue

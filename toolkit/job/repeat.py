@@ -9,11 +9,11 @@ from toolkit.decoding import UNDECODABLE
 from toolkit.engine.predict import predict
 from toolkit.engine.site_additions import environment
 from toolkit.errors import BadInput
+from toolkit.job.call import Call
 from toolkit.job.prepare import Prepared, to_record
 from toolkit.job.request.gate import clear_again, demand_for
 from toolkit.job.request.inputs import FACTS
 from toolkit.job.request.layering import env_file
-from toolkit.job.submit import Call
 from toolkit.knowledge import sites
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import script

@@ -8,13 +8,14 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.job.call import Opener
 from toolkit.job.places import Where
 from toolkit.job.prepare import Flags, check, prepare
 from toolkit.job.request.layering import asked
 from toolkit.job.running.follow import failure
 from toolkit.job.running.output import texts
 from toolkit.job.running.reach import reached_in_time
-from toolkit.job.submit import Opener, place_of, submitted
+from toolkit.job.submit import place_of, submitted
 from toolkit.launch.jobscript.script import GPU_FILE
 from toolkit.launch.tracking import records
 from toolkit.model.hidden import NO_SECRETS, Hidden

@@ -10,9 +10,9 @@ from toolkit.cli.frame.say import say
 from toolkit.cli.study.scale_study import joined
 from toolkit.errors import CheckFailed, Interrupted
 from toolkit.job import scale_point
+from toolkit.job.call import Opener
 from toolkit.job.request.flags import Flags
 from toolkit.job.running.wait import wait_for
-from toolkit.job.submit import Opener
 from toolkit.model.hidden import NO_SECRETS, Hidden
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell

@@ -1,0 +1,40 @@
+"""The Python API of toolkit: inspect images, probe clusters, predict launches, launch and follow jobs.
+
+The functions do what the commands of the same names do, with the same settings and checks. They print
+nothing and never exit. Every error is a class of :mod:`toolkit.errors`; its message names the option of the
+command, such as ``--nodes`` for ``nodes``. ``tell`` receives progress, and the output of jobs that are
+followed; without it, both are hidden.
+
+The import is fast: each function imports what it needs when it is called.
+"""
+
+from toolkit import errors
+from toolkit.app.prediction import doctor, inspect, load_facts, probe
+from toolkit.app.results import explain, report, report_studies, report_sweep
+from toolkit.app.running import (
+    cancel,
+    failure,
+    fetch,
+    follow,
+    job,
+    jobs,
+    launch,
+    logs,
+    refresh,
+    resume,
+    script,
+    wait,
+)  # fmt: skip
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import OutputExplanation
+from toolkit.model.job import JobRecord
+from toolkit.model.jobfile import LaunchOptions
+from toolkit.model.prediction import Mode, Verdict
+from toolkit.model.progress import Silent, Tell
+
+__all__ = [
+    "HostFacts", "ImageFacts", "JobRecord", "LaunchOptions", "Mode", "OutputExplanation", "Silent", "Tell",
+    "Verdict", "cancel", "doctor", "errors", "explain", "failure", "fetch", "follow", "inspect", "job",
+    "jobs", "launch", "load_facts", "logs", "probe", "refresh", "report", "report_studies", "report_sweep",
+    "resume", "script", "wait",
+]  # fmt: skip
