@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import msgspec
 
 from toolkit.engine.conditional import TicketAnswer, answer_ticket
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict, predict_plan
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding

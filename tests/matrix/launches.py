@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tests.matrix.record import Cell
-from toolkit.engine.proposal import propose
+from toolkit.engine.planning.proposal import propose
 from toolkit.launch.jobscript.plan import by_agent, launch_words, runtime_of
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec

@@ -18,7 +18,8 @@ import msgspec
 
 from toolkit import knowledge
 from toolkit.folders import is_below
-from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts, SlurmFacts
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.versions import within
 

@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MODULES_OF_A_FOLDER = 25
 """Beside ``__init__.py``, which only describes the folder."""
+LINES_OF_A_MODULE = 400
 
 
 CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
@@ -38,3 +39,8 @@ def test_a_class_is_found_wherever_it_is_defined():
         "class One:\n    class Two(One):\n        pass\nif x:\n\tclass\tThree[T]: ...\n# a class of its own\n"
     )
     assert CLASS.findall(text) == ["One", "Two", "Three"]
+
+
+def test_modules_are_short():
+    lengths = {path: len(text.splitlines()) for path, text in modules().items()}
+    assert {path: length for path, length in lengths.items() if length > LINES_OF_A_MODULE} == {}

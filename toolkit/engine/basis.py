@@ -8,7 +8,7 @@ from toolkit.engine.host_mpi import provider_of
 from toolkit.engine.traits import host_launcher, runtime_of
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.measured import measured
-from toolkit.model.facts import HostMpi, ImageMpi
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Basis
 from toolkit.versions import parse, upstream
 

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from toolkit import knowledge
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict_plan, working_modes
 from toolkit.engine.traits import runtime_of, sends_by_ucx
 from toolkit.knowledge.usual import TicketQuestion, usual
-from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.mpifacts import HostMpi
 from toolkit.model.prediction import Mode, Outcome, Plan, Prediction, Request
 from toolkit.program.choose import modes_of
 from toolkit.versions import older, within

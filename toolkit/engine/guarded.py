@@ -3,7 +3,8 @@
 from collections.abc import Callable, Collection, Iterator
 from typing import ParamSpec, TypeVar
 
-from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts, SlurmFacts
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -10,7 +10,8 @@ from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.traits import bind_target, host_launcher, mounted_mpi
 from toolkit.folders import is_below, is_system
-from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Plan
 
 _TRANSPORTS = {"libucp.so.0": "ucx_transports", "libfabric.so.1": "libfabric_providers"}

@@ -7,8 +7,8 @@ import msgspec
 from toolkit.engine.case import Case
 from toolkit.engine.host_mpi import apply_host_mpi
 from toolkit.engine.judge import Judged, ask_rules, is_ok
-from toolkit.engine.module_mounts import UNREAD, add_module_mounts
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.module_mounts import UNREAD, add_module_mounts
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
 from toolkit.engine.search_path import apply_search_path, with_unknown_mpi

@@ -3,7 +3,7 @@
 import posixpath
 
 from toolkit.engine.case import Case
-from toolkit.engine.proposal import AGENT
+from toolkit.engine.planning.proposal import AGENT
 from toolkit.engine.words import mpi_name, plain
 from toolkit.program import named
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toolkit.engine.case import Case
-from toolkit.engine.proposal import RANKS_FILE
+from toolkit.engine.planning.proposal import RANKS_FILE
 from toolkit.launcher import srun
 from toolkit.program.script.rendezvous import MADE
 

@@ -7,7 +7,8 @@ import msgspec
 from toolkit.engine.host_variables import name_inside, runtime_prefixes
 from toolkit.engine.traits import has_option
 from toolkit.folders import is_system
-from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.prediction import Plan
 
 _OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")

@@ -9,28 +9,20 @@ from functools import cache
 from toolkit.engine import fast_network
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided, attempt
-from toolkit.engine.host_variables import affects_mpi, name_inside, runtime_prefixes, slurm_variables
 from toolkit.engine.rule import LaunchStage
+from toolkit.engine.settings_in_force import IN_FILE, setting_value, settings_in_force
 from toolkit.engine.traits import HYDRA, bind_target
-from toolkit.engine.wireup import Offer, clearing_options, leaves_out_home, offer
 from toolkit.folders import is_below
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import netmods
 from toolkit.knowledge.settings import Component, Kind, Setting, settings
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.prediction import Outcome
 from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
 _WHATEVER = {"harmless", "path", "any"}
 """Kinds of settings whose value does not matter; for some variables the probe returns only the name."""
-
-
-_OF_THE_IMAGE = {
-    *("PYTHONPATH", "PYTHONHOME", "OPAL_PREFIX", "OPAL_LIBDIR", "PMIX_PREFIX", "PMIX_INSTALL_PREFIX"),
-    *("PRTE_PREFIX", "OMPI_MCA_mca_base_component_path", "PMIX_MCA_mca_base_component_path"),
-}
-"""Variables whose folders are in the image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,76 +45,6 @@ class Effect:
     @property
     def fails(self) -> bool:
         return self.outcome not in {"ok", "unknown"}
-
-
-def settings_in_force(case: Case) -> dict[str, tuple[str, str]]:
-    """Return the settings that reach the ranks: name → (value, origin).
-
-    The last origin wins: a file in the home folder wins over a file of the image, and a variable over each
-    file. The image's value wins over the host's variable of that name, but not over a variable that the
-    runtime sets in the container (apptainer/apptainer:internal/pkg/runtime/engine/apptainer/process_linux.go;
-    measured: FI_PROVIDER of host and image).
-    """
-    plain, meant = _set_by_host(case)
-    inherited = {name: pair for name, pair in plain.items() if name not in case.image_facts.environment}
-    found = _set_in_files(case) | _set_in_home(case) | inherited | _set_in_image(case) | meant
-    for name, value in case.plan.env.items():
-        where = "request: --env" if name in case.request.env else "plan:"
-        found[name] = (value, f"{where} {name}={value}")
-    return {name: pair for name, pair in found.items() if affects_mpi(name)}
-
-
-IN_FILE = "image: mca-params.conf:"
-"""The start of the origin of a setting that is in a file of the image."""
-
-
-def _set_in_files(case: Case) -> dict[str, tuple[str, str]]:
-    """Return settings in files of the image. A mounted MPI of the host reads other files."""
-    if case.mode == "bind":
-        return {}
-    return {name: (value, f"{IN_FILE} {name}={value}") for name, value in case.image_facts.settings.items()}
-
-
-def _set_in_home(case: Case) -> dict[str, tuple[str, str]]:
-    if leaves_out_home(case):
-        return {}
-    where = "host: ~/.openmpi/mca-params.conf"
-    return {f"OMPI_MCA_{name}": (value, where) for name, value in (case.host_facts.mca_params or {}).items()}
-
-
-def setting_value(case: Case, name: str) -> str | None:
-    """Return the value of a setting that reaches the ranks; ``None`` if it is not set."""
-    return settings_in_force(case).get(name, (None, ""))[0]
-
-
-def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
-    return {
-        name: (value, f"image: ENV {name}={value}")
-        for name, value in case.image_facts.environment.items()
-        if name not in _OF_THE_IMAGE
-    }
-
-
-def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
-    """Return the variables that the job's environment sets: plain, and those meant for the container.
-
-    The runtime's own prefix wins over Singularity's (apptainer/apptainer:internal/pkg/util/
-    env/create.go at v1.4.5, overridesForContainerEnv).
-    """
-    plain: dict[str, tuple[str, str]] = {}
-    meant: dict[str, tuple[str, str]] = {}
-    for name in sorted(set(case.host_facts.environment) - set(case.plan.unset)):
-        found = (case.host_facts.environment[name], f"host: {name}={case.host_facts.environment[name]}")
-        inside = name_inside(name)
-        if inside is None:
-            plain[name] = found
-        elif name.startswith(runtime_prefixes(case.host_facts)):
-            meant.setdefault(inside, found)
-    serves = case.mode in {"srun-pmix", "bind"} and offer(case) == Offer(pmix="slurm")
-    for name, value in (slurm_variables(case.host_facts) if serves else {}).items():
-        if name not in case.plan.unset:
-            plain[name] = (value, f"host: scontrol show config: PMIxEnv: {name}={value}")
-    return ({} if clearing_options(case) else plain), meant
 
 
 def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:

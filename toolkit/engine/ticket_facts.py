@@ -3,7 +3,8 @@
 from typing import Any
 
 from toolkit.errors import BadInput
-from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts, SlurmFacts
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Request
 from toolkit.model.ticket import Ticket, TicketCluster, TicketImage
 from toolkit.runtime import RUNTIMES

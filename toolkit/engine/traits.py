@@ -5,7 +5,8 @@ from toolkit.folders import is_below, is_system
 from toolkit.knowledge import counts
 from toolkit.knowledge.pmix import Pair, is_plugin, release_of
 from toolkit.knowledge.runtime import knows
-from toolkit.model.facts import HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Mode, Request
 from toolkit.runtime import Runtime, apptainer, named
 from toolkit.versions import parse, within

@@ -22,7 +22,7 @@ from toolkit.engine.traits import (
 )
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
-from toolkit.model.facts import HostMpi, ImageMpi
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.runtime.aspects import Aspect
 from toolkit.versions import within
 

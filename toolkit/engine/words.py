@@ -1,6 +1,6 @@
 """How names and versions read in a sentence."""
 
-from toolkit.model.facts import HostMpi, ImageMpi
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.versions import upstream
 
 _NAMES = {

@@ -68,7 +68,7 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchQuestion:
-    """The launch that the doctor is asked about; ``None`` leaves the choice to the job file or the default.
+    """The launch that the doctor judges; ``None`` leaves the choice to the job file or the default.
 
     ``command`` is the command of a rank; it wins over the program of the job file.
     """

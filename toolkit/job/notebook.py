@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from toolkit.engine.plan import plan as plan_launch
+from toolkit.engine.planning.plan import plan as plan_launch
 from toolkit.engine.predict import predict_plan
 from toolkit.errors import BadInput
 from toolkit.job import prepare
@@ -24,8 +24,8 @@ from toolkit.launch.request.complete import OUTPUT_OF_ARRAY
 from toolkit.launch.request.layers import DEFAULTS
 from toolkit.launch.request.specify import JobPaths, request_of, specify
 from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.finding import LaunchFault
 from toolkit.model.job import JobSpec
-from toolkit.model.launchfault import LaunchFault
 from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site

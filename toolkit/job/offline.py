@@ -20,8 +20,9 @@ from toolkit.launch import from_profile
 from toolkit.launch.request import trainers
 from toolkit.launch.request.gpus import tell_idle
 from toolkit.launch.request.variables import SECRETS
-from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.progress import Tell
 from toolkit.model.rank import RankView
 from toolkit.model.site import Site

@@ -6,8 +6,8 @@ from typing import cast
 import msgspec
 
 from toolkit.decoding import UNDECODABLE
+from toolkit.engine.planning.site_additions import environment
 from toolkit.engine.predict import predict
-from toolkit.engine.site_additions import environment
 from toolkit.errors import BadInput
 from toolkit.job.call import Call
 from toolkit.job.prepare import Prepared, to_record

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from toolkit.knowledge.reading import Row, read
-from toolkit.model.facts import HostMpi, ImageMpi
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Mode, Outcome
 from toolkit.sonames import unhashed
 from toolkit.versions import within

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from toolkit import scheduler as schedulers
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.plan import plan
 from toolkit.launch.jobscript import script
 from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers

@@ -105,3 +105,10 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
     ended: tuple[str, ...] = ()
     consequences: tuple[str, ...] = ()
     unread: tuple[int, int] | None = None
+
+
+class LaunchFault(msgspec.Struct, frozen=True):
+    """A fault, visible before the job waits in the queue, that would end it or keep it from starting."""
+
+    message: str
+    fix: str

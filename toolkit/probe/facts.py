@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from toolkit.knowledge.pmix import is_plugin
-from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, SlurmFacts
+from toolkit.model.facts import ContainerRuntime, HostFacts, SlurmFacts
+from toolkit.model.mpifacts import HostMpi
 from toolkit.probe.evidence import TIMED_OUT, Section, Sections
 from toolkit.probe.evidence_log import HostEvidence
 from toolkit.probe.machine import MachineFacts

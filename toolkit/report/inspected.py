@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from toolkit.engine.words import mpi_name, plain
-from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.model.facts import ImageFacts
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.report.lines import hung
 
 _TELLING = ("pmix", "pml", "mtl", "btl")

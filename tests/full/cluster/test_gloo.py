@@ -8,7 +8,7 @@ import pytest
 
 from tests.services.jobs import last_record, launched, on_login
 from tests.services.program import toolkit
-from toolkit.engine.proposal import GLOO_FILE
+from toolkit.engine.planning.proposal import GLOO_FILE
 from toolkit.launch.jobscript.script import PREFLIGHT, job_script
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan

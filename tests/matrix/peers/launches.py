@@ -10,8 +10,8 @@ import msgspec
 
 from tests.matrix.launches import shape
 from tests.matrix.record import Cell
-from toolkit.engine.plan import plan
-from toolkit.engine.proposal import RANKS_FILE
+from toolkit.engine.planning.plan import plan
+from toolkit.engine.planning.proposal import RANKS_FILE
 from toolkit.launch.jobscript.plan import launch_words
 from toolkit.launch.jobscript.script import job_script
 from toolkit.model.facts import HostFacts, ImageFacts

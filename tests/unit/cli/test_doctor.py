@@ -109,7 +109,7 @@ def test_a_recipe_is_judged_by_the_image_that_was_made_of_it(image, tmp_path, mo
     monkeypatch.setattr("toolkit.job.request.locations.checkout", lambda: checkout)
     result = run("tf2.15-cpu", "--facts", CLUSTER)
     assert result.exception is None or isinstance(result.exception, SystemExit)
-    assert "tf2.15-cpu.sif on " in result.stdout
+    assert "tf2.15-cpu.sif on " in " ".join(result.stdout.split())
 
 
 DOCKERFILE = """FROM debian:12

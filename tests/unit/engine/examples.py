@@ -5,8 +5,9 @@ from typing import Any
 import msgspec
 
 from toolkit.engine.case import Case
-from toolkit.engine.proposal import propose
-from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+from toolkit.engine.planning.proposal import propose
+from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts, SlurmFacts
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Mode, Plan, Request
 
 SLURM = SlurmFacts(

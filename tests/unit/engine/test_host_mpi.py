@@ -2,8 +2,8 @@
 
 from tests.unit.engine.whole import IMAGE, LAUNCHER, MPICH, host, image, mpi, with_
 from toolkit.engine.host_mpi import apply_host_mpi, first_of, is_replaced, is_split, libraries_of, mounted_of
+from toolkit.engine.planning.proposal import propose
 from toolkit.engine.predict import case_of
-from toolkit.engine.proposal import propose
 from toolkit.model.prediction import Plan, Request
 
 PREFIX = "/opt/centre/openmpi"

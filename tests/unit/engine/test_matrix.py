@@ -7,8 +7,8 @@ import msgspec
 from tests.matrix.measured import Measured, cells, excluded, expressible, image
 from tests.unit.tables import every_row
 from toolkit.engine.host_variables import affects_mpi
+from toolkit.engine.planning.proposal import propose
 from toolkit.engine.predict import predict_plan
-from toolkit.engine.proposal import propose
 from toolkit.model.prediction import Prediction
 
 MEASURED = [m for cell in cells() if (m := expressible(cell))]

@@ -4,8 +4,8 @@ import msgspec
 
 from tests.unit.engine.whole import LAUNCHER, MPICH, RUNTIME, SLURM, absent, host, image
 from tests.unit.tables import every_row
-from toolkit.engine.module_mounts import add_module_mounts
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.module_mounts import add_module_mounts
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict_plan
 from toolkit.engine.traits import mounted_mpi
 from toolkit.model.facts import HostFacts, ImageFacts

@@ -21,7 +21,8 @@ from tests.unit.tables import every_row
 from tests.unit.thorough import count
 from toolkit.engine.predict import judge_host, predict, predict_plan, will_work
 from toolkit.engine.traits import pmix_type
-from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.prediction import MPI_MODES, Prediction, Request, Verdict
 
 

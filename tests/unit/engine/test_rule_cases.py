@@ -20,7 +20,7 @@ from tests.unit.engine.whole import (
 )
 from tests.unit.tables import every_row
 from toolkit.engine.judge import ask_rules, judge
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import case_of
 from toolkit.engine.registry import RULES
 from toolkit.knowledge.measured import measured

@@ -5,7 +5,7 @@ import msgspec
 from tests.unit.engine import whole
 from tests.unit.tables import every_row
 from toolkit import knowledge
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict_plan
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request

@@ -3,8 +3,8 @@
 import msgspec
 
 from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, host, with_
+from toolkit.engine.planning.proposal import propose
 from toolkit.engine.predict import case_of, predict, predict_plan
-from toolkit.engine.proposal import propose
 from toolkit.engine.search_path import apply_search_path
 from toolkit.model.prediction import Plan, Request
 

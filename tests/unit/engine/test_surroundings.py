@@ -17,7 +17,8 @@ from tests.unit.engine.examples import (
 from tests.unit.tables import every_row
 from toolkit.engine.host_variables import harmful_variables
 from toolkit.engine.predict import predict, predict_plan
-from toolkit.model.facts import HostFacts, ImageMpi
+from toolkit.model.facts import HostFacts
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.prediction import Mode, Request, Verdict
 
 NO_USER_SITE = {"PYTHONNOUSERSITE": "1"}

@@ -4,7 +4,8 @@ import ast
 from pathlib import Path
 
 import toolkit.engine
-from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts, SlurmFacts
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 
 ENGINE = Path(toolkit.engine.__file__).parent
 FACTS = {

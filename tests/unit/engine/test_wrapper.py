@@ -2,7 +2,7 @@
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, image
 from tests.unit.tables import every_row
-from toolkit.engine.proposal import GLOO_FILE, propose
+from toolkit.engine.planning.proposal import GLOO_FILE, propose
 from toolkit.model.prediction import MPI_MODES, Request
 
 

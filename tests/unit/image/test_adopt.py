@@ -12,7 +12,8 @@ from toolkit.image.builds.adopt import adopted, components, recipe_like
 from toolkit.image.builds.layering import context, require_python
 from toolkit.image.inspect import opened
 from toolkit.image.locks.recipe import parse
-from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.model.facts import ImageFacts
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.report.toml import toml
 
 STATUS = """\

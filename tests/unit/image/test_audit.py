@@ -16,8 +16,9 @@ from toolkit.errors import CheckFailed
 from toolkit.image.files.folder import FolderTree
 from toolkit.image.software.manifest import MANIFEST_PATH, FileHashes, read_manifest
 from toolkit.image.trust import audit
-from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.model.facts import ImageFacts
 from toolkit.model.lock import Lock, Stage
+from toolkit.model.mpifacts import ImageMpi
 
 SITE = "opt/toolkit/venv/lib/python3.11/site-packages"
 BROUGHT = {

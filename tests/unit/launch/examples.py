@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolkit.engine.site_additions import add_site_settings
+from toolkit.engine.planning.site_additions import add_site_settings
 from toolkit.launch.jobscript import localscript, script
 from toolkit.launch.request.specify import request_of
 from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts

@@ -12,8 +12,9 @@ from toolkit.launch import from_profile
 from toolkit.launch.request import layers
 from toolkit.launch.request.complete import completed
 from toolkit.launch.request.layers import JobLayer
-from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.site import Site
 
 FOLDER = Path(__file__).parents[2] / "golden" / "scripts"

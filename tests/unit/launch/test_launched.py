@@ -15,7 +15,7 @@ from tests.matrix.record import load
 from tests.unit.engine.examples import HOST, IMAGE, with_
 from tests.unit.launch.examples import SPEC
 from tests.unit.thorough import count
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict, predict_plan
 from toolkit.knowledge import sites
 from toolkit.launch.jobscript.script import job_script

@@ -22,7 +22,8 @@ from tests.matrix.record import ImageRecord, Truth, changed, encoded, image_reco
 from tests.matrix.run import same_image
 from tests.matrix.said import heard
 from tests.matrix.table import page
-from toolkit.model.facts import ContainerRuntime, HostFacts, HostMpi, ImageFacts, ImageMpi, SlurmFacts
+from toolkit.model.facts import ContainerRuntime, HostFacts, ImageFacts, SlurmFacts
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Plan, Request
 
 HOST = HostFacts(

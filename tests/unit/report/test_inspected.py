@@ -1,6 +1,7 @@
 """The text about an image for users."""
 
-from toolkit.model.facts import ImageFacts, ImageMpi
+from toolkit.model.facts import ImageFacts
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.report.inspected import lines
 
 MPI = ImageMpi(

@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit.engine.whole import IMAGE, MPICH, absent, runtime
 from tests.unit.tables import every_row
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict, predict_plan
 from toolkit.engine.wireup import hides
 from toolkit.errors import BadInput

@@ -18,7 +18,7 @@ from toolkit.engine.traits import MPICH_ABI, brings_orte, is_masked, mounted_fol
 from toolkit.engine.wireup import offer
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
-from toolkit.model.facts import HostMpi
+from toolkit.model.mpifacts import HostMpi
 from toolkit.versions import older, same, upstream
 
 _CRAY = {"slingshot", "aries"}

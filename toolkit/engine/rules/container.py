@@ -2,12 +2,12 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
+from toolkit.engine.mismatch import find_mismatches
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
-from toolkit.engine.rules.wireup import find_mismatches
 from toolkit.engine.traits import brings_orte, brings_prrte, host_launcher, private_tmp
 from toolkit.engine.wireup import clearing_options, hides, offer
 from toolkit.knowledge.pmix import store_of
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.prediction import Outcome
 
 _TMP = "/tmp"  # noqa: S108 - the path that PMIx and Open MPI use

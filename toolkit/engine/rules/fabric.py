@@ -11,7 +11,7 @@ from toolkit.engine.rule import Hit, rule
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge import cuda, fabric
 from toolkit.knowledge.fabric import Fabric
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.prediction import MPI_MODES
 from toolkit.sonames import plain
 

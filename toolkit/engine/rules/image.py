@@ -8,13 +8,13 @@ from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.host_mpi import mounted_first
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
-from toolkit.engine.settings import setting_value
+from toolkit.engine.settings_in_force import setting_value
 from toolkit.engine.traits import HYDRA, OPAL_FOLDERS, bind_target, host_launcher, mounted_mpi
 from toolkit.engine.wireup import clearing_options, interface_in_use, offer, waits_for_failed_rank
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import NETMOD, Defect, netmods
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 

@@ -5,9 +5,10 @@ import posixpath
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
-from toolkit.engine.proposal import AGENT, ISOLATED
+from toolkit.engine.mismatch import ALONE, judge_client, judge_unanswered
+from toolkit.engine.planning.proposal import AGENT, ISOLATED
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
-from toolkit.engine.rules.wireup import ALONE, judge_client, judge_unanswered, of_its_daemons
+from toolkit.engine.rules.wireup import of_its_daemons
 from toolkit.engine.settings import effect
 from toolkit.engine.traits import HYDRA, PROCESSOR, amd_unthreaded, brings_orte, host_launcher, launcher_pair
 from toolkit.engine.wireup import PMI, clearing_options, needs_own_daemons, sees_allocation, spoken_interfaces
@@ -15,7 +16,7 @@ from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import Inside
-from toolkit.model.facts import HostMpi, ImageMpi
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.versions import same
 
 _WHOLE_PREFIX = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}

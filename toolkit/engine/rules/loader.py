@@ -9,7 +9,7 @@ from toolkit.engine.rule import TRY_IT, Hit, rule
 from toolkit.engine.rules.image import MPI4PY, brings_libfabric
 from toolkit.engine.search_path import launch_search_path
 from toolkit.engine.words import mpi_name
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 
 _NAME_MPI = "build the program with the image's MPI, or set LD_LIBRARY_PATH in the image to the MPI's folder"
 _NAME_LIBRARY = "install it in the image, or set LD_LIBRARY_PATH in the image to its folder"

@@ -5,12 +5,12 @@ from toolkit.engine import fast_network
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
-from toolkit.engine.settings import setting_value
+from toolkit.engine.settings_in_force import setting_value
 from toolkit.engine.traits import HYDRA, copies_across_namespaces, sends_by_ucx
 from toolkit.engine.wireup import alone_in_namespace, binds_devices, hides, own_shared_memory
 from toolkit.engine.words import mpi_name
 from toolkit.knowledge.mpi import Namespaces, Sharing
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.versions import within
 
 _SPARED = 41 / 55

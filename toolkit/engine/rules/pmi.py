@@ -6,7 +6,7 @@ from toolkit.engine.traits import bind_target
 from toolkit.engine.wireup import sees_allocation
 from toolkit.engine.words import mpi_name
 from toolkit.folders import is_below
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 
 _ON_ITS_OWN_LIBRARY = {"mpich", "mvapich2"}
 """Open MPI tries libpmi2 first, which reaches Slurm's plugin by the descriptor in PMI_FD."""

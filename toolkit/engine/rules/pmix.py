@@ -2,14 +2,14 @@
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.proposal import PLAIN_PMIX
+from toolkit.engine.mismatch import ALONE, judge_client
+from toolkit.engine.planning.variables import PLAIN_PMIX
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
-from toolkit.engine.rules.wireup import ALONE, judge_client
 from toolkit.engine.traits import host_launcher, needs_named_components
 from toolkit.engine.wireup import offer, waits_for_failed_rank
 from toolkit.engine.words import plain
 from toolkit.knowledge.pmix import Pair, store_of
-from toolkit.model.facts import HostMpi
+from toolkit.model.mpifacts import HostMpi
 from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 

@@ -3,7 +3,7 @@
 import shlex
 
 from toolkit.engine.case import Case
-from toolkit.engine.proposal import RANKS_FILE
+from toolkit.engine.planning.proposal import RANKS_FILE
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, rule
 from toolkit.engine.search_path import launch_search_path
 from toolkit.engine.traits import HOST_FOLDERS, families

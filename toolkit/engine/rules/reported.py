@@ -3,7 +3,7 @@
 from toolkit.engine.case import Case
 from toolkit.engine.reports import matching_reports
 from toolkit.engine.rule import MPI_MODES, Hit, rule
-from toolkit.engine.settings import setting_value
+from toolkit.engine.settings_in_force import setting_value
 from toolkit.engine.wireup import interface_in_use, offer, options
 
 _SOURCE = "recipes/knowledge/reported.toml"

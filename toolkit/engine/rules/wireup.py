@@ -1,17 +1,14 @@
 """Rules about how ranks find each other: the launcher's interfaces, and the MPI in the image."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
+from toolkit.engine.mismatch import ALONE, find_mismatches, judge_unanswered
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
-from toolkit.engine.settings import fails_before_launcher
 from toolkit.engine.traits import (
     HYDRA,
-    PROCESSOR,
-    amd_unthreaded,
     brings_orte,
     host_launcher,
     launcher_pair,
@@ -26,97 +23,18 @@ from toolkit.engine.wireup import (
     needs_hint,
     needs_own_daemons,
     offer,
-    sees_allocation,
     spoken_interfaces,
     step_default,
     waits_for_failed_rank,
 )
 from toolkit.engine.words import family, mpi_name, plain
-from toolkit.knowledge.mpi import Mismatch
-from toolkit.knowledge.pmix import Pair, is_plugin
-from toolkit.model.facts import HostMpi, ImageMpi
+from toolkit.knowledge.pmix import is_plugin
+from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Outcome
 from toolkit.versions import same, within
 
 _REFUSES = "unsupported PMI version"
 """A string in the library of an MPICH that aborts if it sees PMIx, even beside PMI: 5.0, not 4.3."""
-
-
-ALONE = ("image.ssh", "host.munge", "image.mpirun", *PROCESSOR)
-"""Facts that decide what some libraries do without a launcher."""
-
-_SECURITY = "PMIX_SECURITY_MODE"
-"""The ways to prove identity that a PMIx server names, in the order in which clients must try them."""
-
-
-def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
-    """Yield the rows for a library that finds ``sees`` and cannot use it; the first row decides."""
-    for row in knowledge.mpi().mismatch:
-        told = row.sees in {"", sees} and row.step in {None, step}
-        built = row.speaks in {"", *(mpi.interfaces or ())}
-        if row.of(mpi) and told and built and (not row.marker or row.marker in mpi.markers):
-            yield row
-
-
-def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
-    """Judge an MPI that finds no interface to the launcher that it can use.
-
-    ``step`` says whether the MPI sees a Slurm step, if the launch alone does not decide that.
-    """
-    asked: tuple[str, ...] = names
-    there = {
-        "image.ssh": case.image_facts.ssh is not None,
-        "image.mpirun": case.image_facts.mpirun is not None,
-        "host.munge": case.host_facts.munge,
-        "host.cpu_threads": amd_unthreaded(case.host_facts),
-    }
-    named = _munge_named(case)
-    told = {} if named is None else {"host.munge": named}
-    for row in find_mismatches(mpi, sees, step=in_step(case) if step is None else step):
-        wanted = {
-            "image.ssh": row.ssh,
-            "image.mpirun": row.mpiexec,
-            "host.munge": row.munge,
-            "host.cpu_threads": row.amd_unthreaded,
-        }
-        decides = {name: value for name, value in wanted.items() if value is not None}
-        if row.allocation not in {None, sees_allocation(case)}:
-            continue
-        sooner = row.first and fails_before_launcher(case)
-        if sooner or any(decides.get(name, value) != value for name, value in told.items()):
-            continue
-        decides = {name: value for name, value in decides.items() if name not in told}
-        asked = (*asked, *(name for name in decides if name not in asked))
-        facts = (PROCESSOR if name in PROCESSOR else (name,) for name in decides)
-        case.ask(*(fact for of in facts for fact in of))
-        if all(there[name] == value for name, value in decides.items()):
-            evidence = case.cite("image.mpi", *asked)
-            return Hit(
-                evidence,
-                row.outcome,
-                row.because,
-                source=row.source,
-                stage=LaunchStage.START if row.first else None,
-                by_chance=row.by_chance,
-            )
-    because = f"no launch of {mpi_name(mpi)} without a compatible launcher was recorded"
-    return Hit(case.cite("image.mpi", *asked), "unknown", because)
-
-
-def _munge_named(case: Case) -> bool | None:
-    """Return whether ranks must prove their identity by munge; ``None`` if the server decides."""
-    if clearing_options(case):
-        return False
-    named = case.plan.env.get(_SECURITY)
-    return None if named is None else "munge" in named.split(",")
-
-
-def judge_client(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
-    """Judge an MPI whose PMIx client is not compatible with the server, or does not find it."""
-    if pair.found or next(find_mismatches(mpi, "pmix"), None) is None:
-        return Hit(case.cite(*names), pair.outcome, pair.because, source=pair.source)
-    said = judge_unanswered(case, mpi, "pmix", *names)
-    return replace(said, because=f"{pair.because}; {said.because}")
 
 
 @rule(

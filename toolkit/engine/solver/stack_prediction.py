@@ -6,7 +6,8 @@ from toolkit.engine.predict import RANKING, outcomes
 from toolkit.engine.solver.search import ChosenRows
 from toolkit.knowledge.cuda import least_driver
 from toolkit.knowledge.stacks import Stacks, Version
-from toolkit.model.facts import HostFacts, ImageFacts, ImageMpi
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.prediction import Mode, Prediction, Request
 from toolkit.model.recipe import Operation
 from toolkit.versions import older

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from toolkit.image.files import tree as files
 from toolkit.image.software.libraries import Finder
 from toolkit.image.software.packages import PackageVersion, Untold
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.sonames import plain
 
 _UCT = re.compile(r"libuct_(\w+)\.so(?:\.\d+)?\Z")

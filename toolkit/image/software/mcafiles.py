@@ -5,7 +5,7 @@ import re
 
 from toolkit.image.files import tree as files
 from toolkit.image.loader.loader import Loader
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 
 _MOST = 1 << 16
 _LINE = re.compile(r"^[ \t]*([A-Za-z]\w{1,80})[ \t]*=[ \t]*(.*?)[ \t]*$", re.MULTILINE)

@@ -14,7 +14,7 @@ from toolkit.image.software.mpirun import launcher
 from toolkit.image.software.packages import python_package
 from toolkit.image.software.pmix import Pmix
 from toolkit.image.software.programs import favourite
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.sonames import plain
 
 _SONAMES = (

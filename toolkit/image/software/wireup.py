@@ -5,7 +5,7 @@ import msgspec
 from toolkit.image.software.evidence_log import ImageEvidence
 from toolkit.image.software.mpi import MpiFound
 from toolkit.image.software.packages import PackageVersion
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 
 _COMPONENTS = ("pmix_components", "pmix_plugins")
 

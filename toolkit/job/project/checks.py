@@ -10,8 +10,8 @@ from toolkit.job.project import starts
 from toolkit.job.project.code import Code
 from toolkit.job.request.flags import Flags
 from toolkit.knowledge.joins import distribution_of
+from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
-from toolkit.model.launchfault import LaunchFault
 from toolkit.model.progress import Tell
 from toolkit.near import near
 from toolkit.program.script.facts import ScriptFacts

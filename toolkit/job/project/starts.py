@@ -10,8 +10,8 @@ from pathlib import Path
 from toolkit.folders import has_file, has_folder
 from toolkit.image.software.contents import Contents
 from toolkit.job.project.code import Code
+from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
-from toolkit.model.launchfault import LaunchFault
 from toolkit.near import near
 from toolkit.render import quoted
 

@@ -8,8 +8,8 @@ from toolkit import __version__
 from toolkit.knowledge.trainers import trainers
 from toolkit.launch.request import sweep
 from toolkit.model.facts import ImageFacts
+from toolkit.model.finding import LaunchFault
 from toolkit.model.job import JobSpec
-from toolkit.model.launchfault import LaunchFault
 from toolkit.near import near
 from toolkit.run.command import Command, Runner
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from toolkit.data import shipped
-from toolkit.engine.proposal import RANKS_FILE
+from toolkit.engine.planning.proposal import RANKS_FILE
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.program.torch import OPTIONS

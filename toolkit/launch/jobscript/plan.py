@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from toolkit.engine.proposal import AGENT, GLOO_FILE, RANKS_FILE
+from toolkit.engine.planning.proposal import AGENT, GLOO_FILE, RANKS_FILE
 from toolkit.errors import BadInput
 from toolkit.launch.request import variables
 from toolkit.launcher import of as launcher_of

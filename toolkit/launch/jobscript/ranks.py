@@ -1,6 +1,6 @@
 """The file of the job script that sets each rank's number and the addresses of its peers; pure."""
 
-from toolkit.engine.proposal import RANKS_FILE
+from toolkit.engine.planning.proposal import RANKS_FILE
 from toolkit.launcher import of as launcher_of
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan

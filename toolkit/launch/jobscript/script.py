@@ -7,7 +7,7 @@ import msgspec
 from toolkit import __version__
 from toolkit import scheduler as schedulers
 from toolkit.data import shipped
-from toolkit.engine.proposal import GLOO_FILE
+from toolkit.engine.planning.proposal import GLOO_FILE
 from toolkit.errors import BadInput
 from toolkit.launch.jobscript import broadcast, preflight, ranks
 from toolkit.launch.jobscript import foreign as found

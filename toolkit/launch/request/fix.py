@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.plan import plan
+from toolkit.engine.planning.proposal import propose
+from toolkit.engine.planning.site_additions import add_site_settings
 from toolkit.engine.predict import predict, predict_plan, will_work
-from toolkit.engine.proposal import propose
-from toolkit.engine.site_additions import add_site_settings
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.knowledge.remedies import Remedy, remedies
 from toolkit.model.facts import HostFacts, ImageFacts

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from toolkit.knowledge import sbatch
 from toolkit.launch.sites.detect import partition_of
 from toolkit.launch.sites.limits import problems
+from toolkit.model.finding import LaunchFault
 from toolkit.model.job import JobSpec
-from toolkit.model.launchfault import LaunchFault
 from toolkit.model.sitefacts import PartitionFacts, SiteFacts
 from toolkit.near import near
 

@@ -6,7 +6,7 @@ import re
 import msgspec
 
 from toolkit import knowledge
-from toolkit.model.facts import HostMpi
+from toolkit.model.mpifacts import HostMpi
 from toolkit.probe.evidence import Section
 from toolkit.probe.read import mpi_library
 

@@ -4,7 +4,8 @@ import textwrap
 from collections.abc import Iterator
 
 from toolkit.engine.words import mpi_name, plain
-from toolkit.model.facts import HostFacts, HostMpi, ImageFacts
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.mpifacts import HostMpi
 from toolkit.probe.group import shown
 from toolkit.report.lines import Style, wrapped
 from toolkit.versions import parse

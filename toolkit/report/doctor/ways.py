@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import get_args
 
-from toolkit.engine.proposal import AGENT, GLOO_FILE, RANKS_FILE
+from toolkit.engine.planning.proposal import AGENT, GLOO_FILE, RANKS_FILE
 from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec

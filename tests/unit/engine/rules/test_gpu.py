@@ -6,7 +6,7 @@ from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unre
 from tests.unit.tables import every_row
 from toolkit.engine.case import Case
 from toolkit.engine.judge import judge
-from toolkit.engine.proposal import propose
+from toolkit.engine.planning.proposal import propose
 from toolkit.engine.registry import RULES
 from toolkit.knowledge import cuda
 from toolkit.model.prediction import Request

@@ -21,7 +21,7 @@ from tests.unit.engine.whole import (
 from tests.unit.tables import every_row
 from toolkit.engine.predict import judge_host, predict
 from toolkit.engine.traits import pmix_type
-from toolkit.model.facts import HostMpi
+from toolkit.model.mpifacts import HostMpi
 from toolkit.model.prediction import Request
 
 

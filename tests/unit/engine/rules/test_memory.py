@@ -6,8 +6,8 @@ import pytest
 from tests.unit.engine.whole import HOST, MPICH, absent, case, host, image, mpi, runtime, unread, with_
 from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
+from toolkit.engine.planning.proposal import propose
 from toolkit.engine.predict import predict
-from toolkit.engine.proposal import propose
 from toolkit.engine.registry import RULES
 from toolkit.model.prediction import Request
 

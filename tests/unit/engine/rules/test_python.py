@@ -4,7 +4,7 @@ import msgspec
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread
 from toolkit.engine.judge import judge
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict
 from toolkit.engine.registry import RULES
 from toolkit.model.facts import ImageProgram

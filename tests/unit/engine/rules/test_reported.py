@@ -6,7 +6,7 @@ from tests.unit.engine import examples
 from tests.unit.engine.whole import LAUNCHER, MPI, MPICH, SLURM, absent, case, host, image, runtime, unread
 from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict_plan
 from toolkit.engine.registry import RULES
 from toolkit.engine.rules.reported import reported_fault

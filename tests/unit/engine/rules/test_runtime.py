@@ -3,8 +3,8 @@
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread, with_
 from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
+from toolkit.engine.planning.proposal import propose
 from toolkit.engine.predict import predict, predict_plan
-from toolkit.engine.proposal import propose
 from toolkit.engine.registry import RULES
 from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import Request

@@ -7,7 +7,7 @@ from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, case, host,
 from tests.unit.tables import every_row
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
-from toolkit.model.facts import ImageMpi
+from toolkit.model.mpifacts import ImageMpi
 
 HIDING = {"PMIX_MCA_mca_base_component_path": "/opt/host/pmix"}
 LEAKED = host(environment={"OMPI_MCA_btl": "openib", "APPTAINER_NV": ""})

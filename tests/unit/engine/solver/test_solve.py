@@ -10,7 +10,7 @@ from toolkit.engine.solver.stack_prediction import stack_facts
 from toolkit.image.locks.recipe import load, parse
 from toolkit.knowledge.components import components
 from toolkit.knowledge.stacks import stacks
-from toolkit.model.facts import HostMpi
+from toolkit.model.mpifacts import HostMpi
 from toolkit.model.prediction import Request
 from toolkit.model.solution import Solution
 from toolkit.probe.probe import load as load_facts

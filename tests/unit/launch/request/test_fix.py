@@ -4,7 +4,7 @@ import msgspec
 
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_, without
 from tests.unit.tables import every_row
-from toolkit.engine.plan import plan
+from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict, predict_plan
 from toolkit.launch.request import fix as fixes
 from toolkit.launch.request.fix import find_fix, fix_of, plain_plan

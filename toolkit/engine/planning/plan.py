@@ -2,9 +2,9 @@
 
 import msgspec
 
-from toolkit.engine.proposal import propose
+from toolkit.engine.planning.proposal import propose
+from toolkit.engine.planning.site_additions import add_site_settings
 from toolkit.engine.search_path import apply_search_path
-from toolkit.engine.site_additions import add_site_settings
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import LaunchFix
 from toolkit.model.prediction import Mode, Plan, Request

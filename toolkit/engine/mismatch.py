@@ -1,0 +1,98 @@
+"""Judge a rank whose MPI finds a launcher that it cannot use; the rules about launchers share this."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from toolkit import knowledge
+from toolkit.engine.case import Case
+from toolkit.engine.rule import Hit, LaunchStage
+from toolkit.engine.settings import fails_before_launcher
+from toolkit.engine.traits import (
+    PROCESSOR,
+    amd_unthreaded,
+)
+from toolkit.engine.wireup import (
+    clearing_options,
+    in_step,
+    sees_allocation,
+)
+from toolkit.engine.words import mpi_name
+from toolkit.knowledge.mpi import Mismatch
+from toolkit.knowledge.pmix import Pair
+from toolkit.model.mpifacts import ImageMpi
+
+ALONE = ("image.ssh", "host.munge", "image.mpirun", *PROCESSOR)
+"""Facts that decide what some libraries do without a launcher."""
+
+_SECURITY = "PMIX_SECURITY_MODE"
+"""The ways to prove identity that a PMIx server names, in the order in which clients must try them."""
+
+
+def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
+    """Yield the rows for a library that finds ``sees`` and cannot use it; the first row decides."""
+    for row in knowledge.mpi().mismatch:
+        told = row.sees in {"", sees} and row.step in {None, step}
+        built = row.speaks in {"", *(mpi.interfaces or ())}
+        if row.of(mpi) and told and built and (not row.marker or row.marker in mpi.markers):
+            yield row
+
+
+def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
+    """Judge an MPI that finds no interface to the launcher that it can use.
+
+    ``step`` says whether the MPI sees a Slurm step, if the launch alone does not decide that.
+    """
+    asked: tuple[str, ...] = names
+    there = {
+        "image.ssh": case.image_facts.ssh is not None,
+        "image.mpirun": case.image_facts.mpirun is not None,
+        "host.munge": case.host_facts.munge,
+        "host.cpu_threads": amd_unthreaded(case.host_facts),
+    }
+    named = _munge_named(case)
+    told = {} if named is None else {"host.munge": named}
+    for row in find_mismatches(mpi, sees, step=in_step(case) if step is None else step):
+        wanted = {
+            "image.ssh": row.ssh,
+            "image.mpirun": row.mpiexec,
+            "host.munge": row.munge,
+            "host.cpu_threads": row.amd_unthreaded,
+        }
+        decides = {name: value for name, value in wanted.items() if value is not None}
+        if row.allocation not in {None, sees_allocation(case)}:
+            continue
+        sooner = row.first and fails_before_launcher(case)
+        if sooner or any(decides.get(name, value) != value for name, value in told.items()):
+            continue
+        decides = {name: value for name, value in decides.items() if name not in told}
+        asked = (*asked, *(name for name in decides if name not in asked))
+        facts = (PROCESSOR if name in PROCESSOR else (name,) for name in decides)
+        case.ask(*(fact for of in facts for fact in of))
+        if all(there[name] == value for name, value in decides.items()):
+            evidence = case.cite("image.mpi", *asked)
+            return Hit(
+                evidence,
+                row.outcome,
+                row.because,
+                source=row.source,
+                stage=LaunchStage.START if row.first else None,
+                by_chance=row.by_chance,
+            )
+    because = f"no launch of {mpi_name(mpi)} without a compatible launcher was recorded"
+    return Hit(case.cite("image.mpi", *asked), "unknown", because)
+
+
+def _munge_named(case: Case) -> bool | None:
+    """Return whether ranks must prove their identity by munge; ``None`` if the server decides."""
+    if clearing_options(case):
+        return False
+    named = case.plan.env.get(_SECURITY)
+    return None if named is None else "munge" in named.split(",")
+
+
+def judge_client(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
+    """Judge an MPI whose PMIx client is not compatible with the server, or does not find it."""
+    if pair.found or next(find_mismatches(mpi, "pmix"), None) is None:
+        return Hit(case.cite(*names), pair.outcome, pair.because, source=pair.source)
+    said = judge_unanswered(case, mpi, "pmix", *names)
+    return replace(said, because=f"{pair.because}; {said.because}")

@@ -1,0 +1,212 @@
+"""Choose the variables that a plan sets in the container and removes from the environment."""
+
+import posixpath
+
+from toolkit import knowledge
+from toolkit.engine.host_variables import affects_mpi, harmful_variables, slurm_variables
+from toolkit.engine.reports import matching_reports
+from toolkit.engine.traits import (
+    DRIVER,
+    OPAL_FOLDERS,
+    brings_orte,
+    brings_prrte,
+    copies_across_namespaces,
+    driver_unsearched,
+    has_option,
+    host_launcher,
+    launcher_pair,
+    mounted_folders,
+    mounted_mpi,
+    needs_named_components,
+    sends_by_ucx,
+    splits_namespaces,
+    tmp_is_private,
+)
+from toolkit.folders import is_below, is_system
+from toolkit.knowledge import counts
+from toolkit.knowledge.fabric import fabrics_of
+from toolkit.knowledge.mpi import Namespaces
+from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.mpifacts import HostMpi
+from toolkit.model.prediction import Mode, Request
+from toolkit.versions import within
+
+_JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
+"""Variables that tell a launcher about an allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm)."""
+
+_GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
+
+
+def _providers(image: ImageFacts, mode: Mode) -> dict[str, str]:
+    """Name the folder of the providers of Intel's libfabric, if it searches another one."""
+    own = image.mpi is not None and image.mpi.implementation == "intelmpi" and mode not in {"bind", "gloo"}
+    folder = image.providers_unsearched if own and "FI_PROVIDER_PATH" not in image.environment else None
+    return {"FI_PROVIDER_PATH": folder} if folder else {}
+
+
+def _driver_path(host: HostFacts, image: ImageFacts) -> dict[str, str]:
+    """Lead programs to the driver, if the image lacks the script of the runtime that does.
+
+    Measured with Apptainer 1.4.5: under ``--nv`` a folder without ``/.singularity.d`` has no LD_LIBRARY_PATH.
+    """
+    own = image.environment.get("LD_LIBRARY_PATH", "")
+    named = ":".join(filter(None, (own, DRIVER)))
+    return {"LD_LIBRARY_PATH": named} if driver_unsearched(host, image) else {}
+
+
+def _can_share(host: HostFacts) -> bool:
+    return has_option(host, "--sharens")
+
+
+def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
+    """Make the loader search the mounted folders first, and let Open MPI find its files there.
+
+    After the mounted folders the loader searches as before: folders of the image, and ``--nv``'s driver.
+    """
+    folders = mounted_folders(provider)
+    if provider is None or not folders:
+        return {}
+    libraries = dict.fromkeys((posixpath.dirname(provider.library or ""), *(provider.folders or ())))
+    own = (image.environment.get("LD_LIBRARY_PATH", ""), DRIVER)
+    first = [f for f in libraries if f and (not is_system(f) or is_below(f, provider.prefix or "-"))]
+    env = {"LD_LIBRARY_PATH": ":".join((*first, *(f for f in own if f)))}
+    if provider.implementation == "openmpi" and provider.relocatable and provider.prefix:
+        env["OPAL_PREFIX"] = provider.prefix
+    if provider.plugins:
+        env["OMPI_MCA_mca_base_component_path"] = provider.plugins
+    return env
+
+
+def _mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+    """Tell an Open MPI that was moved where its plugins are."""
+    if image.mpi is None or mode in {"bind", "gloo"} or set(request.env) & OPAL_FOLDERS:
+        return {}
+    return image.mpi.led_by
+
+
+def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
+    """Return whether local ranks of the host's mpirun need the variables of a Slurm step.
+
+    PRRTE starts local ranks itself. An Open MPI 4 looks for a Slurm step before it asks PMIx.
+    """
+    return brings_prrte(host_launcher(host)) and brings_orte(image.mpi)
+
+
+PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
+"""Modules that every PMIx client has, for servers of another release that name other modules first."""
+
+
+def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
+    """Name the security module that the client has, if the server lists munge first.
+
+    The client would find the module itself, but each rank would print a page about the missing munge.
+    """
+    ways = image.pmix_components.get("psec", ())
+    asks = host.munge is not False and "native" in ways and "munge" not in ways
+    return {"PMIX_SECURITY_MODE": "native"} if asks else {}
+
+
+def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
+    if mode == "srun-pmix":
+        # This store needs no common /tmp; servers list it beside their own.
+        apart = tmp_is_private(host) is not False and within(image.pmix or "", knowledge.pmix().stores.in_tmp)
+        plain = PLAIN_PMIX if needs_named_components(image) else _security(host, image)
+        return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
+    if mode == "mpirun-host" and _needs_step(host, image):
+        return {knowledge.mpi().outside_step.variable: "0"}
+    if mode == "bind":
+        return _mounted_env(mounted_mpi(host, image), image)
+    if mode == "gloo":
+        return dict(_GLOO)
+    if mode == "mpirun-container" and "PATH" in image.environment:
+        # mpirun puts its own folder at the start of PATH, so the distribution's python would come first.
+        return {"PATH": image.environment["PATH"]}
+    return {}
+
+
+def _workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+    """Return settings that avoid a fault of the image's release, unless they would disable a fast fabric."""
+    mpi = image.mpi
+    wired = {"srun-pmix": "pmix", "srun-pmi2": "pmi", "mpirun-host": ""}.get(mode)
+    if mpi is None or wired is None or host.infiniband != () or host.fabrics:
+        return {}
+    alone = host.interfaces is not None and len(host.interfaces) == 1
+    env: dict[str, str] = {}
+    for row in knowledge.mpi().defect:
+        other = row.served_by and wired and row.served_by != wired
+        if not row.of(mpi) or other or not counts(row.nodes, request.nodes):
+            continue
+        if row.lifts(mpi) and (alone or "{interface}" not in row.lift):
+            env[row.lifted_by] = row.lift.format(interface=(host.interfaces or ("",))[0])
+    return env
+
+
+def _reported_workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+    """Return settings that avoid a publicly reported fault, if the image does not set them."""
+    rows = (row for row, unknown in matching_reports(host, image, request, mode) if row.lift and not unknown)
+    found = {row.lift[0]: row.lift[1] for row in rows}
+    return {} if request.alone else {n: v for n, v in found.items() if n not in image.environment}
+
+
+def _copying(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+    """Turn off copying between processes if the ranks cannot share a namespace."""
+    mpi = image.mpi
+    if mpi is None or not splits_namespaces(host, request, mode) or _can_share(host):
+        return {}
+    env = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"} if copies_across_namespaces(mpi) else {}
+    row = _old_ucx(host, image)
+    name, _, value = row.lifted_by.partition("=") if row else ("", "", "")
+    return env if not row or name in image.environment else {**env, name: value}
+
+
+def _old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
+    """Return the row of a UCX that this MPI uses on a fast network, and that fails between namespaces."""
+    mpi = image.mpi
+    there = fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
+    networks = {row.ucx for row in there if row.ucx}
+    if mpi is None or not networks & set(image.ucx_transports or ()) or not sends_by_ucx(mpi):
+        return None
+    rows = (row for row in knowledge.mpi().namespaces if row.by == "ucx" and row.of(mpi))
+    return next((row for row in rows if within(image.ucx or "", row.ucx)), None)
+
+
+def _misses_launcher(image: ImageFacts, request: Request) -> bool:
+    """Return whether a launcher in the image sees an allocation, and has neither srun nor ssh.
+
+    PRRTE then crashes with a segmentation fault. Without an allocation it starts local ranks itself
+    (tests/matrix: contained-sbatch-1node and contained-1node of Open MPI 5.0.8).
+    """
+    mpi = image.mpi
+    if mpi is None or request.nodes > 1 or "ssh" not in image.absent:
+        return False
+    return any(r.of(mpi) and r.allocation and r.outcome == "crash" for r in knowledge.mpi().inside)
+
+
+def _client_env(image: ImageFacts) -> dict[str, str]:
+    client = image.pmix or ""
+    env: dict[str, str] = {}
+    for caution in knowledge.pmix().caution:
+        if client and within(client, caution.client):
+            env |= caution.env
+    return env
+
+
+def _unset(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
+    names = list(harmful_variables(host, mode))
+    mpi = host_launcher(host)
+    if mode in {"srun-pmix", "bind"}:
+        # Settings of PMIx must reach client and server; otherwise the rank does not fit the server.
+        names += [n for n in slurm_variables(host) if affects_mpi(n) and not n.startswith("PMIX_")]
+    if mode == "mpirun-container" and _misses_launcher(image, request):
+        names += _JOB
+    if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":
+        # Open MPI looks for plugins by path. Leave an MPI without plugins alone: if only half of the
+        # variables of a moved launcher are removed, ranks fail (tests/matrix: -clean).
+        if image.mpi is not None and image.mpi.plugins:
+            names += mpi.leaks or ()
+        elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):
+            # The host sets this half before its launcher sets the other.
+            names.append("PMIX_INSTALL_PREFIX")
+        pair = launcher_pair(mpi, image.pmix, request) if image.pmix else None
+        names += pair.unset if pair else ()
+    return tuple(dict.fromkeys(names))
