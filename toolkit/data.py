@@ -14,7 +14,7 @@ _CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
 
 
 @cache
-def shipped(kind: str) -> Path:
+def shipped_folder(kind: str) -> Path:
     """Return the folder ``containers``, ``recipes`` or ``slurm`` of this installation.
 
     A wheel carries them inside the package; a checkout has them beside it.
@@ -32,7 +32,7 @@ def package() -> Path:
 def checkout() -> Path | None:
     """Return the folder of the checkout that this installation runs from; ``None`` for a wheel."""
     root = package().parent
-    return root if (root / "pyproject.toml").is_file() and shipped("recipes").parent == root else None
+    return root if (root / "pyproject.toml").is_file() and shipped_folder("recipes").parent == root else None
 
 
 def cache_dir() -> Path:
@@ -70,7 +70,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
     for folder in _folders(kind):
         candidate = folder / f"{name}{suffix}"
         if candidate.is_file():
-            if folder != shipped(kind):
+            if folder != shipped_folder(kind):
                 require_trusted(candidate, "name the file by its path")
             return candidate
     known = names(kind, suffix)
@@ -80,9 +80,9 @@ def find(kind: str, name: str, suffix: str) -> Path:
     )
 
 
-def overridden(kind: str, file_name: str) -> Path | None:
+def find_override(kind: str, file_name: str) -> Path | None:
     """Return the user's own file if toolkit uses it in place of a shipped one that differs; else ``None``."""
-    own, came = config_dir() / kind / file_name, shipped(kind) / file_name
+    own, came = config_dir() / kind / file_name, shipped_folder(kind) / file_name
     if not own.is_file() or not came.is_file():
         return None
     return None if own.read_bytes() == came.read_bytes() else own
@@ -94,7 +94,7 @@ def names(kind: str, suffix: str) -> list[str]:
 
 
 def _folders(kind: str) -> tuple[Path, Path]:
-    return config_dir() / kind, shipped(kind)
+    return config_dir() / kind, shipped_folder(kind)
 
 
 def _xdg(variable: str, below_home: str) -> Path:

@@ -7,7 +7,7 @@ from functools import cache
 
 import jinja2
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
 
 _SHOWN = 80
@@ -83,7 +83,7 @@ def with_variables(text: str) -> str:
 @cache
 def _environment(kind: str, *, one_line: bool) -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(shipped(kind)),
+        loader=jinja2.FileSystemLoader(shipped_folder(kind)),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -6,7 +6,7 @@ _HASH = re.compile(r"-[0-9a-f]{8}(?=\.so(?:\.|\Z))")
 _NUMBERS = re.compile(r"(\.so\.\d+)[.\d]*\Z")
 
 
-def unhashed(name: str) -> str:
+def without_hash(name: str) -> str:
     """Return a file name as it was before auditwheel put a hash into it.
 
     ``libpmix-1a2b3c4d.so.2.13.7`` was ``libpmix.so.2.13.7`` (pypa/auditwheel:src/auditwheel/repair.py).
@@ -19,5 +19,5 @@ def plain(soname: str) -> str:
 
     For auditwheel's name it is the file's name with all numbers; others are returned unchanged.
     """
-    name = unhashed(soname)
+    name = without_hash(soname)
     return name if name == soname else _NUMBERS.sub(r"\1", name)

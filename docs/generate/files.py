@@ -16,7 +16,7 @@ from toolkit.model.jobfile import JobFile
 from toolkit.model.recipe import Recipe
 from toolkit.model.site import Site
 
-_EXAMPLE = data.shipped("slurm") / "sites" / "example.toml"
+_EXAMPLE = data.shipped_folder("slurm") / "sites" / "example.toml"
 
 _RECIPE = f"""\
 # Recipe

@@ -14,7 +14,7 @@ from toolkit.knowledge.examples import Example, example
 from toolkit.knowledge.signatures import LogSignature
 from toolkit.model.finding import Finding, Severity
 from toolkit.report.meanings import meaning
-from toolkit.report.rules import consequence, happens, related
+from toolkit.report.rules import consequence, happens, related_signatures
 
 _ADMONITION: dict[Severity, str] = {"error": "danger", "warning": "warning", "info": "info"}
 _SINGLETONS = "0: rank 0 of 1\n1: rank 0 of 1"
@@ -76,7 +76,7 @@ def _rule(rule: Rule) -> str:
         "## How it is recognised",
         _recognised(rule),
         *(_example(shown) if shown else ()),
-        *_output(related(rule)),
+        *_output(related_signatures(rule)),
         *_tail(f"{plain(rule.fix)}.", rule.source),
         "On the command line:",
         fence(f"toolkit doctor --explain {rule.id}", "sh"),

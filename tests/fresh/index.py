@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 from packaging.utils import canonicalize_name
 
 from toolkit.run.packages.pip_config import pip_places
-from toolkit.run.web.http import Refused, opened
+from toolkit.run.web.http import Refused, open_address
 
 _PYPI = "https://pypi.org/simple"
 _LINK = re.compile(r"""<a\b[^>]*?\bhref\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
@@ -26,7 +26,7 @@ def files(project: str) -> tuple[str, ...]:
         Missing: if the index does not answer.
     """
     try:
-        with opened(f"{index()}/{canonicalize_name(project)}/") as body:
+        with open_address(f"{index()}/{canonicalize_name(project)}/") as body:
             page = b"".join(iter(body.read, b""))
     except Refused as error:
         if error.status == 404:

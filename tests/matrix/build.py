@@ -19,7 +19,14 @@ from toolkit.image.sifs.sif import write
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.run.docker.base import BaseImage, ensure_base
-from toolkit.run.docker.engine import BuildOptions, build_image, connect, find_image, forget_image, saved
+from toolkit.run.docker.engine import (
+    BuildOptions,
+    build_image,
+    connect,
+    find_image,
+    forget_image,
+    stream_archive,
+)
 from toolkit.run.docker.surroundings import certificates, pip_settings, proxies
 
 if TYPE_CHECKING:
@@ -55,7 +62,7 @@ def ensure_archive(client: "DockerClient", spec: ImageSpec, tell: Tell) -> Path:
         part = target.with_suffix(".part")
         try:
             with part.open("wb") as file:
-                file.writelines(saved(client, image))
+                file.writelines(stream_archive(client, image))
             part.replace(target)
         finally:
             forget_image(client, image)

@@ -14,7 +14,7 @@ from tests.matrix.record import place_name
 from tests.matrix.said import QUESTIONS, heard
 from toolkit.cluster import use, virtual
 from toolkit.cluster.plan import container
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.job.places import open_runner
 from toolkit.launch.loaded import with_runtime
 from toolkit.model.cluster import Cluster
@@ -82,7 +82,7 @@ class Place:
     def _load(self, name: str) -> None:
         """Load an image into podman's store on every node, as a job script does."""
         script, archive = f"{_FOLDER}/podman.sh", f"{_FOLDER}/{name}.tar"
-        self.runner.write(script, (shipped("slurm") / "podman.sh").read_bytes())
+        self.runner.write(script, (shipped_folder("slurm") / "podman.sh").read_bytes())
         stage(self.runner, [Parcel.of(build.archive(name), archive)], self.tell)
         nodes = len(self.cluster.hosts) - 1
         words = ("srun", f"-N{nodes}", "--ntasks-per-node=1", "--mpi=none", "sh", script, archive)

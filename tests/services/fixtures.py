@@ -13,7 +13,7 @@ from tests.unit.trainers.digits import idx
 from toolkit.cluster import virtual
 from toolkit.data import cache_dir
 from toolkit.errors import Missing
-from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.lock import files_of, load_lock
 from toolkit.model.progress import Silent
 from toolkit.run.docker.containers import Box, run_once
@@ -73,7 +73,7 @@ def locked(engine, tmp_path_factory):
     def lock(name):
         found = load_lock(name)
         try:
-            fetched(files_of(found), Silent())
+            fetch_files(files_of(found), Silent())
         except Missing:
             os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("config"))
             toolkit("image", "lock", name, "--upgrade", "--own", timeout=900)

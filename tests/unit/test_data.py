@@ -6,7 +6,7 @@ from toolkit.errors import BadInput, Missing
 
 def test_shipped_folders_are_there():
     for kind in ("containers", "recipes", "slurm"):
-        assert data.shipped(kind).is_dir()
+        assert data.shipped_folder(kind).is_dir()
 
 
 def test_folders_follow_xdg_and_ignore_relative_values(monkeypatch, tmp_path):

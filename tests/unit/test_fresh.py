@@ -27,7 +27,7 @@ def test_every_component_from_the_index_says_when_it_was_looked_at():
 
 
 def test_every_table_of_releases_says_when_it_was_looked_at_and_where():
-    shipped = {path.name for path in (data.shipped("recipes") / "knowledge").glob("*.toml")}
+    shipped = {path.name for path in (data.shipped_folder("recipes") / "knowledge").glob("*.toml")}
     entries = {entry.file: entry for entry in looked().table}
     assert set(entries) == set(VERSIONED)
     assert set(entries) <= shipped

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 
-FINDER = Path(str(shipped("containers"))) / "toolkit_modules.py"
+FINDER = Path(str(shipped_folder("containers"))) / "toolkit_modules.py"
 _spec = spec_from_file_location("toolkit_modules", FINDER)
 toolkit_modules = module_from_spec(_spec)
 _spec.loader.exec_module(toolkit_modules)

@@ -57,10 +57,10 @@ def probe(
         CheckFailed: if the answer is cut short.
         Missing: if the machine is unreachable.
     """
-    from toolkit.job.facts import gathered
+    from toolkit.job.facts import gather_facts
     from toolkit.probe.asking import NodeChoice
 
-    return gathered(_where(host, cluster, ssh_config), NodeChoice(str(nodes), wait, partition or "")).host
+    return gather_facts(_where(host, cluster, ssh_config), NodeChoice(str(nodes), wait, partition or "")).host
 
 
 def load_facts(file: StrPath) -> HostFacts:

@@ -72,13 +72,13 @@ def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResul
         BadInput: if there is no such job, or it is not a sweep.
     """
     from toolkit.job.running.reach import find
-    from toolkit.job.running.sweep import brought, result_of
+    from toolkit.job.running.sweep_results import fetch_results, read_result
 
     hears = tell or Silent()
     record = source if isinstance(source, JobRecord) else find(source, hears)
     if not record.spec.sweep:
         raise BadInput(f"{record.key}: the job is not a sweep", fix="use app.report")
-    return result_of(brought(record, hears))
+    return read_result(fetch_results(record, hears))
 
 
 def report_studies(folder: StrPath, *more: StrPath) -> "Report":

@@ -98,9 +98,9 @@ def refresh(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
         BadInput: if there is no such job.
         Missing: if the place of the job is unreachable.
     """
-    from toolkit.job.running.reach import refreshed
+    from toolkit.job.running.reach import refresh_record
 
-    return refreshed(job(key, tell=tell))
+    return refresh_record(job(key, tell=tell))
 
 
 def follow(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
@@ -112,13 +112,13 @@ def follow(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
         Interrupted: on Ctrl-C; the job continues.
     """
     from toolkit.job.running.follow import watch_job
-    from toolkit.job.running.reach import reached
+    from toolkit.job.running.reach import connect_to_job
     from toolkit.model.job import FINAL_STATES
 
     record = job(key, tell=tell)
     if record.state in FINAL_STATES:
         return record
-    with reached(record) as runner:
+    with connect_to_job(record) as runner:
         return watch_job(runner, record, tell or Silent())
 
 
@@ -192,11 +192,11 @@ def fetch(
         Missing: if the place of the job is unreachable.
     """
     from toolkit.job.running import fetch as fetching
-    from toolkit.job.running.reach import reached
+    from toolkit.job.running.reach import connect_to_job
 
     record = job(key, tell=tell)
-    with reached(record) as runner:
-        files = fetching.chosen(fetching.written(runner, record), patterns)
+    with connect_to_job(record) as runner:
+        files = fetching.match_patterns(fetching.list_results(runner, record), patterns)
         return tuple(fetching.fetch(runner, files, Path(target or record.key), tell or Silent()))
 
 

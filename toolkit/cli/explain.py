@@ -29,13 +29,13 @@ def command(file: str, as_json: bool) -> None:
       toolkit explain 12
     """
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
-    from toolkit.report.explained import explained
+    from toolkit.report.explained import explanation_lines
 
     found = _explained(file)
     if as_json:
         say_json(found, indent=True)
     elif found.root or found.findings:
-        say(*explained(found, style_of_stdout(), width_of_stdout()))
+        say(*explanation_lines(found, style_of_stdout(), width_of_stdout()))
     name = "standard input" if file == "-" else file
     if found.unread:
         first, last = found.unread

@@ -58,7 +58,7 @@ def command(
     """
     from toolkit.cli.frame.files import write_whole
     from toolkit.knowledge.sites import SUFFIX, checked_name, own_folder, parse
-    from toolkit.launch.sites.detect import answered, draft
+    from toolkit.launch.sites.detect import draft, with_answers
     from toolkit.probe.probe import encode
     from toolkit.report.site import profile
 
@@ -76,7 +76,7 @@ def command(
     file = output or own_folder() / f"{checked_name(called)}{SUFFIX}"
     _free(file, force)
     given = {"--account": account, "--partition": partition, "--directory": directory, "--module": module}
-    site = answered(found, _answers(found, {o: v for o, v in given.items() if v is not None}, yes))
+    site = with_answers(found, _answers(found, {o: v for o, v in given.items() if v is not None}, yes))
     text = profile(site)
     parse(text, str(file))
     if output is None:

@@ -8,7 +8,7 @@ import click
 from toolkit.cli.dashes import REST
 from toolkit.cli.frame.say import say, say_exact, say_json
 from toolkit.cli.options.groups import GroupedOptions
-from toolkit.cli.options.joboptions import job_options, said_by_options, without_options
+from toolkit.cli.options.joboptions import given_fields, job_options, without_options
 from toolkit.cli.options.keys import key_options
 from toolkit.cli.options.places import place_options
 from toolkit.errors import BadInput
@@ -61,7 +61,7 @@ def command(
     from toolkit import app
     from toolkit.job.running.follow import conclude
 
-    options = without_options(given) | said_by_options(given)
+    options = without_options(given) | given_fields(given)
     options |= {"host": host, "cluster": cluster, "ssh_config": ssh_config, "job": options.pop("job_file")}
     options["arguments"] = ctx.meta.get(REST, ())
     trainer, as_json = options.pop("trainer"), options.pop("as_json")

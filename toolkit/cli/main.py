@@ -13,7 +13,7 @@ from toolkit.cli.frame.commands import COMMANDS
 from toolkit.cli.frame.everywhere import NAMES, flags
 from toolkit.cli.frame.help import WholeWordFormatter
 from toolkit.cli.frame.lazy import LazyGroup
-from toolkit.cli.frame.streams import prepare, written
+from toolkit.cli.frame.streams import prepare, report_write_error
 from toolkit.errors import Interrupted, ToolkitError
 
 click.Context.formatter_class = WholeWordFormatter  # click has no other setting for all commands
@@ -23,11 +23,11 @@ class MainGroup(LazyGroup):
     """The whole program. It exits with status 0 if the reader of its output exits, as `head` does."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:  # noqa: ANN401 - click's signature
-        with written():
+        with report_write_error():
             return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
-        with written():
+        with report_write_error():
             return super().invoke(ctx)
 
 

@@ -82,24 +82,24 @@ def command(
       toolkit notebook --host login --image my.sif --time 4:00:00
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
-    from toolkit.cli.notebook_tunnel import TunnelSession, attached, require_port, started
+    from toolkit.cli.notebook_tunnel import TunnelSession, attach_to_notebook, require_port, start_notebook
     from toolkit.cli.options.joboptions import environment
-    from toolkit.job.notebook import prepared, unseen_script, wanted
+    from toolkit.job.notebook import merge_notebook, prepare_notebook, unseen_script
     from toolkit.job.places import Where
     from toolkit.job.request.flags import Flags
     from toolkit.job.request.inputs import image_of
-    from toolkit.job.submit import at, is_far_away, place_of
+    from toolkit.job.submit import is_far_away, place_of, with_place
 
     if dry_run and as_json:
         raise BadInput("--json and --dry-run: cannot be combined; leave out one of them")
     session = TunnelSession(port=port, keep=keep, as_json=as_json)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json) as tell:
         if attach is not None:
-            attached(attach, session, tell)
+            attach_to_notebook(attach, session, tell)
             return
         given["env"] = environment(env)
         flags = Flags(force=force, verify_key=verify_key, no_verify=no_verify)
-        asking = wanted(given, folder, packages, flags, tell)
+        asking = merge_notebook(given, folder, packages, flags, tell)
         site = asking.job.site
         where = Where(host, cluster, ssh_config)
         if dry_run and site and is_far_away(where, asking.job):
@@ -110,10 +110,10 @@ def command(
         image_of(asking.job.job.image or "", site)  # fails before toolkit connects to a host
         runner = where.opened()
         try:
-            job = prepared(runner, asking, tell, remote=where.remote)
+            job = prepare_notebook(runner, asking, tell, remote=where.remote)
             if dry_run:
                 say_exact(job.script)
                 return
-            started(runner, at(job, where), session, tell)
+            start_notebook(runner, with_place(job, where), session, tell)
         finally:
             runner.close()

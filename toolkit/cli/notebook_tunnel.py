@@ -36,7 +36,7 @@ class TunnelSession:
     as_json: bool
 
 
-def started(runner: Runner, job: Prepared, session: TunnelSession, tell: Tell) -> None:
+def start_notebook(runner: Runner, job: Prepared, session: TunnelSession, tell: Tell) -> None:
     """Submit the job, and keep the tunnel open until Ctrl-C or the end of the job.
 
     Raises:
@@ -62,7 +62,7 @@ def require_port(session: TunnelSession) -> None:
         pass
 
 
-def attached(wanted: str, session: TunnelSession, tell: Tell) -> None:
+def attach_to_notebook(wanted: str, session: TunnelSession, tell: Tell) -> None:
     """Open the tunnel to a notebook that runs already; ``wanted`` is its key or its number in Slurm.
 
     Raises:
@@ -196,7 +196,7 @@ def _teller(record: JobRecord, tell: Tell) -> Callable[[JobStatus], None]:
     said: list[str] = []
 
     def on_state(status: JobStatus) -> None:
-        words = states.in_words(status)
+        words = states.describe_state(status)
         if status.state not in FINAL_STATES and status.answer != "forgotten" and words not in said[-1:]:
             tell.step(f"Job {record.id} {words}")
         said.append(words)

@@ -60,7 +60,7 @@ def command(
     from toolkit.cli.frame.files import write_whole
     from toolkit.cli.frame.outputs import check_facts_output
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
-    from toolkit.job.facts import gathered
+    from toolkit.job.facts import gather_facts
     from toolkit.job.places import Where
     from toolkit.probe.probe import NodeChoice, encode
     from toolkit.report.doctor.sides import side_by_side
@@ -68,7 +68,7 @@ def command(
 
     if output:
         check_facts_output(output)
-    bundle = gathered(Where(host, cluster, ssh_config), NodeChoice(nodes, wait, partition))
+    bundle = gather_facts(Where(host, cluster, ssh_config), NodeChoice(nodes, wait, partition))
     if output:
         write_whole(output, encode(bundle))
     if as_json:

@@ -101,11 +101,11 @@ def _studies(jobs: tuple[str, ...]) -> bool:
 
 def _timeline(file: Path, jobs: tuple[str, ...], *, as_json: bool) -> None:
     from toolkit.cli.frame.styles import width_of_stdout
-    from toolkit.report.study.timeline import told
+    from toolkit.report.study.timeline import read_timeline
 
     if jobs:
         raise BadInput(f"--timeline: cannot be combined with {jobs[0]}; give only the file")
-    text, encoded = told(file, width_of_stdout())
+    text, encoded = read_timeline(file, width_of_stdout())
     if as_json:
         say_json(encoded)
     else:
@@ -116,7 +116,7 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
     import msgspec
 
     from toolkit.job.running.metrics import folder_of
-    from toolkit.job.running.sweep import find_sweep
+    from toolkit.job.running.sweep_results import find_sweep
     from toolkit.report.progress import Progress
     from toolkit.report.study.training import epochs_table, summary
     from toolkit.study.result import read_record, read_training, summarise
@@ -149,7 +149,7 @@ def _sweep(record: "JobRecord", output: Path | None, *, as_json: bool) -> None:
     from toolkit import app
     from toolkit.cli.frame.styles import width_of_terminal
     from toolkit.report.progress import Progress
-    from toolkit.report.sweep import sweep_csv, sweep_text
+    from toolkit.report.sweep_table import sweep_csv, sweep_text
 
     result = app.report_sweep(record, tell=Progress())
     encoded = msgspec.json.encode(result)

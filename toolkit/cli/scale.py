@@ -7,7 +7,7 @@ import click
 
 from toolkit.cli.dashes import REST
 from toolkit.cli.options.groups import GroupedOptions
-from toolkit.cli.options.joboptions import job_options_without, said_by_options, without_options
+from toolkit.cli.options.joboptions import given_fields, job_options_without, without_options
 from toolkit.cli.options.keys import key_options
 from toolkit.cli.options.places import place_options
 from toolkit.cli.options.whole import WholeNumber
@@ -105,7 +105,7 @@ def command(
     from toolkit.job.request.flags import Flags
     from toolkit.run.folders import check_folder
 
-    said = said_by_options(given)
+    said = given_fields(given)
     if given["trainer"] is not None:
         said["trainer"] = given["trainer"]
     rest = {name: value for name, value in without_options(given).items() if name != "trainer"}

@@ -33,7 +33,7 @@ def list_sites(historic: bool, as_json: bool) -> None:
 
     from toolkit.cli.frame.styles import width_of_terminal
     from toolkit.knowledge import sites
-    from toolkit.report.site import listed, row
+    from toolkit.report.site import profile_table, row
 
     found: dict[str, Site] = {}
     trouble: list[BadInput] = []
@@ -47,7 +47,7 @@ def list_sites(historic: bool, as_json: bool) -> None:
         rows = [row(name, one, own=name in own) for name, one in found.items()]
         say_json({"schema": "toolkit.sites/1", "sites": rows})
     else:
-        say_text(listed(found, own, width_of_terminal()))
+        say_text(profile_table(found, own, width_of_terminal()))
     for more in trouble[1:]:
         say(f"error: {more.message}", err=True)
     if trouble:
@@ -117,16 +117,16 @@ def check(
 
     from toolkit.knowledge import sites
     from toolkit.launch.sites.sitecheck import points
-    from toolkit.report.site import checked, checked_json
+    from toolkit.report.site import check_json, check_lines
 
     name = name or _only()
     site = sites.site(name)
     bundle = _asked(site, host, cluster, ssh_config, facts, wait)
     found = tuple(points(site, bundle.host, bundle.site))
     if as_json:
-        say_json(checked_json(name, bundle.host.place, found), indent=True)
+        say_json(check_json(name, bundle.host.place, found), indent=True)
     else:
-        say(*checked(name, bundle.host.place, found))
+        say(*check_lines(name, bundle.host.place, found))
     if any(point.state == "differs" for point in found):
         ctx.exit(1)
 

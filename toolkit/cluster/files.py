@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolkit.cluster.access import Secrets
 from toolkit.cluster.plan import Layout
-from toolkit.data import package, shipped
+from toolkit.data import package, shipped_folder
 from toolkit.render import render
 
 CODE = "/opt/toolkit/lib"
@@ -82,7 +82,7 @@ def code_files() -> dict[str, bytes]:
     """Return toolkit as it is installed here, including data: path within the package → content."""
     files = _read(package(), Path())
     for kind in _SHIPPED:
-        files |= _read(shipped(kind), Path("_data", kind))
+        files |= _read(shipped_folder(kind), Path("_data", kind))
     return files
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
 from toolkit.knowledge.strict import tables, text_of
 
@@ -30,7 +30,7 @@ def flavours() -> dict[str, Flavour]:
     Raises:
         BadInput: if the shipped file is damaged.
     """
-    file = shipped("containers") / "cluster" / FILE
+    file = shipped_folder("containers") / "cluster" / FILE
     try:
         return msgspec.convert(tables(text_of(file), str(file)), dict[str, Flavour])
     except msgspec.ValidationError as error:

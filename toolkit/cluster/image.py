@@ -5,7 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from toolkit.cluster.flavour import default_flavour, flavours
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.model.progress import Tell
 from toolkit.run.docker.builder import RELEASE, ensure_builder, ensure_moved_builder
 from toolkit.run.docker.engine import BuildOptions, build_image, find_image, tag_image
@@ -64,9 +64,9 @@ def ensure_image(client: "DockerClient", flavour: str, tell: Tell) -> str:
 
 def context() -> dict[str, bytes]:
     """Return the files that the image is built from."""
-    folder = shipped("containers") / "cluster"
+    folder = shipped_folder("containers") / "cluster"
     files = {name: (folder / name).read_bytes() for name in _FILES}
-    return files | {"requirements.txt": (shipped("requirements") / "run.txt").read_bytes()}
+    return files | {"requirements.txt": (shipped_folder("requirements") / "run.txt").read_bytes()}
 
 
 def context_digest(files: dict[str, bytes], base: str) -> str:

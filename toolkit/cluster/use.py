@@ -10,7 +10,7 @@ from toolkit.cluster.plan import container
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.model.cluster import Cluster
 from toolkit.run.command import Command
-from toolkit.run.docker.nodes import OnOutput, opened
+from toolkit.run.docker.nodes import OnOutput, open_nodes
 
 ROOT = "root"
 
@@ -38,7 +38,7 @@ def execute(
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
     env = {"HOME": home(user), "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}
-    with opened() as engine:
+    with open_nodes() as engine:
         try:
             if stdin is not None:
                 engine.put(name, packed_file(f"{note}.in", stdin))

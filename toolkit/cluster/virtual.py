@@ -36,9 +36,9 @@ from toolkit.model.progress import Silent, Tell
 from toolkit.run import clone
 from toolkit.run.command import Command
 from toolkit.run.docker.engine import machine
-from toolkit.run.docker.nodes import NodeContainer, Nodes, opened
+from toolkit.run.docker.nodes import NodeContainer, Nodes, open_nodes
+from toolkit.run.filelock import wait_for_lock
 from toolkit.run.folders import writable
-from toolkit.run.turns import take_turn
 
 _ACCOUNTS_SECONDS = 60.0
 """How many seconds a node may take to create a hundred accounts; it takes a few."""
@@ -68,7 +68,7 @@ def up(
     if flavour is not None:
         checked_flavour(flavour)  # before an engine is contacted
     tell = tell or Silent()
-    with _alone(tell), opened() as engine:
+    with _alone(tell), open_nodes() as engine:
         found = engine.found(label(name))
         _check_owner(name, found)
         layout = _layout(engine, name, nodes, found, flavour, listen)
@@ -95,7 +95,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
         Missing: if it is not running.
     """
     checked_name(name)
-    with opened() as engine:
+    with open_nodes() as engine:
         found = engine.found(label(name))
         if not found:
             raise _missing(engine, name, "not running")
@@ -112,7 +112,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
 
 def names() -> tuple[str, ...]:
     """Return the names of the clusters in the Docker engine, also of incomplete ones."""
-    with opened() as engine:
+    with open_nodes() as engine:
         return tuple(_others(engine, ""))
 
 
@@ -123,7 +123,7 @@ def status(name: str = DEFAULT_NAME) -> ClusterStatus:
         Missing: if there is no cluster of that name.
     """
     checked_name(name)
-    with opened() as engine:
+    with open_nodes() as engine:
         found = engine.found(label(name))
         if not found:
             raise _missing(engine, name, "not running")
@@ -149,7 +149,7 @@ def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
     """
     checked_name(name)
     tell = tell or Silent()
-    with _alone(tell), opened() as engine:
+    with _alone(tell), open_nodes() as engine:
         _check_owner(name, engine.found(label(name)))
         tell.step(f"Removing the cluster {name}")
         if not _remove(engine, name):
@@ -339,7 +339,7 @@ def _alone(tell: Tell) -> Iterator[None]:
     folder = writable(clusters(), "XDG_STATE_HOME")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        take_turn(descriptor, tell, "Waiting for another toolkit that makes or removes a cluster")
+        wait_for_lock(descriptor, tell, "Waiting for another toolkit that makes or removes a cluster")
         yield
     finally:
         os.close(descriptor)

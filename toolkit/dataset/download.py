@@ -14,7 +14,7 @@ from pathlib import Path
 
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
-from toolkit.run.turns import take_turn
+from toolkit.run.filelock import wait_for_lock
 from toolkit.run.web import http
 from toolkit.run.web.http import pause_before, without_login
 from toolkit.units import in_bytes
@@ -33,7 +33,7 @@ class Full(CheckFailed):
 
 
 @contextlib.contextmanager
-def downloaded(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") -> Iterator[FileIO]:
+def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") -> Iterator[FileIO]:
     """Download an address and yield it for reading; it is deleted when the block succeeds.
 
     At most ``most`` bytes are accepted. With ``sha256`` that is the size, and the digest must match.
@@ -105,7 +105,7 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
 
 def _take(url: str, part: FileIO, begun: int, most: int, tell: Tell) -> None:
     name = url.rpartition("/")[2]
-    with http.opened(url, start=begun, seconds=_PATIENCE + most / _SLOWEST) as body:
+    with http.open_address(url, start=begun, seconds=_PATIENCE + most / _SLOWEST) as body:
         done = body.start
         with _on_disk(part):
             part.truncate(part.seek(done))
@@ -128,7 +128,7 @@ def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
             path.touch()
             part = FileIO(path, "r+")  # without a buffer, which could not be written later either
         with part:
-            take_turn(part, tell, f"Waiting for another process that fetches {without_login(url)}")
+            wait_for_lock(part, tell, f"Waiting for another process that fetches {without_login(url)}")
             # The previous holder may have finished and removed it.
             if path.exists() and os.path.samestat(path.stat(), os.fstat(part.fileno())):
                 try:

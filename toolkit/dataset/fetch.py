@@ -11,7 +11,7 @@ from toolkit.data import cache_dir
 from toolkit.dataset.archives import UNREADABLE
 from toolkit.dataset.catalogue import DataFile, Dataset
 from toolkit.dataset.download import Full
-from toolkit.dataset.sources import opened
+from toolkit.dataset.sources import open_source
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
@@ -54,7 +54,7 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
             break
         tell.step(f"Fetching {dataset.name} from {source.place}")
         try:
-            with opened(source, runner, store, tell) as open_file:
+            with open_source(source, runner, store, tell) as open_file:
                 while wanted:
                     with open_file(wanted[0]) as stream:
                         _keep(stream, wanted[0], folder, source.place, tell)

@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from toolkit.dataset.archives import UNREADABLE, Archive, deb, tar
 from toolkit.dataset.catalogue import ArchiveSource, DataFile, DebSource, HttpSource, NpmSource, Source
-from toolkit.dataset.download import downloaded
+from toolkit.dataset.download import download
 from toolkit.dataset.rows import RecordFile
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Tell
@@ -29,7 +29,7 @@ _LIST = 1 << 24
 
 
 @contextlib.contextmanager
-def opened(source: Source, runner: Runner, store: Path, tell: Tell) -> Iterator[Opener]:
+def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iterator[Opener]:
     """Prepare a source, and yield the function that opens a file of it; ``store`` keeps partial downloads.
 
     Raises:
@@ -41,7 +41,7 @@ def opened(source: Source, runner: Runner, store: Path, tell: Tell) -> Iterator[
             yield lambda file: _from_server(source, file, store, tell)
         case ArchiveSource():
             with (
-                downloaded(source.url, store, tell, most=source.size, sha256=source.sha256) as file,
+                download(source.url, store, tell, most=source.size, sha256=source.sha256) as file,
                 tar(file, source.folder, source.place) as archive,
             ):
                 yield lambda file: archive.member(file.name)
@@ -64,7 +64,7 @@ def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) ->
     url = source.url.replace("{name}", file.name)
     # Incompressible data grows by five bytes a block of 16 KB and the header; a page that is sent in place of
     # an empty file must be identified.
-    with downloaded(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
+    with download(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
         if url.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:
                 yield cast("IO[bytes]", unpacked)
@@ -81,7 +81,7 @@ def _package(source: DebSource, store: Path, tell: Tell) -> Iterator[FileIO]:
         with contextlib.ExitStack() as stack:
             try:
                 file = stack.enter_context(
-                    downloaded(f"{mirror}/{source.path}", store, tell, most=source.size, sha256=source.sha256)
+                    download(f"{mirror}/{source.path}", store, tell, most=source.size, sha256=source.sha256)
                 )
             except Missing as error:
                 reasons.append(error.message)

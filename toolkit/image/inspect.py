@@ -17,7 +17,7 @@ from toolkit.image.files.assemble import HASHED_UNASKED, StoredImage, assemble
 from toolkit.image.files.blobs import ArchiveBlobs, Blobs, FolderBlobs
 from toolkit.image.files.bounded import BoundedTree, Budget
 from toolkit.image.files.config import ImageConfig, architecture
-from toolkit.image.files.daemon import taken
+from toolkit.image.files.daemon import open_engine_image
 from toolkit.image.files.digest import check_digest, sha256
 from toolkit.image.files.folder import FolderTree
 from toolkit.image.files.inflate import is_packed
@@ -53,13 +53,13 @@ class _Opened:
 def inspect(
     image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE
 ) -> ImageFacts:
-    """Return the facts of an image; see :func:`opened`."""
-    with opened(image, platform=platform, tell=tell, view=view) as (_, facts):
+    """Return the facts of an image; see :func:`open_image`."""
+    with open_image(image, platform=platform, tell=tell, view=view) as (_, facts):
         return facts
 
 
 @contextmanager
-def opened(
+def open_image(
     image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE
 ) -> Iterator[tuple[FileTree, ImageFacts]]:
     """Open the files of an image, and return the facts read from them.
@@ -112,7 +112,7 @@ def _with_env(tree: FileTree, env: Path, budget: Budget, stack: ExitStack) -> Fi
 
 def _open(ref: Reference, platform: str, tell: Tell, budget: Budget, stack: ExitStack) -> _Opened:
     if ref.transport == "docker-daemon":
-        file = stack.enter_context(taken(ref.tag, tell))
+        file = stack.enter_context(open_engine_image(ref.tag, tell))
         size = file.seek(0, 2)
         blobs = ArchiveBlobs(FileSource(file), size, ref.shown, budget)
         return _layered(blobs, dockersave.choose(blobs, ""), "docker-daemon", budget)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from toolkit.errors import BadInput
 from toolkit.files import read_given
-from toolkit.program.adapt.adapt import changed, way_of
+from toolkit.program.adapt.adapt import change_script, way_of
 from toolkit.program.adapt.result import AdaptedScript, ScriptChange, Way
 from toolkit.program.adapt.source import ScriptSource, method
 from toolkit.program.script.facts import ScriptFacts
@@ -43,7 +43,7 @@ def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]
     try:
         source = ScriptSource.of(text)
         way = program or way_of(source, path.name)
-        made, changes, left = changed(source, way)
+        made, changes, left = change_script(source, way)
     except (RecursionError, ValueError, MemoryError) as error:
         raise BadInput(f"{path}: cannot be parsed: {error}") from error
     except BadInput as error:

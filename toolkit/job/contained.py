@@ -12,7 +12,7 @@ from toolkit.errors import Missing, ToolkitError
 from toolkit.job.places import Where
 from toolkit.job.request.gate import clear, demand_of
 from toolkit.job.request.inputs import StartableImage
-from toolkit.job.request.layering import asked as settings
+from toolkit.job.request.layering import merge_request as settings
 from toolkit.job.request.locations import directory, image_there
 from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts, ImageFacts

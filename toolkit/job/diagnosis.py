@@ -9,14 +9,14 @@ import msgspec
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.job.contained import UntoldImage, with_answer
-from toolkit.job.facts import facts_of
+from toolkit.job.facts import read_or_probe
 from toolkit.job.places import Where
+from toolkit.job.rank_view import read_command_here, view_of_command, view_of_job
 from toolkit.job.request.envfile import clear_env, env_file
 from toolkit.job.request.inputs import StartableImage
 from toolkit.job.request.keys import KeyDemand
-from toolkit.job.request.layering import announce, asked
+from toolkit.job.request.layering import announce, merge_request
 from toolkit.job.request.locations import named_image
-from toolkit.job.sight import shown_by, view, view_of
 from toolkit.launch.from_profile import folder_of
 from toolkit.launch.loaded import with_runtime
 from toolkit.launch.request import layers
@@ -105,7 +105,7 @@ def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
         BadInput: one line with place, field and choices.
     """
     numbers = {"nodes": question.nodes, "ranks_per_node": question.ranks_per_node, "mode": question.mode}
-    layers.checked(numbers, OPTION, {}, strict=True)
+    layers.check_layer(numbers, OPTION, {}, strict=True)
     if question.site or question.job_file:
         return _request_of_job(question, tell)
     return _request_of_options(question)
@@ -113,7 +113,7 @@ def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
 
 def _request_of_options(question: LaunchQuestion) -> LaunchRequest:
     """Return a launch without site profile and job file."""
-    command, shown = question.command, shown_by(question.command)
+    command, shown = question.command, read_command_here(question.command)
     request = Request(
         nodes=question.nodes or NODES,
         ranks_per_node=question.ranks_per_node or 1,
@@ -123,7 +123,7 @@ def _request_of_options(question: LaunchQuestion) -> LaunchRequest:
         says=dict(shown.says),
     )
     env = env_file(question.env_image)
-    seen = msgspec.structs.replace(view(command), env=str(env or ""))
+    seen = msgspec.structs.replace(view_of_command(command), env=str(env or ""))
     return LaunchRequest(request, words=question.words, view=seen, runtime=question.runtime or "", env=env)
 
 
@@ -140,10 +140,10 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
         "nodes": question.nodes or (None if question.job_file else NODES),
     }
     given = {name: value for name, value in said.items() if value is not None}
-    made = asked(given, question.command, question.job_file)
-    seen = view_of(made.job, made.site)
+    made = merge_request(given, question.command, question.job_file)
+    seen = view_of_job(made.job, made.site)
     if made.job.trainer is None and not made.job.command:
-        made = asked(given, ("COMMAND",), question.job_file)
+        made = merge_request(given, ("COMMAND",), question.job_file)
     announce(made, tell=tell)
     folder = posixpath.join(folder_of(made.job, made.site), "runs", name_of(made.job))
     spec = specify(made.job, JobPaths(folder, question.image))
@@ -153,7 +153,7 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
         made.job.mode,
         made.site,
         made.job.program,
-        shown_by(question.command),
+        read_command_here(question.command),
     )
     if not seen.command:  # the command is a placeholder
         request = msgspec.structs.replace(request, command=())
@@ -210,7 +210,7 @@ def diagnose(
     asks = run and place is None
     if not isinstance(place, HostFacts):
         here = place is None and not where.remote
-        place = facts_of(place, where, partition)
+        place = read_or_probe(place, where, partition)
         if here and wanted.site:
             _check_here(place, wanted.site)
     if asks and image.format == "sif":

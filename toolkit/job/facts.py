@@ -13,7 +13,7 @@ MOST_SECONDS = 600
 """The longest time, in seconds, that the job of a probe may wait for compute nodes."""
 
 
-def gathered(where: Where, asked: NodeChoice) -> Bundle:
+def gather_facts(where: Where, asked: NodeChoice) -> Bundle:
     """Return the facts of a host and of its compute nodes, with the raw answers.
 
     Raises:
@@ -30,7 +30,7 @@ def gathered(where: Where, asked: NodeChoice) -> Bundle:
         runner.close()
 
 
-def facts_of(file: Path | None, where: Where, partition: str | None) -> HostFacts:
+def read_or_probe(file: Path | None, where: Where, partition: str | None) -> HostFacts:
     """Return the facts in a file, else the facts of a host with one node of the partition.
 
     Raises:
@@ -40,4 +40,4 @@ def facts_of(file: Path | None, where: Where, partition: str | None) -> HostFact
     """
     if file is not None:
         return load(file)
-    return gathered(where, of_job(partition)).host
+    return gather_facts(where, of_job(partition)).host

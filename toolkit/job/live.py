@@ -10,11 +10,11 @@ import msgspec
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.job.places import Where
-from toolkit.job.prepare import directory, image_there, to_record
+from toolkit.job.prepare import directory, image_there, make_record
 from toolkit.job.request.gate import Cleared, clear, demand_of
-from toolkit.job.request.inputs import StartableImage, look
+from toolkit.job.request.inputs import StartableImage, inspect_input
 from toolkit.job.request.keys import KeyDemand
-from toolkit.job.request.layering import asked as settings
+from toolkit.job.request.layering import merge_request as settings
 from toolkit.job.running.follow import watch_job
 from toolkit.launch import live, trial
 from toolkit.launch.jobscript import plan, script
@@ -83,7 +83,7 @@ def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, Host
     runner = where.opened()
     try:
         tell.step(f"Reading {asked.image.name} and probing {runner.place}")
-        found = look(runner, asked.image.resolve(), None, tell, remote=False)
+        found = inspect_input(runner, asked.image.resolve(), None, tell, remote=False)
         image, host = found.facts, probe(runner, of_job(asked.partition))
         request = Request(nodes=asked.nodes, ranks_per_node=asked.ranks_per_node, program="mpi")
         verdict = predict(host, image, request)
@@ -180,7 +180,7 @@ def _job(bench: _Bench, mode: Mode) -> tuple[JobRecord, str]:
     verdict = predict(bench.host, bench.image, request_of(spec, spec.env, mode, None, "mpi"))
     choice = choose(verdict, mode, force=True)
     record = msgspec.structs.replace(
-        to_record(bench.runner.place, spec, choice, bench.cleared),
+        make_record(bench.runner.place, spec, choice, bench.cleared),
         host=where.host,
         cluster=where.cluster,
         ssh_config=str(where.ssh_config.resolve()) if where.ssh_config else None,

@@ -8,15 +8,15 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.job.call import Call, Opener
-from toolkit.job.prepare import Prepared, check, check_program, to_record
-from toolkit.job.project.code import placed
-from toolkit.job.project.ranks import copied
-from toolkit.job.request.envfile import asked_over, check_runtime, clear_env, over
+from toolkit.job.prepare import Prepared, check, check_program, make_record
+from toolkit.job.project.code import with_start_folder
+from toolkit.job.project.ranks import as_copies
+from toolkit.job.rank_view import read_command_here, view_of_job
+from toolkit.job.request.envfile import check_runtime, clear_env, request_with_env, with_env_file
 from toolkit.job.request.gate import clear, demand_of
-from toolkit.job.request.inputs import look, startable
+from toolkit.job.request.inputs import find_startable, inspect_input
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import directory
-from toolkit.job.sight import shown_by, view_of
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import plan
 from toolkit.launch.jobscript.localscript import choose_here, local_script, without_queue
@@ -63,7 +63,9 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     asked = dataclasses.replace(asked, job=job)
     sources = check(asked, call.flags)
     runner = opener(None, None, None)
-    image = startable(look(runner, sources.image, None, tell, remote=False, view=view_of(job, None)))
+    image = find_startable(
+        inspect_input(runner, sources.image, None, tell, remote=False, view=view_of_job(job, None))
+    )
     facts = image.facts
     sources, job = check_program(sources, asked, call.flags, image, tell)
     job = trainers.with_strategy(job, facts)
@@ -76,23 +78,25 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     runtime = plan.runtime_of(host)
     check_runtime(job.env_image, runtime)
     places = JobPaths(folder, image.there, str(sources.data or ""), str(sources.program or ""))
-    spec = specify(job, over(placed(places, sources.code, job, None, remote=False), env_image))
+    spec = specify(
+        job, with_env_file(with_start_folder(places, sources.code, job, None, remote=False), env_image)
+    )
     spec = msgspec.structs.replace(
         spec,
         preflight=bool(job.preflight)
         and has_check(facts, trainer=bool(job.trainer), user_site=bool(job.user_site)),
     )
-    spec = copied(spec, sources.code) if call.copies else spec
+    spec = as_copies(spec, sources.code) if call.copies else spec
     env = dict(job.env or {})
-    request = request_of(spec, env, job.mode, None, job.program, shown_by(job.command or ()))
+    request = request_of(spec, env, job.mode, None, job.program, read_command_here(job.command or ()))
     choice = choose_here(
         host,
         facts,
-        asked_over(request, spec, env_image),
+        request_with_env(request, spec, env_image),
         force=call.force,
     )
     text = local_script(spec, choice.plan, choice.because, runtime, facts)
-    record = to_record(runner.place, spec, choice, cleared, env_image.digest)
+    record = make_record(runner.place, spec, choice, cleared, env_image.digest)
     return runner, Prepared(record, text, (), runtime, hidden(env))
 
 

@@ -12,11 +12,11 @@ from toolkit.job import prepare
 from toolkit.job.offline import check_not_there, image_facts
 from toolkit.job.prepare import Prepared, target_of
 from toolkit.job.project.checks import refuse
-from toolkit.job.request.envfile import asked_over, env_file, over
+from toolkit.job.request.envfile import env_file, request_with_env, with_env_file
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.gate import demand_of
 from toolkit.job.request.inputs import StartableImage, image_of
-from toolkit.job.request.layering import JobRequest, announce, asked
+from toolkit.job.request.layering import JobRequest, announce, merge_request
 from toolkit.job.request.locations import check_directory, login_variable
 from toolkit.launch import from_profile, loaded, notebook
 from toolkit.launch.jobscript.choose import ModeChoice
@@ -54,7 +54,9 @@ class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
     packages: str
 
 
-def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags, tell: Tell) -> NotebookRequest:
+def merge_notebook(
+    given: Mapping[str, Any], folder: str, packages: str, flags: Flags, tell: Tell
+) -> NotebookRequest:
     """Join the options of the command with the site profile and the settings, as for other jobs.
 
     Raises:
@@ -62,7 +64,7 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags, t
     """
     said = {_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, ())}
     said |= {"nodes": 1, "ranks_per_node": 1}
-    made = asked(said, (notebook.NAME,))
+    made = merge_request(said, (notebook.NAME,))
     announce(made, tell=tell)
     if made.site and made.site.scheduler != "slurm":
         raise BadInput(f"--site {made.job.site}: the site uses {made.site.scheduler}; a notebook needs Slurm")
@@ -76,7 +78,7 @@ def wanted(given: Mapping[str, Any], folder: str, packages: str, flags: Flags, t
     return NotebookRequest(job=made, flags=flags, folder=folder, packages=packages)
 
 
-def prepared(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: bool) -> Prepared:
+def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: bool) -> Prepared:
     """Return the job; ``remote`` says whether toolkit has to copy the image to the runner's host.
 
     Raises:
@@ -89,14 +91,14 @@ def prepared(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: boo
     facts = target.image.facts
     folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or target.base
     _check_runtime(loaded.command_of(target.host, site, job.runtime or ""))
-    places = over(JobPaths(target.run(notebook.NAME), target.there), target.env)
+    places = with_env_file(JobPaths(target.run(notebook.NAME), target.there), target.env)
     spec = _spec(specify(job, places), asking, folder, facts)
     prepare.check_queue(target, spec, asking.job, asking.flags, tell)
     if not asking.packages:
         refuse(_no_jupyter(target.image), asking.flags, tell)
     request = request_of(spec, job.env or {}, notebook.MODE, site, "serial")
-    choice = _launch(target.host, facts, asked_over(request, spec, target.env), site)
-    return prepare.prepared(target, asking.job, spec, choice, _WHY, asking.job.notes())
+    choice = _launch(target.host, facts, request_with_env(request, spec, target.env), site)
+    return prepare.with_script(target, asking.job, spec, choice, _WHY, asking.job.notes())
 
 
 def _no_jupyter(image: StartableImage) -> list[LaunchFault]:

@@ -9,12 +9,12 @@ from toolkit.data import cache_dir, find, names
 from toolkit.errors import BadInput
 from toolkit.job.project.code import code_of
 from toolkit.job.project.ranks import check_ranks
-from toolkit.job.project.sweep import check_sweep, tell_sweep
+from toolkit.job.project.sweep_checks import check_sweep, tell_sweep
+from toolkit.job.rank_view import view_of_job
 from toolkit.job.request.flags import Flags, check_words, tell_fix
-from toolkit.job.request.keys import demanded
+from toolkit.job.request.keys import merge_demands
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import ON_CLUSTER, data_folder, image_here, is_path, program_file
-from toolkit.job.sight import view_of
 from toolkit.knowledge.strict import tables, text_of
 from toolkit.launch import from_profile
 from toolkit.launch.request import trainers
@@ -97,14 +97,14 @@ def image_facts(asked: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
     """
     given = asked.job.image or ""
     here = image_here(given)
-    facts = _read(here, view_of(asked.job, asked.site), tell) if here else _named(given, tell)
-    demand = demanded(flags.verify_key, flags.no_verify, asked.key, asked.site, asked.job.site)
+    facts = _read(here, view_of_job(asked.job, asked.site), tell) if here else _named(given, tell)
+    demand = merge_demands(flags.verify_key, flags.no_verify, asked.key, asked.site, asked.job.site)
     if here or demand.required:
         # These imports are slow, and only needed to read an image file.
         from toolkit.job.request.gate import clear
-        from toolkit.job.request.inputs import StartableImage, startable
+        from toolkit.job.request.inputs import StartableImage, find_startable
 
-        clear(startable(StartableImage(Path(facts.path).name, facts, "", here, given)), demand, tell)
+        clear(find_startable(StartableImage(Path(facts.path).name, facts, "", here, given)), demand, tell)
     return facts
 
 

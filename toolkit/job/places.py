@@ -53,9 +53,9 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
         return SshRunner("login", ssh_config or find(cluster).ssh_config, f"cluster {cluster}")
     if host is not None:
         from toolkit.run.login_path import LoginPathRunner
-        from toolkit.run.remote.ssh_shared import shared
+        from toolkit.run.remote.ssh_shared import shared_runner
 
-        if (runner := shared(host, ssh_config)) is not None:
+        if (runner := shared_runner(host, ssh_config)) is not None:
             return LoginPathRunner(runner)
         from toolkit.run.remote.ssh import SshRunner
 

@@ -12,19 +12,20 @@ import msgspec
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.job.project.checks import findings, refuse, with_python
-from toolkit.job.project.code import Code, brought, code_of, placed, travelling, with_project
+from toolkit.job.project.code import Code, code_of, copy_project, travelling, with_project, with_start_folder
 from toolkit.job.project.plain import OF_SCRIPT
-from toolkit.job.project.ranks import check_ranks, copied
-from toolkit.job.project.sweep import check_sweep, tell_sweep
+from toolkit.job.project.ranks import as_copies, check_ranks
+from toolkit.job.project.sweep_checks import check_sweep, tell_sweep
+from toolkit.job.rank_view import read_command_here, view_of_job
 from toolkit.job.request.envfile import (
     NO_ENV,
     MountedEnv,
-    asked_over,
     check_runtime,
     clear_env,
     env_file,
-    offered_by,
-    over,
+    read_offer,
+    request_with_env,
+    with_env_file,
 )
 from toolkit.job.request.flags import Flags, check_words, tell_fix
 from toolkit.job.request.gate import Cleared, clear, demand_of
@@ -33,15 +34,14 @@ from toolkit.job.request.inputs import (
     StartableImage,
     data_of,
     data_there,
+    find_startable,
     folder_there,
     image_of,
-    look,
-    startable,
+    inspect_input,
 )
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import directory, find_image, image_there, login_variable, program_file
 from toolkit.job.request.traineroptions import trainer_faults
-from toolkit.job.sight import shown_by, view_of
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import broadcast, choose, script
 from toolkit.launch.jobscript.choose import ModeChoice
@@ -68,7 +68,7 @@ from toolkit.run.stage import Parcel, sha256
 
 __all__ = [
     "Flags", "Prepared", "Sources", "check", "directory", "find_image", "image_there", "login_variable",
-    "prepare", "to_record",
+    "make_record", "prepare",
 ]  # fmt: skip
 
 
@@ -158,20 +158,20 @@ def target_of(
     job, runner = asked.job, Patient(runner, telling(tell), AWAY_SECONDS)
     tell.step(f"Reading {image.name} and probing {runner.place}")
     command = job.runtime or (asked.site.container.command if asked.site else "")
-    view = view_of(job, asked.site)
-    found = startable(look(runner, image, asked.site, tell, remote=remote, view=view), command)
+    view = view_of_job(job, asked.site)
+    found = find_startable(inspect_input(runner, image, asked.site, tell, remote=remote, view=view), command)
     demand = demand_of(asked, flags.verify_key, flags.no_verify)
     cleared = clear(found, demand, tell)
     said = gather(runner, of_job(job.partition, accounts=bool(job.account or job.qos)))
     host = loaded.with_runtime(said.host, asked.site, job.modules or (), job.runtime or "")
     command = loaded.command_of(host, asked.site, job.runtime or "")
-    startable(found, command)
+    find_startable(found, command)
     check_runtime(job.env_image, command)
-    assumed = loaded.assumed(host)
+    assumed = loaded.assumption_line(host)
     for line in assumed:
         tell.step(f"{runner.place}: {line}")
     base = directory(runner, job.directory, remote=remote, variables=_of_site(asked))
-    there, copied = to_be_copied(found, base)
+    there, copied = find_copy(found, base)
     env = clear_env(
         env_file(job.env_image), found, demand, tell, base=base if remote else "", force=flags.force
     )
@@ -193,10 +193,10 @@ def prepare(
         tell.step("The preflight check is skipped, because the program's MPI is unknown or missing")
     folder, data = _data(target.runner, asked, sources.data, target.base, remote=remote)
     program = _program(sources.program, target.base)
-    project = brought(sources.code, flags, target.base, tell) if remote else None
+    project = copy_project(sources.code, flags, target.base, tell) if remote else None
     tell_sweep(job, sources.code, tell, travels=project is not None)
     places = JobPaths(target.run(name_of(job)), target.there, folder, program[0].target if program else "")
-    places = over(placed(places, sources.code, job, project, remote=remote), target.env)
+    places = with_env_file(with_start_folder(places, sources.code, job, project, remote=remote), target.env)
     spec = specify(with_project(job, project), places)
     spec = msgspec.structs.replace(
         spec,
@@ -204,16 +204,16 @@ def prepare(
         project=project.parcel.target if project else "",
         unsure=sources.code is not None and sources.code.facts.serial is None and not flags.copies,
     )
-    spec = copied(spec, sources.code) if flags.copies else spec
+    spec = as_copies(spec, sources.code) if flags.copies else spec
     check_queue(target, spec, asked, flags, tell)
     refuse([*trainer_faults(spec, image, LocalRunner())] if job.trainer else [], flags, tell)
-    shown = shown_by(job.command or ())
+    shown = read_command_here(job.command or ())
     request = request_of(spec, job.env or {}, job.mode, site, job.program, shown)
-    request = asked_over(request, spec, target.env)
+    request = request_with_env(request, spec, target.env)
     choice = _chosen(asked, flags, sources.fix, target.host, image, request, tell)
     tell_idle(target.image.name, spec, site, target.host, image, tell)
     notes = asked.notes(explain=flags.explain)
-    made = prepared(target, asked, spec, choice, choice.because, notes)
+    made = with_script(target, asked, spec, choice, choice.because, notes)
     record = msgspec.structs.replace(made.record, fix=sources.fix.launch if sources.fix else None)
     return replace(made, record=record, parcels=(*program, *travelling(project), *target.copied, *data))
 
@@ -229,7 +229,7 @@ def check_program(
     job, code = asked.job, sources.code
     if code is None:
         return sources, job
-    offered = offered_by(image.offers, sources.env) if image.offers else None
+    offered = read_offer(image.offers, sources.env) if image.offers else None
     if offered and asked.origins.get("name") == OF_SCRIPT:
         code = with_python(code, offered)
         job = msgspec.structs.replace(job, command=code.words)
@@ -255,7 +255,7 @@ def check_queue(target: Target, spec: JobSpec, asked: JobRequest, flags: Flags, 
     refuse([*array_faults(spec, settings), *queue_faults(spec, facts)], flags, tell)
 
 
-def prepared(
+def with_script(
     target: Target,
     asked: JobRequest,
     spec: JobSpec,
@@ -266,7 +266,7 @@ def prepared(
     """Return the job with its script; ``because`` and ``notes`` are comments in it."""
     site = asked.site
     runtime = loaded.command_of(target.host, site, spec.runtime)
-    spread, why = broadcast.decided(spec, site, runtime)
+    spread, why = broadcast.decide_broadcast(spec, site, runtime)
     left = spec.broadcast if spec.broadcast == "on" else ""
     spec = msgspec.structs.replace(spec, broadcast="on" if spread else left)
     lines = (
@@ -277,7 +277,7 @@ def prepared(
     )
     copies = copies_of(target) if spread else {}
     text = script.job_script(spec, choice.plan, because, runtime, site, target.image.facts, lines, copies)
-    record = to_record(target.runner.place, spec, choice, target.cleared, target.env.digest)
+    record = make_record(target.runner.place, spec, choice, target.cleared, target.env.digest)
     return Prepared(record, text, target.copied, runtime, hidden(asked.job.env or {}))
 
 
@@ -291,7 +291,7 @@ def copies_of(target: Target) -> dict[str, tuple[str, int]]:
     return found
 
 
-def to_be_copied(image: StartableImage, base: str) -> tuple[str, tuple[Parcel, ...]]:
+def find_copy(image: StartableImage, base: str) -> tuple[str, tuple[Parcel, ...]]:
     """Return the image's path on the host, and the file to copy into the host's folder ``base``."""
     if image.there or image.here is None:
         return image.there, ()
@@ -299,7 +299,7 @@ def to_be_copied(image: StartableImage, base: str) -> tuple[str, tuple[Parcel, .
     return there, (Parcel(image.here, there, image.digest),)
 
 
-def to_record(
+def make_record(
     place: str, spec: JobSpec, choice: ModeChoice, cleared: Cleared, env_digest: str = ""
 ) -> JobRecord:
     """Return the record of a job before its submission, without secret values.

@@ -10,7 +10,7 @@ from toolkit.engine.planning.site_additions import environment
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.job.call import Call
-from toolkit.job.prepare import Prepared, to_record
+from toolkit.job.prepare import Prepared, make_record
 from toolkit.job.request.gate import clear_again, demand_for
 from toolkit.job.request.inputs import FACTS
 from toolkit.job.request.layering import env_file
@@ -20,11 +20,11 @@ from toolkit.launch.jobscript import script
 from toolkit.launch.jobscript.choose import ModeChoice, choose
 from toolkit.launch.request import trainers
 from toolkit.launch.request.complete import OUTPUT_OF_ARRAY
-from toolkit.launch.request.layers import DEFAULTS, OPTION, checked
+from toolkit.launch.request.layers import DEFAULTS, OPTION, check_layer
 from toolkit.launch.request.specify import request_of
-from toolkit.launch.request.variables import needed
+from toolkit.launch.request.variables import secrets_of_record
 from toolkit.launch.sites import partition
-from toolkit.launch.tracking.relaunch import Relaunch, given, relaunch
+from toolkit.launch.tracking.relaunch import Relaunch, relaunch, trainer_options
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.job import JobRecord, JobSpec
@@ -43,7 +43,7 @@ _NEW = (
 """Options that would make a different job, for which the record has no result."""
 
 
-def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remote: bool) -> Prepared:
+def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remote: bool) -> Prepared:
     """Return the job of a record, ready to launch in a new folder from the same image.
 
     ``remote`` says whether the runner's host is another machine.
@@ -53,7 +53,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
         CheckFailed: if the image has changed, or its signatures do not let it start.
         Missing: if the image is gone.
     """
-    said = checked(call.said, OPTION, {}, strict=True).said
+    said = check_layer(call.said, OPTION, {}, strict=True).said
     env = {**env_file(said), **(said.env or {})}
     said = msgspec.structs.replace(said, env=env or None)
     for name in _NEW:
@@ -65,7 +65,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
             )
     old = relaunch(record)
     spec = _changed(old, said, call.words)
-    secrets = needed(spec.secrets, hidden(env), os.environ)
+    secrets = secrets_of_record(spec.secrets, hidden(env), os.environ)
     demand = demand_for(record.spec.site, call.verify_key, call.no_verify)
     cleared, facts = clear_again(runner, record, demand, tell, remote=remote)
     site = sites.site(spec.site) if spec.site else None
@@ -83,7 +83,7 @@ def repeated(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remot
     else:
         tell.step(f"The image cannot be read on this machine; toolkit launches it as {record.key}")
         choice = _as_before(record, request, host, site)
-    made = to_record(runner.place, spec, choice, cleared)
+    made = make_record(runner.place, spec, choice, cleared)
     made = msgspec.structs.replace(made, fix=record.fix, env_digest=record.env_digest)
     because = f"as in {record.key}; {choice.because if image else choice.prediction.why}"
     runtime = loaded.command_of(host, site, spec.runtime)
@@ -138,7 +138,7 @@ def _changed(old: Relaunch, said: JobFile, words: tuple[str, ...]) -> JobSpec:
     if not spec.trainer:
         return msgspec.structs.replace(new, command=arguments)
     known = trainers.find(spec.trainer).at(spec.command[1])
-    options, _ = given(spec)
+    options, _ = trainer_options(spec)
     strategy = said.strategy or _strategy(options.get("--strategy", ""), spec.ranks, new.ranks)
     command = known.command(options.get("--data", ""), spec.directory, strategy, arguments)
     return msgspec.structs.replace(new, command=command)

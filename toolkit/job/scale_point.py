@@ -11,11 +11,11 @@ from toolkit.errors import BadInput, CheckFailed
 from toolkit.job.call import Opener
 from toolkit.job.places import Where
 from toolkit.job.prepare import Flags, check, prepare
-from toolkit.job.request.layering import asked
+from toolkit.job.request.layering import merge_request
 from toolkit.job.running.follow import failure
 from toolkit.job.running.output import texts
-from toolkit.job.running.reach import reached_in_time
-from toolkit.job.submit import place_of, submitted
+from toolkit.job.running.reach import connect_with_retries
+from toolkit.job.submit import place_of, submit_job
 from toolkit.launch.jobscript.script import GPU_FILE
 from toolkit.launch.tracking import records
 from toolkit.model.hidden import NO_SECRETS, Hidden
@@ -26,7 +26,7 @@ from toolkit.model.study import Figures, Origin, Point, Shares, Study
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 from toolkit.run.patience import AWAY_SECONDS, patiently, telling
-from toolkit.study import collect, folder, sweep, timeline
+from toolkit.study import collect, folder, study_points, timeline
 from toolkit.study.gpuuse import median_use
 from toolkit.study.timeline_file import events
 
@@ -43,7 +43,7 @@ def check_run(study: Study, point: Point, flags: Flags) -> None:
         BadInput: if an option or a file is wrong.
         Missing: if the image or the data do not exist.
     """
-    check(asked(*sweep.asked_of(study, point)), flags)
+    check(merge_request(*study_points.job_fields(study, point)), flags)
 
 
 def submit(
@@ -66,10 +66,10 @@ def submit(
         BadInput: if an option is wrong, or the image has changed since earlier runs.
         Missing: if the image, the data or the host is missing.
     """
-    said, words = sweep.asked_of(study, point)
+    said, words = study_points.job_fields(study, point)
     said["env"] = {**secrets, **said.get("env", {})}
     config = Path(study.ssh_config) if study.ssh_config else None
-    made = asked(said, words)
+    made = merge_request(said, words)
     place = place_of(Where(study.host, study.cluster, config), made)
     sources = check(made, flags)
     runner = patiently(lambda: opener(*place), telling(tell), AWAY_SECONDS if begun else 0)
@@ -80,7 +80,7 @@ def submit(
         # If toolkit is killed before sbatch answers, the next call finds the job by this key.
         point = msgspec.structs.replace(point, state="submitted", job=job.record.key)
         folder.save_point(where, point)
-        submitted(job, place, runner, tell)
+        submit_job(job, place, runner, tell)
     except CheckFailed as error:
         point = msgspec.structs.replace(point, state="failed", why=error.message)
         folder.save_point(where, point)
@@ -143,7 +143,7 @@ def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tel
 
 def _figures(study: Study, record: JobRecord, tell: Tell) -> Figures:
     if study.pattern:
-        output = texts(record, tell, lambda job: reached_in_time(job, tell))
+        output = texts(record, tell, lambda job: connect_with_retries(job, tell))
         return collect.of_output(output, study.pattern, study.warm_up)
     there = posixpath.join(record.spec.directory, records.METRICS)
     metrics = _metrics(record, there, tell)
@@ -153,7 +153,7 @@ def _figures(study: Study, record: JobRecord, tell: Tell) -> Figures:
 def _with_gpu_use(figures: Figures, record: JobRecord, tell: Tell) -> Figures:
     if not record.spec.gpus_per_node:
         return figures
-    with reached_in_time(record, tell) as runner:
+    with connect_with_retries(record, tell) as runner:
         content = runner.read(posixpath.join(record.spec.directory, GPU_FILE), most=records.METRICS_MOST)
     return msgspec.structs.replace(figures, gpu=median_use(content))
 
@@ -163,7 +163,7 @@ def _metrics(record: JobRecord, there: str, tell: Tell) -> bytes:
     kept = LocalRunner().read(str(records.folder(record.key) / records.METRICS), most=records.METRICS_MOST)
     if are_whole(kept):
         return kept
-    with reached_in_time(record, tell) as runner:
+    with connect_with_retries(record, tell) as runner:
         content = runner.read(there, most=records.METRICS_MOST)
     if content:
         records.keep(record, records.METRICS, content)
@@ -172,12 +172,12 @@ def _metrics(record: JobRecord, there: str, tell: Tell) -> bytes:
 
 def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
     """Copy the timeline to the study's folder, and return the shares of a step."""
-    there = posixpath.join(record.spec.directory, sweep.TIMELINE)
-    with reached_in_time(record, tell) as runner:
+    there = posixpath.join(record.spec.directory, study_points.TIMELINE)
+    with connect_with_retries(record, tell) as runner:
         read = Command.of("head", "-c", str(_MOST), there, timeout=_FETCH_SECONDS)
         content = runner.run(read).require(f"{runner.place}: reading the timeline {there}").stdout
     file = folder.save_timeline(where, point, content)
-    shares = timeline.shares(timeline.tallied(events(file)))
+    shares = timeline.shares(timeline.tally_events(events(file)))
     if shares is None:
         raise CheckFailed(f"{file}: the timeline has less than three steps")
     return shares

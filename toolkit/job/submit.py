@@ -10,7 +10,7 @@ from toolkit.errors import BadInput, Missing
 from toolkit.job.call import Call, Opener
 from toolkit.job.places import Where, where_of
 from toolkit.job.request.flags import Flags
-from toolkit.job.request.layering import JobRequest, announce, asked
+from toolkit.job.request.layering import JobRequest, announce, merge_request
 
 if TYPE_CHECKING:
     from toolkit.job.prepare import Prepared
@@ -85,7 +85,7 @@ def place_of(where: Where, made: JobRequest) -> Where:
     return where._replace(host=made.site.host)
 
 
-def submitted(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> "JobRecord":
+def submit_job(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> "JobRecord":
     """Copy the files, submit the job, and return the record, which contains the host."""
     from toolkit.launch.tracking import submission
     from toolkit.run.stage import stage
@@ -93,10 +93,10 @@ def submitted(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> 
     submission.require_slurm(job.script)
     stage(runner, job.parcels, tell)
     tell.step(f"Submitting to Slurm on {runner.place}")
-    return submission.submit(runner, at(job, where).record, job.script, job.secrets)
+    return submission.submit(runner, with_place(job, where).record, job.script, job.secrets)
 
 
-def at(job: "Prepared", where: Where) -> "Prepared":
+def with_place(job: "Prepared", where: Where) -> "Prepared":
     """Return the job with its host in the record."""
     import msgspec
 
@@ -106,7 +106,7 @@ def at(job: "Prepared", where: Where) -> "Prepared":
 
 
 def _asked(call: Call, tell: "Tell") -> JobRequest:
-    made = asked(call.said, call.words, call.job_file, here=call.local)
+    made = merge_request(call.said, call.words, call.job_file, here=call.local)
     announce(made, tell=tell)
     return made
 
@@ -125,7 +125,7 @@ def _prepared(call: Call, made: JobRequest, tell: "Tell", opener: Opener) -> Ite
 
 
 def _started(ready: _Ready, flags: Flags, tell: "Tell", *, follow: bool) -> "JobRecord":
-    record = submitted(ready.job, ready.where, ready.runner, tell)
+    record = submit_job(ready.job, ready.where, ready.runner, tell)
     if not follow:
         return record
     from toolkit.job.request.gate import demand_for
@@ -141,7 +141,7 @@ def _started(ready: _Ready, flags: Flags, tell: "Tell", *, follow: bool) -> "Job
 
 @contextlib.contextmanager
 def _repeated(call: Call, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
-    from toolkit.job.repeat import repeated
+    from toolkit.job.repeat import repeat_job
     from toolkit.launch.tracking import records
 
     _check_again(call)
@@ -152,7 +152,7 @@ def _repeated(call: Call, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
         where = there._replace(ssh_config=where.ssh_config or there.ssh_config)
     runner = opener(*where)
     try:
-        yield _Ready(repeated(runner, record, call, tell, remote=where.remote), where, runner)
+        yield _Ready(repeat_job(runner, record, call, tell, remote=where.remote), where, runner)
     finally:
         runner.close()
 

@@ -9,7 +9,7 @@ import msgspec
 from toolkit.knowledge.reading import Row, read
 from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Mode, Outcome
-from toolkit.sonames import unhashed
+from toolkit.sonames import without_hash
 from toolkit.versions import within
 
 Count = Literal["one", "several", "any"]
@@ -260,7 +260,7 @@ def mpi() -> MpiKnowledge:
 def mpi_of_file(implementation: str, path: str) -> str | None:
     """Return the release of an Open MPI or MPICH from the real file name of its library."""
     known = mpi().library_file.get(implementation, {})
-    return known.get(unhashed(Path(path).name))
+    return known.get(without_hash(Path(path).name))
 
 
 def bundled_pmix(open_mpi: str) -> str | None:

@@ -9,7 +9,7 @@ import msgspec
 from toolkit.knowledge.mpi import Count
 from toolkit.knowledge.reading import Row, read
 from toolkit.model.prediction import Outcome
-from toolkit.sonames import unhashed
+from toolkit.sonames import without_hash
 from toolkit.versions import within
 
 _PLUGIN = re.compile(r"pmix(?:_v\d+)?|pspmix", re.ASCII)
@@ -92,7 +92,7 @@ def pmix() -> PmixKnowledge:
 
 def pmix_of_file(path: str) -> str | None:
     """Return the release of PMIx from the real file name of its library."""
-    return pmix().library_file.get(unhashed(Path(path).name))
+    return pmix().library_file.get(without_hash(Path(path).name))
 
 
 def store_of(release: str) -> str | None:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import msgspec
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
 from toolkit.knowledge.strict import tables, text_of
 
@@ -27,7 +27,7 @@ def _as_they_are(raw: Tables) -> Tables:
 
 def read(name: str, kind: type[_T], arrange: Callable[[Tables], Tables] = _as_they_are) -> _T:
     """Return ``recipes/knowledge/NAME.toml`` as ``kind``; ``arrange`` maps its tables to the fields."""
-    file = shipped("recipes") / "knowledge" / f"{name}.toml"
+    file = shipped_folder("recipes") / "knowledge" / f"{name}.toml"
     try:
         return msgspec.convert(arrange(tables(text_of(file), str(file))), kind)
     except msgspec.ValidationError as error:

@@ -137,7 +137,7 @@ def unreadable(name: str, version: str, form: str) -> Unreadable | None:
     return next((r for r in rows if not r.versions or within(version, r.versions)), None)
 
 
-def retired(name: str, version: str) -> Retired | None:
+def successor_of(name: str, version: str) -> Retired | None:
     """Return the successor of a retired runtime; ``None`` if it still gets fixes."""
     return next((r for r in runtime().retired if r.name == name and within(version, r.versions)), None)
 

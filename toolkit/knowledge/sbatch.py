@@ -55,7 +55,7 @@ def is_one_option(line: str) -> bool:
     return name.startswith("-") and not any(value.startswith("-") for value in values)
 
 
-def reserved(line: str, names: Iterable[str]) -> str:
+def reserved_name(line: str, names: Iterable[str]) -> str:
     """Return which of ``names`` the option of a line sets, empty if it sets none.
 
     getopt_long(3) accepts the beginning of a long option if it is unique. An ambiguous beginning is reserved

@@ -98,7 +98,7 @@ def _of_lists(site: Site) -> Iterator[FieldFault]:
     for number, option in enumerate(site.defaults.sbatch):
         if not sbatch.is_one_option(option):
             yield FieldFault(f"defaults.sbatch[{number}]", "sbatch reads this as more than one option")
-        elif sbatch.reserved(option, _FIXED):
+        elif sbatch.reserved_name(option, _FIXED):
             name = option.partition("=")[0].partition(" ")[0]
             yield FieldFault(f"defaults.sbatch[{number}]", f"{name} is written by toolkit itself")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 
 from toolkit.ambient import require_trusted
-from toolkit.data import config_dir, shipped
+from toolkit.data import config_dir, shipped_folder
 from toolkit.errors import BadInput
 from toolkit.folders import at_home, no_file
 from toolkit.knowledge.sitefields import objections
-from toolkit.knowledge.strict import refused, shape, tables, text_of
+from toolkit.knowledge.strict import field_error, shape, tables, text_of
 from toolkit.model.site import Site
 from toolkit.near import near
 
@@ -101,9 +101,9 @@ def parse(text: str, file: str) -> Site:
     try:
         found = msgspec.convert(raw, Site)
     except msgspec.ValidationError as error:
-        raise refused(shape(str(error), Site), text, file) from error
+        raise field_error(shape(str(error), Site), text, file) from error
     for objection in objections(found):
-        raise refused(objection, text, file)
+        raise field_error(objection, text, file)
     return found
 
 
@@ -134,5 +134,5 @@ def is_historic(name: str) -> bool:
 
 
 def _folders() -> tuple[Path, Path, Path]:
-    shipped_ones = shipped("slurm") / "sites"
+    shipped_ones = shipped_folder("slurm") / "sites"
     return own_folder(), shipped_ones, shipped_ones / "historic"

@@ -89,7 +89,7 @@ def shape(message: str, kind: type) -> FieldFault:
     return FieldFault(path, what[0].lower() + what[1:].replace("`", "'"))
 
 
-def refused(objection: FieldFault, text: str, file: str) -> BadInput:
+def field_error(objection: FieldFault, text: str, file: str) -> BadInput:
     """Return the error for a field of a file; the line is looked up in its text."""
     told = f"; choices: {', '.join(objection.choices)}" if objection.choices else ""
     field = f"{_shown(objection.path)}: " if objection.path else ""

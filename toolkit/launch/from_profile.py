@@ -66,7 +66,7 @@ def write(
     )
     found = places(base, name_of(job), image, key, data=data, program=program)
     if job.command and not job.workdir:
-        start = schedulers.of(site).SUBMIT_DIR
+        start = schedulers.scheduler_of(site).SUBMIT_DIR
         found = replace(found, start=start, mounts=(start,))
     spec = specify(job, found)
     spec = msgspec.structs.replace(

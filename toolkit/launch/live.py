@@ -112,12 +112,12 @@ def compare(prediction: Prediction, seen: Seen, observed: Outcome, host: HostFac
         observed=observed,
         agrees=prediction.foretells(observed) if known else None,
         seen=seen,
-        missed_fabric=missed(host, seen),
+        missed_fabric=missed_fast_network(host, seen),
         findings=() if observed == "ok" else as_findings(explain_output(Output(output))),
     )
 
 
-def missed(host: HostFacts, seen: Seen) -> bool | None:
+def missed_fast_network(host: HostFacts, seen: Seen) -> bool | None:
     """Return whether messages went over plain Ethernet although the nodes have a fast network."""
     fast = (*(host.infiniband or ()), *(host.fabrics or ()))
     if seen.transport is None or (not fast and None in (host.infiniband, host.fabrics)):

@@ -65,7 +65,7 @@ def _preferring(host: HostFacts, command: str) -> HostFacts:
     )
 
 
-def assumed(host: HostFacts) -> tuple[str, ...]:
+def assumption_line(host: HostFacts) -> tuple[str, ...]:
     """Return the line about a runtime that :func:`with_runtime` assumed, if it did."""
     line = host.evidence.get("runtime", "")
     return (line,) if _ASSUMED in line else ()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from toolkit.data import package, shipped
+from toolkit.data import package, shipped_folder
 from toolkit.errors import CheckFailed, Missing
 from toolkit.launch.tracking import follow, jobs
 from toolkit.launch.tracking.slurm import JobStatus
@@ -72,7 +72,7 @@ def files(spec: JobSpec, runtime: str) -> dict[str, bytes]:
     relay = posixpath.join(spec.directory, _RELAY)
     words = {"relay": relay, "runtime": runtime, "bind": apptainer.bind(spec.directory), "image": spec.image}
     return {
-        _STARTER: (shipped("slurm") / _STARTER).read_bytes(),
+        _STARTER: (shipped_folder("slurm") / _STARTER).read_bytes(),
         _RELAY: (package() / "run" / _RELAY).read_bytes(),
         _FAR: render("slurm", "relay.sh.j2", words).encode(),
     }

@@ -4,7 +4,7 @@ import platform
 import posixpath
 from dataclasses import dataclass
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import Missing
 from toolkit.model.facts import ImageFacts
 from toolkit.model.prediction import Mode
@@ -43,7 +43,7 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
     Raises:
         Missing: if the image has no Python, and no glibc or no compiler for the C program.
     """
-    folder = shipped("containers") / "live"
+    folder = shipped_folder("containers") / "live"
     starter = TrialProgram(_STARTER, (folder / _STARTER).read_bytes())
     python = TrialProgram("trial.py", (folder / "trial.py").read_bytes())
     if image.glibc is None and image.python is None:

@@ -32,14 +32,14 @@ class Launcher(Protocol):
 LAUNCHERS: tuple[Launcher, ...] = (srun, pals, mpirun)
 
 
-def at(site: Site | None, planned: str) -> Launcher:
+def site_launcher(site: Site | None, planned: str) -> Launcher:
     """Return what starts ranks at a site in place of the planned command."""
     if planned == pals.COMMAND or (site is not None and site.launch.launcher == pals.NAME):
         return pals
     return srun if planned == srun.COMMAND else mpirun
 
 
-def of(plan: Plan) -> Launcher:
+def launcher_of(plan: Plan) -> Launcher:
     """Return the launcher of a plan; one inside the container is the image's own."""
     outside = () if plan.inside else LAUNCHERS
     return next((one for one in outside if plan.launcher[0] == one.COMMAND), mpirun)

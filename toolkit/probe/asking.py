@@ -5,7 +5,7 @@ import shlex
 from dataclasses import dataclass
 
 from toolkit import nodelist
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
 from toolkit.run.command import Command
 
@@ -78,9 +78,9 @@ def command(asked: NodeChoice) -> Command:
     """Return the command to run at the place: the probe alone, or the probe there and on its compute
     nodes.
     """
-    folder = shipped("containers")
+    folder = shipped_folder("containers")
     script = (folder / "probe.sh").read_bytes()
-    told = (folder / "login-path.sh").read_bytes() + _told(asked.site)
+    told = (folder / "login-path.sh").read_bytes() + variables_of_site(asked.site)
     told += b"export TOOLKIT_ACCOUNTS=yes\n" if asked.accounts else b""
     if asked.none:
         return Command.of("sh", "-s", stdin=told + script, timeout=asked.seconds)
@@ -91,7 +91,7 @@ def command(asked: NodeChoice) -> Command:
     return Command.of(*words, stdin=told + before + b"\n" + script + after, timeout=asked.seconds)
 
 
-def _told(site: SiteWords | None) -> bytes:
+def variables_of_site(site: SiteWords | None) -> bytes:
     """Return the lines that request the questions for a site profile."""
     if site is None:
         return b""

@@ -16,7 +16,7 @@ from toolkit.probe.asking import NodeChoice
 from toolkit.probe.earlier import with_described_runtime
 from toolkit.probe.evidence import VERSION, parse
 from toolkit.probe.facts import host_facts
-from toolkit.probe.group import Group, grouped
+from toolkit.probe.group import Group, group_nodes
 from toolkit.probe.read.site import site_facts
 from toolkit.probe.view import view
 
@@ -62,7 +62,7 @@ def read(raw: str, place: str, asked: NodeChoice, *, cut: bool = False) -> Bundl
     shared = {name: sections[name] for name in _SLURM if name in sections}
     told = {n: parse(said, n) for n, said in answers.nodes.items()}
     nodes = {n: host_facts(n, {**said, **shared}) for n, said in told.items()}
-    groups = grouped(nodes)
+    groups = group_nodes(nodes)
     return Bundle(
         host=view(login, groups, answers.trouble),
         login=login,

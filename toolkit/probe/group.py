@@ -41,7 +41,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     differs: tuple[str, ...] = ()
 
 
-def grouped(nodes: Mapping[str, HostFacts]) -> tuple[Group, ...]:
+def group_nodes(nodes: Mapping[str, HostFacts]) -> tuple[Group, ...]:
     """Return the groups, the largest first."""
     sizes = _sizes(nodes)
     keys = {name: _key(name, facts, sizes) for name, facts in nodes.items()}
@@ -64,13 +64,13 @@ def differences(one: HostFacts, other: HostFacts) -> tuple[str, ...]:
     return tuple(f for f, here, there in zip(FIELDS, *keys, strict=True) if here != there)
 
 
-def told(groups: tuple[Group, ...]) -> dict[str, str]:
+def different_fields(groups: tuple[Group, ...]) -> dict[str, str]:
     """Return the fields that differ between nodes, and their value by node."""
     names = [f for f in FIELDS if any(f in group.differs for group in groups)]
-    return {f: "; ".join(f"{fold(g.nodes)}: {shown(g.facts, f)}" for g in groups) for f in names}
+    return {f: "; ".join(f"{fold(g.nodes)}: {format_field(g.facts, f)}" for g in groups) for f in names}
 
 
-def shown(facts: HostFacts, name: str) -> str:
+def format_field(facts: HostFacts, name: str) -> str:
     """Format the value of a field in one line."""
     value = getattr(facts, name)
     if value is None:

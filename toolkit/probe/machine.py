@@ -131,7 +131,7 @@ class MachineFacts:
         return self._listed("interfaces", "network", "/sys/class/net", machine.interfaces)
 
     def interfaces_routed(self) -> tuple[str, ...]:
-        return machine.routed(self.ask("network"))
+        return machine.routed_interfaces(self.ask("network"))
 
     def libfabric(self) -> str | None:
         section = self.ask("libfabric")

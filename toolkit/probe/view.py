@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from toolkit.model.facts import HostFacts
-from toolkit.probe.group import Group, told
+from toolkit.probe.group import Group, different_fields
 from toolkit.probe.hostlist import fold
 
 _OF_SLURM = (
@@ -43,7 +43,7 @@ def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> Hos
         schedulers=login.schedulers,
         environment=_environment(login, nodes),
         compute_nodes=groups[0].nodes,
-        differs=told(groups),
+        differs=different_fields(groups),
         evidence={**_of(login.evidence, slurm=True), **_told_by(where, _of(nodes.evidence, slurm=False))},
         absent={**_of(login.absent, slurm=True), **_told_by(where, _of(nodes.absent, slurm=False))},
         unknown={**_of(login.unknown, slurm=True), **_told_by(where, _of(nodes.unknown, slurm=False))},

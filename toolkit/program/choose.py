@@ -14,12 +14,12 @@ def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
         return (request.program,)
     if any(program.starter(request.command) for program in ALL):
         return ("torch",)
-    if joined := of_joins(request.joins):
+    if joined := program_of_joins(request.joins):
         return (joined,)
     return _of_image(image, request.command)
 
 
-def of_joins(joins: Collection[str]) -> ProgramName | None:
+def program_of_joins(joins: Collection[str]) -> ProgramName | None:
     """Return the program of a script that joins its ranks so.
 
     A script that uses MPI beside another way needs both: MPI modes, in which the others work as well.

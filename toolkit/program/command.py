@@ -9,7 +9,7 @@ from pathlib import Path
 
 from toolkit.folders import has_file, has_folder
 from toolkit.knowledge.joins import joins
-from toolkit.program.options import said_by
+from toolkit.program.options import variables_of_options
 from toolkit.program.script.facts import ScriptFacts
 from toolkit.program.script.read import read_module, read_script, read_text
 
@@ -108,7 +108,9 @@ def _python(words: list[str], start: int, place: _Place) -> CommandFacts:
 
 
 def _of_launcher(program: str, name: str, rest: Sequence[str]) -> CommandFacts:
-    return CommandFacts(program, joins=frozenset({name}), serial=False, says=tuple(said_by(name, rest)))
+    return CommandFacts(
+        program, joins=frozenset({name}), serial=False, says=tuple(variables_of_options(name, rest))
+    )
 
 
 def _module(program: str, name: Sequence[str], rest: Sequence[str], place: _Place) -> CommandFacts:

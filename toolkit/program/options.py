@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from toolkit.program.torch import OPTIONS
 
 
-def said_by(starter: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield variable and value of the options of a starter, up to the script that it starts.
 
     A value that the shell makes is left out.

@@ -15,7 +15,7 @@ _EVIDENCE = 300
 _MOST_POSSIBLE = 2
 
 
-def explained(found: OutputExplanation, style: Style = unstyled, width: int = 100) -> Iterator[str]:
+def explanation_lines(found: OutputExplanation, style: Style = unstyled, width: int = 100) -> Iterator[str]:
     """Yield the lines of an explanation; the root line is the first line of output that is cited."""
     if found.root is None or found.fault is None:
         yield from findings(found.findings, style, width)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from toolkit.launch.request import sweep
+from toolkit.launch.request import sweep_values
 from toolkit.launch.tracking import records
 from toolkit.launch.tracking.jobs import output_of
 from toolkit.launch.tracking.states import clock, times
@@ -27,7 +27,10 @@ def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
     ``progress`` has the progress of tasks of an array, by number.
     """
     spec = record.spec
-    script, values = posixpath.join(spec.directory, records.SCRIPT), dict(enumerate(sweep.rows(spec.sweep)))
+    script, values = (
+        posixpath.join(spec.directory, records.SCRIPT),
+        dict(enumerate(sweep_values.rows(spec.sweep))),
+    )
     entries = [
         ("job", [record.key]),
         ("state", [_state(record)]),
@@ -58,10 +61,10 @@ def _state(record: JobRecord) -> str:
     return state(record) + code
 
 
-def _task(task: JobTask, progress: str, values: Mapping[int, sweep.Row]) -> str:
+def _task(task: JobTask, progress: str, values: Mapping[int, sweep_values.Row]) -> str:
     code = f", exit code {task.exit_code}" if task.exit_code is not None else ""
     where = f" on {task.nodes}" if task.nodes else ""
-    row = sweep.in_words(values.get(task.index, {}))
+    row = sweep_values.describe_values(values.get(task.index, {}))
     more = "; ".join(filter(None, (row, progress)))
     return f"{task.index}  {task.state}{code}{where}{'; ' if more else ''}{more}"
 

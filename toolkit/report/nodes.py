@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from toolkit.model.facts import HostFacts
 from toolkit.probe.bundle import Bundle
-from toolkit.probe.group import differences, shown
+from toolkit.probe.group import differences, format_field
 from toolkit.probe.hostlist import fold
 from toolkit.report.lines import Style
 
@@ -53,8 +53,8 @@ def _rows(bundle: Bundle) -> Iterator[tuple[str, str, str]]:
 
 def _differing(facts: HostFacts, reference: HostFacts, names: tuple[str, ...]) -> str:
     return "; ".join(
-        f"{name.replace('_', ' ')}: {shown(facts, name)} (above: {shown(reference, name)})"
-        if shown(facts, name) != shown(reference, name)
+        f"{name.replace('_', ' ')}: {format_field(facts, name)} (above: {format_field(reference, name)})"
+        if format_field(facts, name) != format_field(reference, name)
         else f"{name.replace('_', ' ')}: differs in its details"
         for name in names
     )

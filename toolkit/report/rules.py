@@ -26,7 +26,7 @@ def happens(rule: Rule) -> tuple[str, ...]:
     return tuple(" ".join(paragraph.replace("``", "").split()) for paragraph in paragraphs)
 
 
-def related(rule: Rule) -> tuple[LogSignature, ...]:
+def related_signatures(rule: Rule) -> tuple[LogSignature, ...]:
     """Return the signatures of job output that show the fault of the rule."""
     return tuple(s for s in knowledge.signatures() if s.finding == rule.id)
 
@@ -59,7 +59,7 @@ def rule_page(rule: Rule) -> str:
     ]
     if shown:
         parts.append("For example\n" + "\n".join(_example(shown)))
-    if lines := related(rule):
+    if lines := related_signatures(rule):
         parts.append("In the output of a job\n" + "\n".join(_sample(s) for s in lines))
     parts += ["Fix\n" + _filled(general_fix(rule), _INDENT), "Source\n" + _filled(rule.source, _INDENT)]
     return "\n\n".join(parts)
@@ -106,7 +106,7 @@ def _section(rule: Rule) -> Iterator[str]:
     if shown:
         yield f"- example, {shown.mode}, {shown.outcome}: {_plain(shown.title)}"
         yield from (f"  - `{_plain(line)}`" for line in shown.evidence)
-    for signature in related(rule):
+    for signature in related_signatures(rule):
         yield f"- in the output of a job: `{_plain(signature.sample)}`"
     yield f"- fix: {general_fix(rule)}"
     yield f"- source: {rule.source}"

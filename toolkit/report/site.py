@@ -40,7 +40,7 @@ def _said(value: msgspec.Struct) -> dict[str, Any]:
     return found
 
 
-def listed(sites: Mapping[str, Site], own: Collection[str], width: int | None = None) -> str:
+def profile_table(sites: Mapping[str, Site], own: Collection[str], width: int | None = None) -> str:
     """Return the table of all profiles; ``own`` are the user's own names."""
     rows = [
         (
@@ -156,7 +156,7 @@ def _known(number: int | None) -> str:
     return "?" if number is None else str(number)
 
 
-def checked(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterator[str]:
+def check_lines(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterator[str]:
     """Yield a line for each point that differs or is undecided, and one on all of them."""
     for point in points:
         if point.state != "holds":
@@ -170,7 +170,7 @@ def checked(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterator[s
 _WORDS: dict[State, str] = {"differs": "differ", "undecided": "undecided"}
 
 
-def checked_json(name: str, place: str, points: Sequence[ProfileCheck]) -> dict[str, Any]:
+def check_json(name: str, place: str, points: Sequence[ProfileCheck]) -> dict[str, Any]:
     """Return the same for programs, with the points that hold."""
     return {
         "schema": "toolkit.site-check/1",

@@ -43,10 +43,10 @@ class Ends:
     def content(self) -> bytes:
         """Return the whole stream, or its two ends with a line between them that says what was dropped."""
         ends = bytes(self._head), b"".join(self._tail)
-        return joined(*ends, self.skipped) if self.skipped else b"".join(ends)
+        return join_ends(*ends, self.skipped) if self.skipped else b"".join(ends)
 
 
-def joined(head: bytes, tail: bytes, skipped: int) -> bytes:
+def join_ends(head: bytes, tail: bytes, skipped: int) -> bytes:
     """Return two ends of an output with a line between them that says how many bytes are left out."""
     return b"%s\n[toolkit: %d bytes are left out here]\n%s" % (head, skipped, tail)
 
@@ -64,7 +64,7 @@ def read_ends(runner: Runner, target: str) -> bytes:
     if not is_cut(size):
         return runner.read(target, most=HEAD + TAIL)
     tail = runner.read(target, size - TAIL, TAIL)
-    return joined(runner.read(target, 0, HEAD), tail, size - HEAD - TAIL)
+    return join_ends(runner.read(target, 0, HEAD), tail, size - HEAD - TAIL)
 
 
 def pieces(runner: Runner, target: str, offset: int = 0) -> Iterator[bytes]:

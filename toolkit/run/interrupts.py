@@ -9,7 +9,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
+def delay_signals() -> Iterator[None]:
     """Delay signals until the block has ended.
 
     For calls of an engine that finishes what was requested: a result that no code waited for is not removed.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.run.command import Command, Completed, OnBytes, OnLine, Runner
 from toolkit.run.conversation import Conversation
 
@@ -72,7 +72,7 @@ class LoginPathRunner:
         if "/" in program or self._path or program in self._missed:
             return False
         self._missed.add(program)
-        script = _TELL + (shipped("containers") / "login-path.sh").read_bytes() + _TELL
+        script = _TELL + (shipped_folder("containers") / "login-path.sh").read_bytes() + _TELL
         asking = Command(("sh", "-s"), script, {"TOOLKIT_PROGRAM": program}, timeout=_SECONDS)
         said = self._runner.run(asking).text.splitlines()
         told = [line.removeprefix(_MARK).split(":") for line in said if line.startswith(_MARK)]

@@ -80,7 +80,7 @@ def option(start: str, between: str = ":") -> Callable[[tuple[tuple[str, str, st
     return words
 
 
-def joined(
+def joined_binds(
     start: str, between: str, flags: str
 ) -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
     """Return what writes all binds as one option; ``flags`` comes before the options of a bind."""

@@ -4,7 +4,7 @@ NVIDIA/enroot:doc/cmd/start.md (a squashfs image starts without ``enroot create`
 variable); NVIDIA/enroot:doc/standard-hooks.md (a hook passes PMI and PMIx); NVIDIA/pyxis:README.md.
 """
 
-from toolkit.runtime.described import Described, joined, option
+from toolkit.runtime.described import Described, joined_binds, option
 
 RUNTIME = Described(
     NAMES=("enroot",),
@@ -21,7 +21,7 @@ PYXIS = Described(
     FORMATS=frozenset({"squashfs"}),
     IN_LAUNCHER=True,
     options=("--no-container-entrypoint", "--no-container-remap-root"),
-    bind=joined("--container-mounts=", ",", ":"),
+    bind=joined_binds("--container-mounts=", ",", ":"),
     name=lambda image: (f"--container-image={image}",),
     folder=lambda folder: (f"--container-workdir={folder}",),
 )

@@ -35,6 +35,6 @@ class Scheduler(Protocol):
 SCHEDULERS: tuple[Scheduler, ...] = (slurm, pbs)
 
 
-def of(site: Site | None) -> Scheduler:
+def scheduler_of(site: Site | None) -> Scheduler:
     """Return the scheduler of a site; without one Slurm."""
     return next((one for one in SCHEDULERS if site and site.scheduler == one.NAME), slurm)

@@ -74,7 +74,7 @@ def _waiting(epochs: Sequence[Epoch]) -> float | None:
     return min(median(parts), 1.0) if parts else None
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a pattern that finds figures.
 
     Raises:
@@ -101,7 +101,7 @@ def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     Raises:
         CheckFailed: if it finds none, or none after the warm-up, or not a number.
     """
-    rule = compiled(pattern)
+    rule = compile_pattern(pattern)
     group: str | int = next((name for name in ("seconds", "rate") if name in rule.groupindex), 1)
     told: list[str] = []
     for line in itertools.chain.from_iterable(text.splitlines() for text in texts):

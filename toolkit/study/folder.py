@@ -16,7 +16,7 @@ from toolkit.files import is_there, read_given
 from toolkit.model.study import Point, Study
 from toolkit.run.local import LocalRunner
 from toolkit.study.grammar import faults
-from toolkit.study.sweep import file_name, points
+from toolkit.study.study_points import file_name, points
 
 STUDY = "study.json"
 POINTS = "points"
@@ -76,7 +76,7 @@ def save_timeline(folder: Path, point: Point, content: bytes) -> Path:
 
 
 @contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
+def hold_study(folder: Path) -> Iterator[None]:
     """Prevent a second run of the same study.
 
     Raises:

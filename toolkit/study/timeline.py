@@ -186,7 +186,7 @@ class Reader:
         return self.tally.tensors.setdefault(pid, Tensor())
 
 
-def tallied(lists: Iterable[list[Event]]) -> Tally:
+def tally_events(lists: Iterable[list[Event]]) -> Tally:
     """Count all events of a timeline."""
     reader = Reader()
     for some in lists:

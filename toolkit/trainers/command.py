@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 
 from toolkit.trainers.checks.node import DEVICES, openable
 from toolkit.trainers.frameworks import framework_of
-from toolkit.trainers.learning.refusals import refused, refused_by_framework
+from toolkit.trainers.learning.refusals import find_framework_refusal, find_refusal
 from toolkit.trainers.ranks.spread import RankSpread
 from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
 from toolkit.trainers.ranks.world import STRATEGIES, World, complain_once, open_world
-from toolkit.trainers.strategies.horovod import separated
+from toolkit.trainers.strategies.horovod import is_lost_rank
 from toolkit.trainers.trainer import Options, Trainer
 from toolkit.trainers.training.train import train
 from toolkit.trainers.trouble import STOPPED, Stopped, Trouble
@@ -68,7 +68,7 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
             world.failing(error)
         # If all ranks have the same fault, rank 0 reports it and aborts the others.
         time.sleep(_TIME_TO_SPEAK if world and world.rank else 0)
-        if separated(error):
+        if is_lost_rank(error):
             print(f"{trainer.name}: {_lost(world)}", file=sys.stderr)
         else:
             traceback.print_exc()
@@ -152,10 +152,10 @@ def _refuse(trainer: Trainer, options: Options) -> None:
     """Exit on the first rank if options exclude each other or have no effect."""
     if options.batch_limit != Options.batch_limit and options.batch_size:
         complain_once(f"--batch-limit is for --batch-size auto, and not for {options.batch_size}")
-    if wrong := refused_by_framework(trainer, options):
+    if wrong := find_framework_refusal(trainer, options):
         complain_once(wrong)
     default = trainer.learning.of_batch(options.batch_size or trainer.batch_size)
-    if wrong := refused(options.learning, options.strategy, default):
+    if wrong := find_refusal(options.learning, options.strategy, default):
         complain_once(wrong)
 
 

@@ -66,7 +66,7 @@ def main(words: Sequence[str]) -> int:
     if len(words) < 2 or words[0] != "--":
         return _say("usage: python -m toolkit.trainers.gloo -- COMMAND", 2)
     try:
-        os.environ.update(wired(read_task(os.environ), os.environ))
+        os.environ.update(gloo_variables(read_task(os.environ), os.environ))
     except RendezvousFault as trouble:
         if os.environ.get("SLURM_PROCID", "0") != "0":
             time.sleep(_TIME_TO_SPEAK)
@@ -74,7 +74,7 @@ def main(words: Sequence[str]) -> int:
     return _become(list(words[1:]))
 
 
-def wired(task: Task, environment: Mapping[str, str]) -> dict[str, str]:
+def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]:
     """Join the other ranks and return the variables that Horovod needs; raise ``Trouble`` if they do not
     meet.
     """

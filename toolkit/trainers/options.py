@@ -9,7 +9,7 @@ import sys
 from typing import NoReturn
 
 from toolkit.trainers.command import parse
-from toolkit.trainers.learning.refusals import refused, refused_by_framework
+from toolkit.trainers.learning.refusals import find_framework_refusal, find_refusal
 
 
 def main(words: list[str]) -> NoReturn:
@@ -17,8 +17,8 @@ def main(words: list[str]) -> NoReturn:
     module, *given = words
     trainer, options = parse(importlib.import_module(f"toolkit.trainers.{module}").TRAINER, given)
     default = trainer.learning.of_batch(options.batch_size or trainer.batch_size)
-    found = refused(options.learning, options.strategy, default)
-    if wrong := found or refused_by_framework(trainer, options):
+    found = find_refusal(options.learning, options.strategy, default)
+    if wrong := found or find_framework_refusal(trainer, options):
         print(f"{trainer.name}: error: {wrong}", file=sys.stderr)
         sys.exit(2)
     print(options.strategy)

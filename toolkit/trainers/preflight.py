@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from toolkit.trainers.checks import ring
 from toolkit.trainers.checks.links import over_mpi
-from toolkit.trainers.checks.node import look
+from toolkit.trainers.checks.node import read_facts
 from toolkit.trainers.checks.verdict import PreflightVerdict, judge
 from toolkit.trainers.checks.wanted import Requirements, parse
 from toolkit.trainers.ranks.launcher import started_rank
@@ -38,7 +38,7 @@ def main(words: list[str] | None = None) -> int:
     """Run the checks, and return the exit status."""
     wanted = parse(words)
     begun = time.monotonic()
-    if ring.wired():
+    if ring.connect_ring():
         verdict, interface = ring.check_ring(os.environ, wanted)
         return _tell(verdict, wanted, f"Gloo{f' over {interface}' * bool(interface)}", begun)
     try:
@@ -63,7 +63,7 @@ def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerd
     """Check all nodes and the network between them; return rank 0's verdict."""
     rank, hosts = world.Get_rank(), world.allgather(host)
     first = hosts.index(host) == rank
-    facts = look(wanted, rank, host, first=first)
+    facts = read_facts(wanted, rank, host, first=first)
     nodes = world.Split(0 if first else 1, rank)
     if first and nodes.Get_size() > 1:
         facts = replace(facts, gbit=over_mpi(nodes))

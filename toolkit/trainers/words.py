@@ -46,7 +46,7 @@ def size(text: str) -> int:
     return int(number) * _UNITS[unit]
 
 
-def written(count: float) -> str:
+def format_bytes(count: float) -> str:
     """Format a number of bytes for a message.
 
     >>> written(1.5 * 2**30)

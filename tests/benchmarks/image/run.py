@@ -16,7 +16,7 @@ from tests.benchmarks.image.starts import starts
 from toolkit.errors import CheckFailed, Missing, ToolkitError
 from toolkit.image.sifs.packing import PACKINGS
 from toolkit.model.progress import Silent
-from toolkit.run.docker.builder import contained
+from toolkit.run.docker.builder import contained_apptainer
 from toolkit.run.docker.engine import connect, find_image
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +28,7 @@ def measure(recipe: str, program: str, rounds: int, start_rounds: int, *, cold: 
     source = find_image(client, image)
     if source is None:
         raise Missing(f"{image} is not in the Docker engine", fix=f"toolkit image build {recipe}")
-    contained(client, Silent())
+    contained_apptainer(client, Silent())
     bench = ROOT / "build" / "bench"
     bench.mkdir(parents=True, exist_ok=True)
     with contextlib.closing(client), tempfile.TemporaryDirectory(prefix="image.", dir=bench) as work:

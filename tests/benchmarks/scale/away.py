@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.benchmarks.scale import texts
 from tests.benchmarks.scale.timed import Taken, timed
 from toolkit.launch.jobscript.script import job_script
-from toolkit.launch.tracking.output import first_failure, shown
+from toolkit.launch.tracking.output import displayed_line, first_failure
 from toolkit.launch.tracking.slurm import parse_show_job, parse_waiting
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
@@ -64,7 +64,7 @@ def measured(nodes: int) -> list[Taken]:
         ),
         timed(
             f"follow: {_LINES:,} lines of {ranks:,} ranks",
-            lambda: [shown(line) for line in lines],
+            lambda: [displayed_line(line) for line in lines],
             lambda _: "as shown",
         ),
         timed(

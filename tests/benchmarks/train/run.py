@@ -22,7 +22,7 @@ from tests.benchmarks.train.result import Figure, Result
 from toolkit.data import cache_dir
 from toolkit.errors import CheckFailed, Missing, ToolkitError
 from toolkit.model.progress import Silent
-from toolkit.run.docker.builder import BUILDER, contained
+from toolkit.run.docker.builder import BUILDER, contained_apptainer
 from toolkit.run.docker.containers import Box, run_once
 from toolkit.run.docker.engine import connect
 
@@ -48,7 +48,7 @@ def measure(recipe: str, sif: Path, rounds: int, epochs: int, only: str) -> Resu
         raise Missing(f"MNIST is not in {digits}", fix="toolkit data get mnist")
     if not sif.is_file():
         raise Missing(f"{sif}: no such file", fix=f"toolkit image sif {recipe} -o {sif}")
-    contained(client, Silent())
+    contained_apptainer(client, Silent())
     began, figures = datetime.now(UTC), dict[str, list[Figure]]()
     with contextlib.closing(client), tempfile.TemporaryDirectory() as folder:
         few = shortened(digits, Path(folder), _FEW)

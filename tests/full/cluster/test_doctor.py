@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.engine.predict import predict
 from toolkit.image.inspect import inspect
 from toolkit.launch.jobscript.plan import launch_words
@@ -20,7 +20,7 @@ from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 from toolkit.run.remote.ssh import SshRunner
 
-SCRIPT = shipped("containers") / "probe.sh"
+SCRIPT = shipped_folder("containers") / "probe.sh"
 RANK = """\
 from mpi4py import MPI
 world = MPI.COMM_WORLD

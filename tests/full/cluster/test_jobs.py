@@ -13,12 +13,12 @@ from tests.services.jobs import STOPS_ONCE, as_root, cut, in_background, record_
 from tests.services.program import ROOT, toolkit
 from toolkit.errors import Missing
 from toolkit.launch.tracking import jobs, records
-from toolkit.launch.tracking.reasons import in_turn
+from toolkit.launch.tracking.reasons import waits_for_turn
 from toolkit.model.progress import Silent
 from toolkit.run.command import Command
 from toolkit.run.patience import Patient
 from toolkit.run.remote.ssh import SshRunner
-from toolkit.run.remote.ssh_shared import SharedRunner, shared
+from toolkit.run.remote.ssh_shared import SharedRunner, shared_runner
 from toolkit.run.stage import Parcel, stage
 
 
@@ -185,7 +185,7 @@ def test_the_place_in_the_queue_is_told(cluster, on, login):
     try:
         record = records.find(busy[2]["key"])
         deadline = time.monotonic() + 90
-        while not in_turn((told := jobs.query(login, record.id)).reason):
+        while not waits_for_turn((told := jobs.query(login, record.id)).reason):
             assert time.monotonic() < deadline, (told, as_root(cluster, "squeue"), as_root(cluster, "sinfo"))
             time.sleep(0.5)
         assert jobs.place_in_queue(login, record, jobs.query(login, record.id).partition) == (2, 2)
@@ -209,7 +209,7 @@ def open_one(cluster, tmp_path):
 
 
 def test_a_shared_connection_is_used_and_does_all_that_ours_does(open_one, tmp_path):
-    runner = shared("login", open_one)
+    runner = shared_runner("login", open_one)
     assert isinstance(runner, SharedRunner)
     folder = f"/work/ada/{uuid.uuid4().hex}/deep er"
     runner.write(f"{folder}/small", b"0123456789", 0o600)
@@ -226,9 +226,9 @@ def test_a_shared_connection_is_used_and_does_all_that_ours_does(open_one, tmp_p
 
 
 def test_a_shared_connection_that_is_closed_is_told_and_no_other_is_opened(open_one):
-    runner = shared("login", open_one)
+    runner = shared_runner("login", open_one)
     subprocess.run(["ssh", "-F", str(open_one), "-O", "exit", "login"], check=True, capture_output=True)
     with pytest.raises(Missing, match="the shared SSH connection is closed") as caught:
         runner.run(Command.of("true"))
     assert caught.value.fix == f"open it again: ssh -F {open_one} login"
-    assert shared("login", open_one) is None
+    assert shared_runner("login", open_one) is None

@@ -6,7 +6,7 @@ import pytest
 
 from tests.services.program import toolkit
 from toolkit.run.command import Command
-from toolkit.run.docker.nodes import opened
+from toolkit.run.docker.nodes import open_nodes
 
 
 def live(image, cluster, *words, timeout=300):
@@ -52,7 +52,7 @@ def without_time_zone(cluster):
             done = machines.run(f"toolkit-{cluster.name}-{node}", Command.of("mv", source, target))
             assert done.ok, done.errors
 
-    with opened() as machines:
+    with open_nodes() as machines:
         move("/etc/localtime", "/etc/localtime.away")
         yield
         move("/etc/localtime.away", "/etc/localtime")

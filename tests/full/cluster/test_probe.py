@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests import mounting
 from tests.services.program import toolkit
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.probe.answers import separate
 from toolkit.probe.asking import NodeChoice, command
 from toolkit.probe.bundle import load, read
@@ -22,7 +22,7 @@ from toolkit.probe.probe import gather
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 
-PROBE = (shipped("containers") / "probe.sh").read_bytes()
+PROBE = (shipped_folder("containers") / "probe.sh").read_bytes()
 SHELLS = [("dash",), ("bash", "--posix"), ("bash",), ("busybox", "sh")]
 ASKED = NodeChoice("all", 2)
 TEXT = command(ASKED).stdin or b""

@@ -10,7 +10,7 @@ import pytest
 from tests.services.program import toolkit
 from tests.services.ready import RECIPE
 from toolkit.image.inspect import inspect
-from toolkit.run.docker.engine import saved
+from toolkit.run.docker.engine import stream_archive
 
 TAG = f"toolkit/{RECIPE}:latest"
 
@@ -30,7 +30,7 @@ def test_a_sif_and_the_image_that_it_was_made_of_give_the_same_facts(training_si
     assert same(facts) == same(expected)
     archive = tmp_path / "image.tar"
     with archive.open("wb") as file:
-        for chunk in saved(engine, TAG):
+        for chunk in stream_archive(engine, TAG):
             file.write(chunk)
     assert same(inspect(archive)) == same(expected)
     with archive.open("rb") as plain, gzip.open(tmp_path / "image.tar.gz", "wb", compresslevel=1) as packed:

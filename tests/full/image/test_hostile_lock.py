@@ -11,7 +11,7 @@ import pytest
 
 from tests.services.program import ROOT, toolkit
 from toolkit.image.builds.based import write_base
-from toolkit.image.locks.fetch import fetched, path_of
+from toolkit.image.locks.fetch import fetch_files, path_of
 from toolkit.model.lock import LockedFile, encoded
 from toolkit.model.progress import Silent
 
@@ -83,7 +83,7 @@ def test_rendering_runs_no_script_of_a_package_and_needs_no_engine(
 def test_a_base_is_made_away_from_the_machine(engine, locked, evil, target, tmp_path):
     lock = with_package(locked("mpi-only"), evil)
     tar = tmp_path / "base.tar"
-    write_base(engine, lock, fetched(lock.base.packages, Silent()), tar, Silent())
+    write_base(engine, lock, fetch_files(lock.base.packages, Silent()), tar, Silent())
     with tarfile.open(tar) as archive:
         assert "./evil-ran" in archive.getnames()
     assert list(target.iterdir()) == []
@@ -93,7 +93,7 @@ def test_a_rendered_folder_makes_the_same_base_in_a_container(engine, locked, tm
     """``make-base.sh`` gives the bytes that a build imports."""
     lock = locked("mpi-only")
     tar = tmp_path / "base.tar"
-    write_base(engine, lock, fetched(lock.base.packages, Silent()), tar, Silent())
+    write_base(engine, lock, fetch_files(lock.base.packages, Silent()), tar, Silent())
     out = tmp_path / "out"
     toolkit("image", "render", "mpi-only", "-o", str(out))
     subprocess.run(

@@ -26,7 +26,7 @@ from toolkit.image.locks.lock import lock_path, save_lock
 from toolkit.image.sifs import sif
 from toolkit.model.progress import Silent
 from toolkit.run.docker import base
-from toolkit.run.docker.builder import BUILDER, contained
+from toolkit.run.docker.builder import BUILDER, contained_apptainer
 from toolkit.run.docker.containers import Box, run_once
 from toolkit.run.docker.engine import (
     BuildOptions,
@@ -483,7 +483,7 @@ print(json.dumps({"version": host.version, "recipe": labels.get("toolkit.recipe"
 @pytest.fixture(scope="module")
 def host_with_apptainer(engine):
     """An image in which Apptainer is on PATH beside a Python, as on a cluster's login node."""
-    contained(engine, Silent())
+    contained_apptainer(engine, Silent())
     install = "apt-get update && apt-get install -y --no-install-recommends python3"
     files = {"Dockerfile": f'FROM {BUILDER}\nLABEL toolkit="test"\nRUN {install}'.encode()}
     image = build_image(engine, files, "a host with Apptainer", Silent(), BuildOptions())

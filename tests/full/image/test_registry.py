@@ -12,7 +12,7 @@ import pytest
 from tests.services.program import interrupted_at, toolkit
 from tests.services.registry import Gate, Registry
 from tests.unit.image.sifs import sif
-from toolkit.image.files.daemon import taken
+from toolkit.image.files.daemon import open_engine_image
 from toolkit.model.progress import Silent
 from toolkit.run.docker.builder import ensure_builder
 
@@ -280,7 +280,7 @@ def uploaded(registry):
 
 def test_a_saved_archive_is_an_image_too(tiny, registry, tmp_path):
     saved = tmp_path / "saved.tar"
-    with taken(tiny, Silent()) as file:
+    with open_engine_image(tiny, Silent()) as file:
         file.seek(0)
         saved.write_bytes(file.read())
     name = f"docker://{registry.host}/saved/debian:1"

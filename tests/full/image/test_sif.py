@@ -11,7 +11,7 @@ from toolkit.image.sifs import sif
 from toolkit.image.sifs.packing import PACKINGS, packing
 from toolkit.model.progress import Silent
 from toolkit.run.docker import base
-from toolkit.run.docker.builder import BUILDER, contained
+from toolkit.run.docker.builder import BUILDER, contained_apptainer
 from toolkit.run.docker.containers import Box, run_once
 from toolkit.run.docker.engine import BuildOptions, build_image, forget_image, tag_image
 
@@ -81,7 +81,7 @@ def odd(engine):
     files = {"Dockerfile": ODD.format(base=foundation).encode()}
     image = build_image(engine, files, "the odd one", Silent(), BuildOptions())
     tag_image(engine, image, TAG)
-    contained(engine, Silent())
+    contained_apptainer(engine, Silent())
     yield TAG
     engine.images.remove(TAG, force=True)
     forget_image(engine, image)

@@ -43,7 +43,7 @@ def test_what_was_written_is_written_again(adopt, tmp_path):
 def test_a_file_of_ones_own_stays_and_is_told_before_any_work(adopt, tmp_path, monkeypatch, name, text):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / name).write_text(text)
-    monkeypatch.setattr("toolkit.cli.image.adopt.opened", lambda *_, **__: pytest.fail("it was read"))
+    monkeypatch.setattr("toolkit.cli.image.adopt.open_image", lambda *_, **__: pytest.fail("it was read"))
     with pytest.raises(BadInput, match=f"{name} is there, and toolkit did not write it") as told:
         adopt()
     assert "-o" in told.value.fix

@@ -72,7 +72,7 @@ def test_make_leaves_a_cluster_alone_that_it_did_not_make(monkeypatch):
     def opened():
         yield engine
 
-    monkeypatch.setattr(virtual, "opened", opened)
+    monkeypatch.setattr(virtual, "open_nodes", opened)
     monkeypatch.setenv("TOOLKIT_CLONE", "0123456789ab")
     for verb in ("up", "down"):
         shown = CliRunner().invoke(cli, ["cluster", verb, "--name", "demo"])

@@ -365,11 +365,11 @@ def test_a_site_and_a_job_file_are_judged_as_they_are_launched(sif, tmp_path):
 def test_a_site_is_not_judged_by_a_machine_without_its_scheduler(sif, monkeypatch):
     known = load(Path(CLUSTER))
     away = msgspec.structs.replace(known, slurm=None, absent={**known.absent, "slurm": "sinfo: not found"})
-    monkeypatch.setattr("toolkit.job.diagnosis.facts_of", lambda *_: away)
+    monkeypatch.setattr("toolkit.job.diagnosis.read_or_probe", lambda *_: away)
     error = raised(sif, "--site", "juwels")
     assert error.message.startswith("--site: this machine has no Slurm, so it is not part of JUWELS")
     assert "--host LOGIN" in error.fix
-    monkeypatch.setattr("toolkit.job.diagnosis.facts_of", lambda *_: known)
+    monkeypatch.setattr("toolkit.job.diagnosis.read_or_probe", lambda *_: known)
     assert run(sif, "--site", "juwels").stdout.startswith("Yes: ")
 
 

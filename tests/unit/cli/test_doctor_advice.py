@@ -18,7 +18,7 @@ from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.image.locks.match_recipe import match_recipe
 from toolkit.image.startable import STARTABLE
-from toolkit.job.request.inputs import StartableImage, startable
+from toolkit.job.request.inputs import StartableImage, find_startable
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MPI_MODES, Mode, Request, Verdict
 
@@ -141,10 +141,10 @@ def test_what_is_advised_to_be_launched_is_taken_by_launch(form):
     launched = advice(HOST, facts).command.startswith("toolkit launch ")
     found = StartableImage("box", facts, "", None, "./box")
     if launched:
-        assert startable(found, "apptainer") is found
+        assert find_startable(found, "apptainer") is found
     else:
         with pytest.raises(BadInput, match="needs a SIF file"):
-            startable(found, "apptainer")
+            find_startable(found, "apptainer")
 
 
 def test_layers_are_made_a_sif_first():

@@ -53,7 +53,7 @@ def prepared(image, env_image, *, force=False, remote=True, flags=None, **more):
         "directory": "/big",
         **more,
     }
-    given = layering.asked(said, ("python3", "train.py"))
+    given = layering.merge_request(said, ("python3", "train.py"))
     chosen = flags or prepare.Flags(force=force)
     sources = prepare.check(given, chosen)
     return prepare.prepare(Cluster(), given, chosen, sources, Told(), remote=remote)

@@ -23,7 +23,7 @@ from toolkit.image.files.sif.sifobjects import JSON, Object
 from toolkit.image.trust.signing import sign
 from toolkit.job import live as doctor_live
 from toolkit.job.request import gate
-from toolkit.job.request.inputs import look
+from toolkit.job.request.inputs import inspect_input
 from toolkit.launch.tracking import records
 from toolkit.model.progress import Silent
 from toolkit.run.local import LocalRunner
@@ -290,7 +290,7 @@ def test_advice_to_leave_the_check_out_is_never_given_for_a_wrong_byte(way: str,
 
 
 def test_an_image_that_changes_while_it_is_read_does_not_start(signed: Path, place: Path):
-    found = look(LocalRunner(), signed, None, Silent(), remote=False)
+    found = inspect_input(LocalRunner(), signed, None, Silent(), remote=False)
     newer = place / "newer"
     newer.write_bytes(signed.read_bytes())
     newer.replace(signed)
@@ -331,22 +331,22 @@ def _functions(file: str) -> list[ast.FunctionDef]:
 
 
 def test_records_are_made_of_what_passed_the_gate_alone():
-    assert calls("JobRecord") == {"job/prepare.py:to_record"}
+    assert calls("JobRecord") == {"job/prepare.py:make_record"}
     assert calls("Cleared") == {"job/request/gate.py:clear", "job/request/gate.py:clear_again"}
     assert calls("before_launch") == {"job/request/gate.py:_signatures"}
 
 
 def test_whatever_submits_or_starts_is_among_the_ways_that_are_tried_here():
-    starts = ("submission.submit", "submit", "resubmit", "run_local", "run_again", "submitted")
+    starts = ("submission.submit", "submit", "resubmit", "run_local", "run_again", "submit_job")
     assert {name for start in starts for name in calls(start)} == {
-        "job/submit.py:submitted",
+        "job/submit.py:submit_job",
         "job/submit.py:_started",  # launch, launch --from-job
         "job/scale_point.py:submit",  # scale
-        "cli/notebook_tunnel.py:started",  # notebook
+        "cli/notebook_tunnel.py:start_notebook",  # notebook
         "job/live.py:_try",  # doctor --live
         "job/local.py:launch_here",  # launch --local
         "job/running/resume.py:resume",
-        "job/running/resume.py:once_more",  # jobs resume, launch --requeue
+        "job/running/resume.py:submit_again",  # jobs resume, launch --requeue
         "launch/tracking/local_run.py:run_again",  # jobs resume of a job of launch --local
     }
 

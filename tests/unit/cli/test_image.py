@@ -89,7 +89,7 @@ def test_a_place_that_takes_no_folder_is_told_before_anything_is_fetched(tmp_pat
     def refuse(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr("toolkit.cli.image.render.fetched", refuse)
+    monkeypatch.setattr("toolkit.cli.image.render.fetch_files", refuse)
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", "/proc/new"):
         words = ["render", "tf2.15-cpu", "-o", str(place)]

@@ -77,10 +77,10 @@ def test_launch_refuses_an_archive_before_it_asks_the_cluster(archive, tmp_path,
     ],
 )
 def test_a_sif_is_made_of_a_recipe_or_of_an_image_in_the_engine(given, name, tag):
-    assert sif.named(given) == (name, tag)
+    assert sif.image_name(given) == (name, tag)
 
 
 @every_row("given", ["docker://some/image:1.2", "some/where.tar:x y", "no/such.toml"])
 def test_a_sif_of_anything_else_is_refused(given):
     with pytest.raises(BadInput):
-        sif.named(given)
+        sif.image_name(given)

@@ -15,7 +15,7 @@ from toolkit.errors import BadInput, CheckFailed, Lost, Missing, ToolkitError
 from toolkit.job import prepare
 from toolkit.job.request import layering
 from toolkit.launch.request.checks import as_name
-from toolkit.launch.request.trainers import shipped
+from toolkit.launch.request.trainers import shipped_trainers
 from toolkit.run import patience
 from toolkit.run.command import Completed
 from toolkit.run.local import LocalRunner
@@ -183,7 +183,7 @@ class Told:
 def prepared(image, words=("true",), runner=None, tell=None, **changes):
     flags = {name: changes.pop(name) for name in ("fix", "verify_key", "no_verify") if name in changes}
     said = {"image": str(image), "mode": "srun-pmi2", "directory": "/big", "time": "10", **changes}
-    given = layering.asked({k: v for k, v in said.items() if v is not None}, words)
+    given = layering.merge_request({k: v for k, v in said.items() if v is not None}, words)
     flags = prepare.Flags(force=True, **flags)
     sources = prepare.check(given, flags)
     return prepare.prepare(runner or Cluster(), given, flags, sources, tell or Told(), remote=True)
@@ -313,7 +313,7 @@ def test_a_place_that_tells_no_home_is_missing_one(image, monkeypatch):
 
 def test_a_bad_directory_is_named():
     with pytest.raises(BadInput, match="~NAME is not supported"):
-        prepare.check(layering.asked({"directory": "~ada"}, ("true",)), prepare.Flags())
+        prepare.check(layering.merge_request({"directory": "~ada"}, ("true",)), prepare.Flags())
 
 
 FIX = """\
@@ -413,4 +413,4 @@ def test_more_files_than_anybody_would_copy_are_refused(image, tmp_path, monkeyp
 
 def test_the_help_names_every_trainer():
     told = " ".join(run("--help").output.split())
-    assert all(name in told for name in shipped())
+    assert all(name in told for name in shipped_trainers())

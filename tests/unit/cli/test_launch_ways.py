@@ -20,7 +20,7 @@ from toolkit.job import repeat
 from toolkit.job import submit as launching
 from toolkit.job.places import Where
 from toolkit.job.request import gate
-from toolkit.job.request.layering import asked
+from toolkit.job.request.layering import merge_request
 from toolkit.launch.tracking import records
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.job import ImageCheck
@@ -191,7 +191,7 @@ def test_the_host_of_a_site_is_gone_to(tmp_path, monkeypatch):
     (tmp_path / "toolkit" / "sites" / "far.toml").write_text(
         SITE.replace("network", 'host = "login.far"\nnetwork')
     )
-    made = asked({"site": "far", "image": "x"}, ("true",))
+    made = merge_request({"site": "far", "image": "x"}, ("true",))
     where = launching.place_of(Where(None, None, None), made)
     assert where.host == "login.far"
     given = Where("other", None, None)
@@ -520,7 +520,7 @@ def test_a_job_file_in_another_encoding_is_told_with_its_line_and_not_as_toml(tm
     file = tmp_path / "job.yaml"
     file.write_bytes("nodes: 2\nname: é\n".encode("latin-1"))
     with pytest.raises(BadInput) as caught:
-        asked({}, (), str(file))
+        merge_request({}, (), str(file))
     assert caught.value.message == f"{file}:2: byte 15 is not UTF-8"
     file.write_bytes(b"\xef\xbb\xbfnodes: 2\n")
-    assert asked({}, (), str(file)).job.nodes == 2
+    assert merge_request({}, (), str(file)).job.nodes == 2

@@ -34,7 +34,7 @@ class Cluster:
         self.digest = RECORD.image_digest
         monkeypatch.setattr(scale_point, "check", lambda _made, _flags: None)
         monkeypatch.setattr(scale_point, "prepare", self.prepared)
-        monkeypatch.setattr(scale_point, "submitted", self.submitted)
+        monkeypatch.setattr(scale_point, "submit_job", self.submitted)
         monkeypatch.setattr(scale_run, "wait_for", self.wait_for)
         monkeypatch.setattr(scale, "open_runner", lambda *_where: self)
         self.timeline = TIMELINE.read_bytes()
@@ -164,7 +164,7 @@ def test_several_trainers_are_one_study(tmp_path):
 
 
 def test_every_point_is_a_job_of_its_own_and_its_figures_are_kept(tmp_path, cluster, monkeypatch):
-    monkeypatch.setattr(scale_point, "reached_in_time", lambda *_: _entered(cluster))
+    monkeypatch.setattr(scale_point, "connect_with_retries", lambda *_: _entered(cluster))
     text = scaled("mnist", "--ranks", "1,2", "--repeat", "2", "--profile", "--compare", "mode=srun-pmix,gloo")
     assert "10 of 10 runs are measured" in text
     assert [(job.nodes, job.mode) for job in cluster.jobs[:2]] == [(1, "srun-pmix"), (1, "gloo")]
@@ -201,7 +201,7 @@ def test_one_command_runs_a_suggestion_beside_none_and_autotune_and_says_whether
 
 
 def test_a_proof_has_a_folder_beside_the_study_that_its_timeline_is_of(tmp_path, cluster, monkeypatch):
-    monkeypatch.setattr(scale_point, "reached_in_time", lambda *_: _entered(cluster))
+    monkeypatch.setattr(scale_point, "connect_with_retries", lambda *_: _entered(cluster))
     scaled("mnist", "--ranks", "2", "--repeat", "1", "--profile")
     timeline = tmp_path / "studies" / "mnist" / "timelines" / "r2-n2.json"
     scaled("mnist", "--ranks", "2", "--repeat", "1", "--prove", str(timeline))
@@ -435,7 +435,7 @@ def test_figures_of_any_command_are_found_in_its_output(tmp_path, cluster):
 
 def test_a_run_without_the_timeline_that_was_asked_for_is_left_out(cluster, monkeypatch):
     cluster.timeline = b""
-    monkeypatch.setattr(scale_point, "reached_in_time", lambda *_: _entered(cluster))
+    monkeypatch.setattr(scale_point, "connect_with_retries", lambda *_: _entered(cluster))
     error = run("mnist", "--ranks", "2", "--repeat", "1", "--profile").exception
     assert isinstance(error, ToolkitError)
     assert "reading the timeline" in error.detail[0]

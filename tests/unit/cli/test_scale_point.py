@@ -40,7 +40,7 @@ def there(monkeypatch):
             raise Lost("login: the SSH connection was lost")
         yield Recorded(files)
 
-    monkeypatch.setattr(scale_point, "reached_in_time", reached)
+    monkeypatch.setattr(scale_point, "connect_with_retries", reached)
     return files
 
 

@@ -38,20 +38,20 @@ def text_below(folder):
 @every_row("mode", [0o640, 0o604, 0o660, 0o644])
 def test_an_env_file_that_others_may_read_is_refused(tmp_path, mode):
     with pytest.raises(BadInput, match="other users may read or change the file") as raised:
-        layering.asked({"env_file": env_file(tmp_path, mode=mode)}, ("true",))
+        layering.merge_request({"env_file": env_file(tmp_path, mode=mode)}, ("true",))
     assert raised.value.fix == f"chmod 600 {tmp_path}/my.env"
 
 
 def test_an_env_file_gives_hidden_values_and_options_win(tmp_path):
     file = env_file(tmp_path, f"MY_VALUE={CANARY}\nOTHER=1\n")
-    env = layering.asked({"env_file": file, "env": {"OTHER": "2"}}, ("true",)).job.env
+    env = layering.merge_request({"env_file": file, "env": {"OTHER": "2"}}, ("true",)).job.env
     assert env == {"MY_VALUE": CANARY, "OTHER": "2"}
     assert type(env["MY_VALUE"]) is Hidden
 
 
 def test_a_line_of_an_env_file_is_told_without_its_value(tmp_path):
     with pytest.raises(BadInput) as raised:
-        layering.asked({"env_file": env_file(tmp_path, f"A=1\nA B={CANARY}\n")}, ("true",))
+        layering.merge_request({"env_file": env_file(tmp_path, f"A=1\nA B={CANARY}\n")}, ("true",))
     assert f"{tmp_path}/my.env:2 A B: not a valid variable name" in raised.value.message
     assert CANARY not in raised.value.message
 
@@ -60,17 +60,17 @@ def test_a_line_of_an_env_file_is_told_without_its_value(tmp_path):
 def test_a_job_file_names_a_variable_of_the_caller(tmp_path, monkeypatch, text):
     monkeypatch.setenv("MY_VALUE", CANARY)
     (tmp_path / "job.yaml").write_text(f"command: ['true']\n{text}\n")
-    env = layering.asked({}, (), "job.yaml").job.env
+    env = layering.merge_request({}, (), "job.yaml").job.env
     assert env == {"MY_VALUE": CANARY, "PLAIN": "1"}
     assert [type(value) for value in env.values()] == [Hidden, str]
     monkeypatch.delenv("MY_VALUE")
     with pytest.raises(BadInput, match=r"job.yaml: env MY_VALUE: the variable is not set"):
-        layering.asked({}, (), "job.yaml")
+        layering.merge_request({}, (), "job.yaml")
 
 
 def test_a_value_with_the_name_of_a_secret_is_hidden_wherever_it_is_written(tmp_path):
     (tmp_path / "job.yaml").write_text(f"command: ['true']\nenv: {{MY_TOKEN: {CANARY}}}\n")
-    found = layering.asked({}, (), "job.yaml")
+    found = layering.merge_request({}, (), "job.yaml")
     assert type(found.job.env["MY_TOKEN"]) is Hidden
     assert CANARY not in "\n".join(found.notes(explain=True))
     assert "MY_TOKEN=[hidden]" in "\n".join(found.notes(explain=True))

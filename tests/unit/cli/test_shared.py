@@ -12,8 +12,8 @@ from toolkit.cli.image.push import command as push_command
 from toolkit.cli.image.push import copy
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.job import offline, prepare
-from toolkit.job.notebook import prepared as notebook
-from toolkit.job.notebook import wanted
+from toolkit.job.notebook import merge_notebook
+from toolkit.job.notebook import prepare_notebook as notebook
 from toolkit.job.request import layering
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.inputs import OnCluster, image_of
@@ -61,7 +61,7 @@ def pushed(image, project):
 
 
 def asked(image, words=("true",), **said):
-    return layering.asked({"image": str(image), "site": "class.toml", **said}, words)
+    return layering.merge_request({"image": str(image), "site": "class.toml", **said}, words)
 
 
 def prepared(image, words=("true",), *, remote=True, tell=None, **said):
@@ -123,7 +123,7 @@ def test_on_the_login_node_itself_it_is_a_file_like_others(pushed):
 
 
 def test_a_notebook_takes_it_too(pushed):
-    asking = wanted({"image": "cluster:tiny", "site": "class.toml"}, "", "", Flags(), Told())
+    asking = merge_notebook({"image": "cluster:tiny", "site": "class.toml"}, "", "", Flags(), Told())
     made = notebook(Cluster(), asking, Told(), remote=True)
     assert (made.record.spec.image, made.parcels) == (str(pushed), ())
 

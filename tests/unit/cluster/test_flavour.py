@@ -67,7 +67,7 @@ def test_an_unknown_flavour_is_answered_with_those_that_there_are():
 def test_a_damaged_file_says_so(monkeypatch, tmp_path):
     (tmp_path / "cluster").mkdir()
     (tmp_path / "cluster" / flavour.FILE).write_text('[x]\ntitle = "a"\n')
-    monkeypatch.setattr(flavour, "shipped", lambda kind: tmp_path)
+    monkeypatch.setattr(flavour, "shipped_folder", lambda kind: tmp_path)
     flavour.flavours.cache_clear()
     try:
         with pytest.raises(BadInput, match=r"flavours\.toml"):

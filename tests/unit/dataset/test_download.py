@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.dataset.server import cut, refusing, resuming, serving, whole
 from tests.unit.heard import Heard
-from toolkit.dataset.download import Full, downloaded
+from toolkit.dataset.download import Full, download
 from toolkit.errors import CheckFailed, Missing
 from toolkit.model.progress import Silent
 
@@ -30,7 +30,7 @@ def take(store):
     """Download and return the bytes; pinned by size and digest by default."""
 
     def run(url, *, sha256=SHA256, tell=None):
-        with downloaded(f"{url}/file", store, tell or Silent(), most=len(CONTENT), sha256=sha256) as file:
+        with download(f"{url}/file", store, tell or Silent(), most=len(CONTENT), sha256=sha256) as file:
             return file.read()
 
     return run
@@ -166,7 +166,7 @@ def test_of_a_server_that_has_nothing_nothing_is_left(take, store):
 
 def test_what_is_of_no_use_as_a_whole_is_not_kept(store):
     with serving({"/file": whole(CONTENT)}) as (url, _), pytest.raises(Missing, match="no archive"):  # noqa: SIM117
-        with downloaded(f"{url}/file", store, Silent(), most=len(CONTENT)):
+        with download(f"{url}/file", store, Silent(), most=len(CONTENT)):
             raise Missing("no archive")
     assert parts(store) == []
 
@@ -177,7 +177,7 @@ def test_an_interrupt_keeps_what_has_come(store):
             raise KeyboardInterrupt
 
     with serving({"/file": whole(CONTENT)}) as (url, _), pytest.raises(KeyboardInterrupt):  # noqa: SIM117
-        with downloaded(f"{url}/file", store, Impatient(), most=len(CONTENT), sha256=SHA256):
+        with download(f"{url}/file", store, Impatient(), most=len(CONTENT), sha256=SHA256):
             pass
     assert parts(store)[0] > 0
 

@@ -154,8 +154,8 @@ def test_a_connection_that_breaks_off_leaves_no_part(folder):
 
 
 def test_a_server_that_stalls_is_given_up(folder, monkeypatch):
-    opened = http.opened
-    monkeypatch.setattr(http, "opened", lambda url, **more: opened(url, stalled=0.1, **more))
+    opened = http.open_address
+    monkeypatch.setattr(http, "open_address", lambda url, **more: opened(url, stalled=0.1, **more))
     with (
         serving({**GOOD, "/images.gz": stalling(packed(IMAGES), 0.5)}) as (slow, _),
         pytest.raises(Missing) as told,
@@ -168,7 +168,7 @@ def test_a_server_that_stalls_is_given_up(folder, monkeypatch):
 def test_a_transfer_that_takes_too_long_in_all_is_given_up():
     with (
         serving({"/images.gz": stalling(packed(IMAGES), 0.5)}) as (url, _),
-        http.opened(f"{url}/images.gz", seconds=0.1) as body,
+        http.open_address(f"{url}/images.gz", seconds=0.1) as body,
         pytest.raises(
             http.Slow, match=r"images\.gz: broke off: its answer is not complete after 0\.1 seconds"
         ),
@@ -246,7 +246,7 @@ def test_an_interrupt_leaves_no_part(folder):
 
 
 def test_only_http_addresses_are_opened():
-    with pytest.raises(Missing, match="only http and https"), http.opened("file:///etc/passwd"):
+    with pytest.raises(Missing, match="only http and https"), http.open_address("file:///etc/passwd"):
         pass
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tests.unit.image.locks import lock
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.image.builds.build import files_of
 from toolkit.image.locks.recipe import parse, recipe_sha256
 from toolkit.model.lock import encoded
@@ -20,7 +20,7 @@ Member = tuple[tarfile.TarInfo, bytes]
 
 
 def recipe(title: str = "A recipe of a test") -> bytes:
-    text = (shipped("recipes") / "mpi-only.toml").read_text()
+    text = (shipped_folder("recipes") / "mpi-only.toml").read_text()
     return text.replace("Open MPI and mpi4py, to try a cluster with", title).encode()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 
 RECIPE = "mpi-only"
 MARK = "EVIL"
@@ -57,12 +57,12 @@ HOSTILE: tuple[object, ...] = (
 @cache
 def plain() -> bytes:
     """Return the shipped lock that is mutated."""
-    return (shipped("recipes") / f"{RECIPE}.lock.json").read_bytes()
+    return (shipped_folder("recipes") / f"{RECIPE}.lock.json").read_bytes()
 
 
 def plain_recipe() -> bytes:
     """Return the recipe of that lock."""
-    return (shipped("recipes") / f"{RECIPE}.toml").read_bytes()
+    return (shipped_folder("recipes") / f"{RECIPE}.toml").read_bytes()
 
 
 def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

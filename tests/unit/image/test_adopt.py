@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from tests.unit.engine import examples
 from tests.unit.image.sifs import sandbox
 from tests.unit.tables import every_row
-from toolkit.cli.image.adopt import short_name, told
+from toolkit.cli.image.adopt import description_lines, short_name
 from toolkit.errors import BadInput
-from toolkit.image.builds.adopt import adopted, components, recipe_like
+from toolkit.image.builds.adopt import adopt_image, components, recipe_like
 from toolkit.image.builds.layering import context, require_python
-from toolkit.image.inspect import opened
+from toolkit.image.inspect import open_image
 from toolkit.image.locks.recipe import parse
 from toolkit.model.facts import ImageFacts
 from toolkit.model.mpifacts import ImageMpi
@@ -49,8 +49,8 @@ FACTS = ImageFacts(
 
 @pytest.fixture
 def found(tmp_path):
-    with opened(sandbox(tmp_path / "image", FILES)) as (tree, facts):
-        return adopted(tree, facts, "docker://h/x:1", None)
+    with open_image(sandbox(tmp_path / "image", FILES)) as (tree, facts):
+        return adopt_image(tree, facts, "docker://h/x:1", None)
 
 
 def test_what_its_lists_name_is_listed_with_where_it_stands(found):
@@ -69,8 +69,8 @@ def test_what_it_lacks_is_named_with_what_mends_it(found):
 
 def test_trainers_that_are_there_are_not_missed(tmp_path):
     files = {**FILES, "/opt/toolkit/lib/toolkit/trainers/mnist.py": ""}
-    with opened(sandbox(tmp_path / "image", files)) as (tree, facts):
-        assert "no-trainers" not in {lack.id for lack in adopted(tree, facts, "x", None).lacks}
+    with open_image(sandbox(tmp_path / "image", files)) as (tree, facts):
+        assert "no-trainers" not in {lack.id for lack in adopt_image(tree, facts, "x", None).lacks}
 
 
 @every_row(
@@ -78,8 +78,8 @@ def test_trainers_that_are_there_are_not_missed(tmp_path):
 )
 def test_a_python_that_is_too_old_for_the_trainers_is_told_and_refused(tmp_path, python, old):
     facts = msgspec.structs.replace(FACTS, python=python, evidence={"python": "/usr/bin/python3 says so"})
-    with opened(sandbox(tmp_path / "image", FILES)) as (tree, _):
-        lacks = {lack.id: lack for lack in adopted(tree, facts, "x", None).lacks}
+    with open_image(sandbox(tmp_path / "image", FILES)) as (tree, _):
+        lacks = {lack.id: lack for lack in adopt_image(tree, facts, "x", None).lacks}
     assert ("old-python" in lacks) == old
     if not old:
         require_python(facts, "x")
@@ -92,13 +92,13 @@ def test_a_python_that_is_too_old_for_the_trainers_is_told_and_refused(tmp_path,
 
 
 def test_a_cluster_adds_what_stands_in_the_way_there(tmp_path):
-    with opened(sandbox(tmp_path / "image", FILES)) as (tree, _):
-        there = adopted(tree, FACTS, "x", examples.HOST)
+    with open_image(sandbox(tmp_path / "image", FILES)) as (tree, _):
+        there = adopt_image(tree, FACTS, "x", examples.HOST)
     without = {lack.id for lack in there.lacks if lack.id.startswith("no-")}
     assert there.place == examples.HOST.place
     assert len(there.lacks) > len(without)
     assert all(lack.severity != "info" or lack.id in without for lack in there.lacks)
-    assert any(examples.HOST.place in line for line in told(there))
+    assert any(examples.HOST.place in line for line in description_lines(there))
 
 
 def test_components_are_named_as_recipes_name_them():
@@ -112,8 +112,8 @@ def test_components_are_named_as_recipes_name_them():
 
 
 def test_the_description_reads_as_a_recipe_that_nobody_builds(tmp_path):
-    with opened(sandbox(tmp_path / "image", FILES)) as (tree, _):
-        described = adopted(tree, FACTS, 'docker://h/x:1 "quoted"', None)
+    with open_image(sandbox(tmp_path / "image", FILES)) as (tree, _):
+        described = adopt_image(tree, FACTS, 'docker://h/x:1 "quoted"', None)
     recipe = parse(toml(recipe_like(described, "what it is")), "x.toml")
     assert recipe.want["ucx"] == "1.13.1"
     assert recipe.want["mpich"] == "4.0.2"

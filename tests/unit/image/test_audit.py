@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.image import locks
 from tests.unit.image.sifs import elf
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import CheckFailed
 from toolkit.image.files.folder import FolderTree
 from toolkit.image.software.manifest import MANIFEST_PATH, FileHashes, read_manifest
@@ -57,7 +57,7 @@ def built(tmp_path: Path) -> Path:
     put(tmp_path, "usr/share/doc/readme", b"not a program\n")
     put(tmp_path, "var/lib/dpkg/status", STATUS.format(name="dash", version="0.5.12-2").encode())
     (tmp_path / "lib").symlink_to("usr/lib")
-    script = [sys.executable, str(shipped("containers") / "manifest.py"), "--root", str(tmp_path)]
+    script = [sys.executable, str(shipped_folder("containers") / "manifest.py"), "--root", str(tmp_path)]
     subprocess.run([*script, "--output", str(tmp_path) + MANIFEST_PATH], check=True, timeout=60)
     return tmp_path
 
@@ -80,7 +80,7 @@ def manifest(root: Path) -> FileHashes:
 
 def checks(root: Path) -> dict[str, tuple[str, tuple[str, ...]]]:
     tree, said = FolderTree(root), manifest(root)
-    hashes = audit.hashed(tree, said)
+    hashes = audit.hash_files(tree, said)
     made = (
         audit.packages(tree, lock()),
         audit.wheels(tree, lock(), said, hashes),
@@ -144,7 +144,7 @@ def test_packages_of_other_versions_and_too_many_are_found(root: Path):
 def test_wheels_of_other_versions_and_too_many_are_found(root: Path):
     tree, said = FolderTree(root), manifest(root)
     other = msgspec.structs.replace(lock(), run=Stage(wheels=(locks.file("other", "2.0", ".whl"),)))
-    found = audit.wheels(tree, other, said, audit.hashed(tree, said))
+    found = audit.wheels(tree, other, said, audit.hash_files(tree, said))
     assert found.detail == (
         "other 2.0 is in the lock, none in the image",
         "demo 1.0 is in the image and not in the lock",
@@ -153,7 +153,7 @@ def test_wheels_of_other_versions_and_too_many_are_found(root: Path):
 
 def test_without_a_manifest_no_file_of_a_wheel_is_judged(root: Path):
     tree = FolderTree(root)
-    found = audit.wheels(tree, lock(), None, audit.hashed(tree, None))
+    found = audit.wheels(tree, lock(), None, audit.hash_files(tree, None))
     assert found.outcome == "ok"
     assert "not compared" in found.told
 

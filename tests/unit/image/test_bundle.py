@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.image.bundles import contents, members, packed, write_bundle
 from tests.unit.image.sifs import sif
 from tests.unit.tables import every_row
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput, Damaged
 from toolkit.image.transfer import bundle as bundles
 from toolkit.image.transfer import bundle_reader, bundled_recipes
@@ -104,7 +104,7 @@ def test_what_came_with_toolkit_is_not_installed_before_it(made, monkeypatch):
     came.mkdir()
     for name in ("mine.toml", "mine.lock.json"):
         (came / name).write_bytes(files[f"recipes/{name}"].read_bytes())
-    monkeypatch.setattr(bundled_recipes, "shipped", lambda kind: came)
+    monkeypatch.setattr(bundled_recipes, "shipped_folder", lambda kind: came)
     assert unbundle(folder / "bundle.tar", no_engine, Silent()).recipes == ()
     (came / "mine.lock.json").unlink()
     assert unbundle(folder / "bundle.tar", no_engine, Silent()).recipes == ("mine.lock.json",)
@@ -224,7 +224,7 @@ def test_two_of_one_name_are_refused(tmp_path):
     recipes = [tmp_path / folder / "mine.toml" for folder in ("one", "two")]
     for recipe in recipes:
         recipe.parent.mkdir()
-        recipe.write_bytes((shipped("recipes") / "mpi-only.toml").read_bytes())
+        recipe.write_bytes((shipped_folder("recipes") / "mpi-only.toml").read_bytes())
     with pytest.raises(BadInput, match="RECIPES: two of them are called mine or differ"):
         bundle(None, tuple(map(str, recipes)), tmp_path / "b.tar", Silent())
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.unit.image import locks
 from tests.unit.tables import every_row
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.image.locks.complete import complete
 from toolkit.image.locks.ingredients import AFTER, HELPERS, ingredients
 from toolkit.image.locks.recipe import load
@@ -16,7 +16,7 @@ from toolkit.model.lock import Lock, LockedStep, Stage
 from toolkit.model.lock_grammar import faults
 from toolkit.model.solution import Component
 
-PARTS = Path(shipped("containers"), "parts")
+PARTS = Path(shipped_folder("containers"), "parts")
 TABLE = stacks()
 
 

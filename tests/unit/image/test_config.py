@@ -9,7 +9,7 @@ from tests.unit.image.sifs import elf, sandbox
 from tests.unit.image.test_inspect import BASE
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
-from toolkit.image.files.config import ImageConfig, architecture, read_config, settings, started
+from toolkit.image.files.config import ImageConfig, architecture, read_config, settings, started_command
 from toolkit.image.files.folder import FolderTree
 from toolkit.image.inspect import inspect
 
@@ -75,7 +75,7 @@ def test_scripts_of_apptainer_stand_above_the_configuration():
 )
 def test_what_a_sif_starts_is_read_from_its_runscript(tmp_path, script, words):
     tree = FolderTree(sandbox(tmp_path, {"/.singularity.d/runscript": script}))
-    assert started(tree, None)[0] == words
+    assert started_command(tree, None)[0] == words
 
 
 def test_what_starts_nothing_says_so(tmp_path):

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tests.unit.image.bundles import contents, recipe, write_bundle
 from tests.unit.image.signed import Keys, gpg_home
 from toolkit.cli.image import command
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput, Missing
 from toolkit.image.locks.lock import load_lock, save_lock
 from toolkit.image.transfer.bundle_reader import stage
@@ -47,7 +47,7 @@ def bundle(tmp_path):
 def lock(tmp_path):
     """The lock of a recipe of the user's own."""
     for ending in ("toml", "lock.json"):
-        shutil.copy(shipped("recipes") / f"mpi-only.{ending}", tmp_path / f"mine.{ending}")
+        shutil.copy(shipped_folder("recipes") / f"mpi-only.{ending}", tmp_path / f"mine.{ending}")
     return tmp_path / "mine.lock.json"
 
 
@@ -256,8 +256,8 @@ def test_a_lock_that_came_with_toolkit_is_not_spoken_of(keys):
 def test_an_own_lock_of_a_shipped_recipe_is_spoken_of(keys, tmp_path):
     own = tmp_path / "config" / "toolkit" / "recipes"
     own.mkdir(parents=True)
-    shutil.copy(shipped("recipes") / "mpi-only.toml", own)
-    shutil.copy(shipped("recipes") / "mpi-only.lock.json", own)
+    shutil.copy(shipped_folder("recipes") / "mpi-only.toml", own)
+    shutil.copy(shipped_folder("recipes") / "mpi-only.lock.json", own)
     assert f"{own / 'mpi-only.lock.json'}: not signed" in run("render", "mpi-only").stderr
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.unit.heard import Heard
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
-from toolkit.image.locks.fetch import _before_next, cost, fetched, is_right, path_of
+from toolkit.image.locks.fetch import _before_next, cost, fetch_files, is_right, path_of
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Silent
 from toolkit.run.web.http import Busy
@@ -100,24 +100,24 @@ def test_what_a_download_takes_is_said_before_it_begins(sizes, said):
 
 def test_progress_says_how_many_files_and_bytes_are_here(server):
     heard = Heard()
-    fetched([locked(server, "/a", size=len(CONTENT))], heard)
+    fetch_files([locked(server, "/a", size=len(CONTENT))], heard)
     assert heard.steps[0].startswith("Fetching 1 file (1.05 MB) into ")
     assert heard.details[-1] == "1 of 1 fetched, 1.05 MB of 1.05 MB"
 
 
 def test_a_file_is_fetched_once_and_verified(server):
     file = locked(server, "/a")
-    (path,) = fetched([file, file], Silent()).values()
+    (path,) = fetch_files([file, file], Silent()).values()
     assert path.read_bytes() == CONTENT
-    fetched([file], Silent())
+    fetch_files([file], Silent())
     assert len(server.asked) == 1
 
 
 def test_a_damaged_file_is_fetched_again(server):
     file = locked(server, "/a")
-    fetched([file], Silent())
+    fetch_files([file], Silent())
     path_of(file).write_bytes(CONTENT[:-1] + b"?")
-    fetched([file], Silent())
+    fetch_files([file], Silent())
     assert is_right(path_of(file), file)
 
 
@@ -126,7 +126,7 @@ def test_mirrors_are_tried_in_order(server, monkeypatch):
     server.files["/here/pool/a"] = CONTENT
     monkeypatch.setattr("toolkit.image.locks.fetch.of_machine", lambda: {"debian": (f"{here}/gone",)})
     file = msgspec.structs.replace(locked(server, ""), origin="debian:pool/a")
-    fetched([file], Silent(), mirrors={"debian": (f"{here}/here",)})
+    fetch_files([file], Silent(), mirrors={"debian": (f"{here}/here",)})
     assert [path for path, _ in server.asked] == ["/gone/pool/a", "/here/pool/a"]
 
 
@@ -134,11 +134,11 @@ def test_what_was_begun_is_gone_on_with(server):
     file = locked(server, "/a")
     server.stops = 1000
     with pytest.raises(Missing, match=r"a.whl: no address gave it") as caught:
-        fetched([file], Silent(), recipe="mine")
+        fetch_files([file], Silent(), recipe="mine")
     assert "ends after 1000 of" in caught.value.detail[0] or "broke off" in caught.value.detail[0]
     assert not path_of(file).exists()
     server.stops = None
-    fetched([file], Silent())
+    fetch_files([file], Silent())
     assert server.asked[-1] == ("/a", "bytes=1000-")
     assert is_right(path_of(file), file)
 
@@ -148,7 +148,7 @@ def test_a_server_that_only_sends_whole_files_is_no_hindrance(server):
     path_of(file).parent.mkdir(parents=True)
     path_of(file).with_name(".a.whl.part").write_bytes(CONTENT[:500])
     server.ranges = False
-    fetched([file], Silent())
+    fetch_files([file], Silent())
     assert is_right(path_of(file), file)
 
 
@@ -156,7 +156,7 @@ def test_a_beginning_that_is_another_files_is_thrown_away(server):
     file = locked(server, "/a")
     path_of(file).parent.mkdir(parents=True)
     path_of(file).with_name(".a.whl.part").write_bytes(b"x" * 500)
-    fetched([file], Silent())
+    fetch_files([file], Silent())
     assert [wanted for _, wanted in server.asked] == ["bytes=500-", None]
 
 
@@ -165,16 +165,16 @@ def test_other_bytes_are_not_kept(server, other):
     server.files["/a"] = other
     file = locked(server, "/a")
     with pytest.raises(CheckFailed, match="is not the file that the lock names") as caught:
-        fetched([file], Silent(), recipe="mine")
+        fetch_files([file], Silent(), recipe="mine")
     assert "toolkit image lock mine --upgrade" in caught.value.fix
     assert not path_of(file).exists()
     server.files["/a"] = CONTENT
-    fetched([file], Silent())
+    fetch_files([file], Silent())
 
 
 def test_a_file_whose_size_is_not_known_is_fetched(server):
     file = locked(server, "/a", size=0)
-    assert fetched([file], Silent())[file.sha256].stat().st_size == len(CONTENT)
+    assert fetch_files([file], Silent())[file.sha256].stat().st_size == len(CONTENT)
 
 
 HOLD = """
@@ -209,7 +209,7 @@ def soon(seconds, do):
 def test_a_file_that_another_process_fetches_is_waited_for(server, held):
     file, other = held
     release = soon(0.5, other.stdin.close)
-    fetched([file], Silent())
+    fetch_files([file], Silent())
     assert release.finished.is_set()
     assert is_right(path_of(file), file)
 
@@ -221,7 +221,7 @@ def test_an_interrupt_ends_the_wait_for_another_process(held):
     soon(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        fetched([file], Silent())
+        fetch_files([file], Silent())
     assert time.monotonic() - began < 10
     assert other.poll() is None
     late.cancel()
@@ -231,14 +231,14 @@ def test_a_file_that_fails_ends_the_wait_for_another(server, held):
     file, other = held
     late = soon(20, other.stdin.close)
     with pytest.raises(Missing, match="no address gave it"):
-        fetched([file, locked(server, "/gone", b"?", 1)], Silent())
+        fetch_files([file, locked(server, "/gone", b"?", 1)], Silent())
     assert other.poll() is None
     late.cancel()
 
 
 def test_where_it_is_gone_everywhere_the_mend_is_told(server):
     with pytest.raises(Missing, match="no address gave it") as caught:
-        fetched([locked(server, "/gone")], Silent(), recipe="mine")
+        fetch_files([locked(server, "/gone")], Silent(), recipe="mine")
     assert "404" in caught.value.detail[0]
     assert caught.value.fix.endswith("toolkit image lock mine --upgrade")
 
@@ -246,7 +246,7 @@ def test_where_it_is_gone_everywhere_the_mend_is_told(server):
 def test_a_cache_that_takes_no_file_is_told_with_the_variable_that_moves_it(server, tmp_path):
     (tmp_path / "cache").write_text("no folder")
     with pytest.raises(Missing, match=r"the cache folder .* cannot be written to") as caught:
-        fetched([locked(server, "/a")], Silent())
+        fetch_files([locked(server, "/a")], Silent())
     assert "TOOLKIT_CACHE_DIR" in caught.value.fix
 
 
@@ -256,7 +256,7 @@ def test_a_server_that_gives_way_for_a_moment_is_asked_again_for_the_rest(server
     path_of(file).parent.mkdir(parents=True)
     path_of(file).with_name(".a.whl.part").write_bytes(CONTENT[:500])
     server.busy, server.busy_status = 1, status
-    fetched([file], Silent())
+    fetch_files([file], Silent())
     assert server.asked == [("/a", "bytes=500-"), ("/a", "bytes=500-")]
     assert is_right(path_of(file), file)
 
@@ -273,26 +273,26 @@ def with_login(file):
 
 def test_the_password_of_an_address_is_shown_to_its_server_and_in_no_message(server):
     file = with_login(locked(server, "/a"))
-    fetched([file], Silent())
+    fetch_files([file], Silent())
     assert server.shown == ["Basic " + base64.b64encode(b"ada:s@cret").decode()]
     path_of(file).unlink()
     for content, stops in ((b"y" * len(CONTENT), None), (CONTENT * 2, None), (CONTENT, 10), (None, None)):
         server.files["/a"], server.stops = content, stops
         with pytest.raises((CheckFailed, Missing)) as caught:
-            fetched([file], Silent())
+            fetch_files([file], Silent())
         assert "cret" not in " ".join((caught.value.message, *caught.value.detail))
         assert f"127.0.0.1:{server.server_port}/a" in " ".join(caught.value.detail)
 
 
 def test_a_server_that_sends_us_elsewhere_does_not_pass_our_password_on(server):
     server.moved = {"/moved": f"http://localhost:{server.server_port}/a"}
-    fetched([with_login(locked(server, "/moved"))], Silent())
+    fetch_files([with_login(locked(server, "/moved"))], Silent())
     assert [bool(shown) for shown in server.shown] == [True, False]
 
 
 def test_a_file_that_is_not_there_is_asked_for_once(server):
     with pytest.raises(Missing):
-        fetched([locked(server, "/gone")], Silent())
+        fetch_files([locked(server, "/gone")], Silent())
     assert [path for path, _ in server.asked] == ["/gone"]
 
 
@@ -301,12 +301,12 @@ def test_a_wheel_in_a_folder_that_pip_knows_is_copied_and_verified(server, tmp_p
     wheel = tmp_path / "wheels" / "torch-2+cpu.whl"
     wheel.write_bytes(CONTENT)
     file = msgspec.structs.replace(locked(server, "/none"), origin=wheel.as_uri())
-    (path,) = fetched([file], Silent()).values()
+    (path,) = fetch_files([file], Silent()).values()
     assert path.read_bytes() == CONTENT
     path.unlink()
     path.with_name(f".{path.name}.part").write_bytes(CONTENT[:1000])
-    assert next(iter(fetched([file], Silent()).values())).read_bytes() == CONTENT
+    assert next(iter(fetch_files([file], Silent()).values())).read_bytes() == CONTENT
     path.unlink()
     wheel.unlink()
     with pytest.raises(Missing, match=r"a.whl: no address gave it"):
-        fetched([file], Silent())
+        fetch_files([file], Silent())

@@ -8,11 +8,11 @@ from click.testing import CliRunner
 from tests.unit.image.hostile import changed
 from tests.unit.tables import every_row
 from toolkit.cli.image import command
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
 from toolkit.image.locks.lock import decode_lock
 
-LOCK = json.loads((shipped("recipes") / "tf2.15-ompi-source-cpu.lock.json").read_bytes())
+LOCK = json.loads((shipped_folder("recipes") / "tf2.15-ompi-source-cpu.lock.json").read_bytes())
 OPENMPI, HOROVOD = 2, 4
 
 EVIL = ("x\nRUN evil", "--with-x\0", "--with-x;evil", "--with-x=$(evil)", "--with-x='a'", "--with-x=a b", "")
@@ -83,7 +83,7 @@ def test_a_lock_without_a_field_is_refused(field: str) -> None:
 
 def test_a_hostile_step_does_not_reach_the_text_of_a_build(tmp_path) -> None:
     recipe = tmp_path / "r.toml"
-    recipe.write_bytes((shipped("recipes") / "tf2.15-ompi-source-cpu.toml").read_bytes())
+    recipe.write_bytes((shipped_folder("recipes") / "tf2.15-ompi-source-cpu.toml").read_bytes())
     lock = set_in(LOCK, ("steps", OPENMPI, "words", 0), "--with-x;evil")
     (tmp_path / "r.lock.json").write_text(json.dumps(lock))
     done = CliRunner().invoke(command, ["render", str(recipe)], obj={"verbose": False, "quiet": True})

@@ -15,7 +15,7 @@ from tests.unit.thorough import count
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.files import marks
 from toolkit.image.files.bounded import Budget
-from toolkit.image.files.inflate import inflated
+from toolkit.image.files.inflate import inflate
 from toolkit.image.files.source import Hashed, SourceRange
 
 DATA = random.Random(7).randbytes(40_000) * 3 + bytes(500_000) + random.Random(8).randbytes(300_000)
@@ -28,7 +28,7 @@ PACKED = {
 
 
 def opened(data: bytes, budget: Budget | None = None):
-    found = inflated(Memory(data), "x", budget or Budget("x"))
+    found = inflate(Memory(data), "x", budget or Budget("x"))
     assert found is not None
     return found
 
@@ -49,7 +49,7 @@ def test_going_back_in_gzip_begins_at_a_mark(monkeypatch):
     monkeypatch.setattr(marks, "_MOST", 4)
     data = random.Random(9).randbytes(4 << 20)
     stored = Memory(gzip.compress(data, 1))
-    source = inflated(stored, "x", Budget("x"))
+    source = inflate(stored, "x", Budget("x"))
     assert source.read_at(len(data) - 5, 5) == data[-5:]
     assert len(source._marks) <= 5
     for offset in (3 << 20, 100, 1 << 20, (4 << 20) - 100):
@@ -60,7 +60,7 @@ def test_all_gzip_streams_of_an_image_share_one_number_of_marks(monkeypatch):
     monkeypatch.setattr(marks, "_APART", 1 << 18)
     monkeypatch.setattr(marks, "_MOST", 8)
     data, budget = random.Random(9).randbytes(1 << 20), Budget("x")
-    sources = [inflated(Memory(gzip.compress(data, 1)), "x", budget) for _ in range(9)]
+    sources = [inflate(Memory(gzip.compress(data, 1)), "x", budget) for _ in range(9)]
     for source in sources:
         assert source.read_at(len(data) - 5, 5) == data[-5:]
     assert sum(len(source._marks) - 1 for source in sources) <= 8
@@ -101,11 +101,11 @@ def test_a_window_larger_than_memory_should_hold_is_refused():
 @every_row("head", [b"BZh9", b"\xfd7zXZ\0", b"\x04\x22\x4d\x18"])
 def test_other_compressions_are_named(head):
     with pytest.raises(BadInput, match=r"compressed with (bzip2|xz|lz4)"):
-        inflated(Memory(head + b"rest"), "x", Budget("x"))
+        inflate(Memory(head + b"rest"), "x", Budget("x"))
 
 
 def test_what_is_not_compressed_is_told():
-    assert inflated(Memory(b"plain text"), "x", Budget("x")) is None
+    assert inflate(Memory(b"plain text"), "x", Budget("x")) is None
 
 
 def test_a_digest_is_taken_of_what_is_read_anyway():
@@ -114,7 +114,7 @@ def test_a_digest_is_taken_of_what_is_read_anyway():
     stored = Memory(PACKED["gzip"])
     digest = f"sha256:{hashlib.sha256(PACKED['gzip']).hexdigest()}"
     hashed = Hashed(SourceRange(stored, 0, len(stored.data)), digest, "x")
-    assert inflated(hashed, "x", Budget("x")).read_at(0, len(DATA)) == DATA
+    assert inflate(hashed, "x", Budget("x")).read_at(0, len(DATA)) == DATA
     hashed.check()
     other = Hashed(Memory(PACKED["gzip"] + b"!"), digest, "x")
     with pytest.raises(CheckFailed, match="not match the digest in its name"):

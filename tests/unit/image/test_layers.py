@@ -13,7 +13,7 @@ from tests.unit.thorough import count
 from toolkit.errors import CheckFailed
 from toolkit.image.files import tree as files
 from toolkit.image.files.bounded import BoundedTree, Budget
-from toolkit.image.files.inflate import inflated
+from toolkit.image.files.inflate import inflate
 from toolkit.image.files.layers import LayeredTree
 
 
@@ -144,7 +144,7 @@ def test_packed_layers_are_read_as_plain_ones(kind):
     layer = {"lib.so": library, "a.py": "x" * 70_000, "etc/conf": "y", "other": "=>lib.so"}
     budget = Budget("x")
     tree = LayeredTree("x", budget)
-    tree.add(inflated(Memory(PACK[kind](tar(layer))), "x", budget), "x")
+    tree.add(inflate(Memory(PACK[kind](tar(layer))), "x", budget), "x")
     assert tree.content("/lib.so") == tree.content("/other") == library
     assert tree.content("/lib.so", 10) == library[:10]
     assert tree.content("/etc/conf") == b"y"

@@ -12,11 +12,11 @@ from toolkit.cli.image import command
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.locks.lock import (
     EarlierLock,
+    compare_locks,
     decode_lock,
     fitting_lock,
     load_lock,
     lock_path,
-    moved,
     save_lock,
     stale,
 )
@@ -144,19 +144,19 @@ def test_what_moved_is_what_differs():
     old = lock()
     newer = file("python3.11", "3.11.2-7", "_amd64.deb")
     run = msgspec.structs.replace(old.run, debian=(newer, file("extra", "1", ".deb")))
-    changes = moved(old, msgspec.structs.replace(old, run=run))
+    changes = compare_locks(old, msgspec.structs.replace(old, run=run))
     assert [(m.where, m.name, m.old, m.new) for m in changes] == [
         ("run debian", "extra", "", "1"),
         ("run debian", "libpmix2", "4.2.2-1", ""),
         ("run debian", "python3.11", "3.11.2-6+deb12u6", "3.11.2-7"),
     ]
-    assert moved(old, old) == ()
+    assert compare_locks(old, old) == ()
 
 
 def test_steps_and_variables_that_differ_are_named():
     old = lock(steps=(LockedStep(component="horovod", words=("mpi", "gloo")),))
     new = lock(steps=(LockedStep(component="horovod", words=("mpi",)),), environment={"A": "1"})
-    assert [(m.where, m.name, m.old, m.new) for m in moved(old, new)] == [
+    assert [(m.where, m.name, m.old, m.new) for m in compare_locks(old, new)] == [
         ("steps", "horovod", "mpi gloo", "mpi"),
         ("environment", "A", "", "1"),
     ]

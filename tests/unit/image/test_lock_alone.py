@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from toolkit.cli.image import command
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
 from toolkit.image.builds.context import own_files
 from toolkit.image.builds.emit import Making
@@ -33,7 +33,7 @@ def knowledge(
     """An empty folder in place of ``recipes/knowledge``."""
     folder = tmp_path / "recipes" / "knowledge"
     folder.mkdir(parents=True)
-    monkeypatch.setattr("toolkit.knowledge.reading.shipped", lambda _: folder.parent)
+    monkeypatch.setattr("toolkit.knowledge.reading.shipped_folder", lambda _: folder.parent)
     forget()
     yield folder
     forget()
@@ -83,7 +83,7 @@ def test_changed_rows_do_not_change_what_a_lock_makes(
     knowledge: Path, shipped_now: dict[str, object]
 ) -> None:
     for name in ("components", "stacks", "licences"):
-        shutil.copy(shipped("recipes") / "knowledge" / f"{name}.toml", knowledge)
+        shutil.copy(shipped_folder("recipes") / "knowledge" / f"{name}.toml", knowledge)
     words = (('"--without-verbs"', '"--with-verbs", "--enable-debug"'), ('"4.1.4"', '"4.1.9"'))
     edit(knowledge / "stacks.toml", *words, ("debian:bookworm-slim", "debian:other"), ('= "1" }', '= "0" }'))
     edit(knowledge / "licences.toml", ('"Apache-2.0"', '"MIT"'))
@@ -93,7 +93,7 @@ def test_changed_rows_do_not_change_what_a_lock_makes(
 
 def test_a_base_that_is_unknown_today_is_refused_only_where_a_stack_is_chosen(knowledge: Path) -> None:
     for name in ("components", "stacks"):
-        shutil.copy(shipped("recipes") / "knowledge" / f"{name}.toml", knowledge)
+        shutil.copy(shipped_folder("recipes") / "knowledge" / f"{name}.toml", knowledge)
     edit(knowledge / "stacks.toml", ('"x86_64"', '"other"'))
     with pytest.raises(BadInput, match="no base is known for 'x86_64'"):
         load("mpi-only", stacks())

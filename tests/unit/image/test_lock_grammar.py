@@ -13,7 +13,7 @@ from tests.unit.tables import every_row
 from tests.unit.thorough import share
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.files.folder import FolderTree
-from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.lock import decode_lock, save_lock
 from toolkit.image.locks.origins import require_accepted
 from toolkit.image.trust import verify
@@ -70,7 +70,7 @@ def file(**changes):
 def test_a_name_from_an_index_that_leads_out_of_the_cache_is_refused(changes, tmp_path, monkeypatch):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     with pytest.raises(BadInput, match="expected"):
-        fetched([file(**changes)], Silent())
+        fetch_files([file(**changes)], Silent())
     assert list(tmp_path.iterdir()) == []
 
 

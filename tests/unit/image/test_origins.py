@@ -31,7 +31,7 @@ def index(monkeypatch):
         asked.append((pins, python))
         return OFFERED
 
-    monkeypatch.setattr(origins.wheels, "offered", offered)
+    monkeypatch.setattr(origins.wheels, "lock_all_files", offered)
     return asked
 
 
@@ -57,7 +57,7 @@ def test_an_index_that_has_it_no_more_is_told_with_what_to_do(monkeypatch):
     def refuses(pins, *, python):
         raise CheckFailed("resolving", detail=["a was yanked"])
 
-    monkeypatch.setattr(origins.wheels, "offered", refuses)
+    monkeypatch.setattr(origins.wheels, "lock_all_files", refuses)
     with pytest.raises(Missing, match="does not have what the lock names") as caught:
         origins.addresses([WHEEL], {})
     assert caught.value.detail == ("a was yanked",)

@@ -12,7 +12,7 @@ from toolkit.errors import BadInput
 from toolkit.image.builds.context import whole_context
 from toolkit.image.builds.emit import Making, definition, dockerfile
 from toolkit.image.builds.identity import labels
-from toolkit.image.locks.outline import outlined
+from toolkit.image.locks.outline import outline_recipe
 from toolkit.image.locks.recipe import load, names
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.lock import Lock
@@ -26,25 +26,25 @@ def test_there_is_one_for_power_and_one_on_a_published_image() -> None:
 
 @every_row("name", UNBUILDABLE)
 def test_has_the_published_base_and_no_files_to_install(name: str) -> None:
-    lock = outlined(load(name))
+    lock = outline_recipe(load(name))
     assert lock.base.published == stacks().base_of(lock.base.name).image
     assert not lock.base.packages
     assert not (*lock.run.debian, *lock.run.wheels, *lock.build.debian, *lock.build.wheels)
 
 
 def test_names_what_has_to_be_compiled_for_power() -> None:
-    sources = {file.name: file.version for file in outlined(load("tf2.15-ppc64le")).build.sources}
+    sources = {file.name: file.version for file in outline_recipe(load("tf2.15-ppc64le")).build.sources}
     assert {"mpi4py", "horovod"} <= set(sources)
-    assert sources["horovod"] == outlined(load("tf2.15-ppc64le")).solution.versions["horovod"]
+    assert sources["horovod"] == outline_recipe(load("tf2.15-ppc64le")).solution.versions["horovod"]
 
 
 def test_compiles_nothing_on_an_image_that_brings_it() -> None:
-    assert outlined(load("ngc21.10")).build.sources == ()
+    assert outline_recipe(load("ngc21.10")).build.sources == ()
 
 
 def making(name: str) -> Making:
     named = load(name)
-    lock = outlined(named)
+    lock = outline_recipe(named)
     return Making(lock=lock, base=lock.base.published, unbuildable=named.recipe.unbuildable)
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
 from toolkit.image.builds.context import compile_context, whole_context
 from toolkit.image.builds.emit import Making, dockerfile
@@ -26,12 +26,12 @@ def changed(lock: Lock, patches: dict[str, str]) -> Lock:
 
 
 def test_every_patch_is_named_by_a_row_and_every_row_names_one_that_is_shipped() -> None:
-    assert sorted(file.name for file in (shipped("recipes") / "patches").iterdir()) == NAMED
+    assert sorted(file.name for file in (shipped_folder("recipes") / "patches").iterdir()) == NAMED
 
 
 @every_row("name", NAMED)
 def test_a_patch_says_why_where_it_is_from_and_what_it_serves(name: str) -> None:
-    text = (shipped("recipes") / "patches" / name).read_text("utf-8")
+    text = (shipped_folder("recipes") / "patches" / name).read_text("utf-8")
     head = text.partition("\n--- a/")[0]
     assert [word for word in ("Reason: ", "Upstream: ", "Serves: ") if f"\n{word}" not in head] == []
     assert patch_sha256(name) == patch_sha256(name).lower()
@@ -42,7 +42,7 @@ def test_a_locked_patch_reaches_the_sources_and_no_other_component() -> None:
     assert lock is not None
     making = Making(lock=lock)
     files = {
-        f.sha256: shipped("recipes")
+        f.sha256: shipped_folder("recipes")
         for s in (lock.build, lock.run)
         for f in (*s.debian, *s.wheels, *s.sources)
     }

@@ -11,7 +11,7 @@ from toolkit.image.files import oci
 from toolkit.image.files.digest import check_digest
 from toolkit.image.sifs.ociarchive import write_archive
 from toolkit.image.transfer.pull import choose, pull
-from toolkit.image.transfer.shrink import shrunk
+from toolkit.image.transfer.shrink import shrink_layers
 from toolkit.image.transfer.upload import open_upload
 from toolkit.model.progress import Silent
 from toolkit.run.registry.manifest import (
@@ -123,20 +123,20 @@ class Content:
 def test_a_layer_that_the_registry_has_is_not_compressed_again(tmp_path, monkeypatch):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
     layer = Blob(digest_of(b"abc" * 1000), 3000, Content())
-    (first,) = shrunk((layer,), tmp_path, lambda _: True, Silent())
+    (first,) = shrink_layers((layer,), tmp_path, lambda _: True, Silent())
     assert first.file is not None
     assert digest_of(first.file.read_bytes()) == first.described.digest
     assert first.described.media_type == f"{OCI_LAYER}+gzip"
-    (again,) = shrunk((layer,), tmp_path, lambda digest: digest == first.described.digest, Silent())
+    (again,) = shrink_layers((layer,), tmp_path, lambda digest: digest == first.described.digest, Silent())
     assert (again.described, again.file) == (first.described, None)
-    (anew,) = shrunk((layer,), tmp_path, lambda _: False, Silent())
+    (anew,) = shrink_layers((layer,), tmp_path, lambda _: False, Silent())
     assert anew == first
 
 
 def test_behind_a_link_the_file_itself_is_fetched(tmp_path, monkeypatch):
     content = b"a SIF"
     layer = Descriptor(SIF_LAYER, digest_of(content), len(content))
-    monkeypatch.setattr("toolkit.image.transfer.pull.opened", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr("toolkit.image.transfer.pull.open_session", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(
         "toolkit.image.transfer.pull.fetch_manifest", lambda *_: (b"", ImageManifest(2, "", layers=(layer,)))
     )

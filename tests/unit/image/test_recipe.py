@@ -3,13 +3,13 @@
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.engine.solver.solve import solve
 from toolkit.errors import BadInput
 from toolkit.image.locks.recipe import load, names, parse, recipe_sha256
 from toolkit.knowledge.stacks import stacks
 
-GOOD = (shipped("recipes") / "tf2.15-cpu.toml").read_text()
+GOOD = (shipped_folder("recipes") / "tf2.15-cpu.toml").read_text()
 
 
 def refusal(text: str) -> str:

@@ -60,7 +60,7 @@ SAID = "ERROR  : Failed to create user namespace: user namespace disabled"
 def test_a_host_that_may_start_nothing_does_not_make_an_image_bad(whole, monkeypatch):
     maker = Refusing("/bin/apptainer", "apptainer version 1.4.5")
     maker.__class__.said = SAID
-    monkeypatch.setattr(sif, "prevented", lambda: "this machine gives no user namespaces")
+    monkeypatch.setattr(sif, "start_obstacle", lambda: "this machine gives no user namespaces")
     assert sif.verify(whole, maker, {}) == "this machine gives no user namespaces"
 
 
@@ -75,7 +75,7 @@ def test_a_host_that_may_start_nothing_does_not_make_an_image_bad(whole, monkeyp
 def test_where_containers_start_an_image_in_which_nothing_runs_is_refused(whole, said, monkeypatch):
     maker = Refusing("/bin/apptainer", "apptainer version 1.4.5")
     maker.__class__.said = said
-    monkeypatch.setattr(sif, "prevented", lambda: "")
+    monkeypatch.setattr(sif, "start_obstacle", lambda: "")
     with pytest.raises(CheckFailed, match="no command runs in it") as caught:
         sif.verify(whole, maker, {})
     assert caught.value.detail == (said,)
@@ -83,7 +83,7 @@ def test_where_containers_start_an_image_in_which_nothing_runs_is_refused(whole,
 
 def test_a_machine_without_fuse_is_said_to_be_so(monkeypatch, tmp_path):
     monkeypatch.setattr(trial, "_FUSE", str(tmp_path / "fuse"))
-    assert "fuse is missing or not accessible" in trial.prevented()
+    assert "fuse is missing or not accessible" in trial.start_obstacle()
 
 
 def test_a_machine_without_user_namespaces_is_said_to_be_so(monkeypatch, tmp_path):
@@ -91,10 +91,10 @@ def test_a_machine_without_user_namespaces_is_said_to_be_so(monkeypatch, tmp_pat
     fuse.touch()
     monkeypatch.setattr(trial, "_FUSE", str(fuse))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert trial.prevented() == ""
+    assert trial.start_obstacle() == ""
     unshare.write_text("#!/bin/sh\necho 'unshare failed: Operation not permitted' >&2\nexit 1\n")
     unshare.chmod(0o755)
-    assert trial.prevented().endswith("no user namespaces: unshare failed: Operation not permitted")
+    assert trial.start_obstacle().endswith("no user namespaces: unshare failed: Operation not permitted")
 
 
 @every_row("missing", [*START, STACK_PATH])

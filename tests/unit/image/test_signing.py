@@ -9,7 +9,7 @@ from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.files.digest import check_digest, digest_file, sha256
 from toolkit.image.files.sif.sifobjects import JSON, SIGNATURE, Object, add, content, read_table
 from toolkit.image.trust import signing
-from toolkit.image.trust.signing import Checked, is_signed, sign, signatures, uncovered
+from toolkit.image.trust.signing import Checked, coverage_gap, is_signed, sign, signatures
 from toolkit.model.progress import Silent
 from toolkit.run.gpg import verifier
 
@@ -56,7 +56,7 @@ def test_a_signed_sif_is_good_for_whoever_has_the_key(keys: Keys, sif: Path, tmp
         assert (one.holds, one.group, one.signature.user) == (True, 1, USER)
         assert one.signature.fingerprint == made.fingerprint == keys.fingerprint(USER)
     with sif.open("rb") as file:
-        assert uncovered(file, sif, {1}) == ""
+        assert coverage_gap(file, sif, {1}) == ""
 
 
 def test_signing_keeps_every_object_where_it_was_and_notes_the_new_checksum(keys: Keys, sif: Path):
@@ -131,7 +131,7 @@ def test_an_object_in_a_group_of_its_own_is_not_covered(keys: Keys, sif: Path):
     found = checked(sif)
     assert [one.holds for one in found] == [True]
     with sif.open("rb") as file:
-        assert uncovered(file, sif, {1}) == "no valid signature covers group 2 of its objects"
+        assert coverage_gap(file, sif, {1}) == "no valid signature covers group 2 of its objects"
 
 
 def test_a_signature_of_another_file_does_not_hold(keys: Keys, sif: Path, tmp_path: Path):
@@ -274,7 +274,7 @@ def test_an_object_that_a_later_signature_adds_leaves_the_earlier_ones_good(
     assert [one.group for one in found] == [1, 1, 2, 1, 2, 3]
     assert [one.signature.fingerprint for one in found] == [first, *[later] * 5]
     with sif.open("rb") as file:
-        assert uncovered(file, sif, {1, 2, 3}) == ""
+        assert coverage_gap(file, sif, {1, 2, 3}) == ""
         table = read_table(file, sif)
         assert [entry.group for entry in table.used if entry.name.startswith(b"provenance-full")] == [2, 3]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
-from toolkit.image.files.config import started
+from toolkit.image.files.config import started_command
 from toolkit.image.files.folder import FolderTree
 from toolkit.image.loader.scripts import environment as read_environment
 from toolkit.image.sifs import singularityd
@@ -136,7 +136,7 @@ def test_our_own_inspector_reads_them(tmp_path):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(content)
     tree = FolderTree(tmp_path)
-    assert started(tree, None)[0] == ("/start", "a b", "c")
+    assert started_command(tree, None)[0] == ("/start", "a b", "c")
     found = read_environment(tree).values
     assert (found["PATH"], found["LANG"]) == ("/opt/bin:/bin", "C.UTF-8")
 

@@ -7,12 +7,12 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 
 
 @pytest.fixture
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("stack_script", shipped("containers") / "stack.py")
+    spec = importlib.util.spec_from_file_location("stack_script", shipped_folder("containers") / "stack.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -21,7 +21,7 @@ from tests.unit.image.bundles import (
 )
 from tests.unit.tables import every_row
 from toolkit.cli.image import command
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import ToolkitError
 
 GOOD = contents()
@@ -295,7 +295,7 @@ def test_a_recipe_or_lock_that_cannot_be_used_is_refused(tmp_path, monkeypatch, 
 
 def test_a_shipped_recipe_is_not_replaced_unasked(home):
     message = refused(home, packed(members(contents("tf2.15-cpu", "EVIL SHADOW"))))
-    assert f"tf2.15-cpu (differs from {shipped('recipes') / 'tf2.15-cpu.toml'})" in message
+    assert f"tf2.15-cpu (differs from {shipped_folder('recipes') / 'tf2.15-cpu.toml'})" in message
     done = unbundle(home / "evil.tar", "--replace")
     assert done.exit_code == 0
     assert "replaced: tf2.15-cpu" in done.output

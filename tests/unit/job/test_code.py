@@ -7,10 +7,10 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.job.project.code import brought, code_of, placed, start_here
-from toolkit.job.project.ranks import check_ranks, copied
+from toolkit.job.project.code import code_of, copy_project, start_here, with_start_folder
+from toolkit.job.project.ranks import as_copies, check_ranks
 from toolkit.job.request.flags import Flags
-from toolkit.job.request.layering import asked
+from toolkit.job.request.layering import merge_request
 from toolkit.launch.request.specify import JobPaths, specify
 from toolkit.model.progress import Silent
 from toolkit.program.command import read_command
@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 def job_of(*words, file=None, **said):
     given = {"image": "my.sif", **said}
-    return asked(given | ({"trainer": file} if file else {}), words).job
+    return merge_request(given | ({"trainer": file} if file else {}), words).job
 
 
 def test_a_file_that_defines_no_trainer_runs_with_the_users_words_alone(folder):
@@ -59,7 +59,7 @@ def test_an_option_of_trainers_is_refused_with_a_plain_script(option):
 
 def test_a_job_of_this_machine_starts_in_the_current_folder(folder):
     job = job_of("python", "alone.py")
-    places = placed(JobPaths("/run/x", "/i.sif"), code_of(job, Flags()), job, None, remote=False)
+    places = with_start_folder(JobPaths("/run/x", "/i.sif"), code_of(job, Flags()), job, None, remote=False)
     spec = specify(job, places)
     assert spec.workdir == str(folder)
     assert spec.binds == ("/run/x", str(folder))
@@ -74,7 +74,7 @@ def test_a_folder_that_an_image_has_too_is_not_mounted_over_it(monkeypatch):
 
 def test_workdir_of_the_user_wins(folder):
     job = job_of("python", "alone.py", workdir="/there")
-    places = placed(JobPaths("/run/x", "/i.sif"), code_of(job, Flags()), job, None, remote=False)
+    places = with_start_folder(JobPaths("/run/x", "/i.sif"), code_of(job, Flags()), job, None, remote=False)
     assert specify(job, places).workdir == "/there"
 
 
@@ -93,17 +93,17 @@ def test_workdir_of_the_user_wins(folder):
 )
 def test_a_project_travels_if_the_command_names_something_of_it(words, travels):
     code = code_of(job_of(*words), Flags())
-    assert (brought(code, Flags(), "/big", Silent()) is not None) is travels
+    assert (copy_project(code, Flags(), "/big", Silent()) is not None) is travels
 
 
 def test_options_decide_what_travels(folder):
     code = code_of(job_of("hostname"), Flags(project="sub"))
-    found = brought(code, Flags(project="sub"), "/big", Silent())
+    found = copy_project(code, Flags(project="sub"), "/big", Silent())
     assert found is not None
     assert found.parcel.target.startswith("/big/projects/sub-")
     assert found.start == "project"
     code = code_of(job_of("python", "alone.py"), Flags(sync=False))
-    assert brought(code, Flags(sync=False), "/big", Silent()) is None
+    assert copy_project(code, Flags(sync=False), "/big", Silent()) is None
     with pytest.raises(BadInput, match="no such folder"):
         code_of(job_of("hostname"), Flags(project="none"))
 
@@ -111,12 +111,12 @@ def test_options_decide_what_travels(folder):
 def test_the_folder_of_a_script_is_its_project_unless_the_current_one_is_marked(folder):
     job = job_of(file="sub/deep.py")
     code = code_of(job, Flags())
-    found = brought(code, Flags(), "/big", Silent())
+    found = copy_project(code, Flags(), "/big", Silent())
     assert (code.root, found.command, found.start) == (folder / "sub", ("python", "deep.py"), "project")
     (folder / "pyproject.toml").write_text("")
     code = code_of(job, Flags())
     assert code.root == folder
-    assert brought(code, Flags(), "/big", Silent()).command == ("python", "sub/deep.py")
+    assert copy_project(code, Flags(), "/big", Silent()).command == ("python", "sub/deep.py")
 
 
 def test_a_file_that_stays_and_is_named_is_an_error(folder):
@@ -124,7 +124,7 @@ def test_a_file_that_stays_and_is_named_is_an_error(folder):
     (folder / "data.csv").write_text("1")
     code = code_of(job_of("python", "alone.py", "data.csv"), Flags())
     with pytest.raises(BadInput, match=r"data\.csv does not travel: it is ignored") as error:
-        brought(code, Flags(), "/big", Silent())
+        copy_project(code, Flags(), "/big", Silent())
     assert "!data.csv" in error.value.fix
 
 
@@ -140,7 +140,7 @@ def test_the_home_folder_does_not_travel(folder, monkeypatch):
     monkeypatch.setenv("HOME", str(folder))
     code = code_of(job_of("python", "alone.py"), Flags())
     with pytest.raises(BadInput, match="whole folder"):
-        brought(code, Flags(), "/big", Silent())
+        copy_project(code, Flags(), "/big", Silent())
 
 
 def test_several_ranks_of_a_program_that_joins_none_are_refused():
@@ -181,8 +181,8 @@ def test_copies_have_a_number_and_a_folder_each(folder, tmp_path):
     (folder / "net.py").write_text("x = 7\n")
     job = job_of("python3", "who.py", ranks_per_node=2)
     code = code_of(job, Flags())
-    spec = specify(job, placed(JobPaths("/run/x", "/i.sif"), code, job, None, remote=False))
-    words = copied(spec, code).command
+    spec = specify(job, with_start_folder(JobPaths("/run/x", "/i.sif"), code, job, None, remote=False))
+    words = as_copies(spec, code).command
     env = {"PATH": os.environ["PATH"], "TOOLKIT_JOB_DIR": str(tmp_path), "SLURM_PROCID": "1"}
     done = subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", str(tmp_path / "copy-1"), "7"]
@@ -221,7 +221,7 @@ def test_a_name_that_is_too_long_is_no_file(folder, words):
     job = job_of(*words, nodes=2)
     code = code_of(job, Flags())
     assert code.facts.serial is None
-    assert brought(code, Flags(), "/big", Silent()) is None
+    assert copy_project(code, Flags(), "/big", Silent()) is None
 
 
 def test_a_project_with_a_name_that_is_too_long_is_refused():

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.launch.examples import RECORD
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.job.project.pack import MOMENT
-from toolkit.job.running.fetch import chosen, fetch, in_words, written
+from toolkit.job.running.fetch import fetch, in_words, list_results, match_patterns
 from toolkit.model.progress import Silent
 from toolkit.run.local import LocalRunner
 
@@ -32,7 +32,7 @@ def record(tmp_path):
 
 
 def test_what_a_job_wrote_is_not_what_it_was_given(record):
-    files = written(LocalRunner(), record)
+    files = list_results(LocalRunner(), record)
     assert [one.path for one in files] == ["logs/1/events", "metrics.csv", "model.keras", "output.log"]
     line = in_words(record, files)
     assert line.startswith("It wrote model.keras (3.00 kB), metrics.csv")
@@ -50,29 +50,29 @@ def test_what_a_job_wrote_is_not_what_it_was_given(record):
     ],
 )
 def test_a_pattern_chooses(record, pattern, found):
-    assert [one.path for one in chosen(written(LocalRunner(), record), [pattern])] == [found]
+    assert [one.path for one in match_patterns(list_results(LocalRunner(), record), [pattern])] == [found]
 
 
 def test_a_pattern_that_matches_nothing_is_an_error(record):
     with pytest.raises(BadInput, match=r"\*\.h5: the job wrote no such file") as error:
-        chosen(written(LocalRunner(), record), ["*.keras", "*.h5"])
+        match_patterns(list_results(LocalRunner(), record), ["*.keras", "*.h5"])
     assert "model.keras" in error.value.fix
 
 
 def test_only_what_is_new_is_copied(record, tmp_path):
     runner, target = LocalRunner(), tmp_path / "here"
-    files = written(runner, record)
+    files = list_results(runner, record)
     assert len(fetch(runner, files, target, Silent())) == 4
     assert (target / "model.keras").read_text() == "m" * 3000
     assert fetch(runner, files, target, Silent()) == []
     (tmp_path / "run" / "metrics.csv").write_text("9,9")
-    assert fetch(runner, written(runner, record), target, Silent()) == [target / "metrics.csv"]
+    assert fetch(runner, list_results(runner, record), target, Silent()) == [target / "metrics.csv"]
     assert not list(target.rglob("*.part"))
 
 
 def test_an_interrupted_copy_is_resumed(record, tmp_path, monkeypatch):
     runner, target = LocalRunner(), tmp_path / "here"
-    files = chosen(written(runner, record), ["model.keras"])
+    files = match_patterns(list_results(runner, record), ["model.keras"])
     monkeypatch.setattr("toolkit.job.running.fetch._PIECE", 1000)
     read, asked = runner.read, []
 
@@ -91,7 +91,7 @@ def test_an_interrupted_copy_is_resumed(record, tmp_path, monkeypatch):
 
 def test_a_file_that_changes_meanwhile_is_not_kept(record, tmp_path, monkeypatch):
     runner, target = LocalRunner(), tmp_path / "here"
-    files = chosen(written(runner, record), ["metrics.csv"])
+    files = match_patterns(list_results(runner, record), ["metrics.csv"])
     monkeypatch.setattr(runner, "read", lambda path, offset=0, most=None: b"" if offset else b"else")
     with pytest.raises(CheckFailed, match="changed while it was copied"):
         fetch(runner, files, target, Silent())

@@ -39,7 +39,7 @@ def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str
         calls.append(options)
         return record
 
-    monkeypatch.setattr(retry, "once_more", once_more)
+    monkeypatch.setattr(retry, "submit_again", once_more)
     return calls
 
 

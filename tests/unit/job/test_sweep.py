@@ -16,10 +16,10 @@ from toolkit.cli import report as report_cli
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.job import places
 from toolkit.job.project.code import code_of
-from toolkit.job.project.sweep import check_sweep, tell_sweep
+from toolkit.job.project.sweep_checks import check_sweep, tell_sweep
 from toolkit.job.request.flags import Flags
-from toolkit.job.request.layering import asked
-from toolkit.job.running.fetch import in_words, written
+from toolkit.job.request.layering import merge_request
+from toolkit.job.running.fetch import in_words, list_results
 from toolkit.job.running.follow import watch_job
 from toolkit.launch.sites.queue import array_faults
 from toolkit.launch.tracking import follow, records
@@ -44,7 +44,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def checked(file, *words, sweep=("lr=0.1,0.2",), **flags):
-    job = asked({"image": "my.sif", "sweep": list(sweep)} | ({"trainer": file} if file else {}), words).job
+    job = merge_request(
+        {"image": "my.sif", "sweep": list(sweep)} | ({"trainer": file} if file else {}), words
+    ).job
     check_sweep(job, code_of(job, Flags()), Flags(**flags))
     return job
 
@@ -274,7 +276,7 @@ def test_what_the_tasks_wrote(tmp_path):
     )
     tasks = tuple(JobTask(index=index, state="completed") for index in (0, 12))
     kept = msgspec.structs.replace(RECORD, key="run-1", spec=spec, tasks=tasks)
-    files = written(LocalRunner(), kept)
+    files = list_results(LocalRunner(), kept)
     assert [one.path for one in files] == [
         "0/model.keras",
         "0/out.csv",

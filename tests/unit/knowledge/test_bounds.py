@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.unit.tables import every_row
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 
 CURED = {
     "mpi.toml": ("defect", "apart", "namespaces", "shared_memory", "libfabric"),
@@ -29,7 +29,7 @@ MEASURED = {
 
 def rows() -> Iterator[tuple[str, dict[str, Any]]]:
     for file, tables in CURED.items():
-        text = (shipped("recipes") / "knowledge" / file).read_text("utf-8")
+        text = (shipped_folder("recipes") / "knowledge" / file).read_text("utf-8")
         found = tomllib.loads(text)
         for table in tables:
             several = found.get(table, [])

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.knowledge.sbatch import is_one_option, reserved, words
+from toolkit.knowledge.sbatch import is_one_option, reserved_name, words
 
 NAMES = ("output", "o", "ntasks", "ntasks-per-node", "chdir", "D")
 
@@ -72,4 +72,4 @@ def test_more_than_one_option_or_component_is_not(line):
     ],
 )
 def test_an_abbreviation_is_the_option_that_it_stands_for(line, name):
-    assert reserved(line, NAMES) == name
+    assert reserved_name(line, NAMES) == name

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tables import every_row
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
 from toolkit.knowledge import sites
 from toolkit.knowledge.sitefields import objections
 from toolkit.model.site import Container, Defaults, Launch, Partition, Site
 
 LEAST = 'schema = "toolkit.site/1"\ntitle = "A"\n'
-EXAMPLE = shipped("slurm") / "sites" / "example.toml"
+EXAMPLE = shipped_folder("slurm") / "sites" / "example.toml"
 
 
 @pytest.fixture

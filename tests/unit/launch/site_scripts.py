@@ -6,11 +6,11 @@ python -m tests.unit.launch.site_scripts     writes them again; review them befo
 from pathlib import Path
 
 from toolkit import __version__
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.knowledge import sites
 from toolkit.launch import from_profile
 from toolkit.launch.request import layers
-from toolkit.launch.request.complete import completed
+from toolkit.launch.request.complete import complete_job
 from toolkit.launch.request.layers import JobLayer
 from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile
@@ -60,11 +60,11 @@ IMAGE = ImageFacts(
 
 def names() -> list[str]:
     """Return the sites that come with toolkit."""
-    return sorted(f.stem for f in (shipped("slurm") / "sites").rglob("*.toml") if f.stem != "example")
+    return sorted(f.stem for f in (shipped_folder("slurm") / "sites").rglob("*.toml") if f.stem != "example")
 
 
 def site_of(name: str) -> Site:
-    return sites.site(str(next((shipped("slurm") / "sites").rglob(f"{name}.toml"))))
+    return sites.site(str(next((shipped_folder("slurm") / "sites").rglob(f"{name}.toml"))))
 
 
 def made(name: str, asked: JobFile | None = None) -> str:
@@ -73,7 +73,7 @@ def made(name: str, asked: JobFile | None = None) -> str:
     base = JobFile(trainer="mnist", nodes=2, site=name)
     below = [JobLayer("default", layers.DEFAULTS), layers.of_site(name, site)]
     said = [JobLayer(layers.OPTION, one) for one in (base, asked or JOBS.get(name, JobFile()))]
-    job = completed(layers.merge([*below, *said]), site).job
+    job = complete_job(layers.merge([*below, *said]), site).job
     return from_profile.write(job, site, IMAGE, key="mnist-1").script.replace(
         f"toolkit {__version__}.", "toolkit."
     )

@@ -160,7 +160,7 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
     base = "$BASE/tool kit" if site else f"{folder}/tool kit"
     directory, image = f"{base}/runs/1", f"/images/{image}"
     try:
-        layer = layers.checked(values, "job.yaml", {}, strict=True)
+        layer = layers.check_layer(values, "job.yaml", {}, strict=True)
         spec = specify(
             layers.merge([layers.JobLayer("", layers.DEFAULTS), layer]).job, JobPaths(directory, image)
         )
@@ -216,7 +216,7 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
 def test_a_file_is_read_or_refused_with_its_name(content):
     try:
         found = read(content, "job.yaml")
-        said = layers.checked(found.values, "job.yaml", found.lines, strict=False).said
+        said = layers.check_layer(found.values, "job.yaml", found.lines, strict=False).said
     except BadInput as refusal:
         assert refusal.message.startswith("job.yaml")
         assert "\n" not in refusal.message
@@ -228,8 +228,8 @@ def test_a_file_is_read_or_refused_with_its_name(content):
 def test_no_field_lets_a_line_break_through(field):
     for value in (f"{GOOD[field]}\n", f"{GOOD[field]}\n#SBATCH --wrap=x", "\n", f"{GOOD[field]}\r"):
         with pytest.raises(BadInput, match=field):
-            layers.checked({field: value}, "job.yaml", {}, strict=True)
-    layers.checked({field: GOOD[field]}, "job.yaml", {}, strict=True)
+            layers.check_layer({field: value}, "job.yaml", {}, strict=True)
+    layers.check_layer({field: GOOD[field]}, "job.yaml", {}, strict=True)
 
 
 def test_every_text_of_a_job_is_tried_here():

@@ -7,7 +7,7 @@ import msgspec
 from tests.unit.engine.examples import HOST, IMAGE, INTEL_MPI, MPICH, image_with, with_
 from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
-from toolkit.launch.live import compare, missed, outcome, read, transport, verbose
+from toolkit.launch.live import compare, missed_fast_network, outcome, read, transport, verbose
 from toolkit.model.live import Live, Seen, Transport
 from toolkit.model.prediction import Request
 
@@ -154,7 +154,7 @@ IB = Seen(transport=Transport(name="rc_mlx5/mlx5_0:1", evidence="x"))
     ],
 )
 def test_a_fast_network_that_was_missed(infiniband, fabrics, seen, expected):
-    assert missed(with_(HOST, infiniband=infiniband, fabrics=fabrics), seen) is expected
+    assert missed_fast_network(with_(HOST, infiniband=infiniband, fabrics=fabrics), seen) is expected
 
 
 def test_each_mpi_is_asked_in_its_own_words():

@@ -3,7 +3,7 @@
 from tests.unit.engine.examples import HOST, IMAGE, unread, with_, without
 from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
-from toolkit.launch.loaded import assumed, with_runtime
+from toolkit.launch.loaded import assumption_line, with_runtime
 from toolkit.model.prediction import Request
 from toolkit.model.site import Container, Site
 
@@ -30,7 +30,7 @@ def test_what_brings_a_runtime_puts_it_into_the_facts(mine, modules, path):
     assert (host.runtime.path, host.runtime.version, host.runtime.setuid) == (path, "", None)
     assert "runtime" not in host.absent
     assert {"runtime.version", "runtime.settings", "runtime.setuid"} <= set(host.unknown)
-    assert assumed(host)[0].startswith(f"{path} is assumed to exist, of unknown release: ")
+    assert assumption_line(host)[0].startswith(f"{path} is assumed to exist, of unknown release: ")
 
 
 @every_row("host", [HOST, BARE, unread(HOST, "runtime")])
@@ -38,7 +38,7 @@ def test_facts_stay_where_nothing_brings_one_and_where_one_was_found_or_nobody_c
     assert with_runtime(host, site(), ("GCC",)) == host
     if host is not BARE:
         assert with_runtime(host, site(modules=("apptainer",)), ()) == host
-    assert assumed(host) == ()
+    assert assumption_line(host) == ()
 
 
 def test_with_it_a_launch_is_predicted():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.launch.jobscript.plan import MPIRUN_FILE
 
 CONTAINER = ("env", "-u", "A B", "singularity", "exec", "--bind", "/a 'b'", "/images/$(x) y.sif")
@@ -70,7 +70,7 @@ def placed(folder: Path, nodes: int = 2) -> Place:
     job, programs = folder / "runs 'x'", folder / "bin"
     job.mkdir()
     programs.mkdir()
-    (job / MPIRUN_FILE).write_text(hurried((shipped("slurm") / MPIRUN_FILE).read_text()))
+    (job / MPIRUN_FILE).write_text(hurried((shipped_folder("slurm") / MPIRUN_FILE).read_text()))
     for name, script in (("singularity", _CONTAINER), ("srun", _SRUN)):
         (programs / name).write_text(script)
         (programs / name).chmod(0o755)
@@ -178,7 +178,7 @@ def test_mpirun_is_asked_to_end_once(place):
 
 
 def test_it_is_clean_shell_that_stands_in_a_job_script_as_it_is():
-    file = shipped("slurm") / MPIRUN_FILE
+    file = shipped_folder("slurm") / MPIRUN_FILE
     subprocess.run(["shellcheck", file], check=True)
     # Quoted in a script it would not be for reading.
     assert "'" not in file.read_text()

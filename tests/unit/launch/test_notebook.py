@@ -16,7 +16,7 @@ from tests.unit.engine.whole import IMAGE
 from tests.unit.launch.examples import RECORD, job_script, spec
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.launch import notebook
 from toolkit.launch.tracking import follow, jobs
@@ -139,7 +139,7 @@ def test_the_relay_script_is_clean_shell():
 
 
 def test_an_image_without_jupyter_ends_in_3_with_a_sentence(tmp_path):
-    words = [sys.executable, "-S", str(shipped("slurm") / "notebook.py"), str(tmp_path), str(tmp_path)]
+    words = [sys.executable, "-S", str(shipped_folder("slurm") / "notebook.py"), str(tmp_path), str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == notebook.NO_JUPYTER
     assert done.stderr.startswith("notebook: there is no Jupyter in this image")
@@ -156,7 +156,7 @@ def test_jupyter_is_told_to_keep_to_loopback_and_to_the_token_in_the_file(tmp_pa
         "    def launch_instance(argv):\n"
         "        print(json.dumps([argv, dict(os.environ), sys.argv]))\n"
     )
-    words = [sys.executable, "-S", str(shipped("slurm") / "notebook.py"), str(tmp_path), "/work/a b"]
+    words = [sys.executable, "-S", str(shipped_folder("slurm") / "notebook.py"), str(tmp_path), "/work/a b"]
     told = {"JUPYTER_TOKEN": "of somebody else", "PATH": "/bin"}
     done = subprocess.run(
         [*words, str(tmp_path / "packages")], env=told, capture_output=True, check=True, timeout=60

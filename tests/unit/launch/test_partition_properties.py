@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from tests.unit.tables import every_row
 from tests.unit.thorough import share
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
 from toolkit.knowledge import sites
-from toolkit.launch.request.complete import completed
+from toolkit.launch.request.complete import complete_job
 from toolkit.launch.request.layers import DEFAULTS, OPTION, JobLayer, merge, of_site
 from toolkit.model.jobfile import JobFile
 
-FILES = {file.stem: file for file in sorted((shipped("slurm") / "sites").glob("*.toml"))}
+FILES = {file.stem: file for file in sorted((shipped_folder("slurm") / "sites").glob("*.toml"))}
 
 SIZES = (None, 0, 1, 2, 4, 8)
 """GPUs per node."""
@@ -137,7 +137,7 @@ def test_a_job_fits_its_partition_or_is_refused_with_those_that_fit(name):
     for asked in asks:
         option = JobLayer(OPTION, JobFile(**asked, site=name, command=("true",)))
         try:
-            job = completed(merge([*below, option]), site).job
+            job = complete_job(merge([*below, option]), site).job
         except BadInput as error:
             check_refusal(error, asked, profile)
         else:

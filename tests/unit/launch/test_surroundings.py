@@ -12,10 +12,10 @@ from tests.unit.launch.examples import GLOO, MPIRUN, NO_HOST, NO_IMAGE, SRUN, jo
 from tests.unit.launch.scripts import run
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
-from toolkit.launch.jobscript.preflight import here, words
+from toolkit.launch.jobscript.preflight import local_command, words
 from toolkit.launch.request.gpus import tell_idle
 from toolkit.launch.request.jobyaml import read
-from toolkit.launch.request.layers import checked
+from toolkit.launch.request.layers import check_layer
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Container, Defaults, Gpus, Launch, Partition, Site
@@ -291,7 +291,12 @@ def test_what_a_person_wants_checked_is_asked_of_the_preflight():
     assert " ".join(asked) in " ".join(words(job, None, image("0.2.0")))
     # The image of a job that is launched once more was not read.
     assert list(words(job, None, None)[3:]) == ["--output", job.directory, *asked]
-    assert list(here(spec(nodes=1, min_free="1G")))[3:] == ["--output", job.directory, "--min-free", "1G"]
+    assert list(local_command(spec(nodes=1, min_free="1G")))[3:] == [
+        "--output",
+        job.directory,
+        "--min-free",
+        "1G",
+    ]
 
 
 def test_the_preflight_takes_the_words_that_it_is_given():
@@ -303,7 +308,7 @@ def test_the_preflight_takes_the_words_that_it_is_given():
 @every_row("value", ["20 G", "1.5G", "G", "-1", "20GB", "9" * 16])
 def test_a_size_that_the_preflight_would_not_read_is_refused(value):
     with pytest.raises(BadInput, match="--min-free"):
-        checked({"min_free": value}, "option", {}, strict=True)
+        check_layer({"min_free": value}, "option", {}, strict=True)
 
 
 def test_the_page_shows_every_field_of_a_job_file_and_no_other():
@@ -311,7 +316,7 @@ def test_the_page_shows_every_field_of_a_job_file_and_no_other():
     text = page.split("```yaml\n")[1].split("```")[0]
     found = read(text.replace("# memory_per_cpu", "memory_per_cpu"), "docs/job-file.md")
     found.values["env"]["WANDB_API_KEY"] = "of the caller"
-    said = checked(found.values, "docs/job-file.md", found.lines, strict=False).said
+    said = check_layer(found.values, "docs/job-file.md", found.lines, strict=False).said
     assert set(said.said()) == set(JobFile.__struct_fields__) - {"command"}
     assert "\n# command: [" in text
 

@@ -12,13 +12,13 @@ from elftools.elf.elffile import ELFFile
 
 from tests.unit.engine.examples import IMAGE, with_, without
 from tests.unit.tables import every_row
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import Missing
 from toolkit.launch import trial
 from toolkit.run.command import Completed
 from toolkit.run.local import LocalRunner
 
-LIVE = shipped("containers") / "live"
+LIVE = shipped_folder("containers") / "live"
 
 
 class Bare:

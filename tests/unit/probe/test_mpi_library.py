@@ -195,11 +195,11 @@ def test_components_are_told_by_framework_whether_they_are_files_or_built_in():
 def test_what_a_component_loads_and_the_library_does_not_is_told_apart():
     library = centre()
     assert mpi_library.sonames(library) == ("libfabric.so.1", "libhwloc.so.15", "libopen-pal.so.40")
-    assert mpi_library.taken(library) == {
+    assert mpi_library.component_needs(library) == {
         "pml_ucx": ("libucp.so.0",),
         "pmix_ext3x": ("libmunge.so.2", "libpmix.so.2"),
     }
-    assert mpi_library.taken(centre(CENTRE.replace("followed yes\n", ""))) is None
+    assert mpi_library.component_needs(centre(CENTRE.replace("followed yes\n", ""))) is None
 
 
 def test_places_are_the_folders_of_all_that_was_found():
@@ -256,7 +256,7 @@ def test_mpich_tells_its_device_as_its_option_of_configure_names_it():
 def test_an_answer_that_was_cut_leaves_what_the_library_needs_unknown():
     cut = mpi_library.of_launcher("/opt/centre/openmpi/bin/mpirun", "openmpi", said(CENTRE, 124))
     assert cut is not None
-    assert (cut.interfaces, mpi_library.sonames(cut), mpi_library.taken(cut)) == (None, None, None)
+    assert (cut.interfaces, mpi_library.sonames(cut), mpi_library.component_needs(cut)) == (None, None, None)
     ended = mpi_library.of_launcher(
         "/opt/centre/openmpi/bin/mpirun", "openmpi", said(f"{CENTRE}described yes\nlibrary /x", 124)
     )

@@ -17,7 +17,7 @@ from toolkit.probe.asking import NodeChoice, command, of_job
 from toolkit.probe.bundle import Bundle, encode, load, read
 from toolkit.probe.evidence import parse
 from toolkit.probe.facts import host_facts
-from toolkit.probe.group import FIELDS, Group, differences, grouped, shown, told
+from toolkit.probe.group import FIELDS, Group, differences, different_fields, format_field, group_nodes
 from toolkit.probe.view import view
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
@@ -132,11 +132,11 @@ def host(**changes) -> HostFacts:
 
 def test_equal_nodes_are_one_group_and_the_largest_comes_first():
     old = msgspec.structs.replace(host(), glibc="2.28")
-    groups = grouped({"n10": host(), "n2": host(), "n1": old})
+    groups = group_nodes({"n10": host(), "n2": host(), "n1": old})
     assert [group.nodes for group in groups] == [("n2", "n10"), ("n1",)]
     assert groups[0].differs == ()
     assert groups[1].differs == ("glibc",)
-    assert told(groups) == {"glibc": "n[2,10]: 2.36; n1: 2.28"}
+    assert different_fields(groups) == {"glibc": "n[2,10]: 2.36; n1: 2.28"}
 
 
 def test_what_differs_by_nature_does_not_count():
@@ -144,15 +144,15 @@ def test_what_differs_by_nature_does_not_count():
     two = msgspec.structs.replace(
         one, place="y", evidence={"glibc": "b"}, shm=(1 << 30) + 4096, tmpdir="/local/n2/job.13"
     )
-    assert len(grouped({"n1": one, "n2": two})) == 1
+    assert len(group_nodes({"n1": one, "n2": two})) == 1
     assert differences(one, msgspec.structs.replace(one, shm=1 << 20)) == ("shm",)
 
 
 def test_not_there_and_not_known_are_two_things():
     absent = host(absent={"runtime": "not found"})
     unknown = host(unknown={"runtime": "no answer in time"})
-    assert grouped({"n1": absent, "n2": unknown})[1].differs == ("runtime",)
-    assert (shown(absent, "runtime"), shown(unknown, "runtime")) == ("none", "not known")
+    assert group_nodes({"n1": absent, "n2": unknown})[1].differs == ("runtime",)
+    assert (format_field(absent, "runtime"), format_field(unknown, "runtime")) == ("none", "not known")
 
 
 def test_values_are_shown_in_one_line():
@@ -165,12 +165,15 @@ def test_values_are_shown_in_one_line():
         environment={"OMPI_MCA_btl": "tcp", "UCX_TLS": ""},
     )
     values = [
-        shown(facts, n) for n in ("locked_memory", "xpmem", "fabrics", "interfaces", "mpis", "environment")
+        format_field(facts, n)
+        for n in ("locked_memory", "xpmem", "fabrics", "interfaces", "mpis", "environment")
     ]
     assert values == ["unlimited", "yes", "none", "eth0, ib0", "none", "OMPI_MCA_btl=tcp, UCX_TLS"]
-    assert shown(msgspec.structs.replace(facts, locked_memory=65536), "locked_memory") == "64 KiB"
+    assert format_field(msgspec.structs.replace(facts, locked_memory=65536), "locked_memory") == "64 KiB"
     runtime = ContainerRuntime(name="apptainer", version="1.4.5", path="/a", unbound=("/lustre:/data",))
-    assert shown(host(runtime=runtime), "runtime") == "apptainer 1.4.5 setuid not known, without /lustre"
+    assert (
+        format_field(host(runtime=runtime), "runtime") == "apptainer 1.4.5 setuid not known, without /lustre"
+    )
 
 
 SLURM = SlurmFacts(version="24.11.5", settings={"TmpFS": "/tmp"})
@@ -366,4 +369,4 @@ def test_facts_are_read_from_any_answer_and_each_missing_one_has_a_reason(said):
     for name in FIELDS:
         if getattr(facts, name) is None:
             assert name in facts.absent or name in facts.unknown, name
-    assert grouped({"a": facts, "b": facts})[0].nodes == ("a", "b")
+    assert group_nodes({"a": facts, "b": facts})[0].nodes == ("a", "b")

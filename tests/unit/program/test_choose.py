@@ -8,7 +8,7 @@ from toolkit.engine.predict import predict
 from toolkit.model.facts import ImageFacts
 from toolkit.model.prediction import MODES, MPI_MODES, Request
 from toolkit.program import ALL, named
-from toolkit.program.choose import modes_of, of_joins, program_for, programs_of
+from toolkit.program.choose import modes_of, program_for, program_of_joins, programs_of
 
 BARE = absent(IMAGE, "mpi", "mpirun", "pmix", "horovod", "tensorflow", "mpi4py")
 TORCH = msgspec.structs.replace(BARE, pytorch="2.13.0")
@@ -46,8 +46,8 @@ def test_the_likeliest_program_comes_first(facts: ImageFacts, request_: Request,
 
 
 def test_a_script_that_joins_by_nothing_known_decides_nothing():
-    assert of_joins(frozenset()) is None
-    assert of_joins(frozenset({"smoke signals"})) is None
+    assert program_of_joins(frozenset()) is None
+    assert program_of_joins(frozenset({"smoke signals"})) is None
 
 
 def test_mpi_modes_do_not_apply_to_an_image_without_mpi_that_has_pytorch():

@@ -3,7 +3,7 @@
 from tests.unit.tables import every_row
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
-from toolkit.report.explained import explained, steps
+from toolkit.report.explained import explanation_lines, steps
 
 END = "srun: error: node2: task 1: Exited with exit code 1\n"
 UNKNOWN = f"1: ShapeError: 3 is not 4\n{END}"
@@ -11,7 +11,7 @@ KNOWN = f"1: OSError: [Errno 28] No space left on device: '/scratch/x'\n{END}"
 
 
 def text(log: str, width: int = 80) -> list[str]:
-    return list(explained(explain_output(Output(log)), width=width))
+    return list(explanation_lines(explain_output(Output(log)), width=width))
 
 
 def test_an_unknown_fault_has_root_line_class_steps_and_advice():

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tables import every_row
-from toolkit.launch.tracking.pace import Pace, duration, in_words, pace
+from toolkit.launch.tracking.pace import Pace, describe_pace, duration, pace
 
 HEADER = {"record": "header", "schema": "toolkit.metrics/1", "epochs": 12, "versions": {}}
 
@@ -20,8 +20,8 @@ def epoch(number, seconds=10.0):
 def test_what_is_done_and_what_is_left_are_told():
     now = pace(lines(HEADER, epoch(1, 99.0), epoch(2), epoch(3), epoch(4)))
     assert now == Pace(done=4, epochs=12, images_per_second=4321.4, seconds_left=80.0)
-    assert in_words(now) == "epoch 5 of 12, 4,321 images/s, about 80 s left"
-    assert in_words(now, since=75) == "epoch 5 of 12, 4,321 images/s, about 5 s left"
+    assert describe_pace(now) == "epoch 5 of 12, 4,321 images/s, about 80 s left"
+    assert describe_pace(now, since=75) == "epoch 5 of 12, 4,321 images/s, about 5 s left"
 
 
 def test_numbers_out_of_range_do_not_stop_who_follows_a_job():
@@ -31,17 +31,17 @@ def test_numbers_out_of_range_do_not_stop_who_follows_a_job():
 
 def test_a_speed_below_one_is_no_speed_of_0():
     slow = {**epoch(1), "images_per_second": 0.4231}
-    assert "epoch 2 of 12, 0.423 images/s" in in_words(pace(lines(HEADER, slow)))
+    assert "epoch 2 of 12, 0.423 images/s" in describe_pace(pace(lines(HEADER, slow)))
 
 
 def test_before_the_first_epoch_nothing_is_guessed():
-    assert in_words(pace(lines(HEADER))) == "epoch 1 of 12"
+    assert describe_pace(pace(lines(HEADER))) == "epoch 1 of 12"
 
 
 def test_all_done_and_going_on_are_told():
     short = {**HEADER, "epochs": 1}
-    assert in_words(pace(lines(short, epoch(1)))) == "1 of 1 epochs are done, 4,321 images/s"
-    assert in_words(pace(lines(HEADER, {"record": "resumed"}))).endswith("resumed 1 time")
+    assert describe_pace(pace(lines(short, epoch(1)))) == "1 of 1 epochs are done, 4,321 images/s"
+    assert describe_pace(pace(lines(HEADER, {"record": "resumed"}))).endswith("resumed 1 time")
 
 
 @every_row("text", [b"", b"\xff\n", b"{}\n", b"[1]\n", b'{"record": "header", "epochs": 0}\n'])

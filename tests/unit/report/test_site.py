@@ -2,7 +2,7 @@
 
 from tests.unit.tables import every_row
 from toolkit.knowledge import sites
-from toolkit.report.site import listed, page
+from toolkit.report.site import page, profile_table
 
 NAMES = sites.names()
 
@@ -25,6 +25,6 @@ def test_notes_that_fit_stay_as_they_were_written():
 
 def test_the_list_fits_a_terminal():
     found = {name: sites.site(name) for name in NAMES}
-    assert max(map(len, listed(found, ()).splitlines())) > 80
+    assert max(map(len, profile_table(found, ()).splitlines())) > 80
     for width in (80, 40):
-        assert max(map(len, listed(found, (), width).splitlines())) <= width
+        assert max(map(len, profile_table(found, (), width).splitlines())) <= width

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_
 from toolkit.engine.predict import predict
 from toolkit.model.prediction import MODES, Mode, Outcome, Request
-from toolkit.report.doctor.ways import typed, ways
+from toolkit.report.doctor.ways import allocation_words, ways
 from toolkit.report.lines import unstyled
 
 
@@ -16,7 +16,7 @@ def words(mode: Mode, image=IMAGE, host=HOST, **shape: int) -> str:
     verdict = predict(host, image, request)
     plan = verdict.of(mode).plan
     assert plan is not None
-    return " ".join(typed(plan, host, request))
+    return " ".join(allocation_words(plan, host, request))
 
 
 def test_the_ranks_and_the_runtime_of_the_host_are_named():

@@ -19,7 +19,7 @@ def test_the_two_ends_are_those_of_the_whole_stream(chunks: list[bytes], head: i
     whole = b"".join(chunks)
     skipped = max(0, len(whole) - head - tail)
     assert kept.skipped == skipped
-    expected = ends.joined(whole[:head], whole[len(whole) - tail :], skipped) if skipped else whole
+    expected = ends.join_ends(whole[:head], whole[len(whole) - tail :], skipped) if skipped else whole
     assert kept.content() == expected
 
 
@@ -39,7 +39,7 @@ def test_of_a_long_file_the_ends_are_read_and_of_a_short_one_all(tmp_path: Path)
     long.write_bytes(b"a" * HEAD + b"b" * 5 + b"c" * TAIL)
     short.write_bytes(b"short")
     runner = LocalRunner()
-    assert read_ends(runner, str(long)) == ends.joined(b"a" * HEAD, b"c" * TAIL, 5)
+    assert read_ends(runner, str(long)) == ends.join_ends(b"a" * HEAD, b"c" * TAIL, 5)
     assert read_ends(runner, str(short)) == b"short"
     assert read_ends(runner, str(tmp_path / "absent")) == b""
     assert b"".join(pieces(runner, str(long), HEAD)) == b"b" * 5 + b"c" * TAIL

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from toolkit.run.interrupts import undisturbed
+from toolkit.run.interrupts import delay_signals
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def interrupting():
 
 def test_what_the_engine_makes_is_waited_for_before_an_interrupt_is_heeded(interrupting):
     steps = []
-    with pytest.raises(KeyboardInterrupt), undisturbed():
+    with pytest.raises(KeyboardInterrupt), delay_signals():
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGINT)
         steps.append("made")
@@ -30,12 +30,12 @@ def test_what_the_engine_makes_is_waited_for_before_an_interrupt_is_heeded(inter
 
 
 def test_what_fails_meanwhile_fails_as_it_does(interrupting):
-    with pytest.raises(ZeroDivisionError), undisturbed():
+    with pytest.raises(ZeroDivisionError), delay_signals():
         raise ZeroDivisionError
     assert signal.getsignal(signal.SIGTERM) is interrupting
 
 
 def test_what_nohup_has_ignored_stays_ignored(interrupting):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    with undisturbed():
+    with delay_signals():
         signal.raise_signal(signal.SIGTERM)

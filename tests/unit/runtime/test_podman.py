@@ -9,7 +9,7 @@ from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict, predict_plan
 from toolkit.engine.wireup import hides
 from toolkit.errors import BadInput
-from toolkit.job.request.inputs import StartableImage, startable
+from toolkit.job.request.inputs import StartableImage, find_startable
 from toolkit.launch.loaded import command_of, with_runtime
 from toolkit.model.facts import ContainerRuntime
 from toolkit.model.job import JobSpec
@@ -127,8 +127,8 @@ def test_the_command_is_what_was_asked_for_then_the_sites_then_the_hosts():
 def test_a_runtime_refuses_the_images_of_another(form: str, command: str, said: str):
     image = StartableImage("a", msgspec.structs.replace(IMAGE, path="a", format=form), "0", None, "/a")
     with pytest.raises(BadInput, match=said):
-        startable(image, command)
-    assert startable(image) is image
+        find_startable(image, command)
+    assert find_startable(image) is image
 
 
 def test_podman_and_a_sif_cannot_be_launched():

@@ -102,7 +102,7 @@ def test_output_without_a_figure_that_counts_is_told(text, pattern, said):
 )
 def test_a_pattern_that_is_none_is_refused(pattern, said):
     with pytest.raises(BadInput, match=said):
-        collect.compiled(pattern)
+        collect.compile_pattern(pattern)
 
 
 def test_what_a_rank_waited_for_samples_is_a_part_of_its_time_without_the_warm_up():

@@ -37,12 +37,12 @@ def test_a_damaged_point_is_told_and_not_measured_again_in_silence(tmp_path):
 
 def test_two_runs_of_one_study_do_not_meet(tmp_path):
     with (
-        folder.held(tmp_path),
+        folder.hold_study(tmp_path),
         pytest.raises(CheckFailed, match="another toolkit scale"),
-        folder.held(tmp_path),
+        folder.hold_study(tmp_path),
     ):
         pass
-    with folder.held(tmp_path):
+    with folder.hold_study(tmp_path):
         pass
 
 

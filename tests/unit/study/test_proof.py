@@ -9,7 +9,7 @@ from toolkit.study import proof
 from toolkit.study.advice import advise
 from toolkit.study.report import read
 from toolkit.study.statistics import curves
-from toolkit.study.timeline import tallied
+from toolkit.study.timeline import tally_events
 from toolkit.study.timeline_file import events
 
 SETTINGS = {
@@ -35,7 +35,7 @@ DEFAULT, TUNED = runs("default", 2.0, 2.1, 1.9), runs("autotune", 1.5, 1.6, 1.7)
 
 
 def test_an_advice_becomes_the_series_that_prove_it():
-    advice = advise(tallied(events(TIMELINE)))
+    advice = advise(tally_events(events(TIMELINE)))
     found = proof.settings(advice)
     assert list(found) == ["default", "suggested", "autotune"]
     assert found["default"] == {}

@@ -13,7 +13,7 @@ from toolkit.study import advice, timeline, timeline_file
 
 
 def read(file):
-    return timeline.tallied(timeline_file.events(file))
+    return timeline.tally_events(timeline_file.events(file))
 
 
 @pytest.fixture

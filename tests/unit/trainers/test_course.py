@@ -13,7 +13,7 @@ from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.course import Course, totals
 from toolkit.trainers.training.metrics import FILE, Metrics
 from toolkit.trainers.training.rank_checkpoints import RankCheckpoints, TrainingStart
-from toolkit.trainers.training.rounds import Score, Trained, paced
+from toolkit.trainers.training.rounds import Score, Trained, paced_steps
 from toolkit.trainers.training.watch import NextSteps
 from toolkit.trainers.trouble import Stopped, Trouble
 
@@ -150,7 +150,7 @@ def test_where_the_newest_is_damaged_the_epochs_after_it_are_trained_again(run, 
     [(32, 0.032, 320), (1000, 2.0, 1000), (1000, 8.0, 250), (1, 60.0, 1), (5, 0.0, 50)],
 )
 def test_a_slice_is_to_take_two_seconds_and_is_approached_in_strides(steps, seconds, expected):
-    assert paced(steps, seconds) == expected
+    assert paced_steps(steps, seconds) == expected
 
 
 def test_a_test_loss_that_overflowed_ends_no_training_and_is_told(run, tmp_path, capsys, monkeypatch):

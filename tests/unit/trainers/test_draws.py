@@ -1,10 +1,10 @@
 """Test what ranks draw while they train: seeds, by numbers; masks are compared in the image."""
 
-from toolkit.trainers.learning.draws import folded, own_draws
+from toolkit.trainers.learning.draws import fold_seed, own_draws
 
 
 def test_ranks_and_seeds_draw_from_seeds_of_their_own_that_tensorflow_takes():
-    found = {folded(seed, rank) for seed in range(50) for rank in range(1, 50)}
+    found = {fold_seed(seed, rank) for seed in range(50) for rank in range(1, 50)}
     assert len(found) == 50 * 49
     assert all(0 <= one < 2**31 for one in found)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from toolkit.trainers.data.folder import check, listed
+from toolkit.trainers.data.folder import check, list_images
 from toolkit.trainers.trouble import Trouble
 
 
@@ -20,7 +20,7 @@ def data(tmp_path):
 
 def test_images_are_listed_with_the_numbers_of_their_classes_in_train(data):
     check(data)
-    (paths, classes), (tests, named) = listed(data)
+    (paths, classes), (tests, named) = list_images(data)
     assert [path.removeprefix(f"{data}/") for path in paths] == [
         "train/cat/a.png",
         "train/dog/1.jpg",
@@ -35,7 +35,7 @@ def test_images_are_listed_with_the_numbers_of_their_classes_in_train(data):
 def test_what_is_tested_with_may_have_another_name(data, name):
     (data / "val").rename(data / name)
     check(data)
-    assert f"/{name}/dog/" in listed(data)[1][0][0]
+    assert f"/{name}/dog/" in list_images(data)[1][0][0]
 
 
 def complaint(data, call=check):
@@ -65,17 +65,17 @@ def test_a_class_that_is_not_trained_is_told(data):
 
 def test_folders_without_images_are_told(data):
     (data / "val/dog/x.jpeg").unlink()
-    assert f"{data}/val: holds no images" in complaint(data, listed)
+    assert f"{data}/val: holds no images" in complaint(data, list_images)
 
 
 def test_what_macos_keeps_beside_an_image_is_none(data):
-    before = listed(data)
+    before = list_images(data)
     for name in ("train/dog/._1.jpg", "val/dog/._x.jpeg"):
         (data / name).write_bytes(b"")
-    assert listed(data) == before
+    assert list_images(data) == before
 
 
 def test_a_file_beside_the_class_folders_is_no_class(data):
     (data / "train" / "README").write_text("")
     (data / "train" / ".cache").mkdir()
-    assert set(listed(data)[0][1]) == {0, 1}
+    assert set(list_images(data)[0][1]) == {0, 1}

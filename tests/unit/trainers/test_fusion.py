@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.trainers.ranks.fusion import buckets, delayed, split
+from toolkit.trainers.ranks.fusion import buckets, is_delayed, split
 
 SIZES = st.lists(st.integers(1, 50), max_size=30)
 
@@ -34,7 +34,7 @@ def test_types_are_not_mixed(tensors):
 
 def test_a_schedule_has_its_synchronous_steps_first_or_last():
     def late(ksteps):
-        return [delayed(step, ksteps, 5) for step in range(5)]
+        return [is_delayed(step, ksteps, 5) for step in range(5)]
 
     assert late(5) == [False] * 5
     assert late(0) == [True] * 5

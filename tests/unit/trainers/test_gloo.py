@@ -495,17 +495,17 @@ def test_ranks_beside_rank_0_take_the_address_that_other_nodes_came_to(monkeypat
     monkeypatch.setattr(gloo, "interfaces", lambda: [("lo", "127.0.0.1"), ("ib0", "10.0.0.1")])
     place = {"HOROVOD_RANK": "1"}
     monkeypatch.setattr(gloo, "_hello", lambda *_: ({"place": place, "reached": "10.0.0.1"}, "127.0.0.1"))
-    assert gloo.wired(task(1, 3), job)["HOROVOD_GLOO_IFACE"] == "ib0"
-    assert gloo.wired(task(1, 3, host="other"), job)["HOROVOD_GLOO_IFACE"] == "lo"
+    assert gloo.gloo_variables(task(1, 3), job)["HOROVOD_GLOO_IFACE"] == "ib0"
+    assert gloo.gloo_variables(task(1, 3, host="other"), job)["HOROVOD_GLOO_IFACE"] == "lo"
 
 
 def test_what_a_person_sets_counts(monkeypatch, job):
     monkeypatch.setattr(gloo, "_hello", lambda *_: ({"place": {}, "reached": ""}, "203.0.113.1"))
-    assert "HOROVOD_GLOO_IFACE" not in gloo.wired(task(1), job)
+    assert "HOROVOD_GLOO_IFACE" not in gloo.gloo_variables(task(1), job)
     given = {**job, "HOROVOD_GLOO_IFACE": "hsn0", "HOROVOD_GLOO_TIMEOUT_SECONDS": "7"}
-    assert {*given.items()} - {*job.items()} <= {*gloo.wired(task(1), given).items()}
+    assert {*given.items()} - {*job.items()} <= {*gloo.gloo_variables(task(1), given).items()}
     with pytest.raises(RendezvousFault, match="HOROVOD_START_TIMEOUT"):
-        gloo.wired(task(1), {"HOROVOD_START_TIMEOUT": "soon"})
+        gloo.gloo_variables(task(1), {"HOROVOD_START_TIMEOUT": "soon"})
 
 
 # Processes
@@ -659,7 +659,7 @@ def test_horovods_client_finds_the_keys_below_the_path(job):
         stores = []
         patch.setattr(gloo, "serve_beside", stores.append)
         patch.setattr(gloo, "_hello", lambda *_: ({"place": {}, "reached": ""}, "127.0.0.1"))
-        wired = gloo.wired(gloo.read_task(given), given)
+        wired = gloo.gloo_variables(gloo.read_task(given), given)
     (store,) = stores
     store.owner = os.getppid()
     threading.Thread(target=store.serve_forever, args=(0.01,), daemon=True).start()

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.trainers.training.metrics import FILE, Metrics, finished
+from toolkit.trainers.training.metrics import FILE, Metrics, is_finished
 from toolkit.trainers.trouble import Trouble
 
 
@@ -110,4 +110,4 @@ def test_a_training_that_goes_on_writes_its_earlier_lines_and_says_so(tmp_path):
 def test_a_result_says_that_a_training_came_to_its_end(tmp_path, text, done):
     if text is not None:
         (tmp_path / FILE).write_text(text)
-    assert finished(tmp_path) is done
+    assert is_finished(tmp_path) is done

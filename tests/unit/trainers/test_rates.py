@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.trainers.learning.rates import Rates, scaled
+from toolkit.trainers.learning.rates import Rates, scale_rate
 
 
 def rate(rates, done):
@@ -15,7 +15,7 @@ def rate(rates, done):
 
 @every_row(("scaling", "expected"), [("linear", 1.6), ("sqrt", 0.4), ("none", 0.1)])
 def test_the_rate_is_scaled_to_the_batches_of_an_update(scaling, expected):
-    assert scaled(0.1, 16, scaling) == pytest.approx(expected)
+    assert scale_rate(0.1, 16, scaling) == pytest.approx(expected)
 
 
 def test_a_constant_rate_is_known_to_be_one_and_any_other_is_not():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.trainers.tfrecords import example, record, write_shards
 from toolkit.trainers.data import recordindex
-from toolkit.trainers.data.recordindex import indexed
+from toolkit.trainers.data.recordindex import index_records
 from toolkit.trainers.data.records import TESTS, TRAIN, Records, check, shards
 from toolkit.trainers.trouble import Trouble
 
@@ -27,20 +27,20 @@ def content(index):
 
 
 def test_every_record_of_every_shard_is_in_the_index_once(data):
-    found = content(indexed(shards(data, TRAIN)))
+    found = content(index_records(shards(data, TRAIN)))
     assert sorted(found) == sorted(example(*one) for one in IMAGES)
     assert found[:6] == [example(*one) for one in IMAGES[::4]]
 
 
 def test_a_record_is_read_by_its_number(data):
-    index = indexed(shards(data, TRAIN))
+    index = index_records(shards(data, TRAIN))
     records = Records(index, side=8)
     assert len(records) == 23
     assert [records.read(number) for number in range(23)] == content(index)
 
 
 def test_a_label_that_is_of_no_class_is_told_with_those_that_are(data):
-    index = indexed(shards(data, TRAIN))
+    index = index_records(shards(data, TRAIN))
     records = Records(index, side=8, classes=10)
     assert [records.mislabelled(label) for label in (1, 10)] == ["", ""]
     assert records.mislabelled(0) == "its label is 0, and labels begin at 1; renumber them"
@@ -53,30 +53,30 @@ def test_a_label_that_is_of_no_class_is_told_with_those_that_are(data):
 
 
 def test_the_index_is_kept_and_read_no_more(data, monkeypatch):
-    first = indexed(shards(data, TRAIN))
+    first = index_records(shards(data, TRAIN))
     monkeypatch.setattr(recordindex, "_lengths", None)
-    assert (indexed(shards(data, TRAIN)).places == first.places).all()
+    assert (index_records(shards(data, TRAIN)).places == first.places).all()
 
 
 def test_a_file_that_has_changed_is_read_again(data):
-    indexed(shards(data, TRAIN))
+    index_records(shards(data, TRAIN))
     path = data / "train-00002-of-00004"
     path.write_bytes(path.read_bytes() + record(b"more"))
-    assert len(indexed(shards(data, TRAIN))) == 24
+    assert len(index_records(shards(data, TRAIN))) == 24
 
 
 @pytest.mark.parametrize("damage", [b"", b"nothing", b"PK\x03\x04"])
 def test_a_damaged_index_is_made_anew(data, damage):
-    indexed(shards(data, TRAIN))
+    index_records(shards(data, TRAIN))
     (kept,) = data.glob(".records-*")
     kept.write_bytes(damage)
-    assert len(indexed(shards(data, TRAIN))) == 23
+    assert len(index_records(shards(data, TRAIN))) == 23
     assert kept.stat().st_size > 100
 
 
 def test_where_nothing_can_be_written_it_is_made_each_time(data, monkeypatch):
     monkeypatch.setattr(recordindex, "_keep", lambda *_: None)
-    assert len(indexed(shards(data, TRAIN))) == 23
+    assert len(index_records(shards(data, TRAIN))) == 23
     assert not list(data.glob(".records-*"))
 
 
@@ -85,7 +85,7 @@ def test_a_folder_that_takes_no_files_is_no_trouble(data, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("numpy.savez", full)
-    assert len(indexed(shards(data, TRAIN))) == 23
+    assert len(index_records(shards(data, TRAIN))) == 23
     assert not list(data.glob(".records-*"))
 
 
@@ -103,10 +103,10 @@ def test_a_file_that_is_cut_short_is_told_unless_it_ends_with_a_record(cut):
         path = Path(folder) / "train-00000-of-00001"
         path.write_bytes(WHOLE[:cut])
         if cut in ENDS:
-            assert len(indexed([path])) == ENDS.index(cut) + 1
+            assert len(index_records([path])) == ENDS.index(cut) + 1
             return
         with pytest.raises(Trouble, match="is cut short"):
-            indexed([path])
+            index_records([path])
 
 
 @pytest.mark.parametrize("head", [b"<html>log in first</html>", struct.pack("<Q", 1 << 63) + bytes(30)])
@@ -149,7 +149,7 @@ def test_more_shards_than_a_process_may_open_are_opened(tmp_path):
     paths = write_shards(tmp_path, "train", IMAGES * 10, 200)
     resource.setrlimit(resource.RLIMIT_NOFILE, (150, hard))
     try:
-        records = Records(indexed(paths), side=8)
+        records = Records(index_records(paths), side=8)
         assert len(records.read(229)) > 0
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

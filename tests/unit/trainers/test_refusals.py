@@ -10,7 +10,7 @@ from tests.unit.tables import every_row
 from toolkit.trainers import cifar10, imagenet, imagenet_synthetic, mnist
 from toolkit.trainers.command import parse, run
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.learning.refusals import REFUSALS, refused, refused_by_framework
+from toolkit.trainers.learning.refusals import REFUSALS, find_framework_refusal, find_refusal
 from toolkit.trainers.ranks.world import STRATEGIES
 
 PLAIN = Learning(learning_rate=0.1)
@@ -33,8 +33,8 @@ def verdict(strategy, words):
     )
     tuning = options.tuning.apply(strategy, {})
     return (
-        refused(options.learning, strategy, trainer.learning.of_batch(options.batch_size or 32))
-        or refused_by_framework(trainer, options)
+        find_refusal(options.learning, strategy, trainer.learning.of_batch(options.batch_size or 32))
+        or find_framework_refusal(trainer, options)
         or options.spread.misplaced(strategy)
         or (tuning.message if tuning else "")
     )
@@ -71,7 +71,7 @@ def test_all_that_is_refused_is_in_the_table():
 @every_row("one", REFUSALS, ids=lambda one: one.option)
 def test_a_refusal_names_option_strategy_and_what_to_do(one):
     for strategy in STRATEGIES:
-        said = refused(replace(PLAIN, **{one.name: one.value}), strategy, PLAIN)
+        said = find_refusal(replace(PLAIN, **{one.name: one.value}), strategy, PLAIN)
         refusing = {s for r in REFUSALS if (r.name, r.value) == (one.name, one.value) for s in r.strategies}
         assert bool(said) == (strategy in refusing)
         if said:
@@ -97,7 +97,7 @@ def test_a_refusal_names_option_strategy_and_what_to_do(one):
     ],
 )
 def test_what_would_have_no_effect_is_told(chosen, said):
-    assert refused(replace(PLAIN, **chosen), "horovod", PLAIN).startswith(said)
+    assert find_refusal(replace(PLAIN, **chosen), "horovod", PLAIN).startswith(said)
 
 
 @every_row(
@@ -111,12 +111,12 @@ def test_what_would_have_no_effect_is_told(chosen, said):
     ],
 )
 def test_what_has_an_effect_is_taken(chosen):
-    assert refused(replace(PLAIN, **chosen), "horovod", PLAIN) == ""
+    assert find_refusal(replace(PLAIN, **chosen), "horovod", PLAIN) == ""
 
 
 def test_a_default_of_the_trainer_is_nobodys_wish():
     other = replace(cifar10.TRAINER.learning, optimizer="adam", decay="constant")
-    assert refused(other, "single", cifar10.TRAINER.learning) == ""
+    assert find_refusal(other, "single", cifar10.TRAINER.learning) == ""
 
 
 def ended(trainer, capsys, *words):

@@ -148,7 +148,7 @@ def test_no_two_ranks_send_the_same():
     ],
 )
 def test_ranks_that_gloo_wires_up_are_recognised(given, expected):
-    assert ring.wired(given) is expected
+    assert ring.connect_ring(given) is expected
 
 
 def test_the_preflight_checks_gloo_in_place_of_mpi(monkeypatch, capsys):

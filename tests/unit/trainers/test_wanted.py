@@ -4,7 +4,7 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.trainers.checks.wanted import Requirements, parse
-from toolkit.trainers.words import size, written
+from toolkit.trainers.words import format_bytes, size
 
 
 def test_only_the_number_of_tasks_is_needed():
@@ -57,4 +57,4 @@ def test_sizes_are_binary(text, count):
     ("count", "text"), [(5, "5 bytes"), (2048, "2 KiB"), (100 * 2**20, "100 MiB"), (3 * 2**40, "3 TiB")]
 )
 def test_sizes_are_written_short(count, text):
-    assert written(count) == text
+    assert format_bytes(count) == text

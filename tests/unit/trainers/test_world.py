@@ -10,7 +10,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.trainers.ranks import world
 from toolkit.trainers.ranks.spread import RankSpread
-from toolkit.trainers.strategies.horovod import separated
+from toolkit.trainers.strategies.horovod import is_lost_rank
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.trouble import Trouble
 
@@ -134,7 +134,7 @@ def test_each_fault_is_reported_by_one_rank_and_stops_the_others(monkeypatch, ra
     ],
 )
 def test_a_rank_that_is_gone_is_told_from_a_fault_of_the_trainer(kind, said, gone):
-    assert separated(type(kind, (Exception,), {})(said)) is gone
+    assert is_lost_rank(type(kind, (Exception,), {})(said)) is gone
 
 
 def test_a_rank_meets_all_others_before_it_ends_mpi_for_them_and_leaves(horovod, monkeypatch):

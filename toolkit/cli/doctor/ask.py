@@ -44,13 +44,13 @@ def command(file: Path | None, *, as_json: bool) -> int:
 
 
 def _read(file: Path) -> Ticket:
-    from toolkit.knowledge.strict import refused, shape, tables, text_of
+    from toolkit.knowledge.strict import field_error, shape, tables, text_of
 
     text = text_of(file)
     try:
         return msgspec.convert(tables(text, str(file)), Ticket)
     except msgspec.ValidationError as error:
-        raise refused(shape(str(error), Ticket), text, str(file)) from error
+        raise field_error(shape(str(error), Ticket), text, str(file)) from error
 
 
 def _asked() -> Ticket:

@@ -43,22 +43,22 @@ def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
     """
     from toolkit.cli.doctor import buildfile
     from toolkit.job.diagnosis import request_launch
-    from toolkit.job.facts import facts_of
+    from toolkit.job.facts import read_or_probe
 
     if options.fix:
         raise BadInput(f"--fix: {file} is not an image yet", fix="build it, and give the image")
     with tell:
         asked = request_launch(_question(options, str(file), ready=False), tell)
-        host = facts_of(options.facts, options.where, options.partition)
+        host = read_or_probe(options.facts, options.where, options.partition)
     return buildfile.command(file, host, asked, everything=options.everything, as_json=options.as_json)
 
 
 def judge_host(options: DoctorOptions) -> int:
     """Show the facts of a host and their findings; return 1 if no job can be launched there."""
     from toolkit.engine import predict
-    from toolkit.job.facts import facts_of
+    from toolkit.job.facts import read_or_probe
 
-    host = facts_of(options.facts, options.where, options.partition)
+    host = read_or_probe(options.facts, options.where, options.partition)
     found = predict.judge_host(host)
     _show_host(options, host, found)
     return 1 if any(one.severity == "error" for one in found) else 0

@@ -9,10 +9,10 @@ from toolkit.cli.env.common import (
     LINKS,
     OVER,
     REPLACE,
-    made_again,
+    make_again,
     names_of,
-    tell_made,
-    wanted_by,
+    print_made,
+    requirements_of,
     with_links,
 )
 from toolkit.cli.image.common import JSON
@@ -49,7 +49,7 @@ def command(
     """
     lock = read_env(env)
     names = names_of(tuple(parse_requirement(one, "PACKAGE").name for one in packages))
-    before = wanted_by(lock)
+    before = requirements_of(lock)
     rest = tuple(
         one for one in before.requirements if not names_of((parse_requirement(one, "").name,)) & names
     )
@@ -60,5 +60,5 @@ def command(
         outside=before.outside,
         left=before.left,
     ).joined(EnvRequirements(requirements=packages))
-    made = made_again(ctx, env, lock, with_links(wanted, links), over, names_of(replace))
-    tell_made(made, as_json=as_json, changed=True)
+    made = make_again(ctx, env, lock, with_links(wanted, links), over, names_of(replace))
+    print_made(made, as_json=as_json, changed=True)

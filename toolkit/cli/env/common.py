@@ -34,9 +34,9 @@ __all__ = [
     "EnvMade",
     "ImagePython",
     "image_of",
-    "made_again",
+    "make_again",
     "names_of",
-    "tell_made",
+    "print_made",
 ]
 
 
@@ -70,7 +70,7 @@ def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
     )
 
 
-def made_again(
+def make_again(
     ctx: click.Context,
     env: Path,
     lock: EnvLock,
@@ -85,7 +85,7 @@ def made_again(
         return create(wanted, image, env, tell, replaced=replaced, before=lock)
 
 
-def wanted_by(lock: EnvLock) -> EnvRequirements:
+def requirements_of(lock: EnvLock) -> EnvRequirements:
     """Return what an environment was made of."""
     return EnvRequirements(
         requirements=lock.requirements,
@@ -96,7 +96,7 @@ def wanted_by(lock: EnvLock) -> EnvRequirements:
     )
 
 
-def tell_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
+def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
     """Print what was made."""
     if as_json:
         say_json(made, indent=True)

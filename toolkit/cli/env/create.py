@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from toolkit.cli.env.common import LINKS, REPLACE, names_of, tell_made, with_links
+from toolkit.cli.env.common import LINKS, REPLACE, names_of, print_made, with_links
 from toolkit.cli.image.common import JSON
 from toolkit.errors import BadInput
 from toolkit.image.envs.create import check_target, create
@@ -56,4 +56,4 @@ def command(
         wanted = wanted.joined(read_requirements(file))
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = create(wanted, image, output, tell, replaced=names_of(replace))
-    tell_made(made, as_json=as_json)
+    print_made(made, as_json=as_json)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from toolkit.cli.env.common import ENV, OVER, made_again, names_of, tell_made, wanted_by
+from toolkit.cli.env.common import ENV, OVER, make_again, names_of, print_made, requirements_of
 from toolkit.cli.image.common import JSON
 from toolkit.errors import BadInput
 from toolkit.image.envs.lockfile import read_env
@@ -30,5 +30,5 @@ def command(
             f"{unknown[0]}: not a requirement of {env}; choices: {', '.join(sorted(asked)) or 'none'}"
         )
     rest = tuple(line for name, line in asked.items() if name not in gone)
-    wanted = msgspec.structs.replace(wanted_by(lock), requirements=rest)
-    tell_made(made_again(ctx, env, lock, wanted, over, frozenset()), as_json=as_json, changed=True)
+    wanted = msgspec.structs.replace(requirements_of(lock), requirements=rest)
+    print_made(make_again(ctx, env, lock, wanted, over, frozenset()), as_json=as_json, changed=True)

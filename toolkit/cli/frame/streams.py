@@ -44,7 +44,7 @@ def prepare() -> None:
 
 
 @contextlib.contextmanager
-def written() -> Iterator[None]:
+def report_write_error() -> Iterator[None]:
     """Report an error of standard output; click alone exits with status 1 silently for a broken pipe."""
     try:
         yield

@@ -15,9 +15,9 @@ from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
 from toolkit.errors import BadInput
 from toolkit.files import require_own
-from toolkit.image.builds.adopt import Adopted, adopted, recipe_like
+from toolkit.image.builds.adopt import Adopted, adopt_image, recipe_like
 from toolkit.image.files.sif.siffile import is_sif
-from toolkit.image.inspect import opened
+from toolkit.image.inspect import open_image
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
@@ -81,20 +81,20 @@ def command(
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell, ExitStack() as stack:
         here = stack.enter_context(_here(image, access(ca, plain_http=plain_http), platform, tell))
         tell.step(f"Reading {image}")
-        tree, seen = stack.enter_context(opened(here, platform=platform, tell=tell))
-        found = adopted(tree, seen, image, host)
+        tree, seen = stack.enter_context(open_image(here, platform=platform, tell=tell))
+        found = adopt_image(tree, seen, image, host)
         _write(found, name, writable(folder, "-o"))
         made = _layered(here, image, seen, tag, folder, tell) if layer else None
     if as_json:
         say_json({**msgspec.to_builtins(found), "folder": str(folder), "layered": made}, indent=True)
         return
-    say(*told(found))
+    say(*description_lines(found))
     say(f"Wrote {folder / _FACTS}, {folder / f'{name}.toml'}")
     if made:
         say(f"{made['tag']}  {made['id']}")
 
 
-def told(found: Adopted) -> Iterator[str]:
+def description_lines(found: Adopted) -> Iterator[str]:
     """Yield the lines of the description."""
     yield f"{found.image}  {found.digest or ''}".rstrip()
     yield f"  system      {found.distribution or 'unknown'}, {found.architecture or 'unknown'}"

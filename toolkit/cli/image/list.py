@@ -4,7 +4,7 @@ import click
 
 from toolkit.cli.frame.say import say_json, say_text
 from toolkit.cli.image.common import JSON
-from toolkit.data import overridden
+from toolkit.data import find_override
 from toolkit.errors import ToolkitError
 from toolkit.image.locks.recipe import load, names
 from toolkit.image.locks.solve_recipe import solve_recipe
@@ -34,7 +34,7 @@ def command(as_json: bool) -> None:
 
 def _overrides(name: str) -> str:
     """Return the path of the user's own recipe that replaces a shipped recipe; else an empty text."""
-    return str(overridden("recipes", f"{name}.toml") or "")
+    return str(find_override("recipes", f"{name}.toml") or "")
 
 
 def _listed(name: str) -> tuple[object, ...]:

@@ -8,7 +8,15 @@ import msgspec
 from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON, cluster_options
 from toolkit.errors import BadInput
-from toolkit.image.locks.lock import LockChange, lock_path, lock_to_replace, moved, own_path, save_lock, stale
+from toolkit.image.locks.lock import (
+    LockChange,
+    compare_locks,
+    lock_path,
+    lock_to_replace,
+    own_path,
+    save_lock,
+    stale,
+)
 from toolkit.image.locks.locking import lock_of
 from toolkit.image.locks.recipe import load
 from toolkit.knowledge.stacks import stacks
@@ -56,7 +64,7 @@ def command(
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         lock = lock_of(client, named, tell, host, newer_base=upgrade)
     save_lock(lock, file)
-    _told(lock, file, moved(old, lock) if old else (), as_json=as_json, kept=False)
+    _told(lock, file, compare_locks(old, lock) if old else (), as_json=as_json, kept=False)
 
 
 def _own(recipe: str) -> Path:

@@ -12,9 +12,9 @@ from toolkit.errors import BadInput
 from toolkit.image.builds.emit import Making, definition, dockerfile
 from toolkit.image.builds.identity import labels
 from toolkit.image.builds.written import new_folder, write_folder
-from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.lock import files_of, fitting_lock
-from toolkit.image.locks.outline import outlined
+from toolkit.image.locks.outline import outline_recipe
 from toolkit.image.locks.recipe import load
 from toolkit.knowledge.stacks import stacks
 from toolkit.report.progress import Progress
@@ -67,7 +67,7 @@ def command(
     unbuildable = named.recipe.unbuildable
     if output is not None and unbuildable:
         raise BadInput(f"-o: {named.name} cannot be built here: {unbuildable}")
-    lock = outlined(load(recipe, stacks())) if unbuildable else fitting_lock(named, recipe, accepted)
+    lock = outline_recipe(load(recipe, stacks())) if unbuildable else fitting_lock(named, recipe, accepted)
     making = Making(lock=lock, base=lock.base.published, unbuildable=unbuildable)
     singularity = kind == "singularity"
     said = {
@@ -87,7 +87,7 @@ def command(
         return
     new_folder(output)  # fails before hundreds of megabytes are downloaded
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        files = fetched(files_of(making.lock), tell, recipe=recipe)
+        files = fetch_files(files_of(making.lock), tell, recipe=recipe)
         target = write_folder(making, files, output, singularity=singularity, jobs=_JOBS, tell=tell)
     if as_json:
         say_json({**said, "path": str(target)}, indent=True)

@@ -5,7 +5,7 @@ import msgspec
 
 from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON
-from toolkit.data import overridden
+from toolkit.data import find_override
 from toolkit.image.locks.lock import SUFFIX
 from toolkit.image.locks.recipe import load
 from toolkit.image.locks.solve_recipe import solve_recipe
@@ -24,7 +24,7 @@ def command(recipe: str, as_json: bool) -> None:
     """
     named = load(recipe, stacks())
     solution = solve_recipe(named)
-    files = (overridden("recipes", f"{recipe}{ending}") for ending in (".toml", SUFFIX))
+    files = (find_override("recipes", f"{recipe}{ending}") for ending in (".toml", SUFFIX))
     own = [file for file in files if file]
     if as_json:
         say_json(

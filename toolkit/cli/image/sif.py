@@ -41,7 +41,7 @@ def command(
       toolkit image sif tf2.15-cpu -o build/images/tf2.15-cpu.sif
       toolkit image sif docker-daemon:some/image:latest
     """
-    name, tag = named(image)
+    name, tag = image_name(image)
     target = output or Path(f"{name}.sif")
     check_file(target, "-o", "image.sif")  # fails before the engine is used
     client = connect()
@@ -55,7 +55,7 @@ def command(
         say(f"  not tested on this machine: {made.untried}", err=True)
 
 
-def named(image: str) -> tuple[str, str]:
+def image_name(image: str) -> tuple[str, str]:
     """Return a name for the file, and the engine's name of the image.
 
     Raises:

@@ -37,7 +37,7 @@ def group_of(option: str) -> Group:
     return _GROUP_OF.get(option, "Advanced")
 
 
-def named() -> frozenset[str]:
+def grouped_options() -> frozenset[str]:
     """Return every option of the groups."""
     return frozenset(_GROUP_OF)
 

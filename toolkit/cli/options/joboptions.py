@@ -51,7 +51,7 @@ def job_options_without(*names: str) -> Callable[[_F], _F]:
     return add
 
 
-def said_by_options(given: Mapping[str, Any]) -> dict[str, Any]:
+def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the job fields with a value, from all parameters of the command.
 
     Raises:
@@ -82,11 +82,11 @@ def environment(pairs: tuple[str, ...]) -> dict[str, str]:
     import os
 
     from toolkit.cli.frame.say import say
-    from toolkit.launch.request.variables import guarded, of_pairs
+    from toolkit.launch.request.variables import hide_secrets, parse_pairs
     from toolkit.model.hidden import hidden
 
-    found = of_pairs(pairs, os.environ, "--env")
-    given = guarded(found)
+    found = parse_pairs(pairs, os.environ, "--env")
+    given = hide_secrets(found)
     if exposed := [name for name in hidden(given) if name not in hidden(found)]:
         names = ", ".join(exposed)
         say(

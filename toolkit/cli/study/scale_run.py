@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from toolkit.cli.frame.say import say
-from toolkit.cli.study.scale_study import joined
+from toolkit.cli.study.scale_study import join_studies
 from toolkit.errors import CheckFailed, Interrupted
 from toolkit.job import scale_point
 from toolkit.job.call import Opener
@@ -20,7 +20,7 @@ from toolkit.model.study import Point, Study
 from toolkit.number import number
 from toolkit.study import folder, proof
 from toolkit.study.statistics import curves
-from toolkit.study.sweep import file_name
+from toolkit.study.study_points import file_name
 
 
 class Sweep(NamedTuple):
@@ -42,8 +42,8 @@ def run(sweep: Sweep, study: Study, tell: Tell) -> None:
         CheckFailed: at the end, with the runs that failed.
         Interrupted: on Ctrl-C; submitted jobs continue, and the same command resumes the study.
     """
-    with folder.held(sweep.folder):
-        study = joined(sweep.folder, study)
+    with folder.hold_study(sweep.folder):
+        study = join_studies(sweep.folder, study)
         points = {file_name(point): point for point in folder.load_points(sweep.folder, study)}
         _check_first(sweep, study, points)
         folder.save(sweep.folder, study)

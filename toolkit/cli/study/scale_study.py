@@ -13,7 +13,7 @@ from toolkit.cli.frame.say import say, say_text
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import at_home
 from toolkit.job.request.flags import Flags, check_words
-from toolkit.job.request.layering import announce, asked
+from toolkit.job.request.layering import announce, merge_request
 from toolkit.launch.request.specify import name_of
 from toolkit.launch.request.variables import looks_secret
 from toolkit.model.hidden import Hidden, hidden, shown
@@ -23,9 +23,9 @@ from toolkit.model.study import Scaling, Study
 from toolkit.near import near
 from toolkit.report.table import table
 from toolkit.run.remote.ssh_file import check_ssh_config
-from toolkit.study import collect, folder, proof, sweep
+from toolkit.study import collect, folder, proof, study_points
 from toolkit.study.advice import advise
-from toolkit.study.timeline import tallied
+from toolkit.study.timeline import tally_events
 from toolkit.study.timeline_file import events
 
 _MEASURED = 2
@@ -78,7 +78,7 @@ def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
         name="",
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         scaling=wanted.scaling,
-        sizes=sweep.sizes(wanted.ranks, wanted.over or (), wanted.per_node),
+        sizes=study_points.sizes(wanted.ranks, wanted.over or (), wanted.per_node),
         repeats=wanted.repeat,
         compare=compare,
         values=values or tuple(settings),
@@ -96,11 +96,11 @@ def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
         cluster=wanted.cluster,
         ssh_config=str(wanted.ssh_config.resolve()) if wanted.ssh_config else None,
     )
-    sweep.check(study)
+    study_points.check(study)
     if study.pattern:
-        collect.compiled(study.pattern)
+        collect.compile_pattern(study.pattern)
     _check_settings(study)
-    made = [asked(*sweep.asked_of(study, point)) for point in sweep.points(study)]
+    made = [merge_request(*study_points.job_fields(study, point)) for point in study_points.points(study)]
     announce(*made, tell=tell)
     for one in made:
         check_words(one, flags)
@@ -148,10 +148,10 @@ def _check_settings(study: Study) -> None:
     Raises:
         BadInput: with the place of the setting.
     """
-    said, _ = sweep.asked_of(study, sweep.points(study)[0])
-    found = asked(said, ())
+    said, _ = study_points.job_fields(study, study_points.points(study)[0])
+    found = merge_request(said, ())
     job, origins = found.job, found.origins
-    if job.trainer and not sweep.trainer_of(study):
+    if job.trainer and not study_points.trainer_of(study):
         raise BadInput(
             f"{origins['trainer']}: the trainer {job.trainer} conflicts with the command after --",
             fix=f"remove this setting, or name the trainer: toolkit scale {job.trainer}",
@@ -169,7 +169,7 @@ def _check_settings(study: Study) -> None:
         )
 
 
-def joined(where: Path, study: Study) -> Study:
+def join_studies(where: Path, study: Study) -> Study:
     """Return a study joined with the earlier study in its folder; the new study may only add runs.
 
     Options that do not affect the figures, such as a time limit, come from the new study.
@@ -181,7 +181,7 @@ def joined(where: Path, study: Study) -> Study:
         return study
     old = folder.load(where)
     old = msgspec.structs.replace(old, said=_with_full_paths(old.said))
-    if differs := sweep.differences(old, study):
+    if differs := study_points.differences(old, study):
         raise BadInput(
             f"{where} holds another study: it differs in {', '.join(differs)}",
             fix="give another folder with --study",
@@ -197,17 +197,17 @@ def joined(where: Path, study: Study) -> Study:
         secrets=study.secrets,
         ssh_config=study.ssh_config,
     )
-    sweep.check(both)
+    study_points.check(both)
     return both
 
 
 def print_runs(where: Path, study: Study) -> None:
     """Show the runs of a study with their states; nothing is changed."""
-    study = joined(where, study)
+    study = join_studies(where, study)
     rows = []
     for number, point in enumerate(folder.load_points(where, study), 1):
-        _, words = sweep.asked_of(study, point)
-        what = list(filter(None, [sweep.trainer_of(study, point)]))
+        _, words = study_points.job_fields(study, point)
+        what = list(filter(None, [study_points.trainer_of(study, point)]))
         rows.append((number, point.title, point.state, shlex.join([*what, *words])))
     say_text(table(("", "run", "state", "what"), rows))
     say("", f"{len(rows)} runs, {study.scaling} scaling; folder of the study: {where}")
@@ -226,7 +226,7 @@ def _proved(wanted: StudyOptions) -> dict[str, dict[str, str]]:
         raise BadInput("--prove and --compare: cannot be combined; --prove compares its own settings")
     if min(wanted.ranks) < 2:
         raise BadInput("--prove: one rank has no reductions to compare", fix="give 2 or more with --ranks")
-    advice = advise(tallied(events(wanted.prove)))
+    advice = advise(tally_events(events(wanted.prove)))
     if advice is None:
         raise CheckFailed(f"{wanted.prove}: the timeline has too few reductions to suggest settings")
     return proof.settings(advice)

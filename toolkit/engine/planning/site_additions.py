@@ -9,7 +9,7 @@ import msgspec
 
 from toolkit.engine.traits import runtime_of
 from toolkit.knowledge.fabric import between_nodes, fabric, fastest
-from toolkit.launcher import at
+from toolkit.launcher import site_launcher
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Plan, Request
 from toolkit.model.site import Site
@@ -136,6 +136,6 @@ def _launcher(plan: Plan, host: HostFacts, request: Request, site: Site | None) 
     command, *planned = plan.launcher
     if plan.inside:
         return plan.launcher
-    launcher = at(site, command)
+    launcher = site_launcher(site, command)
     command = command if command.endswith(launcher.COMMAND) else launcher.COMMAND
     return (command, *launcher.words(tuple(planned), host, request, site))

@@ -185,7 +185,7 @@ def runtime_retired(case: Case) -> Hit | None:
     case.ask("host.runtime")
     ask_release(case)
     found = case.host.runtime
-    row = runtime.retired(found.name, found.version) if found else None
+    row = runtime.successor_of(found.name, found.version) if found else None
     if found is None or row is None:
         return None
     title = f"{found.name} {found.version} is no longer maintained; {row.successor} replaces it"

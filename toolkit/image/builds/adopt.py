@@ -68,7 +68,7 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
     chosen: Mode | None = None
 
 
-def adopted(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | None) -> Adopted:
+def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | None) -> Adopted:
     """Return the description of an image; ``shown`` is its name in messages."""
     found = components(facts)
     lacks = tuple(_lacks(tree, facts))
@@ -93,7 +93,7 @@ def adopted(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | Non
         operations=tuple(o for o in OPERATIONS if o in (facts.horovod_built or ())),
         evidence={name: facts.cite(names.get(name, name)) for name in found},
         unknown={name: why for name, why in facts.unknown.items() if name in (*wantable(), "mpi")},
-        packages=tuple(listed(tree, facts)),
+        packages=tuple(list_packages(tree, facts)),
         lacks=lacks,
         place=host.place if host else None,
         chosen=chosen,
@@ -120,7 +120,7 @@ def components(facts: ImageFacts) -> dict[str, str]:
     return {name: version for name, version in known.items() if version}
 
 
-def listed(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
+def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
     """Yield the packages that dpkg and Python list as installed, sorted by name."""
     for name, version in sorted(packages.debian(tree).items()):
         yield Part(name=name, version=version, kind="debian", where="/var/lib/dpkg/status")

@@ -9,7 +9,7 @@ from toolkit.image.builds.emit import base_name
 from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
 from toolkit.run.docker.base import pull_digest
-from toolkit.run.docker.bootstrap import base_files, imported, rootfs
+from toolkit.run.docker.bootstrap import base_files, import_image, rootfs
 from toolkit.run.docker.engine import Files, find_image
 from toolkit.run.docker.mirrors import Mirrors, of_image
 from toolkit.run.folders import in_cache
@@ -38,7 +38,7 @@ def ensure_locked_base(
         with tempfile.TemporaryDirectory(prefix="base.", dir=in_cache()) as work:
             tar = Path(work) / "base.tar"
             write_base(client, lock, files, tar, tell)
-            imported(client, tar, name, tell)
+            import_image(client, tar, name, tell)
     return name
 
 

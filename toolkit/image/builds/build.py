@@ -16,7 +16,7 @@ from toolkit.image.builds.compiled import MEMORY_OF_A_COMPILER, Made, ensure_com
 from toolkit.image.builds.context import image_context, stack_context
 from toolkit.image.builds.emit import Making
 from toolkit.image.builds.identity import labels, source_hash, stack_hash
-from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.lock import files_of
 from toolkit.image.locks.recipe import Named
 from toolkit.model.lock import Compiled, Lock
@@ -104,7 +104,7 @@ def find(client: "DockerClient", named: Named) -> Built | None:
 def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, options: BuildOptions) -> str:
     """Return the image with everything but the trainers, built if the engine lacks it."""
     lock = making.lock
-    files = fetched(files_of(lock), tell, recipe=named.name, mirrors=mirrors_of(client, lock, tell))
+    files = fetch_files(files_of(lock), tell, recipe=named.name, mirrors=mirrors_of(client, lock, tell))
     base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
     making = msgspec.structs.replace(making, base=base)
     made = ensure_compiled(client, making, files, tell, options, _jobs(client, options.memory))

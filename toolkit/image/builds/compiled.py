@@ -26,7 +26,7 @@ from toolkit.image.locks.steps import Step, key_of, output_of
 from toolkit.model.lock import Compiled
 from toolkit.model.progress import Tell
 from toolkit.run.docker.copy_out import ChunkReader
-from toolkit.run.docker.engine import Abreast, BuildOptions, build_image, forget_image, taken
+from toolkit.run.docker.engine import Abreast, BuildOptions, build_image, forget_image, stream_folder
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -140,7 +140,7 @@ class _Work:
         what = f"{self.making.lock.recipe}: {step.component}"
         image = build_image(self.client, context, what, self.tell, options, self.abreast)
         try:
-            return _keep(step, key, taken(self.client, image, _FOLDER))
+            return _keep(step, key, stream_folder(self.client, image, _FOLDER))
         finally:
             forget_image(self.client, image)
 

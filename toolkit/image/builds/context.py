@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from toolkit.data import package, shipped
+from toolkit.data import package, shipped_folder
 from toolkit.image.builds.documents import documents
 from toolkit.image.builds.emit import Making, dockerfile
 from toolkit.image.locks.patches import patches_of
@@ -67,7 +67,7 @@ def own_files(making: Making) -> dict[str, bytes | Path]:
     """Return toolkit's own files in an image: its trainers, the lock and its documents."""
     return {
         "papers/lock.json": encoded(making.lock),
-        "papers/manifest.py": (shipped("containers") / "manifest.py").read_bytes(),
+        "papers/manifest.py": (shipped_folder("containers") / "manifest.py").read_bytes(),
         **{f"papers/{n}": text for n, text in documents(making.lock).items()},
         "lib/toolkit/__init__.py": (package() / "__init__.py").read_bytes(),
         **{f"lib/toolkit/trainers/{name}": content for name, content in trainers().items()},
@@ -101,7 +101,7 @@ def _stack_files(making: Making, files: Mapping[str, Path]) -> dict[str, bytes |
 
 def parts(names: tuple[str, ...] = ()) -> dict[str, bytes]:
     """Return the scripts of a build's steps, by default of all steps."""
-    folder = shipped("containers")
+    folder = shipped_folder("containers")
     scripts = [file for file in sorted((folder / "parts").glob("*.sh")) if not names or file.name in names]
     scripts += [] if names else [folder / "stack.py", folder / "bytecode.py", folder / "toolkit_modules.py"]
     return {f"parts/{file.name}": file.read_bytes() for file in scripts}

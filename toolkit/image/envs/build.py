@@ -9,7 +9,7 @@ from toolkit.image.envs.inside import UV_INSIDE, WORK, InsideImage
 from toolkit.image.envs.interpreter import ImagePython
 from toolkit.image.envs.lockfile import EnvPackage
 from toolkit.image.files.digest import sha256
-from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.fetch import fetch_files
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
 from toolkit.run.packages.pip_config import pip_places
@@ -50,7 +50,7 @@ def build(
     built, pairs = [], zip(options[::2], options[1::2], strict=True)
     links = (*(value for name, value in pairs if name == "--find-links"), *pip_places().links)
     here = _in_folders(sources, links)
-    here |= fetched([one for one in sources if one.sha256 not in here], tell, recipe="the environment")
+    here |= fetch_files([one for one in sources if one.sha256 not in here], tell, recipe="the environment")
     for number, one in enumerate(sources):
         tell.step(f"Building {one.name} {one.version} inside {python.base.name}")
         folder = work / f"build{number}"

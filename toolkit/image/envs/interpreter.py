@@ -18,7 +18,7 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.config import BEGINNING
 from toolkit.image.files.digest import sha256
 from toolkit.image.files.tree import FileTree
-from toolkit.image.inspect import opened
+from toolkit.image.inspect import open_image
 from toolkit.image.locks.pylock import environment
 from toolkit.image.software.contents import linked
 from toolkit.model.facts import ImageFacts
@@ -60,9 +60,9 @@ def python_of(image: Path, tell: Tell) -> ImagePython:
 
     Raises:
         BadInput: if the image has no Python 3 that packages can be put over, or no glibc.
-        ToolkitError: as :func:`toolkit.image.inspect.opened`.
+        ToolkitError: as :func:`toolkit.image.inspect.open_image`.
     """
-    with opened(image, tell=tell) as (tree, facts):
+    with open_image(image, tell=tell) as (tree, facts):
         found = read_python(tree, facts, image.name)
         if not facts.digest or facts.format not in _DIGESTED:
             digest = f"sha256:{sha256(image)}"  # of the file, which is what a job starts from

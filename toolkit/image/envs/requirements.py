@@ -56,10 +56,10 @@ def read_requirements(path: Path) -> EnvRequirements:
         BadInput: if it cannot be read, or has an unsupported line; the message names the line.
     """
     if path.name == "uv.lock":
-        from toolkit.run.packages.environment import exported
+        from toolkit.run.packages.environment import export_lock
 
         project = _project(path.with_name("pyproject.toml"))
-        lines = exported(path).decode("utf-8", "replace")
+        lines = export_lock(path).decode("utf-8", "replace")
         return EnvRequirements(outside=project.outside).joined(_requirements(lines, path, 0))
     if path.suffix == ".toml":
         return _project(path)

@@ -19,7 +19,7 @@ from toolkit.image.locks.origins import of_index
 from toolkit.image.locks.pylock import environment, tags
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
-from toolkit.run.packages.environment import Asking, Pin, Unresolved, lock_of, pinned
+from toolkit.run.packages.environment import Asking, Pin, Unresolved, lock_of, pin_requirements
 
 _UV_GLIBC = (17, *range(28, 41))
 """Second numbers of the glibc releases that uv knows by name."""
@@ -149,7 +149,7 @@ def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
     for build in (False, True):
         for asked in (search.all_fixed(), search.held_fixed()):
             try:
-                return pinned(asked, build=build), build
+                return pin_requirements(asked, build=build), build
             except Unresolved as error:
                 failed = failed or error
         if not build:
@@ -160,7 +160,7 @@ def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
 def _explain(search: _Search) -> None:
     """Name the packages of the image that the requirements contradict, if that is the reason."""
     try:
-        pins = pinned(search.free(), build=False)
+        pins = pin_requirements(search.free(), build=False)
     except Unresolved:
         return
     moved = list(_moved(pins, search))

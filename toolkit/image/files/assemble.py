@@ -6,7 +6,7 @@ from toolkit.errors import Damaged
 from toolkit.image.files.blobs import Blobs
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.config import ImageConfig
-from toolkit.image.files.inflate import inflated
+from toolkit.image.files.inflate import inflate
 from toolkit.image.files.layers import LayeredTree
 from toolkit.image.files.source import Hashed, SourceRange
 
@@ -53,7 +53,7 @@ def _add(
     tree: LayeredTree, layer: ImageLayer, part: SourceRange, name: str, budget: Budget, *, unasked: bool
 ) -> None:
     stored = Hashed(part, layer.digest, name) if layer.digest else part
-    unpacked = inflated(stored, name, budget)
+    unpacked = inflate(stored, name, budget)
     if unpacked is not None:
         tree.add(unpacked, name)
     elif unasked and (digest := layer.digest or layer.inner):

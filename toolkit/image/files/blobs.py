@@ -11,7 +11,7 @@ import msgspec
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed, Damaged
 from toolkit.image.files.bounded import Budget
-from toolkit.image.files.inflate import inflated
+from toolkit.image.files.inflate import inflate
 from toolkit.image.files.layers import LayeredTree
 from toolkit.image.files.source import ByteSource, FileSource, SourceRange
 from toolkit.image.files.tree import resolve
@@ -63,7 +63,7 @@ class ArchiveBlobs:
     def __init__(self, source: ByteSource, size: int, name: str, budget: Budget) -> None:
         self.name = name
         budget.stored(size)
-        unpacked = inflated(source, name, budget)
+        unpacked = inflate(source, name, budget)
         self.packed = unpacked is not None
         self._tree = LayeredTree(name, budget)
         self._tree.add(unpacked or source, name)

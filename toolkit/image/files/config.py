@@ -88,7 +88,7 @@ def _words(value: list[str] | str | None) -> tuple[str, ...]:
     return ("/bin/sh", "-c", value) if isinstance(value, str) else tuple(value or ())
 
 
-def started(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[str, ...] | None, str]:
+def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[str, ...] | None, str]:
     """Return what ``run`` starts, and where that was read; or ``None`` and why it is unknown.
 
     In an image that Apptainer converted, its script names the words

@@ -17,7 +17,7 @@ _SECONDS = 900
 
 
 @contextmanager
-def taken(name: str, tell: Tell) -> Iterator[BinaryIO]:
+def open_engine_image(name: str, tell: Tell) -> Iterator[BinaryIO]:
     """Open an image of the engine in the format of docker save.
 
     The file is in toolkit's cache, because no other folder is certain to have space for it.

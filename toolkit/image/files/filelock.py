@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 
 @contextlib.contextmanager
-def held(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold the lock (flock(2)) of the file that is at ``path`` now; wait for another holder.
 
     If a file was replaced meanwhile, its lock is useless, so the new file is locked instead. Some network

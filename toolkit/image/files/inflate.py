@@ -36,7 +36,7 @@ def _is_zstd(head: bytes) -> bool:
     return head.startswith(_ZSTD) or (head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50)
 
 
-def inflated(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
+def inflate(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
     """Return the unpacked content of a compressed source; ``None`` if it is not compressed.
 
     Raises:

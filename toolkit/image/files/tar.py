@@ -66,14 +66,14 @@ def entries(source: ByteSource, name: str, budget: Budget) -> Iterator[TarMember
         at += _BLOCK
         if kind in _EXTENSIONS:
             said |= _extension(source, kind, at, size, name)
-            at += padded(size)
+            at += padded_size(size)
             continue
         size = 0 if kind in _NO_DATA else _size(said.get("size"), size, name)
         if kind == b"S":
             at = _after_map(source, block, at, budget)
         if kind not in _NOTES:
             yield _entry(block, kind, said, at, size)
-        at, said = at + padded(size), {}
+        at, said = at + padded_size(size), {}
         if at > _LARGEST:
             raise _broken(name, "a member of impossible size")
 
@@ -96,7 +96,7 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
     if size > _EXTENDED:
         raise _broken(name, f"an extended header of {size} bytes")
     # With its padding, so that a source that hashes in order sees every byte.
-    raw = source.read_at(at, padded(size))[:size]
+    raw = source.read_at(at, padded_size(size))[:size]
     match kind:
         case b"x":
             return _records(raw, name)
@@ -190,7 +190,7 @@ def _after_map(source: ByteSource, block: bytes, at: int, budget: Budget) -> int
     return at
 
 
-def padded(size: int) -> int:
+def padded_size(size: int) -> int:
     """Return how many bytes a member of this size takes in a tar."""
     return -(-size // _BLOCK) * _BLOCK
 

@@ -56,7 +56,7 @@ _ALL = frozenset(('"$@"', "$@", '"${@}"', "${@}", "$*", '"$*"'))
 """Words that mean the arguments of the script."""
 
 
-def wrapped(
+def read_wrapper(
     tree: FileTree, given: Mapping[str, str], path: str, text: str, arguments: list[str]
 ) -> tuple[Environment, list[str] | None]:
     """Return the variables that a script sets, and the words of the program that it starts last.

@@ -19,15 +19,15 @@ from toolkit.image.locks.origins import addresses
 from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import file_faults, shown
 from toolkit.model.progress import Tell
-from toolkit.run.docker.mirrors import Mirrors, joined, of_machine
+from toolkit.run.docker.mirrors import Mirrors, join_mirrors, of_machine
 from toolkit.run.folders import in_cache
 from toolkit.run.web.http import (
     Body,
     Busy,
     FileBody,
     Refused,
-    opened,
-    opened_file,
+    open_address,
+    open_file_address,
     pause_before,
     without_login,
 )
@@ -48,7 +48,7 @@ class _Wrong(CheckFailed):
     """A source sent other bytes than the lock names."""
 
 
-def fetched(
+def fetch_files(
     files: Iterable[LockedFile], tell: Tell, *, recipe: str = "RECIPE", mirrors: Mirrors | None = None
 ) -> dict[str, Path]:
     """Return SHA-256 → verified file of the cache for each of ``files``; errors name ``recipe``.
@@ -72,7 +72,7 @@ def fetched(
     if absent:
         in_cache("files")
         tell.step(f"Fetching {cost(absent)} into {cache_dir() / 'files'}")
-        _fetch(absent, addresses(absent, joined(of_machine(), mirrors or {})), tell, recipe)
+        _fetch(absent, addresses(absent, join_mirrors(of_machine(), mirrors or {})), tell, recipe)
     return {digest: path_of(file) for digest, file in wanted.items()}
 
 
@@ -200,7 +200,7 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
     if begun >= file.size:  # damaged, or of unknown length
         os.ftruncate(part, 0)
         begun = 0
-    with (opened_file if url.startswith("file:") else opened)(url, start=begun) as body:
+    with (open_file_address if url.startswith("file:") else open_address)(url, start=begun) as body:
         if body.start != begun:
             os.ftruncate(part, body.start)
         for chunk in _chunks(body, stop):

@@ -60,7 +60,7 @@ def lock_path(name: str) -> Path:
     recipe = data.find("recipes", name, ".toml")
     beside = recipe.with_name(recipe.name.removesuffix(".toml") + SUFFIX)
     own = own_path(name)
-    if recipe.parent != data.shipped("recipes"):
+    if recipe.parent != data.shipped_folder("recipes"):
         return beside
     if own.is_file():
         return own
@@ -178,7 +178,7 @@ def save_lock(lock: Lock, file: Path) -> None:
         ) from error
 
 
-def moved(old: Lock, new: Lock) -> tuple[LockChange, ...]:
+def compare_locks(old: Lock, new: Lock) -> tuple[LockChange, ...]:
     """Return what differs between two locks of a recipe, stage by stage and by name."""
     files = (found for where, before, after in _stages(old, new) for found in _moved(where, before, after))
     return (

@@ -112,7 +112,7 @@ def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, 
     """Ask the index once for all files; a file that it no longer has gets no address."""
     pins = sorted({f"{file.name}=={file.version}" for file in files})
     try:
-        text = wheels.offered(pins, python=python)
+        text = wheels.lock_all_files(pins, python=python)
     except CheckFailed as error:
         raise Missing(
             "the package index does not have what the lock names, or does not answer",

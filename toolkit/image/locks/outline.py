@@ -10,7 +10,7 @@ from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
 from toolkit.model.solution import Component
 
 
-def outlined(named: Named) -> Lock:
+def outline_recipe(named: Named) -> Lock:
     """Return the outline of a recipe, as far as the rows of its stack determine it.
 
     The base is the published image by its name, because no registry returned a digest; source archives have

@@ -21,7 +21,7 @@ def patches_of(lock: Lock) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for step in lock.steps:
         for name, digest in step.patches.items():
-            content = _read(name) if (data.shipped("recipes") / "patches" / name).is_file() else b""
+            content = _read(name) if (data.shipped_folder("recipes") / "patches" / name).is_file() else b""
             if hashlib.sha256(content).hexdigest() != digest:
                 raise BadInput(
                     f"{lock.recipe}: this toolkit does not have the patch {name} that the lock names",
@@ -32,4 +32,4 @@ def patches_of(lock: Lock) -> dict[str, bytes]:
 
 
 def _read(name: str) -> bytes:
-    return (data.shipped("recipes") / "patches" / name).read_bytes()
+    return (data.shipped_folder("recipes") / "patches" / name).read_bytes()

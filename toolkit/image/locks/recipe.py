@@ -12,7 +12,7 @@ from toolkit import data
 from toolkit.errors import BadInput
 from toolkit.knowledge.components import wantable
 from toolkit.knowledge.stacks import Stacks
-from toolkit.knowledge.strict import FieldFault, refused, shape, tables, text_of
+from toolkit.knowledge.strict import FieldFault, field_error, shape, tables, text_of
 from toolkit.model.recipe import LONGEST_LINE, MATCH_HOST, MPIS, OPERATIONS, Recipe
 from toolkit.near import near
 from toolkit.versions import is_wish
@@ -75,15 +75,15 @@ def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
     """
     raw = tables(text, file)
     if raw.get("schema") == _EARLIER:
-        raise refused(FieldFault("schema", f"{_EARLIER} is no longer read", (_PRESENT,)), text, file)
+        raise field_error(FieldFault("schema", f"{_EARLIER} is no longer read", (_PRESENT,)), text, file)
     if number := _no_text(raw.get("want")):
-        raise refused(number, text, file)
+        raise field_error(number, text, file)
     try:
         recipe = msgspec.convert(raw, Recipe)
     except msgspec.ValidationError as error:
-        raise refused(shape(str(error), Recipe), text, file) from error
+        raise field_error(shape(str(error), Recipe), text, file) from error
     for objection in objections(recipe, table):
-        raise refused(objection, text, file)
+        raise field_error(objection, text, file)
     return recipe
 
 

@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 from toolkit.errors import CheckFailed
 from toolkit.image.locks import pylock
 from toolkit.image.locks.complete import complete
-from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.ingredients import Ingredients
 from toolkit.image.locks.origins import hosts_of
 from toolkit.image.locks.pylock import Dated
@@ -137,7 +137,7 @@ class _Python:
     def wheels(self, requirements: Sequence[str], constraints: Sequence[str]) -> tuple[Dated, ...]:
         if not requirements:
             return ()
-        text = wheels.locked(
+        text = wheels.lock_wheels(
             requirements,
             [line for line in constraints if not Requirement(line).extras],
             python=self._needs.base.python,
@@ -171,7 +171,7 @@ class _Python:
         return tuple(text for text, marker in asked if marker is None or marker.evaluate(environment))
 
     def fetched(self, files: Sequence[LockedFile]) -> dict[str, Path]:
-        return fetched(files, self._tell, recipe=self._name)
+        return fetch_files(files, self._tell, recipe=self._name)
 
 
 def _required(sdists: Sequence[Dated], python: _Python) -> tuple[str, ...]:
@@ -233,7 +233,7 @@ def _archive(needs: Ingredients, component: Component) -> LockedFile | None:
 
 def _measured(files: Sequence[LockedFile], tell: Tell, name: str, mirrors: Mirrors) -> tuple[LockedFile, ...]:
     """Return files with their sizes: a file is fetched if its index leaves the size out."""
-    here = fetched([f for f in files if not f.size], tell, recipe=name, mirrors=mirrors)
+    here = fetch_files([f for f in files if not f.size], tell, recipe=name, mirrors=mirrors)
     return tuple(
         f if f.size else msgspec.structs.replace(f, size=here[f.sha256].stat().st_size) for f in files
     )

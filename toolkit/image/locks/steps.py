@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.model.lock import PYTHON_PACKAGES, Compiled, Lock, LockedFile, LockedStep
 
 PREFIX = "/opt/mpi"
@@ -45,7 +45,7 @@ def output_of(step: Step) -> str:
 
 def key_of(step: Step, lock: Lock, before: Mapping[Compiled, str]) -> str:
     """Return a hash of all inputs of a step; ``before`` has the hashes of earlier steps."""
-    parts = shipped("containers") / "parts"
+    parts = shipped_folder("containers") / "parts"
     depends = {
         "base": [lock.base.published, *(file.sha256 for file in lock.base.packages)],
         "toolchain": [file.sha256 for file in lock.build.debian],

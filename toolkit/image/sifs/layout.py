@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import CheckFailed
 from toolkit.image.files.bounded import Budget
-from toolkit.image.files.inflate import GzipSource, inflated
+from toolkit.image.files.inflate import GzipSource, inflate
 from toolkit.image.files.source import FileSource
 from toolkit.model.progress import Tell
 from toolkit.units import in_bytes
@@ -115,7 +115,7 @@ def _unpacked(file: Path) -> tuple[str, str]:
     budget = Budget("a layer that the Docker engine saved")
     budget.stored(file.stat().st_size)
     with file.open("rb") as packed:
-        source = inflated(FileSource(packed), "a layer that the Docker engine saved", budget)
+        source = inflate(FileSource(packed), "a layer that the Docker engine saved", budget)
         if source is None:
             return "", ""
         whole, done = hashlib.sha256(), 0

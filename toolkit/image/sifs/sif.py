@@ -25,12 +25,12 @@ from toolkit.image.sifs.ociconfig import OciConfig, epoch, read_config
 from toolkit.image.sifs.packing import DEFAULT, Packing
 from toolkit.image.sifs.pseudo import pseudo_file
 from toolkit.image.sifs.sifwrite import metadata_objects, partition_offset, write_head
-from toolkit.image.sifs.trial import prevented, read_through
+from toolkit.image.sifs.trial import read_through, start_obstacle
 from toolkit.image.trust import attachments
 from toolkit.model.progress import Tell
 from toolkit.model.stack import STACK_PATH
 from toolkit.run.docker import squash
-from toolkit.run.docker.builder import contained
+from toolkit.run.docker.builder import contained_apptainer
 from toolkit.run.docker.engine import build_memory, find_image
 from toolkit.run.docker.engine_images import size_of
 from toolkit.run.folders import check_file, writable
@@ -104,7 +104,7 @@ def convert(
     with workspace.beside(real) as part, full_disks(real.parent):
         write(client, image, source, part, tell, packing=packing)
         tell.step("Checking the SIF: its table, its labels, a command inside")
-        runtime: InstalledRuntime = find() or contained(client, tell)
+        runtime: InstalledRuntime = find() or contained_apptainer(client, tell)
         untried = verify(part, runtime, config.Labels)
         digest = sha256(part)
         part.chmod(0o755)
@@ -182,7 +182,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
         return ""
     last = done.said.strip().splitlines()[-_KEPT_LINES:]
     # The cause is checked separately, because the runtime says "mount" for a broken image too.
-    if why := prevented():
+    if why := start_obstacle():
         return why
     raise CheckFailed("the SIF was made but no command runs in it", detail=last)
 

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.image.sifs.ociconfig import OciConfig
 from toolkit.image.sifs.pseudo import Node
 
@@ -76,7 +76,7 @@ def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tupl
 
 def scripts(config: OciConfig) -> dict[str, bytes]:
     """Return the scripts by their path in ``.singularity.d``."""
-    folder = shipped("containers") / "singularity.d"
+    folder = shipped_folder("containers") / "singularity.d"
     kept = {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
     return kept | {
         "env/10-docker2singularity.sh": environment(config.Env).encode(),

@@ -38,7 +38,7 @@ def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
                 raise CheckFailed(f"{sif.name}: the SIF was made, but {path} is missing in it, or empty")
 
 
-def prevented() -> str:
+def start_obstacle() -> str:
     """Return why no container can be started on this machine, empty if one can."""
     if not os.access(_FUSE, os.R_OK | os.W_OK):
         return f"{_FUSE} is missing or not accessible; without it no SIF can be mounted"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from toolkit.image.files import tree as files
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.scripts import Environment
-from toolkit.image.loader.wrapper import wrapped
+from toolkit.image.loader.wrapper import read_wrapper
 
 _MAGIC = b"\x7fELF"
 _HEAD = 256
@@ -88,7 +88,7 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
     text = path and files.text(loader.tree, path, _MOST_TEXT)
     if not path or not text or not _HANDS_ON.search(text):
         return None
-    said = wrapped(loader.tree, loader.environment, path, text, [])[0]
+    said = read_wrapper(loader.tree, loader.environment, path, text, [])[0]
     given = loader.environment
     changed = {name: value for name, value in _joined(given, said).items() if given.get(name) != value}
     return EntryScript(path, changed) if changed else None
@@ -166,7 +166,7 @@ def _of_shell(
         path, rest = next(((w, words[n + 1 :]) for n, w in enumerate(words) if n and w[0] != "-"), ("", []))
         text = (files.text(loader.tree, path, _MOST_TEXT) if path.startswith("/") else None) or ""
         found = replace(found, path=path, chain=tuple(dict.fromkeys((*found.chain, path))))
-    said, started = wrapped(loader.tree, found.environment, path, text, rest)
+    said, started = read_wrapper(loader.tree, found.environment, path, text, rest)
     if started is None:
         return replace(found, why=f"{path or words[0]}: what it starts depends on conditions or on its input")
     return started, replace(found, environment=_joined(found.environment, said))

@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.image.files import tree as files
 from toolkit.image.files.bounded import BoundedTree, Budget
-from toolkit.image.files.config import ImageConfig, settings, started
+from toolkit.image.files.config import ImageConfig, settings, started_command
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.refusal import refusals
@@ -223,7 +223,7 @@ def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFact
             "libnccl-net*.so that sends through libfabric: not in the image",
         ),
         nccl_ofi_found=fabric.nccl_ofi_found(finder),
-        providers_unsearched=fabric.unsearched(finder, path),
+        providers_unsearched=fabric.unsearched_folder(finder, path),
         **{name: book.list(name, parts.names, parts.line, told=parts.told) for name, parts in lists.items()},
     )
 
@@ -328,7 +328,7 @@ def _package(
 
 
 def _entrypoint(tree: FileTree, config: ImageConfig | None, book: ImageEvidence) -> tuple[str, ...] | None:
-    found, where = started(tree, config)
+    found, where = started_command(tree, config)
     if found:
         book.evidence["entrypoint"] = where
     else:

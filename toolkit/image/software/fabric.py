@@ -143,7 +143,7 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
     return Parts(tuple(sorted(built_in | own)), f"{line}{_lacking(broken)}")
 
 
-def unsearched(finder: Finder, path: str | None) -> str | None:
+def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     """Return the folder of libfabric's plugins that it does not search; empty if it needs no other.
 
     It searches FI_PROVIDER_PATH, else the folder that it was built for, which it has in a text.

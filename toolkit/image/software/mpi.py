@@ -146,7 +146,7 @@ def _describe(
     version, by = _version(loader, real, content, implementation, told, packages, places)
     started = launcher(loader, _prefix(real), implementation)
     elf = loader.elf(path)
-    moved = openmpi.moved(loader, own, needed) if own else None
+    moved = openmpi.find_moved(loader, own, needed) if own else None
     found = MpiFound(
         ImageMpi(
             implementation=implementation,
@@ -194,7 +194,7 @@ def _read(
         own = openmpi.read(loader, path, real, needed)
         how, seen = openmpi.interfaces(loader, own, needed)
         return _LibraryReading(mpich.Told(version=own.release, text=own.text), how, seen, own)
-    told = mpich.told(content, loader.pages(path), implementation)
+    told = mpich.read_description(content, loader.pages(path), implementation)
     return _LibraryReading(told, mpich.interfaces(content, needed), "by its text and what it needs")
 
 

@@ -27,7 +27,7 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
     return {found["abi"]: f"{folder}/{name}" for found, name in named if found}
 
 
-def chosen(loader: Loader, site: str) -> tuple[str, str] | None:
+def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
     """Return the extension that Python chooses and the MPI that it loads; empty for a missing one.
 
     ``None`` if mpi4py was built for one MPI, whose name its extension has.

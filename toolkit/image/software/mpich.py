@@ -73,7 +73,7 @@ class Told:
     own_shm: bool | None = None
 
 
-def told(content: bytes, library: Pages, implementation: str) -> Told:
+def read_description(content: bytes, library: Pages, implementation: str) -> Told:
     """Read the library's description of itself; ``content`` are its texts."""
     if implementation == "intelmpi":
         return _intel(content, _device(_variable(library, "device")))

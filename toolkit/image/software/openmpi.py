@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from toolkit.image.files import tree as files
 from toolkit.image.loader import mca
 from toolkit.image.loader.loader import Loader
-from toolkit.sonames import plain, unhashed
+from toolkit.sonames import plain, without_hash
 
 _INNER = re.compile(r"lib(open_mpi|open-pal|open-rte|mpi)\.so")
 """The inner libraries of an Open MPI: since 6.0 all but the interface is in libopen_mpi."""
@@ -40,7 +40,7 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
     """Read an Open MPI from its main library, the inner libraries that are loaded with it, and its
     plugins.
     """
-    inner = [p for soname, p in needed.items() if p and _INNER.match(unhashed(soname))]
+    inner = [p for soname, p in needed.items() if p and _INNER.match(without_hash(soname))]
     contents = [loader.texts(p) for p in dict.fromkeys((real, *inner))]
     built_in = tuple(c for content in contents for c in mca.components(content))
     plugins, broken = _plugins(loader, path, real)
@@ -69,7 +69,7 @@ def interfaces(
 ) -> tuple[dict[str, str] | None, str]:
     """Return the launch interfaces, how each was found, and the evidence, or why there are none."""
     how, seen = _seen(loader, found, needed)
-    lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(unhashed(s)))
+    lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
     if lost and "pmix" not in how:
         return None, f"it needs {' '.join(lost)}, which the loader of the image does not find"
     return how, seen
@@ -111,7 +111,7 @@ class OpenMpiFolder:
     led_by: dict[str, str]
 
 
-def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
+def find_moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
     """Return an Open MPI that searches for plugins in a missing folder: the folder of its configuration or
     the OPAL_PREFIX that the image sets. Another variable of the image that names a folder counts as right.
 
@@ -119,7 +119,9 @@ def moved(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> Open
     package whose prefix was not replaced (conda/conda#10284). Such an Open MPI does not start if its shared
     memory components are plugins; otherwise it works without plugins.
     """
-    pal = next((p for soname, p in needed.items() if p and unhashed(soname).startswith("libopen-pal.")), None)
+    pal = next(
+        (p for soname, p in needed.items() if p and without_hash(soname).startswith("libopen-pal.")), None
+    )
     files = [file for (framework, _), file in found.files.items() if framework == "shmem"]
     if pal is None or not files or any(loader.environment.get(name) for name in _LEADING):
         return None

@@ -13,7 +13,7 @@ from toolkit.image.files.bounded import BoundedTree
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.search import SearchFolders, forgiving
 from toolkit.image.software.command import StartedProgram, needs_mpi_module, sites_of
-from toolkit.image.software.mpi4py import chosen, variants
+from toolkit.image.software.mpi4py import find_extension, variants
 
 MPI_SONAME = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+|mpi_intel|mpi_nvidia)"
@@ -55,7 +55,7 @@ _MOST_READ = 48 << 20
 
 def loading(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
     """Return path → real path of the MPI that it loads, or empty if the image's loader finds none."""
-    found = dict(filter(None, (chosen(loader, site) for site in places.sites)))
+    found = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
     return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 
 
@@ -99,7 +99,7 @@ def _of_python(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) 
 
 def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
     """Return the extensions of a package in one folder that load an MPI → that MPI."""
-    if module == "mpi4py" and (taken := chosen(loader, site)):
+    if module == "mpi4py" and (taken := find_extension(loader, site)):
         return dict([taken])
     patterns = [p for p in (_MPI4PY, *_EXTENSIONS) if p.startswith(f"{module}/")]
     paths = (path for pattern in patterns for path in files.glob(loader.tree, f"{site}/{pattern}"))

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 
 from toolkit import __version__
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
 from toolkit.image.builds.based import ensure_locked_base
 from toolkit.image.files import workspace
 from toolkit.image.files.digest import check_digest, digest_file, sha256
 from toolkit.image.files.sif.siffile import read_sif
-from toolkit.image.locks.fetch import fetched
+from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.lock import files_of, fitting_lock, lock_path
 from toolkit.image.locks.recipe import load
 from toolkit.image.sifs.sif import full_disks
@@ -85,7 +85,7 @@ def bundle(
         workspace.beside(target) as part,
     ):
         work = Path(folder)
-        files = {INSTALL: shipped("containers") / INSTALL, **_sources(locks, tell)}
+        files = {INSTALL: shipped_folder("containers") / INSTALL, **_sources(locks, tell)}
         images = _images(client, locks, work, tell, builder=builder)
         files |= {image.path: work / image.path for image in images}
         files |= {f"sif/{sif.name}": _checked(sif) for sif in sifs}
@@ -153,7 +153,7 @@ def _images(
     """Save the base image of each lock, and the image that builds all of them, each once."""
     images: list[BundledImage] = []
     for locked in locks:
-        sources = fetched(files_of(locked.lock), tell, recipe=locked.name)
+        sources = fetch_files(files_of(locked.lock), tell, recipe=locked.name)
         images.append(_saved(client, ensure_locked_base(client, locked.lock, sources, tell), work, tell))
     if builder and locks:
         images.append(_saved(client, ensure_builder(client, tell), work, tell))
@@ -223,7 +223,7 @@ def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:
     """Return the files of a recipe: the recipe, its lock, and all files of the lock."""
     from toolkit.data import find
 
-    have = fetched(files_of(lock), tell, recipe=name)
+    have = fetch_files(files_of(lock), tell, recipe=name)
     files = {f"files/{digest}/{path.name}": path for digest, path in have.items()}
     locked = lock_path(place)
     files[f"recipes/{name}.toml"] = find("recipes", place, ".toml")

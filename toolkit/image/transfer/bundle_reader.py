@@ -19,7 +19,7 @@ from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.files import open_given
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.source import ByteSource, FileSource, Hashed
-from toolkit.image.files.tar import TarMember, entries, padded
+from toolkit.image.files.tar import TarMember, entries, padded_size
 from toolkit.image.transfer.bundle_format import (
     INDEX,
     MOST_TEXT,
@@ -127,7 +127,7 @@ def _text(whole: ByteSource, entry: TarMember, source: Path) -> bytes:
 
 def _data(whole: ByteSource, entry: TarMember) -> Iterator[bytes]:
     """Yield the bytes of a member; its padding is read too, for the hash of the archive."""
-    end, last = entry.offset + entry.size, entry.offset + padded(entry.size)
+    end, last = entry.offset + entry.size, entry.offset + padded_size(entry.size)
     for at in range(entry.offset, last, _CHUNK):
         piece = whole.read_at(at, min(_CHUNK, last - at))
         yield piece[: max(0, end - at)]

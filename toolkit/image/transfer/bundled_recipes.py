@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolkit.data import config_dir, shipped
+from toolkit.data import config_dir, shipped_folder
 from toolkit.errors import BadInput
 from toolkit.image.files.digest import sha256
 from toolkit.image.locks.lock import SUFFIX, decode_lock, files_of, lock_command, stale
@@ -63,7 +63,7 @@ def require_unused_names(staged: Staged, source: Path) -> None:
     Raises:
         BadInput: naming the recipes and the file that differs.
     """
-    found = [f"{name} (differs from {file})" for name, file in others(staged)]
+    found = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
     if found:
         raise BadInput(
             f"{source}: not installed, because it would replace recipes: {', '.join(found[:5])}",
@@ -71,12 +71,12 @@ def require_unused_names(staged: Staged, source: Path) -> None:
         )
 
 
-def others(staged: Staged) -> Iterator[tuple[str, Path]]:
+def different_recipes(staged: Staged) -> Iterator[tuple[str, Path]]:
     """Yield each recipe of a bundle that would replace a different one, with a file that differs."""
     for name in staged.index.recipes:
         for ending in (".toml", SUFFIX):
             path = f"recipes/{name}{ending}"
-            known = (config_dir() / path, shipped("recipes") / f"{name}{ending}")
+            known = (config_dir() / path, shipped_folder("recipes") / f"{name}{ending}")
             differs = [file for file in known if os.path.lexists(file) and not _same(file, staged.sums[path])]
             if differs:
                 yield name, differs[0]
@@ -109,7 +109,7 @@ def _installed(staged: Staged, name: str) -> Iterator[str]:
 def _is_shipped(path: str, staged: Staged) -> bool:
     """Return whether toolkit ships this file, and the user has no own file of its name."""
     return not os.path.lexists(config_dir() / path) and _same(
-        shipped("recipes") / Path(path).name, staged.sums[path]
+        shipped_folder("recipes") / Path(path).name, staged.sums[path]
     )
 
 

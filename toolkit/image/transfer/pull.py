@@ -21,7 +21,7 @@ from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import SIF_LAYER, Descriptor, ImageManifest, Platform, digest_of
 from toolkit.run.registry.name import RegistryName
-from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
+from toolkit.run.registry.session import RegistryAccess, RegistrySession, open_session
 from toolkit.units import in_bytes
 
 _SIF_LAYERS = (SIF_LAYER, "appliciation/vnd.sylabs.sif.layer.tar")
@@ -58,7 +58,7 @@ def pull(
     real = behind_links(target)
     writable(real.parent, "-o")
     tell.step(f"Asking {source.host} for {source}")
-    with opened(source, access) as session:
+    with open_session(source, access) as session:
         text, manifest = _one(session, source, platform)
         layer = next((d for d in manifest.layers if d.media_type in _SIF_LAYERS), None)
         if layer is None and not manifest.config:

@@ -12,7 +12,7 @@ from toolkit.image.transfer.upload import ImageUpload, open_upload
 from toolkit.model.progress import Tell
 from toolkit.run.registry.images import has_blob, has_manifest, put_manifest
 from toolkit.run.registry.name import RegistryName
-from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
+from toolkit.run.registry.session import RegistryAccess, RegistrySession, open_session
 from toolkit.run.registry.upload import Blob, send_blob
 from toolkit.units import in_bytes
 
@@ -48,7 +48,7 @@ def push(
         def session() -> RegistrySession:
             """Open the session when it is first needed, so that a wrong file is refused before."""
             tell.step(f"Asking {target.host}")
-            return stack.enter_context(opened(target, access))
+            return stack.enter_context(open_session(target, access))
 
         with open_upload(image, platform, lambda digest: has_blob(session(), target, digest), tell) as cargo:
             if has_manifest(session(), target, cargo.digest):

@@ -41,7 +41,7 @@ class _Known(msgspec.Struct, frozen=True):
     size: int
 
 
-def shrunk(
+def shrink_layers(
     layers: tuple[Blob, ...], work: Path, present: Callable[[str], bool], tell: Tell
 ) -> tuple[Shrunk, ...]:
     """Compress layers by gzip, which every engine reads, as many at a time as there are processors."""

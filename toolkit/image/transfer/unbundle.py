@@ -15,8 +15,8 @@ from toolkit.image.sifs.sif import full_disks
 from toolkit.image.transfer.bundle_format import BundledImage
 from toolkit.image.transfer.bundle_reader import Staged, install, stage
 from toolkit.image.transfer.bundled_recipes import (
+    different_recipes,
     install_recipes,
-    others,
     require_recipes,
     require_unused_names,
 )
@@ -82,7 +82,7 @@ def unbundle(
         require_recipes(staged, source)
         if not replace:
             require_unused_names(staged, source)
-        replaced = tuple(name for name, _ in others(staged))
+        replaced = tuple(name for name, _ in different_recipes(staged))
         files = _install_files(staged, tell)
         recipes = install_recipes(staged)
         client = connect() if staged.index.images else None

@@ -21,7 +21,7 @@ from toolkit.image.files.source import FileSource
 from toolkit.image.files.tar import is_tar
 from toolkit.image.sifs.layout import write_layout
 from toolkit.image.sifs.sif import full_disks
-from toolkit.image.transfer.shrink import shrunk
+from toolkit.image.transfer.shrink import shrink_layers
 from toolkit.model.progress import Tell
 from toolkit.run.registry.manifest import (
     OCI_CONFIG,
@@ -153,7 +153,7 @@ def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> ImageU
 
 
 def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -> ImageUpload:
-    from toolkit.run.docker.engine import connect, saved
+    from toolkit.run.docker.engine import connect, stream_archive
     from toolkit.run.docker.engine_images import named_image, size_of
 
     client = stack.enter_context(contextlib.closing(connect()))
@@ -164,7 +164,7 @@ def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -
         root, size + _SPARE, "the image", "free space there, or set TMPDIR to another folder"
     )
     tell.step(f"Taking {ref.tag} out of the Docker engine ({in_bytes(size)})")
-    return _of_save(saved(client, str(image.id)), ref, present, tell, stack)
+    return _of_save(stream_archive(client, str(image.id)), ref, present, tell, stack)
 
 
 def _of_save(
@@ -194,7 +194,7 @@ def _compressed(
         return saved
     tell.step(f"Compressing {len(plain)} layers")
     with full_disks(work):
-        packed = shrunk(plain, work, present, tell)
+        packed = shrink_layers(plain, work, present, tell)
     made = {blob.digest: one for blob, one in zip(plain, packed, strict=True)}
     for one in packed:
         source = FileSource(stack.enter_context(one.file.open("rb"))) if one.file else Bytes(b"")

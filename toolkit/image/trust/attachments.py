@@ -30,7 +30,7 @@ from toolkit.image.files.sif.sifobjects import (
     read_table,
 )
 from toolkit.image.files.sif.squash import SquashTree
-from toolkit.image.inspect import opened
+from toolkit.image.inspect import open_image
 from toolkit.image.trust.package_sbom import package_sbom
 from toolkit.model.progress import Tell
 from toolkit.run.checkout import commit
@@ -135,7 +135,7 @@ def sbom_of(image: str, tell: Tell) -> bytes:
         check_given(Path(image))
         if own := _sbom_object(Path(image)):
             return own
-    with opened(image, tell=tell) as (tree, facts):
+    with open_image(image, tell=tell) as (tree, facts):
         return files.read(tree, SBOM_PATH, _MOST) or package_sbom(tree, facts)
 
 

@@ -112,7 +112,7 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
     return _check("versions", wrong, told or "nothing is locked that the inspector could look for")
 
 
-def hashed(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
+def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
     """Hash all files under /opt, and the other files of the manifest."""
     found = {path: sha256(tree, path) for path in regular(tree, _OWN)}
     for path in sorted(manifest.files) if manifest else ():

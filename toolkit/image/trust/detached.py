@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.files import read_given, require_own, write_whole
 from toolkit.image.files.digest import sha256
@@ -126,7 +126,7 @@ def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
         CheckFailed, BadInput, Missing: as :func:`signature_of` does.
     """
     file = lock_path(recipe)
-    if keyring is None and (not file.is_file() or file.parent == shipped("recipes")):
+    if keyring is None and (not file.is_file() or file.parent == shipped_folder("recipes")):
         return None
     if not file.is_file():
         raise BadInput(f"{recipe} has no lock, and --verify-key demands a signed one")

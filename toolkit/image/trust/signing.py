@@ -15,7 +15,7 @@ from toolkit.files import open_given
 from toolkit.folders import behind_links
 from toolkit.image.files import workspace
 from toolkit.image.files.digest import check_digest, publish, sha256
-from toolkit.image.files.filelock import held, identity
+from toolkit.image.files.filelock import hold_lock, identity
 from toolkit.image.files.sif.sifobjects import (
     SIGNATURE,
     Object,
@@ -80,7 +80,7 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     def waiting() -> None:
         tell.step(f"{sif.name} is being signed by another process; waiting for it")
 
-    with held(real, waiting):
+    with hold_lock(real, waiting):
         digest = _signed(sif, real, maker, tell, extra)
     return SignedFile(
         path=str(sif),
@@ -125,7 +125,7 @@ def _signed(sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[O
         if identity(real) != before_copy:
             raise CheckFailed(f"{sif}: another program changed it while it was signed", fix="sign it again")
         # The lock moves with the file: a process that finds the new file waits until the checksum exists too.
-        with held(part, lambda: None):
+        with hold_lock(part, lambda: None):
             publish(part, sif, digest)
     return digest
 
@@ -153,7 +153,7 @@ def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[Checked]:
     yield from _signatures_but(file, read_table(file, path), keys, frozenset())
 
 
-def uncovered(file: BinaryIO, path: Path, covered: set[int]) -> str:
+def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
     """Return why signatures of some groups do not cover the whole file, empty if they do."""
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
     return f"no valid signature covers group {left[0]} of its objects" if left else ""

@@ -17,7 +17,7 @@ from toolkit.image.locks.lock import MOST_LOCK, EarlierLock, decode_lock
 from toolkit.image.software.describe import describe
 from toolkit.image.software.manifest import MANIFEST_PATH, read_manifest
 from toolkit.image.trust import audit
-from toolkit.image.trust.signing import Checked, is_signed, signatures, uncovered
+from toolkit.image.trust.signing import Checked, coverage_gap, is_signed, signatures
 from toolkit.model.job import ImageCheck
 from toolkit.model.lock import Lock, encoded
 from toolkit.model.progress import Tell
@@ -140,7 +140,7 @@ def _signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Checke
 def _left(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
     """Return what the valid signatures leave uncovered, empty if that is nothing."""
     try:
-        return uncovered(file, sif, {one.group for one in found if one.holds})
+        return coverage_gap(file, sif, {one.group for one in found if one.holds})
     except CheckFailed as error:
         return error.message.removeprefix(f"{sif}: ")
 
@@ -166,7 +166,7 @@ def _unknown(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple[str
     """Return the missing keys, if that is the only problem: every byte is as it was signed."""
     if any(one.differences or one.signature.state != "unknown-key" for one in found):
         return ()
-    if uncovered(file, sif, {one.group for one in found}):
+    if coverage_gap(file, sif, {one.group for one in found}):
         return ()
     return tuple(sorted({one.signature.fingerprint for one in found}))
 
@@ -189,7 +189,7 @@ def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
     tree = SquashTree(file, root.root.offset, str(sif), budget)
     own, why = _own_lock(tree)
     lock, manifest = given or own, read_manifest(tree)
-    hashes = audit.hashed(tree, manifest) if lock or manifest else {}
+    hashes = audit.hash_files(tree, manifest) if lock or manifest else {}
     written = (
         audit.contents(manifest, hashes, MANIFEST_PATH)
         if manifest

@@ -100,7 +100,7 @@ class Brought:
     start: str
 
 
-def brought(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brought | None:
+def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brought | None:
     """Return the project that goes with a job to another machine; ``None`` if the command needs none.
 
     Args:
@@ -139,7 +139,7 @@ def travelling(project: Brought | None) -> tuple[Parcel, ...]:
     return (project.parcel,) if project else ()
 
 
-def placed(
+def with_start_folder(
     places: JobPaths, code: Code | None, job: JobFile, project: Brought | None, *, remote: bool
 ) -> JobPaths:
     """Return the places of a job with the folder that its command starts in."""

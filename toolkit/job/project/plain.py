@@ -8,7 +8,7 @@ from toolkit.errors import BadInput
 from toolkit.folders import at_home, has_file, has_folder
 from toolkit.launch.request.checks import as_name
 from toolkit.launch.request.layers import Merged
-from toolkit.launch.request.trainers import shipped
+from toolkit.launch.request.trainers import shipped_trainers
 from toolkit.program.script.read import read_script
 from toolkit.render import quoted
 
@@ -26,7 +26,7 @@ def without_trainer(merged: Merged) -> Merged:
     """
     job = merged.job
     path = at_home(job.trainer or "")
-    if job.trainer is None or job.trainer in shipped():
+    if job.trainer is None or job.trainer in shipped_trainers():
         return merged
     if not job.trainer.endswith(".py") or not has_file(path):
         _check_not_python(job.trainer, path)

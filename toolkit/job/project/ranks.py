@@ -53,7 +53,7 @@ def _how_to_join(code: Code) -> str:
     return "docs/howto/own-script.md"
 
 
-def copied(spec: JobSpec, code: Code | None) -> JobSpec:
+def as_copies(spec: JobSpec, code: Code | None) -> JobSpec:
     """Return a job whose ranks are copies: each has ``TOOLKIT_COPY`` and starts in its own folder."""
     at = code.facts.script if code else None
     words = [

@@ -60,7 +60,7 @@ def env_file(given: str | None) -> Path | None:
     return path.resolve()
 
 
-def offered_by(offers: Contents, env: Path | None) -> Contents:
+def read_offer(offers: Contents, env: Path | None) -> Contents:
     """Return what programs and modules an image offers, with the projects outside its environment."""
     folders = [Path(folder) for folder in read_env(env).outside] if env else []
     names = {one.name.partition(".")[0] for folder in folders if folder.is_dir() for one in folder.iterdir()}
@@ -141,12 +141,12 @@ def _mounted(
     return MountedEnv(there, f"sha256:{digest}", paths, binds, copied)
 
 
-def over(places: JobPaths, env: MountedEnv) -> JobPaths:
+def with_env_file(places: JobPaths, env: MountedEnv) -> JobPaths:
     """Return the paths of a job with the environment that is mounted over its image."""
     return replace(places, env=env.there, paths=env.paths, mounts=(*places.mounts, *env.binds))
 
 
-def asked_over(request: Request, spec: JobSpec, env: MountedEnv) -> Request:
+def request_with_env(request: Request, spec: JobSpec, env: MountedEnv) -> Request:
     """Return what a launch asks of the engine, with the variables that lead to its environment."""
     paths = {name: spec.env[name] for name in env.paths}
     return msgspec.structs.replace(request, env={**request.env, **paths}, projects=env.binds)

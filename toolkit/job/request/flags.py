@@ -5,7 +5,7 @@ from pathlib import Path
 
 from toolkit.errors import BadInput
 from toolkit.job.request import fixfile
-from toolkit.job.request.keys import demanded
+from toolkit.job.request.keys import merge_demands
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import check_directory
 from toolkit.launch.request import trainers
@@ -48,7 +48,7 @@ def check_words(asked: JobRequest, flags: Flags) -> Fix | None:
     fix = fixfile.load(Path(flags.fix)) if flags.fix is not None else None
     if fix and job.mode not in {None, fix.launch.mode}:
         raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave one of them out")
-    demanded(flags.verify_key, flags.no_verify, asked.key, asked.site, job.site)
+    merge_demands(flags.verify_key, flags.no_verify, asked.key, asked.site, job.site)
     return fix
 
 

@@ -14,11 +14,11 @@ from toolkit.folders import at_home
 from toolkit.image.files.filelock import identity
 from toolkit.image.inspect import inspect
 from toolkit.image.trust.verify import before_launch
-from toolkit.job.request.inputs import StartableImage, startable
-from toolkit.job.request.keys import OPTION, KeyDemand, Required, demanded
+from toolkit.job.rank_view import TRAINER, view_of_command
+from toolkit.job.request.inputs import StartableImage, find_startable
+from toolkit.job.request.keys import OPTION, KeyDemand, Required, merge_demands
 from toolkit.job.request.layering import JobRequest, required_by_settings
 from toolkit.job.request.locations import find_image
-from toolkit.job.sight import TRAINER, view
 from toolkit.knowledge import sites
 from toolkit.launch.tracking.relaunch import check_image
 from toolkit.model.facts import ImageFacts
@@ -46,9 +46,9 @@ def demand_of(asked: JobRequest, verify_key: str | None, no_verify: bool) -> Key
     """Return the keys that options, settings and the site profile of a job require of its image.
 
     Raises:
-        BadInput: as :func:`toolkit.job.request.keys.demanded` says.
+        BadInput: as :func:`toolkit.job.request.keys.merge_demands` says.
     """
-    return demanded(verify_key, no_verify, asked.key, asked.site, asked.job.site)
+    return merge_demands(verify_key, no_verify, asked.key, asked.site, asked.job.site)
 
 
 def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> KeyDemand:
@@ -58,7 +58,7 @@ def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> Key
         site: the name of the site profile, empty or ``None`` if there is none.
     """
     profile = sites.site(site) if site else None
-    return demanded(verify_key, no_verify, required_by_settings(), profile, site)
+    return merge_demands(verify_key, no_verify, required_by_settings(), profile, site)
 
 
 def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> Cleared:
@@ -101,7 +101,7 @@ def clear_again(
     if here is not None:
         seen, facts = identity(here), inspect(here, tell=tell, view=_view(record, remote=remote))
         return clear(
-            startable(StartableImage(name, facts, digest, here, record.spec.image, seen)), demand, tell
+            find_startable(StartableImage(name, facts, digest, here, record.spec.image, seen)), demand, tell
         ), facts
     if demand.required or demand.skip or record.image_check is None:
         facts = ImageFacts(path=record.spec.image, format="sif")
@@ -113,7 +113,7 @@ def clear_again(
 
 
 def _view(record: JobRecord, *, remote: bool) -> RankView:
-    seen = view(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
+    seen = view_of_command(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
     # toolkit does not read the copy of an environment on another machine.
     return seen if remote else msgspec.structs.replace(seen, env=record.spec.env_image)
 

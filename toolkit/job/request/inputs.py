@@ -11,10 +11,10 @@ from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.files.filelock import identity
 from toolkit.image.files.reference import sif_command
-from toolkit.image.inspect import inspect, opened
+from toolkit.image.inspect import inspect, open_image
 from toolkit.image.software.contents import Contents, contents_of
 from toolkit.image.startable import STARTABLE
-from toolkit.job.request.locations import ON_CLUSTER, data_folder, expanded, find_image
+from toolkit.job.request.locations import ON_CLUSTER, data_folder, expand_variables, find_image
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.model.rank import WHOLE, RankView
@@ -92,7 +92,7 @@ def data_of(given: str | None, dataset: str, site: Site | None) -> Path | OnClus
     return _on_cluster("data", given, site)
 
 
-def look(
+def inspect_input(
     runner: Runner,
     wanted: Path | OnCluster,
     site: Site | None,
@@ -119,13 +119,13 @@ def look(
         Missing: if the image or its facts file does not exist.
     """
     if isinstance(wanted, OnCluster):
-        path = expanded(runner, wanted.path)
+        path = expand_variables(runner, wanted.path)
         if remote:
             facts = _facts_there(runner, path)
             return StartableImage(wanted.name, facts, _bare(facts), None, path)
         wanted = find_image(path)
     seen = identity(wanted)
-    with opened(wanted, tell=tell, view=view) as (tree, facts):
+    with open_image(wanted, tell=tell, view=view) as (tree, facts):
         offers = contents_of(tree, facts)
     # The digest of an archive names its manifest; toolkit copies and records the file, so it needs the
     # file's.
@@ -138,7 +138,7 @@ def look(
     return StartableImage(wanted.name, facts, digest, wanted, there, seen, offers)
 
 
-def startable(image: StartableImage, command: str = "") -> StartableImage:
+def find_startable(image: StartableImage, command: str = "") -> StartableImage:
     """Return the image if the container runtime ``command`` can start it; any runtime if it is empty.
 
     Raises:
@@ -164,7 +164,7 @@ def folder_there(runner: Runner, data: OnCluster) -> str:
     Raises:
         Missing: if you cannot read such a folder.
     """
-    path = expanded(runner, data.path)
+    path = expand_variables(runner, data.path)
     if not runner.run(Command.of("test", "-d", path, "-a", "-r", path, timeout=_LOOK_SECONDS)).ok:
         raise Missing(f"{runner.place}: {path} is not a folder that you can read")
     return path
@@ -178,7 +178,7 @@ def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: 
     """
     if site is None or not site.shared or not parcels:
         return ""
-    folder = posixpath.join(expanded(runner, site.shared), "data", name)
+    folder = posixpath.join(expand_variables(runner, site.shared), "data", name)
     wanted = {posixpath.join(folder, posixpath.relpath(p.target, own)): p.sha256 for p in parcels}
     return folder if remote_hashes(runner, list(wanted)) == wanted else ""
 
@@ -222,7 +222,7 @@ def _same(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
     """
     if site is None or not site.shared:
         return ""
-    folder = posixpath.join(expanded(runner, site.shared), "images")
+    folder = posixpath.join(expand_variables(runner, site.shared), "images")
     names: Iterable[str] = (image.name, f"{image.stem}-{digest[:12]}{image.suffix}")
     found = remote_hashes(runner, [posixpath.join(folder, name) for name in names])
     return next((path for path, sha in found.items() if sha == digest), "")

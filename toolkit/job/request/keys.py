@@ -26,7 +26,7 @@ class KeyDemand:
     skip: bool = False
 
 
-def demanded(
+def merge_demands(
     verify_key: str | None,
     no_verify: bool,
     settings: Required | None,

@@ -20,7 +20,7 @@ from toolkit.knowledge.lines import line_of
 from toolkit.knowledge.strict import LONGEST, plain_text, tables
 from toolkit.launch.request import layers, variables
 from toolkit.launch.request.checks import option
-from toolkit.launch.request.complete import completed
+from toolkit.launch.request.complete import complete_job
 from toolkit.launch.request.layers import JobLayer, Merged
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
@@ -62,7 +62,7 @@ class JobRequest:
         return [*([self.note] if self.note else []), *lines]
 
 
-def asked(
+def merge_request(
     given: Mapping[str, Any], words: tuple[str, ...], job_file: str | None = None, *, here: bool = False
 ) -> JobRequest:
     """Merge the defaults with the site, settings, variables, the job file and the ``given`` options.
@@ -84,7 +84,7 @@ def asked(
     if here:
         above = [replace(layer, said=msgspec.structs.replace(layer.said, site=None)) for layer in above]
     above += [_job_file(Path(job_file))] if job_file else []
-    above += [layers.checked(given, layers.OPTION, {}, strict=True)]
+    above += [layers.check_layer(given, layers.OPTION, {}, strict=True)]
     name = layers.merge(above).job.site
     site = sites.site(name) if name is not None else None
     below = [JobLayer("default", layers.DEFAULTS), *([layers.of_site(name, site)] if name and site else [])]
@@ -92,7 +92,7 @@ def asked(
     if words:
         said = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
         merged = layers.merge([*below, *above, JobLayer("words after --", said)])
-    merged = _with_variables(completed(without_trainer(merged), site))
+    merged = _with_variables(complete_job(without_trainer(merged), site))
     key = _required(settings)
     project = _of_project(settings, merged.origins, key)
     return JobRequest(merged.job, merged.origins, site, key, project, merged.note)
@@ -151,13 +151,13 @@ def env_file(job: JobFile) -> dict[str, str]:
         return {}
     content = read_private(at_home(job.env_file), most=_MOST, label="--env-file")
     text = content.decode("utf-8", "surrogateescape")
-    return dict(variables.of_file(text, os.environ, f"--env-file {job.env_file}"))
+    return dict(variables.parse_env_file(text, os.environ, f"--env-file {job.env_file}"))
 
 
 def _with_variables(merged: Merged) -> Merged:
     """Read the env file, and hide the values whose names suggest a secret."""
     job, origins = merged.job, dict(merged.origins)
-    env = variables.guarded({**env_file(job), **(job.env or {})})
+    env = variables.hide_secrets({**env_file(job), **(job.env or {})})
     if "env_file" in origins:
         origins.setdefault("env", origins["env_file"])
     return Merged(msgspec.structs.replace(job, env=env or None), origins, merged.note)
@@ -167,7 +167,7 @@ def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
     """Return the variables; a name without a value (``env: [NAME]``) gets its value from the environment."""
     env, label = raw.get("env"), f"{source}: env"
     if isinstance(env, list) and all(isinstance(item, str) for item in env):
-        return {**raw, "env": variables.of_pairs(env, os.environ, label)}
+        return {**raw, "env": variables.parse_pairs(env, os.environ, label)}
     if isinstance(env, dict):
         from_caller = variables.from_caller
         filled = {k: from_caller(str(k), os.environ, label) if v is None else v for k, v in env.items()}
@@ -223,7 +223,7 @@ def _settings_file(file: Path) -> _Settings:
     if key is not None and (not isinstance(key, str) or not key):
         raise BadInput(f"{by}: expected the name of a file of public keys")
     required = Required(beside(file, key), by) if key is not None else None
-    return _Settings(layers.checked(_of_caller(said, str(file)), str(file), lines, strict=True), required)
+    return _Settings(layers.check_layer(_of_caller(said, str(file)), str(file), lines, strict=True), required)
 
 
 def _job_file(file: Path) -> JobLayer:
@@ -232,7 +232,7 @@ def _job_file(file: Path) -> JobLayer:
 
     text = plain_text(read_given(file, most=LONGEST, label="--job"), str(file))
     found = read(text, str(file))
-    return layers.checked(_of_caller(found.values, str(file)), str(file), found.lines, strict=False)
+    return layers.check_layer(_of_caller(found.values, str(file)), str(file), found.lines, strict=False)
 
 
 def _shown(value: object) -> str:

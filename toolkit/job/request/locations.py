@@ -154,7 +154,7 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
     ``variables`` says whether ``$NAME`` in the path is a variable of the cluster, as in a site profile.
     """
     if variables and wanted:
-        wanted = expanded(runner, wanted)
+        wanted = expand_variables(runner, wanted)
     if not remote and wanted:
         return str(at_home(wanted).resolve())
     given = wanted or "toolkit"
@@ -168,7 +168,7 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
     return posixpath.normpath(posixpath.join(base, given.removeprefix("~").lstrip("/")))
 
 
-def expanded(runner: Runner, path: str) -> str:
+def expand_variables(runner: Runner, path: str) -> str:
     """Return a path of a site profile with the values of its variables on the cluster.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from toolkit import __version__
 from toolkit.knowledge.trainers import trainers
-from toolkit.launch.request import sweep
+from toolkit.launch.request import sweep_values
 from toolkit.model.facts import ImageFacts
 from toolkit.model.finding import LaunchFault
 from toolkit.model.job import JobSpec
@@ -34,7 +34,9 @@ def trainer_faults(spec: JobSpec, image: ImageFacts, here: Runner) -> Iterator[L
     if "-m" not in spec.command or not image.stack or image.stack.get("toolkit") != __version__:
         return
     module, *given = spec.command[spec.command.index("-m") + 1 :]
-    tried = [sweep.filled(given, row) for row in sweep.rows(spec.sweep)[:_MOST_TASKS]] or [tuple(given)]
+    tried = [
+        sweep_values.fill_command(given, row) for row in sweep_values.rows(spec.sweep)[:_MOST_TASKS]
+    ] or [tuple(given)]
     for words in dict.fromkeys(tried):
         found = [*_faults(spec, module, words, here)]
         yield from found

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from toolkit.errors import CheckFailed, Missing, ToolkitError
-from toolkit.job.running.reach import reached
+from toolkit.job.running.reach import connect_to_job
 from toolkit.launch.tracking import jobs
 from toolkit.model.job import FINAL_STATES, JobRecord
 
@@ -57,7 +57,7 @@ def cancel(record: JobRecord) -> CancelResult:
         Missing: if the host of the job is unreachable.
     """
     if record.state not in FINAL_STATES:
-        with reached(record) as runner:
+        with connect_to_job(record) as runner:
             record, _ = jobs.refresh(runner, record)
             if record.state not in FINAL_STATES:
                 record = jobs.cancel(runner, record)

@@ -9,7 +9,7 @@ from pathlib import Path
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.job.project.code import COPY
 from toolkit.job.project.pack import MOMENT
-from toolkit.launch.request import sweep, variables
+from toolkit.launch.request import sweep_values, variables
 from toolkit.launch.tracking import records
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
@@ -20,7 +20,8 @@ from toolkit.units import in_bytes
 _LIST_SECONDS = 120.0
 _PIECE = 4 << 20
 _OWN = {
-    records.SCRIPT, sweep.FILE, variables.FILE, variables.SECRETS, "exit-code", "stop-asked", "process",
+    records.SCRIPT, sweep_values.FILE, variables.FILE, variables.SECRETS, "exit-code", "stop-asked",
+    "process",
     "went-back", "token", "notebook.json", "notebook.py", "relay.py", "relay.sh", ".secret",
 }  # fmt: skip
 """Files that toolkit and its job scripts write for themselves."""
@@ -36,7 +37,7 @@ class Written:
     size: int
 
 
-def written(runner: Runner, record: JobRecord) -> list[Written]:
+def list_results(runner: Runner, record: JobRecord) -> list[Written]:
     """Return what a job wrote into its folder, sorted by path, without unchanged files of the project.
 
     Raises:
@@ -71,7 +72,7 @@ def _of_task(path: str) -> tuple[str, str]:
     return (first + slash, rest) if slash and first.isdigit() else ("", path)
 
 
-def chosen(found: Iterable[Written], patterns: Sequence[str]) -> list[Written]:
+def match_patterns(found: Iterable[Written], patterns: Sequence[str]) -> list[Written]:
     """Return the files that a pattern matches, by their path, their name or a folder above them.
 
     Raises:

@@ -7,8 +7,8 @@ import time
 from toolkit.engine.logs.explanation import causes
 from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.job import explanation
-from toolkit.job.running.fetch import in_words, written
-from toolkit.launch.request import sweep
+from toolkit.job.running.fetch import in_words, list_results
+from toolkit.launch.request import sweep_values
 from toolkit.launch.tracking import arrays, jobs, output, pace, records, states
 from toolkit.launch.tracking.follow import follow
 from toolkit.launch.tracking.slurm import JobStatus
@@ -62,7 +62,7 @@ def _say_results(runner: Runner, record: JobRecord, tell: Tell) -> None:
     if record.state != "completed":
         return
     with contextlib.suppress(CheckFailed, Missing):
-        if line := in_words(record, written(runner, record)):
+        if line := in_words(record, list_results(runner, record)):
             tell.step(line)
 
 
@@ -80,7 +80,7 @@ class _Watch:
 
     def line(self, text: str) -> None:
         if not self._quiet:
-            self._tell.output(output.shown(text))
+            self._tell.output(output.displayed_line(text))
 
     def state(self, status: JobStatus) -> None:
         # Slurm's expected start changes every minute, so a change of it alone shows no new line.
@@ -105,13 +105,13 @@ class _Watch:
         if new:
             self._done, self._since = now.done, moment
         if self._live:
-            self._tell.detail(pace.in_words(now, moment - self._since))
+            self._tell.detail(pace.describe_pace(now, moment - self._since))
         elif new and now.done and moment - self._told >= _PLAIN_SECONDS:
             self._told = moment
-            self._tell.step(f"Job {self.name}: {pace.in_words(now)}")
+            self._tell.step(f"Job {self.name}: {pace.describe_pace(now)}")
 
     def again(self, record: JobRecord) -> None:
-        self._tell.step(f"Job {states.again_in_words(record)}")
+        self._tell.step(f"Job {states.describe_resumption(record)}")
         self.name, self._said = record.id, None
 
     def lost(self, why: str) -> None:
@@ -185,9 +185,9 @@ def _failed_tasks(record: JobRecord) -> list[str]:
     failed = [task.index for task in record.tasks if task.state in {"failed", "timeout", "cancelled"}]
     if not failed:
         return []
-    values = sweep.rows(record.spec.sweep)
+    values = sweep_values.rows(record.spec.sweep)
     shown = ", ".join(
-        f"{index} ({sweep.in_words(values[index])})" if index < len(values) else str(index)
+        f"{index} ({sweep_values.describe_values(values[index])})" if index < len(values) else str(index)
         for index in failed[:_MOST_SHOWN]
     )
     more = f" and {len(failed) - _MOST_SHOWN} more" if len(failed) > _MOST_SHOWN else ""

@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from toolkit.errors import Missing
-from toolkit.job.running.reach import reached
-from toolkit.launch.request.sweep import in_words, rows
+from toolkit.job.running.reach import connect_to_job
+from toolkit.launch.request.sweep_values import describe_values, rows
 from toolkit.launch.tracking import jobs, records
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
 from toolkit.model.progress import Tell
@@ -20,7 +20,7 @@ Reach = Callable[[JobRecord], contextlib.AbstractContextManager[Runner]]
 """Connects to the place of a job for as long as its context lasts."""
 
 
-def texts(record: JobRecord, tell: Tell, reach: Reach = reached) -> Iterator[str]:
+def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Iterator[str]:
     """Yield the output of a job as text, of an array the output of each task under its number.
 
     The copy on this machine is used for a job that has ended. It holds the two ends of a long output; the
@@ -30,7 +30,9 @@ def texts(record: JobRecord, tell: Tell, reach: Reach = reached) -> Iterator[str
         Missing: if there is no copy here and the place cannot be reached.
     """
     tasks = [task for task in record.tasks if task.state not in _WAITING]
-    values = {number: f": {in_words(row)}" for number, row in enumerate(rows(record.spec.sweep)) if row}
+    values = {
+        number: f": {describe_values(row)}" for number, row in enumerate(rows(record.spec.sweep)) if row
+    }
     with contextlib.ExitStack() as stack:
         place = _OutputPlace(record, stack, reach)
         for task in tasks if record.tasks else (None,):

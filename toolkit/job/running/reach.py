@@ -61,18 +61,18 @@ def refresh_everywhere(found: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
     return [looked.get(record.key, (record, True)) for record in found]
 
 
-def refreshed(record: JobRecord) -> JobRecord:
+def refresh_record(record: JobRecord) -> JobRecord:
     """Return the record after a query of Slurm; the record of a job that has ended stays as it is."""
     if record.state in FINAL_STATES:
         return record
     from toolkit.launch.tracking import jobs
 
-    with reached(record) as runner:
+    with connect_to_job(record) as runner:
         return jobs.refresh(runner, record)[0]
 
 
 @contextlib.contextmanager
-def reached(record: JobRecord) -> Iterator["Runner"]:
+def connect_to_job(record: JobRecord) -> Iterator["Runner"]:
     """Yield a runner for the host of a job.
 
     Raises:
@@ -86,8 +86,8 @@ def reached(record: JobRecord) -> Iterator["Runner"]:
 
 
 @contextlib.contextmanager
-def reached_in_time(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
-    """Yield a runner as :func:`reached` does, and retry an unreachable host for some minutes.
+def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
+    """Yield a runner as :func:`connect_to_job` does, and retry an unreachable host for some minutes.
 
     Raises:
         Missing: if the host refuses the login, or stays unreachable.
@@ -106,6 +106,6 @@ def _look(there: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
     """Ask about the jobs of one host over one connection, until the host no longer answers."""
     from toolkit.launch.tracking import jobs
 
-    with contextlib.suppress(ToolkitError), reached(there[0]) as runner:
+    with contextlib.suppress(ToolkitError), connect_to_job(there[0]) as runner:
         return jobs.refresh_all(runner, there, _LIST_SECONDS)
     return [(record, False) for record in there]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from toolkit.job.places import where_of
 from toolkit.job.request.gate import clear_again, demand_for
 from toolkit.job.request.keys import KeyDemand
-from toolkit.job.running.reach import reached
-from toolkit.launch.request.variables import needed
+from toolkit.job.running.reach import connect_to_job
+from toolkit.launch.request.variables import secrets_of_record
 from toolkit.launch.tracking import jobs, records
 from toolkit.launch.tracking.local_run import run_again
 from toolkit.launch.tracking.submission import resubmit
@@ -31,16 +31,16 @@ def resume(record: JobRecord, verify_key: str | None, no_verify: bool, tell: Tel
             refuses the job.
         Missing: if the image or the script no longer exists, or the host is unreachable.
     """
-    secrets = needed(record.spec.secrets, NO_SECRETS, os.environ)
+    secrets = secrets_of_record(record.spec.secrets, NO_SECRETS, os.environ)
     demand = demand_for(record.spec.site, verify_key, no_verify)
-    with reached(record) as runner:
+    with connect_to_job(record) as runner:
         record, _ = jobs.refresh(runner, record)
         if jobs.is_local(record):
             return run_again(runner, _cleared(runner, record, demand, tell), tell.output, secrets)
-        return once_more(runner, record, demand, secrets, tell)
+        return submit_again(runner, record, demand, secrets, tell)
 
 
-def once_more(
+def submit_again(
     runner: Runner,
     record: JobRecord,
     demand: KeyDemand,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from toolkit.job import explanation
 from toolkit.job.request.keys import KeyDemand
-from toolkit.job.running.resume import once_more
+from toolkit.job.running.resume import submit_again
 from toolkit.model.finding import ADVICE, OutputExplanation
 from toolkit.model.hidden import Hidden
 from toolkit.model.job import JobRecord
@@ -48,7 +48,7 @@ def retry_faults(
         more = (f"--exclude={','.join(dict.fromkeys(excluded))}",) if excluded else ()
         tell.step(f"Job {record.id} failed: {found.root.text}")
         tell.step(f"Submitting it again ({count} of {_MOST}){f' without {excluded[-1]}' if more else ''}")
-        record = watch(once_more(runner, record, demand, secrets, tell, more))
+        record = watch(submit_again(runner, record, demand, secrets, tell, more))
     return record
 
 

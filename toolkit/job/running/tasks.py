@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from toolkit.job.running.reach import reached
+from toolkit.job.running.reach import connect_to_job
 from toolkit.launch.tracking import jobs, records
-from toolkit.launch.tracking.pace import in_words, pace
+from toolkit.launch.tracking.pace import describe_pace, pace
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
 from toolkit.run.command import Runner
 from toolkit.run.local import LocalRunner
@@ -17,7 +17,7 @@ def progress(record: JobRecord) -> dict[int, str]:
     if record.state in FINAL_STATES:
         here = records.folder(record.key)
         return _read(record, LocalRunner(), lambda task: str(here / str(task.index)))
-    with reached(record) as runner:
+    with connect_to_job(record) as runner:
         return _read(record, runner, lambda task: jobs.task_folder(record, task))
 
 
@@ -26,4 +26,4 @@ def _read(record: JobRecord, runner: Runner, folder: Callable[[JobTask], str]) -
         task.index: f"{folder(task)}/{records.METRICS}" for task in record.tasks if task.state not in _WAITING
     }
     found = {i: pace(runner.read(path, most=records.METRICS_MOST)) for i, path in paths.items()}
-    return {index: in_words(now) for index, now in found.items() if now}
+    return {index: describe_pace(now) for index, now in found.items() if now}

@@ -8,7 +8,7 @@ from toolkit.errors import CheckFailed, Interrupted, Lost
 from toolkit.job.places import Where
 from toolkit.job.running.reach import by_place
 from toolkit.launch.tracking import jobs, states
-from toolkit.launch.tracking.reasons import in_turn
+from toolkit.launch.tracking.reasons import waits_for_turn
 from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
@@ -78,7 +78,7 @@ class _Reasons:
 
     def seen(self, record: JobRecord, status: JobStatus) -> None:
         reason = status.reason
-        if status.state != "pending" or not reason or in_turn(reason) or reason in self._said:
+        if status.state != "pending" or not reason or waits_for_turn(reason) or reason in self._said:
             return
         self._said.add(reason)
         self._tell.step(states.sentence(status, record.id or record.key))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from toolkit import scheduler as schedulers
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Site
 from toolkit.render import quoted, with_variables
@@ -18,7 +18,7 @@ _FILE = "broadcast.sh"
 _TMP = "/tmp"  # noqa: S108 - the disk of a node, unless the site names another one
 
 
-def decided(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bool, str]:
+def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bool, str]:
     """Return whether the job copies its image, and why.
 
     Args:
@@ -28,7 +28,7 @@ def decided(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bool, str]:
     """
     if spec.broadcast == "off":
         return False, "--broadcast off"
-    if schedulers.of(site) is not slurm or spec.elastic or not named(runtime).MOUNTS_IMAGES:
+    if schedulers.scheduler_of(site) is not slurm or spec.elastic or not named(runtime).MOUNTS_IMAGES:
         return False, "only a Slurm job with Apptainer and a fixed number of nodes copies its image"
     if spec.broadcast == "on":
         return True, "--broadcast on"
@@ -61,7 +61,7 @@ def values(
     base = with_variables(site.scratch) if site and site.scratch else quoted(_TMP)
     return {
         "broadcast": files_of(spec, copies),
-        "broadcast_script": (shipped("slurm") / _FILE).read_text(encoding="utf-8") if copies else "",
+        "broadcast_script": (shipped_folder("slurm") / _FILE).read_text(encoding="utf-8") if copies else "",
         "broadcast_start": start,
         "broadcast_folder": f'{base}/toolkit-"$(id -u)"',
         "broadcast_most": MOST_MIB,

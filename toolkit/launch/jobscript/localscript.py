@@ -115,7 +115,7 @@ def local_script(
         BadInput: for values that a script cannot contain.
     """
     check_command(spec.command)
-    spec = preflight.kept(spec, made, image)
+    spec = preflight.with_possible_preflight(spec, made, image)
     if peers.has_check(made):  # all ranks are on this machine, and start one after the other
         spec = msgspec.structs.replace(spec, preflight=False)
     return render(
@@ -132,7 +132,7 @@ def local_script(
             **ranks.values(spec, made, None),
             "start": _lines(_start_words(spec, made, runtime), 8),
             "command": _lines([spec.command], 4),
-            "preflight": _lines([preflight.here(spec, image)], 4) if spec.preflight else "",
+            "preflight": _lines([preflight.local_command(spec, image)], 4) if spec.preflight else "",
             "preflight_of": "Gloo" if made.mode == "gloo" else "MPI",
             **variable_values(spec),
             "check_file": preflight.FILE if preflight.is_of_program(spec, image) else None,

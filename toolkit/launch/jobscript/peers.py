@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.engine.planning.proposal import RANKS_FILE
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
@@ -31,7 +31,7 @@ def words(spec: JobSpec, plan: Plan) -> tuple[str, ...]:
 
 def program_text() -> str:
     """Return the program of the check."""
-    return (shipped("slurm") / FILE).read_text(encoding="utf-8")
+    return (shipped_folder("slurm") / FILE).read_text(encoding="utf-8")
 
 
 def _start(command: Sequence[str], plan: Plan) -> tuple[str, ...]:

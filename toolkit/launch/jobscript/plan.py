@@ -8,7 +8,7 @@ import msgspec
 from toolkit.engine.planning.proposal import AGENT, GLOO_FILE, RANKS_FILE
 from toolkit.errors import BadInput
 from toolkit.launch.request import variables
-from toolkit.launcher import of as launcher_of
+from toolkit.launcher import launcher_of as launcher_of
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.engine.traits import families
 from toolkit.errors import BadInput
 from toolkit.launch.jobscript import peers
@@ -43,7 +43,7 @@ def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
     return bool(_of_program(image, user_site=spec.user_site))
 
 
-def kept(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
+def with_possible_preflight(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
     """Return the job without its preflight if no preflight can check it."""
     if not named(plan.program).BY_MPI:
         checked = peers.has_check(plan)
@@ -135,7 +135,7 @@ def _mounted(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]:
 
 def program_text() -> str:
     """Return the script of the check."""
-    return (shipped("slurm") / FILE).read_text(encoding="utf-8")
+    return (shipped_folder("slurm") / FILE).read_text(encoding="utf-8")
 
 
 def limits(spec: JobSpec) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ def limits(spec: JobSpec) -> tuple[str, ...]:
     return (*speed, *(("--min-free", spec.min_free) if spec.min_free else ()))
 
 
-def here(spec: JobSpec, image: ImageFacts | None = None) -> tuple[str, ...]:
+def local_command(spec: JobSpec, image: ImageFacts | None = None) -> tuple[str, ...]:
     """Return the command of the preflight for a job on this machine."""
     if image is not None and is_of_program(spec, image):
         return ("sh", posixpath.join(spec.directory, FILE), *_of_program(image, user_site=spec.user_site))

@@ -1,7 +1,7 @@
 """The file of the job script that sets each rank's number and the addresses of its peers; pure."""
 
 from toolkit.engine.planning.proposal import RANKS_FILE
-from toolkit.launcher import of as launcher_of
+from toolkit.launcher import launcher_of as launcher_of
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.program import named

@@ -6,7 +6,7 @@ import msgspec
 
 from toolkit import __version__
 from toolkit import scheduler as schedulers
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.engine.planning.proposal import GLOO_FILE
 from toolkit.errors import BadInput
 from toolkit.launch.jobscript import broadcast, preflight, ranks
@@ -14,9 +14,9 @@ from toolkit.launch.jobscript import foreign as found
 from toolkit.launch.jobscript.plan import MPIRUN_FILE, by_agent, gloo_file, launch_words
 from toolkit.launch.jobscript.preflight import PREFLIGHT
 from toolkit.launch.jobscript.wrapper import gloo_program
-from toolkit.launch.request import sweep, variables
+from toolkit.launch.request import sweep_values, variables
 from toolkit.launch.request.checks import as_name, check_command, check_names, check_spec, check_time
-from toolkit.launcher import at, srun
+from toolkit.launcher import site_launcher, srun
 from toolkit.launcher.srun import IN_SHELL, NODES
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
@@ -66,11 +66,11 @@ def job_script(
         BadInput: for values that Slurm does not accept or a script cannot contain.
     """
     check_spec(spec)
-    spec = preflight.kept(spec, plan, image)
+    spec = preflight.with_possible_preflight(spec, plan, image)
     _check_elastic(spec, plan)
     copied = copies or {}
     pieces = {**_pieces(spec, site), **broadcast.pieces_of(broadcast.files_of(spec, copied))}
-    scheduler = schedulers.of(site)
+    scheduler = schedulers.scheduler_of(site)
     checked = preflight.words(spec, site, image, plan)
     check_file, check = preflight.file_of(spec, plan, image)
     foreign = found.foreign(spec, site, plan.mode)
@@ -109,7 +109,7 @@ def job_script(
             "wrapper": gloo_program(),
             **ranks.values(spec, plan, scheduler),
             "mpirun_file": MPIRUN_FILE if by_agent(plan) else None,
-            "mpirun": (shipped("slurm") / MPIRUN_FILE).read_text(encoding="utf-8"),
+            "mpirun": (shipped_folder("slurm") / MPIRUN_FILE).read_text(encoding="utf-8"),
             "runtime": runtime,
             "measured": named(runtime).MEASURED,
             "is_program": not named(runtime).IN_LAUNCHER,
@@ -133,7 +133,7 @@ def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[
     if not kind.PREPARES or name == spec.image:
         return {"image_script": ""}
     return {
-        "image_script": (shipped("slurm") / kind.PREPARES).read_text(encoding="utf-8"),
+        "image_script": (shipped_folder("slurm") / kind.PREPARES).read_text(encoding="utf-8"),
         "image_file": f"toolkit-{kind.PREPARES}",
         "image_start": _once_a_node(spec, site),
         "image_words": (spec.image, name),
@@ -150,7 +150,7 @@ def _definition(
 
 def _once_a_node(spec: JobSpec, site: Site | None) -> str:
     """Return the words that start a program once on each node."""
-    launcher = at(site, srun.COMMAND)
+    launcher = site_launcher(site, srun.COMMAND)
     single = msgspec.structs.replace(spec, ranks_per_node=1)
     more = ("--mpi=none",) if launcher is srun else ()
     return _lines([[launcher.COMMAND, *launcher.counts(single), *more]], 4, IN_SHELL)
@@ -166,8 +166,8 @@ def variable_values(spec: JobSpec) -> dict[str, object]:
         "secrets": spec.secrets,
         "secrets_file": variables.SECRETS,
         "is_array": bool(spec.array),
-        "sweep": sweep.lines(spec.sweep),
-        "sweep_file": sweep.FILE,
+        "sweep": sweep_values.lines(spec.sweep),
+        "sweep_file": sweep_values.FILE,
     }
 
 
@@ -195,10 +195,10 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
     texts = (site.directory, site.scratch, *site.container.binds, *site.env.values()) if site else ()
     pieces = {text: with_variables(text) for text in texts if "$" in text}
     # Each task of an array has its own folder.
-    submitted = schedulers.of(site).SUBMIT_DIR
+    submitted = schedulers.scheduler_of(site).SUBMIT_DIR
     pieces[submitted] = with_variables(submitted)
     made = bool(spec.array) or any(text in spec.directory for text in pieces)
-    pieces |= sweep.pieces(spec.sweep)
+    pieces |= sweep_values.pieces(spec.sweep)
     return {**IN_SHELL, **pieces, **({spec.directory: '"$job_dir"'} if made else {})}
 
 

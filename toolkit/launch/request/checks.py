@@ -7,7 +7,7 @@ from typing import NamedTuple
 from toolkit import nodelist
 from toolkit.errors import BadInput
 from toolkit.knowledge import sbatch
-from toolkit.launch.request import numbers, sweep
+from toolkit.launch.request import numbers, sweep_values
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import FIELDS, JobField, ValueForm
 from toolkit.runtime.apptainer import IMAGE_BIND
@@ -162,7 +162,7 @@ def check_spec(spec: JobSpec) -> None:
     """
     values = {name: getattr(spec, name) for name in spec.__struct_fields__}
     for found in objections(values):
-        raise refused(found)
+        raise value_error(found)
     check_command(spec.command)
     _check_elastic(spec)
 
@@ -179,13 +179,13 @@ def check_names(**names: str | None) -> None:
     for field, value in names.items():
         if value is not None:
             for found in objections({field: value}):
-                raise refused(found)
+                raise value_error(found)
 
 
 def check_time(time: str) -> None:
     """Refuse a time limit that sbatch would not accept."""
     for found in objections({"time": time}):
-        raise refused(found)
+        raise value_error(found)
 
 
 def check_command(command: Sequence[str]) -> None:
@@ -197,7 +197,7 @@ def check_command(command: Sequence[str]) -> None:
         )
 
 
-def refused(found: ValueFault) -> BadInput:
+def value_error(found: ValueFault) -> BadInput:
     """Return the error for the value of an option."""
     shown = found.value if isinstance(found.value, int) else repr(found.value)
     return BadInput(f"{option(found.field)} {shown}: {found.what}")
@@ -232,7 +232,7 @@ def _sbatch(item: str) -> str:
         return "a quotation mark is not closed"
     if not sbatch.is_one_option(item):
         return "sbatch reads this as more than one option; quote a value with spaces: --comment='x y'"
-    name = sbatch.reserved(item, _HAVE_FIELDS)
+    name = sbatch.reserved_name(item, _HAVE_FIELDS)
     return f"use the field {_HAVE_FIELDS[name]} instead" if name else ""
 
 
@@ -252,7 +252,7 @@ def _variable(item: str) -> str:
 _EACH: Mapping[str, Callable[[str], str]] = {
     "modules": _module,
     "sbatch": _sbatch,
-    "sweep": sweep.fault,
+    "sweep": sweep_values.fault,
     "binds": bind_fault,
     "env": _variable,
 }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.launch.request import sweep
+from toolkit.launch.request import sweep_values
 from toolkit.launch.request.layers import JobLayer, Merged, merge
 from toolkit.launch.sites import partition
 from toolkit.launch.sites.share import FITTED
@@ -30,7 +30,7 @@ _ASKED = (
 """Fields of a job that decide which partition can run it."""
 
 
-def completed(merged: Merged, site: Site | None) -> Merged:
+def complete_job(merged: Merged, site: Site | None) -> Merged:
     """Return the job with its partition, cores per rank, a warning for trainers, and an output for arrays.
 
     Raises:
@@ -66,7 +66,7 @@ def _swept(merged: Merged) -> Merged:
             f"{origins['array']}: a sweep sets the array; leave one of them out",
             fix="--sweep-parallel N limits how many tasks run at once",
         )
-    array = sweep.array(job.sweep, job.sweep_parallel)
+    array = sweep_values.array(job.sweep, job.sweep_parallel)
     return Merged(msgspec.structs.replace(job, array=array), {**origins, "array": "sweep"}, merged.note)
 
 

@@ -84,7 +84,7 @@ def merge(layers: Iterable[JobLayer]) -> Merged:
     return Merged(JobFile(**values), origins)
 
 
-def checked(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> JobLayer:
+def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> JobLayer:
     """Return a layer of values from a file or from variables; values of ``strict`` layers have types.
 
     Raises:
@@ -120,7 +120,7 @@ def from_variables(environment: Mapping[str, str]) -> JobLayer:
     """
     fields = [name for name in JobFile.__struct_fields__ if name not in _LISTS]
     given = {name: environment.get(f"{PREFIX}{name.upper()}") or None for name in fields}
-    return checked(given, PREFIX, {}, strict=False)
+    return check_layer(given, PREFIX, {}, strict=False)
 
 
 def of_site(name: str, site: Site) -> JobLayer:

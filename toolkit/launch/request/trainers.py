@@ -70,7 +70,7 @@ def usual_strategy(ranks: int) -> Strategy:
 
 
 @cache
-def shipped() -> dict[str, TrainerProgram]:
+def shipped_trainers() -> dict[str, TrainerProgram]:
     """Return the trainers inside the images, by name."""
     return {
         row.name: TrainerProgram(
@@ -92,10 +92,11 @@ def find(name: str) -> TrainerProgram:
     if name.endswith(".py"):
         return TrainerProgram(as_name(PurePath(name).stem), (name,), own=True)
     try:
-        return shipped()[name]
+        return shipped_trainers()[name]
     except KeyError:
         raise BadInput(
-            f"trainer '{name}': not found{near(name, shipped())}; choices: {', '.join(shipped())}, "
+            f"trainer '{name}': not found{near(name, shipped_trainers())}; "
+            f"choices: {', '.join(shipped_trainers())}, "
             "or a file FILE.py",
             fix="for your own command: toolkit launch --image FILE.sif -- COMMAND",
         ) from None

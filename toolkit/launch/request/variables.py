@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 
 from toolkit.errors import BadInput
-from toolkit.launch.request import sweep
+from toolkit.launch.request import sweep_values
 from toolkit.model.hidden import Hidden
 from toolkit.model.job import JobSpec
 
@@ -31,7 +31,7 @@ def looks_secret(name: str) -> bool:
     return name.upper() not in _HARMLESS and _SECRET.search(name.upper()) is not None
 
 
-def of_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str) -> dict[str, str]:
+def parse_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str) -> dict[str, str]:
     """Read ``NAME=VALUE``, or ``NAME`` alone for the value in ``environment``.
 
     Args:
@@ -64,7 +64,7 @@ def from_caller(name: str, environment: Mapping[str, str], label: str) -> Hidden
     return Hidden(environment[name])
 
 
-def of_file(text: str, environment: Mapping[str, str], label: str) -> dict[str, Hidden]:
+def parse_env_file(text: str, environment: Mapping[str, str], label: str) -> dict[str, Hidden]:
     """Read an env file as Docker does: ``NAME=VALUE``, ``NAME`` alone, empty lines, and comments after ``#``.
 
     Values are taken literally: quotation marks are part of the value, and variables are not expanded.
@@ -76,17 +76,17 @@ def of_file(text: str, environment: Mapping[str, str], label: str) -> dict[str, 
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.removesuffix("\r").lstrip()
         if stripped and not stripped.startswith("#"):
-            pairs = of_pairs([stripped], environment, f"{label}:{number}")
+            pairs = parse_pairs([stripped], environment, f"{label}:{number}")
             found |= {name: Hidden(value) for name, value in pairs.items()}
     return found
 
 
-def guarded(variables: Mapping[str, str]) -> dict[str, str]:
+def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables; a value is hidden if its name suggests a secret."""
     return {name: Hidden(value) if looks_secret(name) else value for name, value in variables.items()}
 
 
-def needed(
+def secrets_of_record(
     names: Iterable[str], given: Mapping[str, Hidden], environment: Mapping[str, str]
 ) -> dict[str, Hidden]:
     """Return the values of the secret variables of a record, which keeps only their names.
@@ -119,7 +119,7 @@ def names_of(spec: JobSpec) -> tuple[str, ...]:
     Raises:
         BadInput: for an invalid name.
     """
-    of_sweep = map(sweep.variable, sweep.names_of(spec.sweep))
+    of_sweep = map(sweep_values.variable, sweep_values.names_of(spec.sweep))
     names = tuple(dict.fromkeys((*spec.env, *spec.secrets, *of_sweep)))
     for name in names:
         check_name(name, "--env")
@@ -132,7 +132,7 @@ def script_of(spec: JobSpec) -> str:
         return ""
     lines = [f"export {name}={_quoted(name, value)}" for name, value in spec.env.items()]
     lines += [f'. "${{0%/*}}/{SECRETS}"'] if spec.secrets else []
-    lines += [f'. "${{0%/*}}/{sweep.FILE}"'] if spec.sweep else []
+    lines += [f'. "${{0%/*}}/{sweep_values.FILE}"'] if spec.sweep else []
     return "\n".join([*lines, 'exec "$@"', ""])
 
 

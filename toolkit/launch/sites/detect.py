@@ -117,7 +117,7 @@ def _sayable(facts: SiteFacts) -> SiteFacts:
     )
 
 
-def answered(found: Draft, answers: Mapping[str, str]) -> Site:
+def with_answers(found: Draft, answers: Mapping[str, str]) -> Site:
     """Return the profile with the user's answers, by the name of the option (``--account``).
 
     Raises:

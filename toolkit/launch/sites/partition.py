@@ -159,7 +159,7 @@ def _find(wanted: str, site: Site, name: str) -> Partition | None:
 def _named_by_sbatch(spec: JobSpec, site: Site) -> str:
     """Return the partition that the last option of sbatch names, as ``-p gpus`` does; else empty text."""
     for line in reversed((*site.defaults.sbatch, *spec.sbatch)):
-        if sbatch.is_one_option(line) and sbatch.reserved(line, ("partition", "p")):
+        if sbatch.is_one_option(line) and sbatch.reserved_name(line, ("partition", "p")):
             option, *more = sbatch.words(line)
             return option.partition("=")[2] or "".join(more) or option[2:]
     return ""

@@ -18,7 +18,7 @@ def queue_faults(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
         spec: the job, with all options of sbatch.
         facts: the partitions and accounts of the cluster.
     """
-    named = any(sbatch.reserved(line, ("partition", "p")) for line in spec.sbatch)
+    named = any(sbatch.reserved_name(line, ("partition", "p")) for line in spec.sbatch)
     if facts.partitions and not named:
         yield from _partitions(spec, facts.partitions)
     yield from _accounts(spec, facts)

@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from toolkit.launcher import at as launcher_at
+from toolkit.launcher import site_launcher as launcher_at
 from toolkit.model.facts import HostFacts
 from toolkit.model.site import Partition, Site
 from toolkit.model.sitefacts import PartitionFacts, SiteFacts

@@ -32,7 +32,7 @@ def foremost(states: Iterable[JobState]) -> JobState:
     return min(states, key=_FOREMOST.index, default="unknown")
 
 
-def merged(before: Iterable[JobTask], now: Iterable[JobTask]) -> tuple[JobTask, ...]:
+def merge_tasks(before: Iterable[JobTask], now: Iterable[JobTask]) -> tuple[JobTask, ...]:
     """Return the tasks of a new answer, and older tasks that it does not have.
 
     An older task that had not ended is unknown now, because Slurm has forgotten it.
@@ -44,6 +44,6 @@ def merged(before: Iterable[JobTask], now: Iterable[JobTask]) -> tuple[JobTask, 
     return tuple(tasks[index] for index in sorted(tasks))
 
 
-def ended(task: JobTask, status: int) -> JobTask:
+def with_exit_status(task: JobTask, status: int) -> JobTask:
     """Return the task with its exit status."""
     return msgspec.structs.replace(task, state="failed" if status else "completed", exit_code=status)

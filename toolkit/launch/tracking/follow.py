@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from toolkit.errors import Missing
 from toolkit.launch.tracking import jobs, process, records
-from toolkit.launch.tracking.reasons import in_turn
+from toolkit.launch.tracking.reasons import waits_for_turn
 from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.command import Runner
@@ -209,7 +209,7 @@ class _Queue:
         self._asked, self._place = float("-inf"), (0, 0)
 
     def placed(self, status: JobStatus) -> JobStatus:
-        if status.state != "pending" or not in_turn(status.reason):
+        if status.state != "pending" or not waits_for_turn(status.reason):
             return status
         if time.monotonic() - self._asked >= _PLACE_SECONDS:
             self._asked = time.monotonic()

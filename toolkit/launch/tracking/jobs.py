@@ -170,7 +170,7 @@ def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
         # For a job that waits, Slurm's StartTime is only the time at which it expects the job to start.
         "started": (status.started if status.state != "pending" else "") or record.started,
         "ended": status.ended,
-        "tasks": arrays.merged(record.tasks, status.tasks) if has_tasks else record.tasks,
+        "tasks": arrays.merge_tasks(record.tasks, status.tasks) if has_tasks else record.tasks,
     }
     if all(getattr(record, name) == value for name, value in changes.items()):
         return record
@@ -253,7 +253,7 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
         # A failed task may have resumed since, under a number that toolkit did not ask for.
         asked = task.state == "unknown" or (over and task.state == "failed" and record.spec.may_resume)
         status = left_status(runner, record, task) if asked else None
-        tasks.append(task if status is None else arrays.ended(task, status))
+        tasks.append(task if status is None else arrays.with_exit_status(task, status))
     whole = arrays.foremost(task.state for task in tasks) if len(tasks) < MOST_TASKS else "unknown"
     state, code = record.state, record.exit_code
     if over and whole in FINAL_STATES:

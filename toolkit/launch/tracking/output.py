@@ -25,18 +25,18 @@ def first_failure(output: str, lines: int = 12) -> RankFailure | None:
     for line in everything:
         if found := failed.match(line):
             rank = int(re.search(r"\d+", found["tasks"])[0])  # type: ignore[index]  # the pattern holds a digit
-            said = [text for text in (said_by(one, rank) for one in everything) if text and text.strip()]
+            said = [text for text in (text_of_rank(one, rank) for one in everything) if text and text.strip()]
             return RankFailure(rank, found["node"], found["how"], tuple(said[-lines:]))
     return None
 
 
-def said_by(line: str, rank: int) -> str | None:
+def text_of_rank(line: str, rank: int) -> str | None:
     """Return the text of a labelled line if ``rank`` wrote it, else ``None``."""
     found = _LABEL.match(line)
     return found[2] if found and int(found[1]) == rank else None
 
 
-def shown(line: str) -> str:
+def displayed_line(line: str) -> str:
     """Return a line to show: without its label for rank 0, with ``[rank N]`` for the others."""
     found = _LABEL.match(line)
     if not found:

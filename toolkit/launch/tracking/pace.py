@@ -70,7 +70,7 @@ def _seconds_left(seconds: Sequence[float], epochs: int) -> float | None:
     return max(epochs - len(seconds), 0) * sum(recent) / len(recent)
 
 
-def in_words(now: Pace, since: float = 0.0) -> str:
+def describe_pace(now: Pace, since: float = 0.0) -> str:
     """Return the progress as text: ``epoch 3 of 12, 4,321 images/s, about 2 min left``.
 
     ``since`` is the time since the end of the last epoch, in seconds.

@@ -5,12 +5,12 @@ import re
 from toolkit.knowledge.slurm import Waiting, slurm
 
 
-def in_turn(reason: str) -> bool:
+def waits_for_turn(reason: str) -> bool:
     """Return whether the job waits only for its turn."""
     return reason in slurm().reasons.in_turn
 
 
-def in_words(reason: str) -> Waiting:
+def describe_reason(reason: str) -> Waiting:
     """Return a reason in words; an unknown reason stays Slurm's word."""
     reasons = slurm().reasons
     # Details follow a comma: ReqNodeNotAvail,_UnavailableNodes:node[3-4]

@@ -46,10 +46,10 @@ def relaunch(record: JobRecord, *, resume: bool = False) -> Relaunch:
     spec = msgspec.structs.replace(
         old,
         directory=folder,
-        command=tuple(moved(word, old.directory, folder) for word in old.command),
-        binds=tuple(moved(bind, old.directory, folder) for bind in old.binds),
-        env={name: moved(value, old.directory, folder) for name, value in old.env.items()},
-        workdir=moved(old.workdir, old.directory, folder),
+        command=tuple(replace_folder(word, old.directory, folder) for word in old.command),
+        binds=tuple(replace_folder(bind, old.directory, folder) for bind in old.binds),
+        env={name: replace_folder(value, old.directory, folder) for name, value in old.env.items()},
+        workdir=replace_folder(old.workdir, old.directory, folder),
         dependency="",
         begin="",
     )
@@ -95,10 +95,10 @@ def _check_file(runner: Runner, record: JobRecord, option: str, image: str, dige
 
 def arguments(spec: JobSpec) -> tuple[str, ...]:
     """Return the user's arguments of a trainer; without a trainer, the whole command."""
-    return given(spec)[1]
+    return trainer_options(spec)[1]
 
 
-def given(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
+def trainer_options(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the options that toolkit gave a trainer, by name, and the user's arguments.
 
     Without a trainer, the arguments are the whole command.
@@ -117,6 +117,6 @@ def given(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
     return options, words
 
 
-def moved(text: str, old: str, new: str) -> str:
+def replace_folder(text: str, old: str, new: str) -> str:
     """Replace the folder ``old`` by ``new`` in ``text``, also in paths below it."""
     return re.sub(rf"{re.escape(old)}(?![\w.-])", lambda _: new, text)

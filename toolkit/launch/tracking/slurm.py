@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolkit.knowledge.slurm import slurm, state_of
-from toolkit.launch.tracking.arrays import foremost, indexes, merged
+from toolkit.launch.tracking.arrays import foremost, indexes, merge_tasks
 from toolkit.model.job import FINAL_STATES, JobState, JobTask
 from toolkit.run.command import Command
 
@@ -114,7 +114,7 @@ def _together(tasks: Sequence[JobStatus]) -> JobStatus | None:
     if not tasks:
         return None
     first = foremost(task.state for task in tasks)
-    several = merged((), (one for task in tasks for one in task.tasks))
+    several = merge_tasks((), (one for task in tasks for one in task.tasks))
     return replace(next(task for task in tasks if task.state == first), tasks=several)
 
 
@@ -182,7 +182,7 @@ def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
     return (turns.index(number) + 1, len(turns)) if number in turns else None
 
 
-def mine(*, live: bool = False) -> Command:
+def list_own_jobs(*, live: bool = False) -> Command:
     """Ask for all jobs of the user, with the folder from which each job was submitted.
 
     With ``live``, the answer leaves out jobs that have ended.
@@ -192,7 +192,7 @@ def mine(*, live: bool = False) -> Command:
     return Command(words, timeout=_QUERY_SECONDS)
 
 
-def parse_mine(text: str, directory: str) -> list[str]:
+def parse_own_jobs(text: str, directory: str) -> list[str]:
     """Return the numbers of the jobs that were submitted from ``directory``, in ascending order.
 
     Only the last name of the path is compared, because Slurm resolves symbolic links. The name is unique: it

@@ -1,6 +1,6 @@
 """The state of a job as a sentence."""
 
-from toolkit.launch.tracking.reasons import in_words as reason_in_words
+from toolkit.launch.tracking.reasons import describe_reason as reason_in_words
 from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.model.job import JobRecord
 from toolkit.probe.hostlist import expand
@@ -12,10 +12,10 @@ _WIDE = 60
 def sentence(status: JobStatus, name: str) -> str:
     """Return a sentence with the state of a job and the advice for it; ``name`` is its number."""
     advice = todo(status, name)
-    return f"Job {name} {in_words(status)}{'; ' if advice else ''}{advice}"
+    return f"Job {name} {describe_state(status)}{'; ' if advice else ''}{advice}"
 
 
-def in_words(status: JobStatus) -> str:
+def describe_state(status: JobStatus) -> str:
     """Return the state of a job as a predicate, the part of a sentence after the job's name."""
     if status.answer == "silent":
         return "is probably still running; Slurm does not answer, and toolkit asks again"
@@ -40,7 +40,7 @@ def times(restarts: int) -> str:
     return f"started again {'once' if restarts == 1 else f'{restarts} times'}"
 
 
-def again_in_words(record: JobRecord) -> str:
+def describe_resumption(record: JobRecord) -> str:
     """Return a sentence that names a job that stopped with a checkpoint, and the job that resumes it."""
     before = record.numbers[-2] if len(record.numbers) > 1 else "the job before"
     return f"{before} wrote a checkpoint and stopped before its time limit; job {record.id} resumes from it"

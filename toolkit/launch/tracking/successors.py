@@ -16,14 +16,14 @@ def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[st
     Raises:
         Missing: if Slurm does not answer.
     """
-    answer = runner.run(slurm.mine(live=live))
+    answer = runner.run(slurm.list_own_jobs(live=live))
     if not answer.ok:
         raise Missing(
             f"{runner.place}: Slurm does not list your jobs, so the state of {record.key} is unknown",
             fix=f"when squeue --me answers on {runner.place}: toolkit jobs show {record.key}",
             detail=answer.errors.strip().splitlines()[-3:],
         )
-    return slurm.parse_mine(answer.text, record.spec.directory)
+    return slurm.parse_own_jobs(answer.text, record.spec.directory)
 
 
 def later(runner: Runner, record: JobRecord) -> list[str]:

@@ -83,7 +83,7 @@ def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Se
         device=library.device,
         needs=mpi_library.sonames(library),
         components=library.components or None,
-        components_need=mpi_library.taken(library),
+        components_need=mpi_library.component_needs(library),
         places=mpi_library.places(library),
         folders=mpi_library.folders(library),
         outside=mpi_library.outside(library, mpi.prefix or "/"),

@@ -96,7 +96,7 @@ def interfaces(section: Section) -> tuple[str, ...]:
     return tuple(sorted(lasting, key=lambda n: (states.get(n) == "down", n not in routed, n)))
 
 
-def routed(section: Section) -> tuple[str, ...]:
+def routed_interfaces(section: Section) -> tuple[str, ...]:
     """Return the interfaces that are up and have a route; none if the answer does not contain routes."""
     states = dict(v.split(" ", 1) for v in section.values("state") if " " in v)
     known = set(section.values("route"))

@@ -216,7 +216,7 @@ def outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | None:
     return tuple(sorted(name for name, path in library.carried.items() if not _below(library, path, prefix)))
 
 
-def taken(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
+def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
     """Return what each component loads in addition, sorted; ``None`` if that is not known completely."""
     if not library.followed:
         return None

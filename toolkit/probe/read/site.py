@@ -184,4 +184,4 @@ def _there(section: Section | None) -> tuple[bool, ...] | None:
 def _up(section: Section) -> tuple[str, ...]:
     states = dict(_pair(row) for row in section.values("state"))
     up = (name for name in machine.interfaces(section) if states.get(name) != "down")
-    return machine.routed(section) or tuple(up)
+    return machine.routed_interfaces(section) or tuple(up)

@@ -45,7 +45,9 @@ def way_of(source: ScriptSource, name: str) -> Way:
     )
 
 
-def changed(source: ScriptSource, way: Way) -> tuple[str, tuple[ScriptChange, ...], tuple[ScriptChange, ...]]:
+def change_script(
+    source: ScriptSource, way: Way
+) -> tuple[str, tuple[ScriptChange, ...], tuple[ScriptChange, ...]]:
     """Return the text of a script for several ranks, what changed, and what was left.
 
     Raises:

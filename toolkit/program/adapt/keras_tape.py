@@ -8,8 +8,8 @@ from toolkit.program.adapt.loops import (
     arrays_of,
     batch_loop,
     is_count,
-    iterated,
     leaves_early,
+    loop_source,
     loops_around,
     name_at,
     share_arrays,
@@ -120,7 +120,7 @@ def _data(work: Work, call: ast.Call) -> None:
         return
     if not work.once(loop):
         return
-    items = iterated(loop)
+    items = loop_source(loop)
     if is_dataset(work, items):
         share_dataset(work, items)
     elif (

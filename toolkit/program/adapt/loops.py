@@ -35,7 +35,7 @@ def batch_loop(work: Work, node: ast.AST) -> ast.For | None:
     return next((one for one in loops_around(work, node) if isinstance(one, ast.For)), None)
 
 
-def iterated(loop: ast.For) -> ast.expr:
+def loop_source(loop: ast.For) -> ast.expr:
     """Return what a loop takes its items from, without ``enumerate``, ``tqdm``, ``zip`` and the like."""
     found = loop.iter
     while isinstance(found, ast.Call) and found.args:
@@ -48,7 +48,7 @@ def iterated(loop: ast.For) -> ast.expr:
 
 def is_count(loop: ast.For) -> bool:
     """Return whether a loop counts, as over ``range(epochs)``."""
-    found = iterated(loop)
+    found = loop_source(loop)
     return (
         isinstance(found, ast.Call)
         and isinstance(found.func, ast.Name)

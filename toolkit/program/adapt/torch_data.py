@@ -8,8 +8,8 @@ from toolkit.program.adapt.loops import (
     arrays_of,
     batch_loop,
     is_count,
-    iterated,
     leaves_early,
+    loop_source,
     loops_around,
     name_at,
     share_arrays,
@@ -45,7 +45,7 @@ def share_loops(work: Work, backward: list[ast.Call]) -> list[str]:
 
 
 def _share(work: Work, loop: ast.For, call: ast.Call) -> list[str]:
-    items = iterated(loop)
+    items = loop_source(loop)
     loaders = [one for one in work.flow.sources(items) if isinstance(one, ast.Call) and _is_loader(work, one)]
     if loaders:
         done = [_sampler(work, loader) for loader in loaders]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from toolkit.engine.words import mpi_name, plain
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.mpifacts import HostMpi
-from toolkit.probe.group import shown
+from toolkit.probe.group import format_field
 from toolkit.report.lines import Style, wrapped
 from toolkit.versions import parse
 
@@ -122,7 +122,7 @@ def _rows(host: HostFacts, image: ImageFacts | None) -> Iterator[tuple[str, str,
     yield ("container", _runtime(host) if runtime else _none(host, "runtime"), form)
     yield ("GPU", _gpus(host), "")
     yield ("network", _network(host), "")
-    yield ("memory", _words(*(f"{shown(host, n)} {what}" for n, what in _MEMORY)), "")
+    yield ("memory", _words(*(f"{format_field(host, n)} {what}" for n, what in _MEMORY)), "")
     if learning := _learning(image):
         yield ("Python", "", learning)
 

@@ -44,7 +44,7 @@ def way(
         yield f"{head} {first.lstrip()}".rstrip()
         yield from rest
     if chosen and prediction.plan:
-        words = typed(prediction.plan, host, request)
+        words = allocation_words(prediction.plan, host, request)
         yield from (style(line, "good") for line in _arrow(words, width))
 
 
@@ -58,7 +58,7 @@ def _arrow(words: list[str], width: int) -> list[str]:
     )
 
 
-def typed(plan: Plan, host: HostFacts, request: Request) -> list[str]:
+def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]:
     """Return the words to type in an allocation of that shape.
 
     Where a launch needs files that a job script makes in its folder, it is toolkit that has to be called.

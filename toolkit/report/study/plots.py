@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toolkit.number import number
 from toolkit.report.plain import one_line
 from toolkit.report.study.plot_style import without_matplotlib
-from toolkit.report.study.training import speed, thinned, title
+from toolkit.report.study.training import speed, thin_epochs, title
 from toolkit.study.result import Result, Training
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def training_png(training: Training, result: Result) -> bytes:
 def _drawn(figure: "Figure", training: Training, result: Result) -> bytes:
     """Draw on a figure and return it as PNG."""
     accuracy, loss, speed = figure.subplots(1, 3)
-    epochs = thinned(training.epochs, _DRAWN)
+    epochs = thin_epochs(training.epochs, _DRAWN)
     numbers = [one.epoch for one in epochs]
     _lines(accuracy, numbers, [one.accuracy for one in epochs], [one.test_accuracy for one in epochs])
     _lines(loss, numbers, [one.loss for one in epochs], [one.test_loss for one in epochs])

@@ -12,7 +12,7 @@ from toolkit.report.plain import one_line
 from toolkit.report.table import table
 from toolkit.study.advice import Advice, advise
 from toolkit.study.limits import percent
-from toolkit.study.timeline import Tally, Tensor, shares, tallied
+from toolkit.study.timeline import Tally, Tensor, shares, tally_events
 from toolkit.study.timeline_file import events
 from toolkit.units import in_bytes
 
@@ -27,14 +27,14 @@ _BAR = 24
 _TENSORS = 5
 
 
-def told(file: Path, width: int = 100) -> tuple[str, bytes]:
+def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
     """Read a timeline, and return what it tells as text and as JSON.
 
     Raises:
         BadInput: if it is not a timeline.
         CheckFailed: if it holds too few steps.
     """
-    tally = tallied(events(file))
+    tally = tally_events(events(file))
     found = shares(tally)
     if found is None:
         raise CheckFailed(f"{file}: holds {tally.events:,} events, and less than three steps with allreduces")

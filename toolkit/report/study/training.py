@@ -13,7 +13,7 @@ ROWS = 200
 _TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds", "images/s")
 
 
-def thinned(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
+def thin_epochs(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
     """Return at most about ``most`` epochs: all, or the first one, every n-th one and the last one."""
     step = -(-len(epochs) // most)
     return epochs if step <= 1 else [*epochs[:-1:step], epochs[-1]]
@@ -21,7 +21,7 @@ def thinned(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
 
 def epochs_table(training: Training) -> str:
     """Return one line for each epoch; for a long training, for some of them, and how many these are."""
-    shown = thinned(training.epochs, ROWS)
+    shown = thin_epochs(training.epochs, ROWS)
     rows = _rows(shown)
     if len(shown) == len(training.epochs):
         return rows

@@ -19,7 +19,7 @@ from toolkit.run.docker.base import LEFT_OUT
 from toolkit.run.docker.builder import ensure_bootstrapper
 from toolkit.run.docker.containers import Box, run_once
 from toolkit.run.docker.copy_out import CopyOut
-from toolkit.run.docker.engine import Files, find_image, packed
+from toolkit.run.docker.engine import Files, find_image, pack_context
 from toolkit.run.docker.engine_errors import speaking
 from toolkit.units import in_bytes
 
@@ -110,7 +110,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
         memory=_MEMORY,
         timeout=_SECONDS,
         user="0:0",
-        given=packed({f"{_FOLDER}/{name}": content for name, content in context.items()}),
+        given=pack_context({f"{_FOLDER}/{name}": content for name, content in context.items()}),
         capabilities=_CAPABILITIES,
         scratch=_MEMORY // 2,  # dpkg syncs the disk after every file
         taken=CopyOut(f"/{_FOLDER}/base.tar", target, _MOST),
@@ -125,7 +125,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
         )
 
 
-def imported(client: "DockerClient", tar: Path, name: str, tell: Tell) -> None:
+def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> None:
     """Create an image from a root file system."""
     tell.step(f"Importing {name} into the Docker engine ({in_bytes(tar.stat().st_size)})")
     with speaking(f"importing {name}"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.progress import Tell
 from toolkit.run.docker.base import ensure_base
@@ -70,7 +70,7 @@ class ContainedApptainer:
         return run_once(self.client, box, words)
 
 
-def contained(client: "DockerClient", tell: Tell) -> ContainedApptainer:
+def contained_apptainer(client: "DockerClient", tell: Tell) -> ContainedApptainer:
     """Return Apptainer in a container, building its image if the engine has none."""
     ensure_builder(client, tell)
     ran = run_once(client, Box(BUILDER), ("apptainer", "--version"))
@@ -126,7 +126,7 @@ def _ensure(
     program: str,
     tell: Tell,
 ) -> str:
-    dockerfile = (shipped("containers") / "builder" / file).read_bytes()
+    dockerfile = (shipped_folder("containers") / "builder" / file).read_bytes()
     source = hashlib.sha256(dockerfile + arguments.get("APPTAINER", "").encode()).hexdigest()
     kept = find_image(client, name)
     if kept is not None and kept.labels.get(_SOURCE) == source:

@@ -15,7 +15,7 @@ from toolkit.run import clone
 from toolkit.run.command import OnLine
 from toolkit.run.docker.copy_out import CopyOut, copy_out
 from toolkit.run.docker.engine_errors import speaking
-from toolkit.run.interrupts import undisturbed
+from toolkit.run.interrupts import delay_signals
 from toolkit.run.lines import Lines
 from toolkit.run.owner import alive, host
 
@@ -80,7 +80,7 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
         CheckFailed: if the file to copy is not a regular file, or too large.
     """
     what = f"running {words[0]} in {box.image}"
-    with speaking(what), made(client, box.image, words, what, _settings(client, box)) as name:
+    with speaking(what), create_container(client, box.image, words, what, _settings(client, box)) as name:
         container = client.containers.get(name)
         expired = threading.Event()
         timer = threading.Timer(box.timeout, _end, [container, expired])
@@ -101,7 +101,7 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
 
 
 @contextlib.contextmanager
-def made(
+def create_container(
     client: "DockerClient",
     image: str,
     words: Sequence[str],
@@ -116,7 +116,7 @@ def made(
     name = f"toolkit-{uuid.uuid4().hex[:12]}"
     labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}", **clone.labels()}
     try:
-        with undisturbed(), speaking(doing):
+        with delay_signals(), speaking(doing):
             client.api.create_container(
                 image, list(words), entrypoint=[], name=name, labels=labels, **settings
             )
@@ -139,9 +139,11 @@ def remove_stale(client: "DockerClient") -> None:
 
 
 @contextlib.contextmanager
-def lent(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
+def mount_image_folder(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
     """Create a container, never started, with ``folder`` of the image as a volume; remove both afterwards."""
-    with made(client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}) as name:
+    with create_container(
+        client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}
+    ) as name:
         yield name
 
 

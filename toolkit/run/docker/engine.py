@@ -20,7 +20,7 @@ from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.model.progress import Tell
 from toolkit.run import clone
 from toolkit.run.docker.buildlog import BuildLog
-from toolkit.run.docker.containers import made
+from toolkit.run.docker.containers import create_container
 from toolkit.run.docker.engine_errors import is_engine_error, no_engine, speaking
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def build_image(
         with speaking(f"building {what}"):
             events = client.api.build(
                 # a generator: it is sent while it is created
-                fileobj=packed(labelled(files, options.labels)),
+                fileobj=pack_context(add_labels(files, options.labels)),
                 custom_context=True,
                 dockerfile=_STEPS,
                 rm=True,
@@ -243,15 +243,15 @@ def untag_image(client: "DockerClient", tag: str) -> None:
         client.api.remove_image(tag)
 
 
-def taken(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
+def stream_folder(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
     """Stream a folder of an image, without starting it, as a tar."""
     doing = f"taking {folder} out of {image[:19]}"
-    with speaking(doing), made(client, image, ["true"], doing) as name:
+    with speaking(doing), create_container(client, image, ["true"], doing) as name:
         stream, _ = client.api.get_archive(name, folder, chunk_size=_CHUNK)
         yield from stream
 
 
-def saved(client: "DockerClient", image: str) -> Iterator[bytes]:
+def stream_archive(client: "DockerClient", image: str) -> Iterator[bytes]:
     """Stream an image as a docker-archive."""
     with speaking(f"taking {image} out of the Docker engine"):
         yield from client.api.get_image(image, chunk_size=1 << 20)
@@ -296,7 +296,7 @@ def _follow(
             )
 
 
-def labelled(files: Files, labels: Mapping[str, str]) -> Files:
+def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
     """Return a build context whose last step sets the labels.
 
     For labels outside of the context, engines make a separate step each.
@@ -315,7 +315,7 @@ def _quoted(text: str) -> str:
     return '"' + re.sub(r'(["\\$])', r"\\\1", text) + '"'
 
 
-def packed(files: Files) -> Iterator[bytes]:
+def pack_context(files: Files) -> Iterator[bytes]:
     """Yield a tar of the files, whose bytes depend only on names and contents."""
     for name in sorted(files):
         content = files[name]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.run.docker.engine import find_image, saved, tag_image
+from toolkit.run.docker.engine import find_image, stream_archive, tag_image
 from toolkit.run.docker.engine_errors import speaking
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
         Missing: if the engine stops answering.
     """
     most, size = 2 * size_of(image) + _SPARE, 0
-    for chunk in saved(client, str(image.id)):
+    for chunk in stream_archive(client, str(image.id)):
         size += len(chunk)
         if size > most:
             raise CheckFailed(

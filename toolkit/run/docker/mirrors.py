@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"https?://\S+?/(?P<archive>debian(?:-security)?)(?:/(?=\s
 _CAT = f"cat {_SOURCES[0]} {_SOURCES[1]}/* 2> /dev/null; true"
 
 
-def listed(text: str) -> Mirrors:
+def read_mirrors(text: str) -> Mirrors:
     """Return the mirrors in package sources, in either format, without comments."""
     found: dict[Archive, dict[str, None]] = {"debian": {}, "debian-security": {}}
     for line in text.splitlines():
@@ -33,7 +33,7 @@ def listed(text: str) -> Mirrors:
     return {archive: tuple(addresses) for archive, addresses in found.items()}
 
 
-def chosen() -> Mirrors:
+def chosen_mirror() -> Mirrors:
     """Return the mirror of the environment; its security archive is at the usual place beside it."""
     mirror = os.environ.get(MIRROR, "").rstrip("/")
     return {"debian": (mirror,), "debian-security": (f"{mirror}-security",)} if mirror else {}
@@ -41,15 +41,15 @@ def chosen() -> Mirrors:
 
 def of_machine() -> Mirrors:
     """Return the known mirrors: from the environment, then from this machine's package sources."""
-    return joined(chosen(), listed("\n".join(_texts())))
+    return join_mirrors(chosen_mirror(), read_mirrors("\n".join(_texts())))
 
 
 def of_image(client: "DockerClient", image: str) -> Mirrors:
     """Return the mirrors that the packages of an image come from."""
-    return listed("\n".join(run_once(client, Box(image), ("sh", "-c", _CAT)).lines))
+    return read_mirrors("\n".join(run_once(client, Box(image), ("sh", "-c", _CAT)).lines))
 
 
-def joined(*several: Mirrors) -> Mirrors:
+def join_mirrors(*several: Mirrors) -> Mirrors:
     """Return all mirrors, in the order of the arguments."""
     archives: tuple[Archive, ...] = ("debian", "debian-security")
     return {a: tuple(dict.fromkeys(m for one in several for m in one.get(a, ()))) for a in archives}

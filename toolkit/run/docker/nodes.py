@@ -13,7 +13,7 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.run.command import Command, Completed
 from toolkit.run.docker.engine import connect
 from toolkit.run.docker.engine_errors import speaking
-from toolkit.run.interrupts import undisturbed
+from toolkit.run.interrupts import delay_signals
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -95,7 +95,7 @@ def configuration(machine: Machine) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def opened() -> Iterator["Nodes"]:
+def open_nodes() -> Iterator["Nodes"]:
     """Yield the containers of the engine that answers, and close the connection afterwards.
 
     Raises:
@@ -125,7 +125,7 @@ class Nodes:
     def make(self, machine: Machine) -> None:
         """Create a container, without starting it, so that files can be added first."""
         asked = configuration(machine)
-        with undisturbed(), speaking(f"making {machine.name}"):
+        with delay_signals(), speaking(f"making {machine.name}"):
             self._api.create_container_from_config(asked, machine.name)
 
     def put(self, name: str, archive: bytes) -> None:
@@ -148,13 +148,13 @@ class Nodes:
 
     def make_network(self, name: str, labels: Mapping[str, str]) -> None:
         """Create a network if there is none of that name; the engine picks its addresses."""
-        with undisturbed(), speaking(f"making the network {name}"):
+        with delay_signals(), speaking(f"making the network {name}"):
             if not [n for n in self._api.networks(names=[name]) if n["Name"] == name]:
                 self._api.create_network(name, driver="bridge", labels=dict(labels), check_duplicate=True)
 
     def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
         """Create a volume if there is none of that name."""
-        with undisturbed(), speaking(f"making the volume {name}"):
+        with delay_signals(), speaking(f"making the volume {name}"):
             self._api.create_volume(name, labels=dict(labels))
 
     def remove(self, label: str) -> int:

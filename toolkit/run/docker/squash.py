@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from toolkit.errors import CheckFailed
 from toolkit.model.progress import Tell
 from toolkit.run.docker.builder import ensure_builder
-from toolkit.run.docker.containers import Box, Ran, lent, remove_stale, run_once
+from toolkit.run.docker.containers import Box, Ran, mount_image_folder, remove_stale, run_once
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -62,7 +62,7 @@ def pack(client: "DockerClient", work: Squash, tell: Tell) -> None:
     """
     remove_stale(client)
     builder = ensure_builder(client, tell)
-    with lent(client, builder, _TOOLS) as tools:
+    with mount_image_folder(client, builder, _TOOLS) as tools:
         box = Box(
             work.image,
             binds={str(work.target.resolve()): _TARGET},

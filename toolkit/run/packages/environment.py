@@ -50,7 +50,7 @@ class Asking:
         return ("--python-version", self.python, "--python-platform", self.platform)
 
 
-def pinned(asking: Asking, *, build: bool) -> tuple[Pin, ...]:
+def pin_requirements(asking: Asking, *, build: bool) -> tuple[Pin, ...]:
     """Return what satisfies requirements, with all that they need; ``version`` is empty for a local wheel.
 
     Args:
@@ -128,7 +128,7 @@ def install(asking: Asking, wheels: Sequence[Path], target: Path) -> None:
     (target / ".lock").unlink(missing_ok=True)
 
 
-def exported(lock: Path) -> bytes:
+def export_lock(lock: Path) -> bytes:
     """Return what a ``uv.lock`` pins, as a requirements file; the ``pyproject.toml`` is beside it.
 
     Raises:

@@ -80,14 +80,14 @@ def _own_wheel(folder: Path, tell: Tell) -> Path:
     if (checkout / "pyproject.toml").is_file():
         _pip(("wheel", "--no-deps", "-w", str(folder), str(checkout)), tell)
     else:
-        packed(importlib.metadata.distribution(DISTRIBUTION), folder)
+        rebuild_wheel(importlib.metadata.distribution(DISTRIBUTION), folder)
     found = sorted(folder.glob(f"{DISTRIBUTION.replace('-', '_')}-*.whl"))
     if not found:
         raise CheckFailed(f"pip made no wheel of {checkout}")
     return found[0]
 
 
-def packed(distribution: importlib.metadata.Distribution, folder: Path) -> Path:
+def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -> Path:
     """Build the wheel again that a distribution was installed from; the same bytes each time."""
     installed = distribution.files or ()
     meta = next(str(f.parent) for f in installed if f.name == "METADATA" and f.parent.suffix == ".dist-info")

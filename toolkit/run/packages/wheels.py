@@ -14,7 +14,7 @@ from toolkit.run.packages.pip_config import pip_places
 _SECONDS = 300.0
 
 
-def locked(
+def lock_wheels(
     requirements: Sequence[str],
     constraints: Sequence[str],
     *,
@@ -47,7 +47,7 @@ def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
     return _compiled(requirements, (), options, what)
 
 
-def offered(pins: Sequence[str], *, python: str) -> bytes:
+def lock_all_files(pins: Sequence[str], *, python: str) -> bytes:
     """Return the text of a ``pylock.toml`` with every file of pinned releases that a Python can use.
 
     Raises:

@@ -41,7 +41,7 @@ def error_words(answer: "Response") -> str:
     return "".join(c if c.isprintable() else " " for c in words)[:300]
 
 
-def refused(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
+def refusal_error(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
     """Return the error for a final refusal; ``source`` is the place of the login."""
     said = f": {words}" if words else ""
     if status == 401 and source:
@@ -64,7 +64,7 @@ def refused(host: str, status: int, words: str, source: str) -> Missing | CheckF
     return CheckFailed(f"{host} answers {status}{said}")
 
 
-def denied(host: str, scope: str, words: str, who: str) -> Missing:
+def permission_error(host: str, scope: str, words: str, who: str) -> Missing:
     """Return the error for a user without permission; many registries answer the same for a missing image.
 
     ``scope`` is what was requested, and ``who`` is empty without a login.

@@ -11,17 +11,17 @@ from urllib.parse import urljoin, urlsplit
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.registry.answers import (
     BUSY,
-    denied,
     error_words,
     is_distrusted,
     is_plain,
-    refused,
+    permission_error,
+    refusal_error,
     unreachable,
 )
 from toolkit.run.registry.credentials import find_login
 from toolkit.run.registry.name import RegistryName, is_loopback
 from toolkit.run.registry.tokens import Tokens
-from toolkit.run.registry.trust import trusted
+from toolkit.run.registry.trust import tls_settings
 from toolkit.run.web.client import Client, Proof, Response, anonymous
 from toolkit.run.web.http import pause_before
 from toolkit.run.web.limits import Limits, broken_limit
@@ -51,7 +51,7 @@ class RegistrySession:
     def __init__(self, name: RegistryName, access: RegistryAccess) -> None:
         self.host = name.endpoint
         self._pause = access.pause
-        self._client = Client(trusted(access.ca, self.host))
+        self._client = Client(tls_settings(access.ca, self.host))
         self._may_be_plain = access.plain_http or is_loopback(self.host)
         self.base = f"{'http' if access.plain_http else 'https'}://{self.host}"
         self._tokens = Tokens(self._client, self.host, find_login(name.host), may_be_plain=self._may_be_plain)
@@ -141,8 +141,8 @@ class RegistrySession:
     def _refusal(self, answer: Response, scope: str) -> Missing | CheckFailed:
         words = error_words(answer)
         if answer.status_code in {401, 403} and self._is_ours(answer.url) and self._tokens.granted(scope):
-            return denied(self.host, scope, words, self._tokens.user)
-        return refused(self.host, answer.status_code, words, self._tokens.source)
+            return permission_error(self.host, scope, words, self._tokens.user)
+        return refusal_error(self.host, answer.status_code, words, self._tokens.source)
 
     def _is_ours(self, url: str) -> bool:
         return urlsplit(url).netloc == urlsplit(self.base).netloc
@@ -177,7 +177,7 @@ class RegistrySession:
 
 
 @contextmanager
-def opened(name: RegistryName, access: RegistryAccess) -> Iterator[RegistrySession]:
+def open_session(name: RegistryName, access: RegistryAccess) -> Iterator[RegistrySession]:
     """Open a session with the registry of ``name``, after checking that it answers."""
     session = RegistrySession(name, access)
     try:

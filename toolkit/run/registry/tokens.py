@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.registry.answers import denied, error_words, refused, unreachable
+from toolkit.run.registry.answers import error_words, permission_error, refusal_error, unreachable
 from toolkit.run.registry.challenge import Challenge, read_challenges
 from toolkit.run.registry.credentials import Login
 from toolkit.run.registry.name import is_loopback
@@ -97,9 +97,9 @@ class Tokens:
         answer = self._asked(realm, {key: value for key, value in asked.items() if value})
         with answer:
             if answer.status_code == 401:
-                raise refused(self._host, 401, "", self.source)
+                raise refusal_error(self._host, 401, "", self.source)
             if answer.status_code == 403:
-                raise denied(self._host, scope, error_words(answer), self.user)
+                raise permission_error(self._host, scope, error_words(answer), self.user)
             if answer.status_code != 200:
                 raise Missing(f"{self._host}: its token server answers {answer.status_code}")
             return read_token(_read(answer, self._host), self._host)

@@ -11,7 +11,7 @@ _VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` are read by the ssl module itself."""
 
 
-def trusted(ca: Path | None, host: str) -> ssl.SSLContext:
+def tls_settings(ca: Path | None, host: str) -> ssl.SSLContext:
     """Return the settings of TLS, including docker's folder for ``HOST[:PORT]``.
 
     Raises:

@@ -90,7 +90,7 @@ def _asked(session: RegistrySession, name: RegistryName, location: str, blob: Bl
     try:
         with session.ask("GET", location, ok=(204,), scope=_scope(name)) as answer:
             upload = _Upload(
-                answer.headers.get("Location", location), arrived(answer.headers.get("Range", ""))
+                answer.headers.get("Location", location), received_bytes(answer.headers.get("Range", ""))
             )
     except CheckFailed:
         return None
@@ -174,7 +174,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
             raise _NoChunksError
         upload.location = _location(answer, session)
         told = answer.headers.get("Range", "")
-        upload.done = arrived(told) if told else last + 1
+        upload.done = received_bytes(told) if told else last + 1
 
 
 def _send_whole(session: RegistrySession, name: RegistryName, blob: Blob) -> None:
@@ -200,7 +200,7 @@ def with_digest(location: str, digest: str) -> str:
     return urlunsplit(parts._replace(query=urlencode(query)))
 
 
-def arrived(header: str) -> int:
+def received_bytes(header: str) -> int:
     """Return the number of bytes that arrived, from a ``Range`` header; 0 if it is empty.
 
     ``0-0`` means none with old releases of distribution and one byte by the specification; none is the safe

@@ -39,7 +39,7 @@ _SIZE = 'mkdir -p "$(dirname "$1")" && touch "$1" && wc -c < "$1"'
 _APPEND = 'exec dd of="$1" bs=65536 seek="$2" oflag=seek_bytes conv=notrunc status=none'
 
 
-def shared(host: str, config: Path | None = None) -> "SharedRunner | None":
+def shared_runner(host: str, config: Path | None = None) -> "SharedRunner | None":
     """Return a runner over the connection that ssh shares, ``None`` if there is none.
 
     Raises:

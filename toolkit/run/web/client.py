@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 from toolkit import __version__
-from toolkit.run.web.limits import Limits, Meter, MeteredTls, metered
+from toolkit.run.web.limits import Limits, Meter, MeteredTls, meter_socket
 from toolkit.run.web.redirects import Redirects, is_redirect
 
 if TYPE_CHECKING:
@@ -202,11 +202,11 @@ def _pool_classes(meter: Meter) -> dict[str, Any]:
 
     class Plain(HTTPConnection):
         def _new_conn(self) -> Any:  # noqa: ANN401 - urllib3 1 and 2 differ
-            return metered(super()._new_conn(), meter)
+            return meter_socket(super()._new_conn(), meter)
 
     class Tls(HTTPSConnection):
         def _new_conn(self) -> Any:  # noqa: ANN401 - urllib3 1 and 2 differ
-            return metered(super()._new_conn(), meter)
+            return meter_socket(super()._new_conn(), meter)
 
         def connect(self) -> None:
             super().connect()

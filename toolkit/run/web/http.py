@@ -99,8 +99,8 @@ class FileBody:
 
 
 @contextlib.contextmanager
-def opened_file(url: str, *, start: int = 0) -> Iterator[FileBody]:
-    """Open a ``file:`` address, which pip's configuration may name, as :func:`opened` opens others.
+def open_file_address(url: str, *, start: int = 0) -> Iterator[FileBody]:
+    """Open a ``file:`` address, which pip's configuration may name, as :func:`open_address` opens others.
 
     Raises:
         Missing: if the file cannot be read.
@@ -116,7 +116,9 @@ def opened_file(url: str, *, start: int = 0) -> Iterator[FileBody]:
 
 
 @contextlib.contextmanager
-def opened(url: str, *, start: int = 0, seconds: float = 900.0, stalled: float = _STALLED) -> Iterator[Body]:
+def open_address(
+    url: str, *, start: int = 0, seconds: float = 900.0, stalled: float = _STALLED
+) -> Iterator[Body]:
     """Open an http or https address for reading; ``seconds`` limits the whole transfer.
 
     ``start`` skips that many bytes. A user and password in the address are only sent to its server, not to

@@ -130,7 +130,7 @@ class MeteredTls(ssl.SSLSocket):
         return _receive(self, lambda: super(MeteredTls, self).recv_into(*words))  # type: ignore[no-any-return]  # int
 
 
-def metered(sock: socket.socket, meter: Meter) -> MeteredSocket:
+def meter_socket(sock: socket.socket, meter: Meter) -> MeteredSocket:
     """Return ``sock`` as a socket that ``meter`` counts; ``sock`` itself is used up."""
     timeout = sock.gettimeout()
     made = MeteredSocket(sock.family, sock.type, sock.proto, fileno=sock.detach())

@@ -40,7 +40,7 @@ class Facts:
     gbit: float | None = None
 
 
-def look(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
+def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
     """Return the facts that ``wanted`` asks for. Nothing here raises, because the other ranks wait for the
     result.
     """

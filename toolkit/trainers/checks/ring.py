@@ -15,7 +15,7 @@ from dataclasses import asdict, replace
 
 from toolkit.trainers.checks.board import Board, Silence
 from toolkit.trainers.checks.links import over_tcp
-from toolkit.trainers.checks.node import Facts, facts_of, look
+from toolkit.trainers.checks.node import Facts, facts_of, read_facts
 from toolkit.trainers.checks.verdict import PreflightVerdict, judge
 from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.rendezvous import interfaces
@@ -38,7 +38,7 @@ def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[Pr
     where = (environment["HOROVOD_GLOO_RENDEZVOUS_ADDR"], int(environment["HOROVOD_GLOO_RENDEZVOUS_PORT"]))
     late = Board(*where, deadline + _TIME_TO_HEAR)
     first = environment.get("HOROVOD_LOCAL_RANK") == "0"
-    found, facts = "", look(wanted, rank, host, first=first)
+    found, facts = "", read_facts(wanted, rank, host, first=first)
     try:
         own, board = _address_of(interface, interfaces()), Board(*where, deadline)
         found = "" if size == 1 else _pass_on(board, rank, size, own, deadline)
@@ -139,6 +139,6 @@ def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
     return found or socket.gethostbyname(socket.gethostname())
 
 
-def wired(environment: Mapping[str, str] = os.environ) -> bool:
+def connect_ring(environment: Mapping[str, str] = os.environ) -> bool:
     """Return whether this rank finds the others through Gloo."""
     return environment.get("HOROVOD_CONTROLLER") == "gloo" and "HOROVOD_GLOO_RENDEZVOUS_ADDR" in environment

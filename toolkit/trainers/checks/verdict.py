@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from toolkit.trainers.checks.node import Facts
 from toolkit.trainers.checks.wanted import Requirements
-from toolkit.trainers.words import written
+from toolkit.trainers.words import format_bytes
 
 _SKEW_TO_TELL = 1.0
 """Seconds; `make` and checkpoints that are compared by time fail with clocks less than a minute apart."""
@@ -69,7 +69,10 @@ def _space(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
             if isinstance(free, str):
                 yield f"{_who(one)}: {place} cannot be used: {free}"
             elif free < least:
-                yield f"{_who(one)}: {place} has {written(free)} free, and {written(least)} are needed"
+                yield (
+                    f"{_who(one)}: {place} has {format_bytes(free)} free, "
+                    f"and {format_bytes(least)} are needed"
+                )
 
 
 def _clocks(facts: Sequence[Facts], most: float) -> Iterator[str]:

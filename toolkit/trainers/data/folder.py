@@ -44,7 +44,7 @@ class Images:
 
         turn, sample = views.turn_and_sample(number, self._count)
         path = self._paths[sample]
-        image = views.seen(tf.io.read_file(path), self._side, self._seed, turn, sample, path)
+        image = views.random_view(tf.io.read_file(path), self._side, self._seed, turn, sample, path)
         return image, self._classes[sample]
 
     def fault(self, sample: int) -> str:
@@ -69,7 +69,7 @@ def check(folder: Path) -> None:
         raise Trouble(f"{tested / strange[0]}: there is no class of that name in {folder / TRAIN}")
 
 
-def listed(folder: Path) -> tuple[tuple[list[str], list[int]], tuple[list[str], list[int]]]:
+def list_images(folder: Path) -> tuple[tuple[list[str], list[int]], tuple[list[str], list[int]]]:
     """Return paths and classes of the images for training and for testing, in the same order on all ranks.
 
     Raises:
@@ -81,7 +81,7 @@ def listed(folder: Path) -> tuple[tuple[list[str], list[int]], tuple[list[str], 
 
 def load(folder: Path, side: int = 224, seed: int = 1) -> tuple[Images, Images]:
     """Return the images for training, randomly cropped, and the images for testing, cropped to the centre."""
-    train, test = listed(folder)
+    train, test = list_images(folder)
     return Images(*train, side, seed), Images(*test, side)
 
 

@@ -56,7 +56,7 @@ class RecordIndex:
             raise Trouble(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def indexed(paths: Sequence[Path]) -> RecordIndex:
+def index_records(paths: Sequence[Path]) -> RecordIndex:
     """Return the index of all records of some files, in order; cache it if the folder is writable.
 
     Raises:

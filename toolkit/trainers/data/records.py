@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.trainers.data import views
-from toolkit.trainers.data.recordindex import HEAD, RecordIndex, indexed
+from toolkit.trainers.data.recordindex import HEAD, RecordIndex, index_records
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Records:
         record = tf.ensure_shape(tf.numpy_function(self.read, [sample], tf.string, stateful=False), ())
         found = tf.io.parse_single_example(record, features())
         name = tf.strings.join([f"{self._index.paths[0].parent}: record ", tf.strings.as_string(sample)])
-        image = views.seen(found[IMAGE], self._side, self._seed, turn, sample, name)
+        image = views.random_view(found[IMAGE], self._side, self._seed, turn, sample, name)
         return image, tf.cast(self._known(found[LABEL], name), tf.int32) - self._lowest
 
     def _known(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
@@ -164,7 +164,7 @@ def load(
     folder: Path, side: int = 224, seed: int = 1, lowest: int = 1, classes: int | None = None
 ) -> tuple[Records, Records]:
     """Return the images for training, randomly cropped, and the images for testing, cropped to the centre."""
-    train, test = (indexed(shards(folder, part)) for part in (TRAIN, TESTS))
+    train, test = (index_records(shards(folder, part)) for part in (TRAIN, TESTS))
     _look(train)
     return Records(train, side, seed, lowest, classes), Records(test, side, None, lowest, classes)
 

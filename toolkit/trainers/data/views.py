@@ -36,7 +36,7 @@ def draw(seed: int, turn: "tf.Tensor", sample: "tf.Tensor") -> "tf.Tensor":
     return fold(fold(tf.constant([seed, 0]), tf.cast(turn, tf.int32)), tf.cast(sample, tf.int32))
 
 
-def seen(
+def random_view(
     encoded: "tf.Tensor",
     side: int,
     seed: int | None,

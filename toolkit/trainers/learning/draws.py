@@ -20,13 +20,13 @@ def own_draws(make: "Callable[[], tf.keras.Model]", seed: int, rank: int) -> "Ca
         import tensorflow as tf
 
         model = make()
-        tf.random.set_seed(folded(seed, rank))
+        tf.random.set_seed(fold_seed(seed, rank))
         return model
 
     return made
 
 
-def folded(seed: int, rank: int) -> int:
+def fold_seed(seed: int, rank: int) -> int:
     """Return the seed of one rank, unrelated to the seeds of other ranks and of other trainings."""
     import numpy as np
 

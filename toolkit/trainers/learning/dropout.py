@@ -20,11 +20,11 @@ def draw_bits(model: "tf.keras.Model") -> int:
     kind = tf.keras.layers.Dropout
     found = [layer for layer in model.submodules if isinstance(layer, kind) and layer.seed is None]
     for layer in found:
-        layer._random_generator.dropout = dropped  # noqa: SLF001 - there is no other way to replace only the draws
+        layer._random_generator.dropout = drop_out  # noqa: SLF001 - nothing else replaces only the draws
     return len(found)
 
 
-def dropped(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.Tensor":  # noqa: ANN401
+def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.Tensor":  # noqa: ANN401
     """Return the inputs with a share of ``rate`` set to 0 and the rest scaled up, so that the mean stays.
 
     ``noise_shape`` has a 1 for each dimension along which all numbers are dropped together, as in Keras.

@@ -45,7 +45,7 @@ def optimizer(
     return decayed_adam()(rate, weight_decay=decay) if decay else legacy.Adam(rate)
 
 
-def spared(variable: "tf.Variable") -> bool:
+def is_spared(variable: "tf.Variable") -> bool:
     """Return whether weight decay leaves a variable alone: a bias, or a part of a normalisation."""
     return len(variable.shape) <= 1
 
@@ -61,7 +61,7 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
             self._decay = weight_decay
 
         def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:  # noqa: ANN401
-            if self._decay and not spared(var):
+            if self._decay and not is_spared(var):
                 grad += self._decay * var
             return super()._resource_apply_dense(grad, var, apply_state)
 
@@ -105,7 +105,7 @@ def decayed_adam() -> "type[tf.keras.optimizers.Optimizer]":
             self._decay = weight_decay
 
         def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:  # noqa: ANN401
-            if not spared(var):
+            if not is_spared(var):
                 rate = self._get_hyper("learning_rate", var.dtype.base_dtype)
                 with tf.control_dependencies([var.assign_sub(rate * self._decay * var)]):
                     return super()._resource_apply_dense(grad, var, apply_state)
@@ -167,7 +167,7 @@ def lars() -> "type[tf.keras.optimizers.Optimizer]":
 
         def _resource_apply_dense(self, grad: Any, var: Any, apply_state: Any = None) -> Any:  # noqa: ANN401
             rate = self._get_hyper("learning_rate", var.dtype.base_dtype)
-            if not spared(var):
+            if not is_spared(var):
                 decay, weights = self._own["weight_decay"], tf.norm(var)
                 rate = rate * _ratio(self._own["trust"] * weights, tf.norm(grad) + decay * weights)
                 grad += decay * var
@@ -194,7 +194,7 @@ def lamb() -> "type[tf.keras.optimizers.Optimizer]":
             mean.assign(0.9 * mean + 0.1 * grad)
             square.assign(0.999 * square + 0.001 * grad * grad)
             update = mean / (1 - 0.9**step) / (tf.sqrt(square / (1 - 0.999**step)) + 1e-6)
-            if not spared(var):
+            if not is_spared(var):
                 update += self._own["weight_decay"] * var
                 rate = rate * _ratio(tf.norm(var), tf.norm(update))
             return var.assign_sub(rate * update).op

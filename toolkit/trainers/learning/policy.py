@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from toolkit.trainers.learning import optimizers, precision
-from toolkit.trainers.learning.rates import Decay, Rates, Scaling, scaled
+from toolkit.trainers.learning.rates import Decay, Rates, Scaling, scale_rate
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -88,7 +88,7 @@ class Learning:
     def scaled(self, world: "World", batch: int) -> float:
         """Return the rate after the warm-up, for all ranks with ``batch`` samples a device."""
         samples = batch * self.accumulate * world.averaged
-        return scaled(self.learning_rate, samples / (self.reference_batch or batch), self.scaling)
+        return scale_rate(self.learning_rate, samples / (self.reference_batch or batch), self.scaling)
 
     def optimizer_for(self, world: "World", batch: int) -> "tf.keras.optimizers.Optimizer":
         """Return the optimizer of all ranks."""
@@ -108,7 +108,7 @@ class Learning:
     def kept(self, optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
         """Return the state of an optimizer that a resumed run needs and that is not among its variables."""
         kept = [optimizer.learning_rate] if self.decay != "constant" or self.warmup_epochs else []
-        return kept + precision.kept(optimizer)
+        return kept + precision.loss_scale(optimizer)
 
     def rates(self, world: "World", batch: int, epochs: float) -> Rates:
         """Return the learning rate over ``epochs`` epochs."""

@@ -27,7 +27,7 @@ def scaling(optimizer: "tf.keras.optimizers.Optimizer") -> "tf.keras.optimizers.
     return tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
 
 
-def kept(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
+def loss_scale(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
     """Return the factor on the loss and the steps since its last change, if there is one."""
     import tensorflow as tf
 
@@ -37,7 +37,7 @@ def kept(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
     return [scale.current_loss_scale, scale.counter]
 
 
-def enlarged(loss: "tf.Tensor", optimizer: "tf.keras.optimizers.Optimizer") -> "tf.Tensor":
+def enlarge_loss(loss: "tf.Tensor", optimizer: "tf.keras.optimizers.Optimizer") -> "tf.Tensor":
     """Return the scaled loss whose gradients an optimizer expects."""
     import tensorflow as tf
 

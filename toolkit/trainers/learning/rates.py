@@ -15,7 +15,7 @@ FACTORS = {"step": 0.1, "exponential": 0.9}
 """Default factors of a decay."""
 
 
-def scaled(rate: float, batches: float, scaling: Scaling) -> float:
+def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
     """Return the rate for an update by ``batches`` of the batches that ``rate`` is for.
 
     ``linear``: a step by k batches goes k times as far (Goyal et al. 2017, arXiv:1706.02677); ``sqrt``: the

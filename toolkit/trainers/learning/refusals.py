@@ -77,7 +77,7 @@ _ONLY = (
 """Options that have an effect only with some values of another option."""
 
 
-def refused(chosen: Learning, strategy: str, default: Learning) -> str:
+def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
     """Return a sentence about options that exclude each other or have no effect; empty if there are none.
 
     The trainer's ``default`` was not chosen by the user, and may be without effect.
@@ -88,7 +88,7 @@ def refused(chosen: Learning, strategy: str, default: Learning) -> str:
     return _together(chosen) or _idle(chosen, default)
 
 
-def refused_by_framework(trainer: "Trainer", options: "Options") -> str:
+def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
     """Return a sentence about what a trainer or an option cannot do in PyTorch; empty if there is nothing."""
     if options.strategy != "ddp":
         only = "the model is in PyTorch only; use --strategy ddp"

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.learning.precision import enlarged
+from toolkit.trainers.learning.precision import enlarge_loss
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -84,7 +84,7 @@ def _gradients(
                 # Losses of regularised layers, in proportion to this part of a batch.
                 part = tf.cast(tf.shape(classes)[0], tf.float32) / (count * world.summed)
                 mean += part * tf.add_n(model.losses)
-            mean = enlarged(mean, optimizer)
+            mean = enlarge_loss(mean, optimizer)
         found = tape.gradient(mean, model.trainable_variables)
         # An embedding's gradient only has the rows of this batch; optimizers would decay and move no other
         # rows.

@@ -29,7 +29,7 @@ def prepare_devices(world: World) -> int:
         tf.config.experimental.set_memory_growth(gpu, True)
     if gpus:
         own = gpus_are_own(os.environ, world, len(gpus), len(openable(DEVICES)))
-        taken = chosen(world, len(gpus), own=own, node=_of_slurm(os.environ))
+        taken = choose_gpus(world, len(gpus), own=own, node=_of_slurm(os.environ))
         tf.config.set_visible_devices([gpus[number] for number in taken], "GPU")
     elif world.wanted > 1:
         (cpu,) = tf.config.list_physical_devices("CPU")
@@ -44,7 +44,7 @@ def own_cores(world: World) -> int:
     return cores(os.environ, world.local_size, allowed=allowed, node=os.cpu_count() or allowed)
 
 
-def chosen(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
+def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
     """Return the GPUs that a rank uses of those it sees; ``own`` says that no other rank sees them.
 
     ``node`` is the number of GPUs that Slurm gave to the job on this node, 0 if unknown.

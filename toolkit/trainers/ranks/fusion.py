@@ -29,7 +29,7 @@ def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> 
     return plan
 
 
-def delayed(step: int, ksteps: int, max_steps: int) -> bool:
+def is_delayed(step: int, ksteps: int, max_steps: int) -> bool:
     """Return whether a step, counted from 0, uses the gradients of the step before.
 
     The first ``ksteps`` steps do not; if it is negative, the last steps of ``max_steps`` do not.

@@ -5,7 +5,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from toolkit.trainers.ranks.fusion import delayed
+from toolkit.trainers.ranks.fusion import is_delayed
 
 if TYPE_CHECKING:
     import numpy
@@ -91,7 +91,7 @@ class GradientBucket:
 
         now, before = self._pending, self._before
         begun = time.perf_counter()
-        if delayed(self._steps, self._team.ksteps, self._team.max_steps):
+        if is_delayed(self._steps, self._team.ksteps, self._team.max_steps):
             self._before = now
             mean = before.wait() if before else np.zeros_like(now.buffer)
         else:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from toolkit.trainers.ranks.devices import chosen, gpus_are_own
+from toolkit.trainers.ranks.devices import choose_gpus, gpus_are_own
 from toolkit.trainers.ranks.launcher import started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import World, complain_once
@@ -64,7 +64,7 @@ class DistributedTorch(World):
         if not gpus:
             return torch.device("cpu")
         own = gpus_are_own(os.environ, self, gpus, gpus)
-        return torch.device("cuda", chosen(self, gpus, own=own)[0])
+        return torch.device("cuda", choose_gpus(self, gpus, own=own)[0])
 
     def wrapped(self, model: "torch.nn.Module") -> "torch.nn.Module":
         """Return the model whose backward pass averages the gradients of all ranks."""

@@ -117,7 +117,7 @@ def split_world(size: int, started: int) -> str:
     )
 
 
-def separated(error: Exception) -> bool:
+def is_lost_rank(error: Exception) -> bool:
     """Return whether an error means a lost rank; Horovod raises several of TensorFlow's errors for it.
 
     Errors for tensors that do not match have other classes, and are faults of a trainer.

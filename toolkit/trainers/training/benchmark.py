@@ -90,7 +90,7 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
         metrics.header(
             **{
                 **heading.settings(trainer, options, len(samples)),
-                **heading.now(options, world, threads, time.monotonic() - begun),
+                **heading.resumable_settings(options, world, threads, time.monotonic() - begun),
                 "strategy": options.strategy,
                 "test_samples": 0,
                 "epochs": protocol.iterations,

@@ -19,10 +19,10 @@ def refuse(world: "World", loss: float, epoch: int) -> None:
         Trouble: if it is not.
     """
     if not math.isfinite(loss):
-        world.agree(diverged(epoch, "the loss is not a number"))
+        world.agree(divergence_error(epoch, "the loss is not a number"))
 
 
-def diverged(epoch: int, why: str) -> Trouble:
+def divergence_error(epoch: int, why: str) -> Trouble:
     """Return the error for a training that diverged in this epoch, counted from 0."""
     return Trouble(f"the training diverged in epoch {epoch + 1}: {why}; lower --learning-rate", code=1)
 

@@ -27,7 +27,7 @@ def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
     }
 
 
-def now(options: Options, world: "World", threads: int, seconds: float) -> dict[str, Value]:
+def resumable_settings(options: Options, world: "World", threads: int, seconds: float) -> dict[str, Value]:
     """Return what may differ in a resumed training; ``seconds`` is the duration of the start."""
     return {
         "world_size": world.size,
@@ -64,6 +64,6 @@ def say(world: "World", line: str) -> None:
         print(line, flush=True)
 
 
-def shared(asked: int, each: int) -> str:
+def tell_epochs(asked: int, each: int) -> str:
     """Say how many epochs each rank trains, if that is not the number that the user asked for."""
     return f"; --epochs {asked} is {each} of each rank, which sees all samples" if each != asked else ""

@@ -103,7 +103,7 @@ def known(values: Mapping[str, Value]) -> dict[str, Value]:
     }
 
 
-def finished(folder: Path) -> bool:
+def is_finished(folder: Path) -> bool:
     """Return whether a folder holds the metrics of a finished training."""
     try:
         lines = (folder / FILE).read_bytes().splitlines()

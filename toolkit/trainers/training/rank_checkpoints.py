@@ -125,6 +125,8 @@ class RankCheckpoints:
             arrays = loop.state()
             if divergence.is_lost(arrays):
                 # The finished epoch, or the current one.
-                raise divergence.diverged(epochs if part.images else epochs - 1, "a weight is not a number")
+                raise divergence.divergence_error(
+                    epochs if part.images else epochs - 1, "a weight is not a number"
+                )
             checkpoint.write(self.folder, progress, arrays, self._keep)
         return self._world.tell(progress.name)

@@ -109,7 +109,7 @@ class Rounds:
             part = self._train_slice(one, number, part, images)
             if not one.last:
                 # All ranks must make the same slices, so the sizes may only depend on values that they share.
-                self._pace = pause(part, paced(len(one.rows), part.seconds - before))
+                self._pace = pause(part, paced_steps(len(one.rows), part.seconds - before))
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
         divergence.refuse(self._world, loss, number)
         known = self._seconds_waited() is not None
@@ -159,7 +159,7 @@ class Rounds:
         return Score(loss / everyone, right / everyone)
 
 
-def paced(steps: int, seconds: float) -> int:
+def paced_steps(steps: int, seconds: float) -> int:
     """Return the number of steps that takes about two seconds, if ``steps`` took ``seconds``.
 
     The first slices are slower than later ones and too short to measure, so the number grows at most tenfold.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.trainers.data.sources import Data, Samples
 from toolkit.trainers.learning import torchoptimizers
-from toolkit.trainers.learning.draws import folded
+from toolkit.trainers.learning.draws import fold_seed
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.training.metrics import write_whole
 from toolkit.trainers.training.rounds import Rounds, Score
@@ -54,7 +54,7 @@ class TorchLoop(Rounds):
         self._optimizer = torchoptimizers.optimizer(self.model, learning, self._rates)
         self._loss = torch.nn.CrossEntropyLoss(reduction="sum", label_smoothing=learning.label_smoothing)
         # The first weights are drawn before, so they are equal on all ranks; dropout differs.
-        torch.manual_seed(folded(seed, world.rank) if world.rank else seed)
+        torch.manual_seed(fold_seed(seed, world.rank) if world.rank else seed)
 
     def _open(self, table: "numpy.ndarray", turn: int) -> "RowTable":
         return RowTable(table)
@@ -106,7 +106,7 @@ class TorchLoop(Rounds):
         if self._augment:
             # Equal at the same point of the same training, whatever was drawn before.
             draws = torch.Generator().manual_seed(
-                folded(self._seed, round(at * 1e9) * self._world.size + self._world.rank)
+                fold_seed(self._seed, round(at * 1e9) * self._world.size + self._world.rank)
             )
             inputs = self._augment(inputs, draws)
         return inputs.to(self._ranks.device), classes.to(self._ranks.device)

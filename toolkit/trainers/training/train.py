@@ -13,12 +13,12 @@ from toolkit.trainers.ranks.world import World
 from toolkit.trainers.trainer import Options, Trainer
 from toolkit.trainers.training import heading
 from toolkit.trainers.training.course import Course, totals
-from toolkit.trainers.training.metrics import Metrics, Record, Value, finished
+from toolkit.trainers.training.metrics import Metrics, Record, Value, is_finished
 from toolkit.trainers.training.progress import ProgressLine
 from toolkit.trainers.training.rank_checkpoints import RankCheckpoints, TrainingStart
 from toolkit.trainers.training.scalars import Scalars
 from toolkit.trainers.training.trial import with_batch
-from toolkit.trainers.training.watch import Watch, restarted, stop_file
+from toolkit.trainers.training.watch import Watch, stop_file, was_restarted
 from toolkit.trainers.trouble import Trouble
 
 
@@ -38,7 +38,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     begun, framework = time.monotonic(), framework_of(world)
     check_own_gpus(world)
     checkpoints = RankCheckpoints(options.output, world, keep=options.keep)
-    fresh = world.tell(options.fresh and not restarted(os.environ))
+    fresh = world.tell(options.fresh and not was_restarted(os.environ))
     start = TrainingStart(passes=1) if fresh else checkpoints.find()
     if not start.name:
         start = replace(start, passes=world.width if trainer.passes == "each" else 1)
@@ -61,7 +61,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     first = world.rank == 0
     scalars = Scalars(options.output) if options.tensorboard and first else None
     with Metrics(options.output if first else None, scalars) as metrics:
-        now = heading.now(options, world, threads, time.monotonic() - begun)
+        now = heading.resumable_settings(options, world, threads, time.monotonic() - begun)
         if start.name:
             metrics.resumed(_before(start, epochs), **_from(start), **now)
         else:
@@ -71,7 +71,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
         heading.say(
             world,
             f"{trainer.name}: {options.strategy}, {heading.ranks(world)}, batch {options.batch_size} each"
-            f"{heading.shared(options.epochs, epochs)}",
+            f"{heading.tell_epochs(options.epochs, epochs)}",
         )
         if start.name:
             heading.say(world, f"{trainer.name}: {start.sentence(len(samples), world.width)}")
@@ -118,7 +118,7 @@ def _check_same(world: World, samples: int, test: int) -> None:
 
 
 def _complete(output: Path, model: str) -> bool:
-    return finished(output) and (output / model).is_file()
+    return is_finished(output) and (output / model).is_file()
 
 
 def _from(start: TrainingStart) -> dict[str, Value]:

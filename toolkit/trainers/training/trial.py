@@ -19,7 +19,7 @@ from toolkit.trainers.training.heading import say
 from toolkit.trainers.training.loop import Loop
 from toolkit.trainers.training.rank_checkpoints import Settings
 from toolkit.trainers.trouble import Trouble
-from toolkit.trainers.words import written
+from toolkit.trainers.words import format_bytes
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -162,7 +162,10 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
         if batch >= limit:
             return tried, most
         if ending:
-            return tried, f"{2 * batch} would take {written(need)} more, and {written(left)} are available"
+            return (
+                tried,
+                f"{2 * batch} would take {format_bytes(need)} more, and {format_bytes(left)} are available",
+            )
         if tedious:
             return tried, f"a step of {batch} took longer than {_LONGEST:.0f} s"
         batch = min(2 * batch, limit)

@@ -34,7 +34,7 @@ def stop_file(environment: Mapping[str, str], output: Path) -> Path:
     return Path(environment.get("TOOLKIT_JOB_DIR") or output) / STOP
 
 
-def restarted(environment: Mapping[str, str]) -> bool:
+def was_restarted(environment: Mapping[str, str]) -> bool:
     """Return whether the job was started before: by Slurm's count, or by the script's count in the job's
     folder.
     """

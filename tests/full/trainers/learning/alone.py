@@ -16,7 +16,7 @@ from toolkit.trainers.data.sources import Samples
 from toolkit.trainers.learning import precision
 from toolkit.trainers.learning.biases import spare_biases
 from toolkit.trainers.learning.build import by_xla
-from toolkit.trainers.learning.dropout import draw_bits, dropped
+from toolkit.trainers.learning.dropout import draw_bits, drop_out
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.learning.pooling import pool_first
 from toolkit.trainers.learning.step import losses
@@ -197,14 +197,14 @@ def dropout():
     tf.keras.utils.set_random_seed(3)
     ones = tf.ones([800, 500])
     for rate in (0.0, 0.001, 0.1, 0.1875, 0.25, 0.5, 0.9):
-        out = dropped(ones, rate).numpy()
+        out = drop_out(ones, rate).numpy()
         FOUND[f"dropped {rate}"] = [float((out == 0).mean()), float(out.max())]
-    half = dropped(ones, 0.5).numpy().ravel() == 0
+    half = drop_out(ones, 0.5).numpy().ravel() == 0
     alike = [np.corrcoef(bits) - np.eye(8) for bits in (half.reshape(-1, 8).T, half.reshape(8, -1))]
     FOUND["dropped together"] = float(np.abs(alike).max())
-    FOUND["dropped rows"] = sorted({len(set(row)) for row in dropped(ones, 0.5, (800, 1)).numpy().tolist()})
-    FOUND["dropped by xla"] = float((tf.function(dropped, jit_compile=True)(ones, 0.25).numpy() == 0).mean())
-    FOUND["dropped float16"] = dropped(tf.cast(ones, tf.float16), 0.25).dtype.name
+    FOUND["dropped rows"] = sorted({len(set(row)) for row in drop_out(ones, 0.5, (800, 1)).numpy().tolist()})
+    FOUND["dropped by xla"] = float((tf.function(drop_out, jit_compile=True)(ones, 0.25).numpy() == 0).mean())
+    FOUND["dropped float16"] = drop_out(tf.cast(ones, tf.float16), 0.25).dtype.name
 
     inner = tf.keras.Sequential([layers.Input((500,)), layers.Dropout(0.5)])
     model = tf.keras.Sequential([layers.Input((500,)), inner, layers.Dropout(0.25, seed=1)])

@@ -15,7 +15,7 @@ import small
 
 from toolkit.trainers.data.sources import Samples
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.learning.refusals import refused
+from toolkit.trainers.learning.refusals import find_refusal
 from toolkit.trainers.ranks.devices import prepare_devices
 from toolkit.trainers.ranks.spread import RankSpread
 from toolkit.trainers.ranks.world import open_world
@@ -77,7 +77,7 @@ def trained(chosen):
     """Return the weights and the losses of all epochs, where all devices together take 16 samples a step."""
     learning = {name: value for name, value in chosen.items() if name not in ("model", "data")}
     known = Learning(**{"learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.0, **learning})
-    if refused(known, STRATEGY.removesuffix("-sync"), known):
+    if find_refusal(known, STRATEGY.removesuffix("-sync"), known):
         return None
     batch = small.BATCH // WORLD.width // known.accumulate
     loop, seen = small.train(WORLD, batch=batch, scaling="none", **chosen)

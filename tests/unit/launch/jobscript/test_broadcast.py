@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.launch.examples import SPEC, SRUN
 from tests.unit.tables import every_row
-from toolkit.data import shipped
-from toolkit.launch.jobscript.broadcast import decided
+from toolkit.data import shipped_folder
+from toolkit.launch.jobscript.broadcast import decide_broadcast
 from toolkit.launch.jobscript.script import job_script
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
@@ -34,7 +34,7 @@ def of(**changes):
     ],
 )
 def test_the_choice(changes, runtime, copies):
-    found, why = decided(of(**changes), None, runtime)
+    found, why = decide_broadcast(of(**changes), None, runtime)
     assert found is copies
     assert why
 
@@ -65,7 +65,7 @@ def node(tmp_path):
 
     def call(step, *files, most=1000, job="7"):
         words = [word for content in files for word in (sha(content), str(len(content)))]
-        script = str(shipped("slurm") / "broadcast.sh")
+        script = str(shipped_folder("slurm") / "broadcast.sh")
         done = LocalRunner().run(Command(("sh", script, step, str(folder), str(most), job, *words)))
         return done.status, done.text, done.errors
 

@@ -5,9 +5,9 @@ import sys
 
 from tests.unit.launch.examples import spec
 from tests.unit.tables import every_row
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.launch.jobscript.peers import FILE, has_check, words
-from toolkit.launch.jobscript.preflight import kept, title_of
+from toolkit.launch.jobscript.preflight import title_of, with_possible_preflight
 from toolkit.launch.jobscript.script import job_script
 from toolkit.model.facts import ImageFacts
 from toolkit.model.prediction import Plan
@@ -64,7 +64,7 @@ def test_the_gpus_that_are_asked_for_are_checked():
 )
 def test_ranks_that_are_told_their_peers_are_checked(plan, has):
     assert has_check(plan) is has
-    assert kept(spec(preflight=True), plan, IMAGE).preflight is has
+    assert with_possible_preflight(spec(preflight=True), plan, IMAGE).preflight is has
 
 
 def test_the_job_script_makes_the_check_and_starts_it_with_every_rank():
@@ -110,7 +110,7 @@ def check(folder, tasks, **env):
 
 
 def run(program, tasks, env):
-    file = shipped("slurm") / FILE
+    file = shipped_folder("slurm") / FILE
     given = [sys.executable, str(file), program, "--tasks", tasks]
     done = subprocess.run(given, capture_output=True, text=True, env=env, check=False)
     return done.returncode, done.stderr

@@ -11,14 +11,14 @@ from tests.unit.engine.rules.test_program import NAMED, SOLVER, TWO
 from tests.unit.engine.whole import IMAGE, MPI
 from tests.unit.launch.examples import spec
 from tests.unit.tables import every_row
-from toolkit.data import shipped
-from toolkit.launch.jobscript.preflight import FILE, has_check, is_of_program, kept, words
+from toolkit.data import shipped_folder
+from toolkit.launch.jobscript.preflight import FILE, has_check, is_of_program, with_possible_preflight, words
 from toolkit.launch.jobscript.script import job_script
 from toolkit.model.facts import ImageProgram
 from toolkit.model.prediction import Plan
 
 SRUN = Plan(mode="srun-pmix", launcher=("srun", "--mpi=pmix"))
-SCRIPT = shipped("slurm") / FILE
+SCRIPT = shipped_folder("slurm") / FILE
 PYTHON = "/opt/venv/bin/python3"
 SITE = "/opt/venv/lib/python3.11/site-packages"
 FOREIGN = msgspec.structs.replace(IMAGE, stack=None, tensorflow=None)
@@ -75,8 +75,8 @@ def test_the_job_script_makes_the_check_and_gloo_has_none(tmp_path):
     text = job_script(job, SRUN, "why", image=running())
     assert text.count(f"{tmp_path}/{FILE}") + text.count(f"> {FILE}") >= 2
     assert is_of_program(job, running())
-    assert kept(job, Plan(mode="gloo", launcher=()), running()).preflight is False
-    assert kept(job, Plan(mode="srun-pmix", launcher=()), running()).preflight
+    assert with_possible_preflight(job, Plan(mode="gloo", launcher=()), running()).preflight is False
+    assert with_possible_preflight(job, Plan(mode="srun-pmix", launcher=()), running()).preflight
 
 
 def check(*given, env=None, python=""):
@@ -143,7 +143,7 @@ def test_with_the_users_packages_the_check_imports_the_mpi4py_of_the_home_folder
         assert has_check(of, user_site=True)
         asked = spec(user_site=True)
         assert is_of_program(asked, of)
-        assert kept(asked, SRUN, of).preflight
+        assert with_possible_preflight(asked, SRUN, of).preflight
         assert words(asked, None, of, SRUN)[2:] == (*python, "--mpi4py", "yes")
     loads = running(FOREIGN, PYTHON, python=PYTHON)
     said = words(spec(user_site=True), None, loads, SRUN)

@@ -13,7 +13,7 @@ from tests.unit.launch.examples import BIND, CARRIED, GLOO, SPEC, SRUN, job_scri
 from tests.unit.launch.scripts import CASES, GOLDEN, given_to, made, run
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
-from toolkit.data import shipped
+from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
 from toolkit.launch.jobscript.script import PREFLIGHT, as_name, check_names
 from toolkit.launch.jobscript.wrapper import gloo_program
@@ -195,7 +195,9 @@ def test_every_value_in_shell_templates_is_quoted_or_checked():
         'foreign.kept | join(" | ")',  # constants, and what the reader of site profiles checks
     }  # fmt: skip
     files = [
-        f for f in shipped("slurm").rglob("*.j2") if f.name.startswith("job.") or f.parent.name == "parts"
+        f
+        for f in shipped_folder("slurm").rglob("*.j2")
+        if f.name.startswith("job.") or f.parent.name == "parts"
     ]
     assert len(files) >= 6
     for file in files:

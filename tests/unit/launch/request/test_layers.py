@@ -4,14 +4,14 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
-from toolkit.launch.request.complete import completed
+from toolkit.launch.request.complete import complete_job
 from toolkit.launch.request.jobyaml import read
 from toolkit.launch.request.layers import (
     DEFAULTS,
     OPTION,
     JobLayer,
     Merged,
-    checked,
+    check_layer,
     from_variables,
     merge,
     of_site,
@@ -22,7 +22,7 @@ from toolkit.model.site import Defaults, Partition, Site
 
 def from_file(text):
     found = read(text, "job.yaml")
-    return checked(found.values, "job.yaml", found.lines, strict=False)
+    return check_layer(found.values, "job.yaml", found.lines, strict=False)
 
 
 SITE = Site(
@@ -98,14 +98,14 @@ def test_the_later_word_counts_and_its_place_is_known():
     layers = [
         JobLayer("default", DEFAULTS),
         of_site("mine", SITE),
-        checked(
+        check_layer(
             {"account": "own", "env": {"A": "1", "B": "1"}}, "/home/config.toml", {"account": 3}, strict=True
         ),
         from_variables(
             {"TOOLKIT_QOS": "high", "TOOLKIT_NODES": "3", "TOOLKIT_CACHE_DIR": "/x", "TOOLKIT_GPU": ""}
         ),
         from_file("nodes: 4\nenv: {B: 2}\n"),
-        checked({"nodes": 5}, OPTION, {}, strict=True),
+        check_layer({"nodes": 5}, OPTION, {}, strict=True),
     ]
     merged = merge(layers)
     assert (merged.job.nodes, merged.job.account, merged.job.partition) == (5, "own", "gpus")
@@ -134,7 +134,7 @@ def test_a_wrong_variable_is_named():
 
 def filled(site=SITE, **said):
     job = JobFile(**{"partition": "gpus", "nodes": 1, "ranks_per_node": 1, "time": "01:00:00", **said})
-    return completed(Merged(job, dict.fromkeys(job.said(), "x")), site)
+    return complete_job(Merged(job, dict.fromkeys(job.said(), "x")), site)
 
 
 def test_a_rank_has_its_share_of_the_cores():
@@ -158,7 +158,7 @@ def test_a_job_says_where_its_partition_and_what_follows_it_are_from():
         partitions=(Partition(name="batch", cores=48, gpus=0), gpus),
     )
     asked = JobFile(site="mine", nodes=1, ranks_per_node=1, time="30", gpus_per_node=2)
-    found = completed(merge([of_site("mine", site), JobLayer(OPTION, asked)]), site)
+    found = complete_job(merge([of_site("mine", site), JobLayer(OPTION, asked)]), site)
     why = "the default partition batch has no GPUs"
     assert found.note == f"partition gpus: {why}"
     assert (found.job.partition, found.origins["partition"]) == ("gpus", why)
@@ -179,7 +179,7 @@ def test_a_partition_of_settings_is_one_that_a_person_names():
     asked = JobLayer(OPTION, JobFile(site="mine", gpus_per_node=2))
     merged = merge([JobLayer("default", DEFAULTS), of_site("mine", site), settings, asked])
     with pytest.raises(BadInput, match="--gpus-per-node 2: partition batch has no GPUs") as caught:
-        completed(merged, site)
+        complete_job(merged, site)
     assert caught.value.detail == ("partition = batch <- toolkit.toml:2",)
 
 

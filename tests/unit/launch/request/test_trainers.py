@@ -37,11 +37,11 @@ def test_a_trainer_that_makes_its_data_is_given_none():
 def test_every_trainer_of_the_images_is_known():
     files = Path(toolkit.trainers.__file__).parent.glob("*.py")
     named = {file.stem.replace("_", "-") for file in files if "\nTRAINER" in file.read_text()}
-    assert named == set(trainers.shipped())
+    assert named == set(trainers.shipped_trainers())
 
 
 def test_each_trainer_is_a_module_of_its_own_with_the_same_name_and_data():
-    for name, known in trainers.shipped().items():
+    for name, known in trainers.shipped_trainers().items():
         trainer = importlib.import_module(known.program[1]).TRAINER
         assert trainer.name == name
         assert (trainer.data if trainer.fetched else "") == known.dataset

@@ -171,22 +171,22 @@ def test_a_hidden_setting_of_mpi_is_judged_and_no_finding_prints_it():
 
 
 def test_a_name_alone_takes_the_value_of_the_caller_and_hides_it():
-    found = variables.of_pairs(["A=1", "B", "C="], {"B": "secret"}, "--env")
+    found = variables.parse_pairs(["A=1", "B", "C="], {"B": "secret"}, "--env")
     assert found == {"A": "1", "B": "secret", "C": ""}
     assert [type(value) for value in found.values()] == [str, Hidden, str]
 
 
 def test_a_variable_that_is_not_set_here_is_told_with_the_way_to_set_it():
     with pytest.raises(BadInput, match="--env B: the variable is not set") as raised:
-        variables.of_pairs(["B"], {}, "--env")
+        variables.parse_pairs(["B"], {}, "--env")
     assert raised.value.fix.startswith("read -rs B && export B")
 
 
 def test_an_env_file_is_read_as_docker_reads_it():
     text = "# comment\n\nA=1 2\r\n  B = x\nC\nD='quoted' # kept\n"
     with pytest.raises(BadInput, match="f:4 B : not a valid variable name"):
-        variables.of_file(text, {}, "f")
-    found = variables.of_file(text.replace("B =", "B="), {"C": "mine"}, "f")
+        variables.parse_env_file(text, {}, "f")
+    found = variables.parse_env_file(text.replace("B =", "B="), {"C": "mine"}, "f")
     assert found == {"A": "1 2", "B": " x", "C": "mine", "D": "'quoted' # kept"}
     assert all(type(value) is Hidden for value in found.values())
 
@@ -206,9 +206,9 @@ def test_a_name_tells_whether_the_value_is_a_secret(name, secret):
 
 def test_the_values_of_a_record_are_asked_for_again():
     given = {"A": Hidden("1")}
-    assert variables.needed(["A", "B"], given, {"B": "2"}) == {"A": "1", "B": "2"}
+    assert variables.secrets_of_record(["A", "B"], given, {"B": "2"}) == {"A": "1", "B": "2"}
     with pytest.raises(BadInput, match="B, C: not set, and the record keeps no secret values"):
-        variables.needed(["A", "B", "C"], given, {})
+        variables.secrets_of_record(["A", "B", "C"], given, {})
 
 
 def test_a_nul_byte_is_refused_without_the_value():

@@ -12,7 +12,7 @@ from toolkit.engine.traits import pmix_type
 from toolkit.errors import BadInput, Missing
 from toolkit.knowledge import sites
 from toolkit.knowledge.sitefields import objections
-from toolkit.launch.sites.detect import answered, draft
+from toolkit.launch.sites.detect import draft, with_answers
 from toolkit.model.facts import ContainerRuntime, HostFacts, SlurmFacts
 from toolkit.model.site import Partition
 from toolkit.model.sitefacts import Association, Folder, PartitionFacts, SiteFacts
@@ -194,7 +194,7 @@ def test_without_slurm_there_is_no_profile():
 
 def test_answers_are_held_against_what_there_is():
     found = draft("centre", CENTRE, SITE)
-    site = answered(
+    site = with_answers(
         found,
         {
             "--partition": "gpu",
@@ -215,7 +215,7 @@ def test_answers_are_held_against_what_there_is():
         ("--directory", "x y", "--directory: directory: 'x y' will not do"),
     ):
         with pytest.raises(BadInput) as caught:
-            answered(found, {option: value})
+            with_answers(found, {option: value})
         assert said in caught.value.message
 
 

@@ -1,4 +1,4 @@
-from toolkit.launch.tracking.output import first_failure, shown
+from toolkit.launch.tracking.output import displayed_line, first_failure
 
 OUTPUT = """job: 4, 2 ranks on node[1-2], mode srun-pmix
 0: epoch 1/2
@@ -28,7 +28,7 @@ def test_no_failure_no_answer():
 
 
 def test_rank_zero_speaks_for_all_and_others_are_named():
-    assert shown("0: epoch 1") == "epoch 1"
-    assert shown(" 1: hello") == "[rank 1] hello"
-    assert shown("srun: error: x") == "srun: error: x"
-    assert shown("12: ") == "[rank 12] "
+    assert displayed_line("0: epoch 1") == "epoch 1"
+    assert displayed_line(" 1: hello") == "[rank 1] hello"
+    assert displayed_line("srun: error: x") == "srun: error: x"
+    assert displayed_line("12: ") == "[rank 12] "

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tables import every_row
-from toolkit.launch.tracking.reasons import in_turn, in_words
+from toolkit.launch.tracking.reasons import describe_reason, waits_for_turn
 
 
 @every_row(
@@ -25,7 +25,7 @@ from toolkit.launch.tracking.reasons import in_turn, in_words
     ],
 )
 def test_reasons_are_said_in_words(reason, said):
-    assert said in in_words(reason).why
+    assert said in describe_reason(reason).why
 
 
 @every_row(
@@ -33,7 +33,7 @@ def test_reasons_are_said_in_words(reason, said):
     [("Resources", True), ("ReqNodeNotAvail,_May_be_reserved_for_other_job", True), ("JobHeldUser", False)],
 )
 def test_who_waits_for_nothing_but_a_turn_is_told_apart(reason, turn):
-    assert in_turn(reason) is turn
+    assert waits_for_turn(reason) is turn
 
 
 @every_row(
@@ -49,16 +49,16 @@ def test_who_waits_for_nothing_but_a_turn_is_told_apart(reason, turn):
     ],
 )
 def test_what_will_never_start_by_itself_says_what_to_do(reason, todo):
-    waiting = in_words(reason)
+    waiting = describe_reason(reason)
     assert waiting.never
     assert todo in waiting.todo
 
 
 @every_row("reason", ["Priority", "Resources", "QOSMaxJobsPerUserLimit", "BeginTime"])
 def test_what_only_takes_time_is_not_called_hopeless(reason):
-    assert not in_words(reason).never
+    assert not describe_reason(reason).never
 
 
 @given(st.text(max_size=80))
 def test_any_text_is_taken(reason):
-    assert in_words(reason).why
+    assert describe_reason(reason).why

@@ -9,7 +9,7 @@ from tests.unit.launch.examples import RECORD, spec
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
 from toolkit.launch.request import trainers
-from toolkit.launch.tracking.relaunch import check_image, given, moved, relaunch
+from toolkit.launch.tracking.relaunch import check_image, relaunch, replace_folder, trainer_options
 from toolkit.run.local import LocalRunner
 
 OLD = "/work/ada/toolkit/runs/mnist-1"
@@ -67,10 +67,13 @@ def test_the_persons_own_arguments_are_told_apart():
 
 def test_what_the_launch_gave_a_trainer_is_told_apart_from_the_persons_own():
     mine = ("--epochs", "3", "--data", "/other")
-    assert given(TRAINED) == ({"--data": "/data/mnist", "--output": OLD, "--strategy": "horovod"}, mine)
-    assert given(spec()) == ({}, spec().command)
+    assert trainer_options(TRAINED) == (
+        {"--data": "/data/mnist", "--output": OLD, "--strategy": "horovod"},
+        mine,
+    )
+    assert trainer_options(spec()) == ({}, spec().command)
     cut_short = (*WORDS[:3], "--strategy")
-    assert given(spec(trainer="mnist", command=cut_short)) == ({}, ("--strategy",))
+    assert trainer_options(spec(trainer="mnist", command=cut_short)) == ({}, ("--strategy",))
 
 
 @every_row(
@@ -78,7 +81,7 @@ def test_what_the_launch_gave_a_trainer_is_told_apart_from_the_persons_own():
     [("/a/b", "/n"), ("/a/b/c", "/n/c"), ("/a/b:/x", "/n:/x"), ("--o=/a/b", "--o=/n"), ("/a/bc", "/a/bc")],
 )
 def test_only_the_folder_itself_is_moved(text, expected):
-    assert moved(text, "/a/b", "/n") == expected
+    assert replace_folder(text, "/a/b", "/n") == expected
 
 
 def test_an_image_that_is_gone_or_has_changed_is_refused(tmp_path):

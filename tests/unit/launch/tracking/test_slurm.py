@@ -63,8 +63,8 @@ def test_words_are_raw():
     assert slurm.sbatch("/a b/job.sh", "/a b").words == ("sbatch", "--parsable", "/a b/job.sh")
     assert slurm.sbatch("/a b/job.sh", "/a b").cwd == "/a b"
     assert slurm.scancel("7", "9").words == ("scancel", "7", "9")
-    assert "--states=all" in slurm.mine().words
-    assert "--states=all" not in slurm.mine(live=True).words
+    assert "--states=all" in slurm.list_own_jobs().words
+    assert "--states=all" not in slurm.list_own_jobs(live=True).words
     assert "7" in slurm.show_job("7").words
     assert "7" in slurm.account("7").words
 
@@ -119,19 +119,22 @@ def test_the_place_in_the_queue_counts_those_that_wait_for_their_turn_alone():
 
 def test_jobs_of_a_folder_are_found_by_it_and_by_no_other():
     text = "12|/w/runs/a\n9|/w/runs/a\n10|/w/runs/ab\n11_3|/w/runs/a\n\n"
-    assert slurm.parse_mine(text, "/w/runs/a") == ["9", "11", "12"]
+    assert slurm.parse_own_jobs(text, "/w/runs/a") == ["9", "11", "12"]
 
 
 def test_tasks_of_an_array_are_of_its_folder_and_so_are_those_that_went_on_from_their_own():
-    assert slurm.parse_mine("48_[0-3]|/w\n9_0|/w/0\n", "/w") == ["9", "48"]
-    assert slurm.parse_mine("48_0|/w\n48_[1-3%2]|/w\n60_1|/w/1\n61|/w/a\n62_1|/w/1/1\n", "/w") == ["48", "60"]
+    assert slurm.parse_own_jobs("48_[0-3]|/w\n9_0|/w/0\n", "/w") == ["9", "48"]
+    assert slurm.parse_own_jobs("48_0|/w\n48_[1-3%2]|/w\n60_1|/w/1\n61|/w/a\n62_1|/w/1/1\n", "/w") == [
+        "48",
+        "60",
+    ]
 
 
 def test_a_job_is_found_where_slurm_tells_what_a_symbolic_link_comes_to():
     key = "mnist-20261122-063253-1eef55"
     text = f"41|/gpfs/scratch/ada/toolkit/runs/{key}\n42_1|/gpfs/scratch/ada/toolkit/runs/{key}/1\n"
     others = f"43|/work/ada/toolkit/runs/{key}/a\n44|/work/ada/toolkit/runs/x-{key}\n45|\n"
-    assert slurm.parse_mine(text + others, f"/work/ada/toolkit/runs/{key}") == ["41", "42"]
+    assert slurm.parse_own_jobs(text + others, f"/work/ada/toolkit/runs/{key}") == ["41", "42"]
 
 
 def test_of_an_array_what_goes_on_counts_first_and_then_what_failed():
@@ -194,5 +197,5 @@ def test_whatever_slurm_prints_is_read_or_passed_over(text):
     slurm.parse_account(text)
     slurm.parse_some(text)
     slurm.parse_waiting(text, "7")
-    slurm.parse_mine(f"{text}|/w", "/w")
+    slurm.parse_own_jobs(f"{text}|/w", "/w")
     slurm.parse_sbatch(text)

@@ -8,7 +8,7 @@ import docker
 import pytest
 
 from toolkit.errors import CheckFailed
-from toolkit.run.docker.containers import Box, Ran, made, run_once
+from toolkit.run.docker.containers import Box, Ran, create_container, run_once
 
 
 class Engine:
@@ -29,14 +29,14 @@ class Engine:
 
 def test_it_is_there_within_the_block_and_gone_after_it():
     engine = Engine()
-    with made(engine, "small", ["true"], "trying") as name:
+    with create_container(engine, "small", ["true"], "trying") as name:
         assert engine.there == {name}
     assert engine.there == set()
 
 
 def test_an_interrupt_while_the_engine_makes_it_leaves_none():
     engine = Engine(during=lambda: signal.raise_signal(signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt), made(engine, "small", ["true"], "trying"):
+    with pytest.raises(KeyboardInterrupt), create_container(engine, "small", ["true"], "trying"):
         pytest.fail("nothing runs in it any more")
     assert engine.there == set()
 
@@ -46,14 +46,17 @@ def test_a_refusal_is_told_and_leaves_none():
         raise ZeroDivisionError
 
     engine = Engine(during=refuse)
-    with pytest.raises(ZeroDivisionError), made(engine, "small", ["true"], "trying"):
+    with pytest.raises(ZeroDivisionError), create_container(engine, "small", ["true"], "trying"):
         pytest.fail("there is none to use")
     assert engine.there == set()
 
 
 def test_two_have_two_names():
     engine = Engine()
-    with made(engine, "small", ["true"], "trying"), made(engine, "small", ["true"], "trying"):
+    with (
+        create_container(engine, "small", ["true"], "trying"),
+        create_container(engine, "small", ["true"], "trying"),
+    ):
         assert len(engine.there) == 2
 
 
@@ -100,6 +103,6 @@ def test_the_reason_of_a_refusal_is_given():
     )
     with (
         pytest.raises(CheckFailed, match="refused while trying: no such image"),
-        made(engine, "small", ["true"], "trying"),
+        create_container(engine, "small", ["true"], "trying"),
     ):
         pytest.fail("there is none to use")

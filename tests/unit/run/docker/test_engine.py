@@ -14,7 +14,7 @@ from tests.unit.tables import every_row
 from toolkit.errors import BadInput, Missing
 from toolkit.model.progress import Silent
 from toolkit.run.docker import base, engine
-from toolkit.run.docker.engine import MEMORY, build_memory, connect, labelled, packed
+from toolkit.run.docker.engine import MEMORY, add_labels, build_memory, connect, pack_context
 
 
 @every_row(
@@ -34,8 +34,8 @@ def test_a_size_that_is_none_is_refused(text, monkeypatch):
 
 def test_a_context_is_the_same_bytes_for_the_same_files_wherever_their_content_is(tmp_path):
     (tmp_path / "two").write_bytes(b"2")
-    first = b"".join(packed({"b": b"2", "a": b"1"}))
-    assert b"".join(packed({"a": b"1", "b": tmp_path / "two"})) == first
+    first = b"".join(pack_context({"b": b"2", "a": b"1"}))
+    assert b"".join(pack_context({"a": b"1", "b": tmp_path / "two"})) == first
     with tarfile.open(fileobj=io.BytesIO(first)) as tar:
         assert {entry.name: tar.extractfile(entry).read() for entry in tar} == {"a": b"1", "b": b"2"}
 
@@ -43,17 +43,17 @@ def test_a_context_is_the_same_bytes_for_the_same_files_wherever_their_content_i
 def test_all_labels_are_one_step_and_taken_as_they_stand():
     files = {"Dockerfile": b"FROM scratch\n", "a": b"1"}
     labels = {"a.b": "two words", "c": 'say "$HOME" \\ ä'}
-    made = labelled(files, labels)
+    made = add_labels(files, labels)
     assert made["Dockerfile"].decode() == (
         'FROM scratch\nLABEL "a.b"="two words" "c"="say \\"\\$HOME\\" \\\\ ä"\n'
     )
     assert made["a"] == b"1"
-    assert labelled(files, {}) is files
+    assert add_labels(files, {}) is files
 
 
 def test_a_label_of_two_lines_is_refused():
     with pytest.raises(BadInput, match="a label cannot have the character"):
-        labelled({"Dockerfile": b""}, {"a": "1\nRUN evil"})
+        add_labels({"Dockerfile": b""}, {"a": "1\nRUN evil"})
 
 
 def test_a_socket_that_is_not_there_is_no_engine(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 """Mirrors that package sources name."""
 
-from toolkit.run.docker.mirrors import joined, listed, of_machine
+from toolkit.run.docker.mirrors import join_mirrors, of_machine, read_mirrors
 
 ONE_LINE = """
 # deb http://old.example/debian bookworm main
@@ -17,21 +17,21 @@ Suites: bookworm bookworm-updates
 
 
 def test_sources_of_one_line_are_read():
-    assert listed(ONE_LINE) == {
+    assert read_mirrors(ONE_LINE) == {
         "debian": ("http://mirror.example/debian",),
         "debian-security": ("http://mirror.example/debian-security",),
     }
 
 
 def test_sources_in_paragraphs_are_read():
-    assert listed(DEB822) == {
+    assert read_mirrors(DEB822) == {
         "debian": ("http://mirror.example/linux/debian", "http://second.example/debian"),
         "debian-security": (),
     }
 
 
 def test_no_mirror_is_named_twice():
-    assert joined(listed(DEB822), listed(ONE_LINE), listed(ONE_LINE))["debian"] == (
+    assert join_mirrors(read_mirrors(DEB822), read_mirrors(ONE_LINE), read_mirrors(ONE_LINE))["debian"] == (
         "http://mirror.example/linux/debian",
         "http://second.example/debian",
         "http://mirror.example/debian",

@@ -10,7 +10,7 @@ import uv
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.model.progress import Silent
-from toolkit.run.packages.wheelhouse import gather, packed, requirements
+from toolkit.run.packages.wheelhouse import gather, rebuild_wheel, requirements
 
 
 def test_what_toolkit_needs_is_named_with_its_version():
@@ -22,9 +22,9 @@ def test_what_toolkit_needs_is_named_with_its_version():
 
 def test_a_wheel_is_made_again_from_what_is_installed(tmp_path):
     distribution = importlib.metadata.distribution("click")
-    first = packed(distribution, tmp_path)
+    first = rebuild_wheel(distribution, tmp_path)
     bytes_of_first = first.read_bytes()
-    assert packed(distribution, tmp_path).read_bytes() == bytes_of_first
+    assert rebuild_wheel(distribution, tmp_path).read_bytes() == bytes_of_first
     target = tmp_path / "there"
     words = ("pip", "install", "--quiet", "--offline", "--no-index", "--no-deps", "--target", str(target))
     there = ("--python", sys.executable)
@@ -37,7 +37,7 @@ def test_a_wheel_is_made_again_from_what_is_installed(tmp_path):
 
 def test_a_wheel_whose_name_has_hyphens_is_named_as_pip_reads_it(tmp_path):
     distribution = importlib.metadata.distribution("import-linter")
-    wheel = packed(distribution, tmp_path)
+    wheel = rebuild_wheel(distribution, tmp_path)
     stem = f"import_linter-{distribution.version}"
     assert wheel.name == f"{stem}-py3-none-any.whl"
     assert f"{stem}.dist-info/METADATA" in zipfile.ZipFile(wheel).namelist()

@@ -11,7 +11,7 @@ from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.run.registry.credentials import Login, find_login, read_config
 from toolkit.run.registry.tokens import basic, read_token
-from toolkit.run.registry.trust import trusted
+from toolkit.run.registry.trust import tls_settings
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_without_a_home_folder_what_is_named_counts(home, monkeypatch):
 
     monkeypatch.setattr(Path, "home", nobody)
     assert find_login("h.example") is None
-    trusted(None, "h.example")
+    tls_settings(None, "h.example")
     named = write(home, {"auths": {"h.example": auth("dora")}}, "folder/config.json")
     monkeypatch.setenv("DOCKER_CONFIG", str(Path(named).parent))
     assert find_login("h.example").user == "dora"

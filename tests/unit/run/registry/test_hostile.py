@@ -14,7 +14,7 @@ from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import Descriptor, digest_of
 from toolkit.run.registry.name import parse_name
-from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
+from toolkit.run.registry.session import RegistryAccess, RegistrySession, open_session
 from toolkit.run.registry.upload import Blob, send_blob
 from toolkit.run.web.limits import Limits
 
@@ -50,7 +50,7 @@ def told(server, action=lambda session, name: fetch_manifest(session, name, "1")
     try:
         with (
             pytest.raises((CheckFailed, Missing)) as caught,
-            opened(name, RegistryAccess(plain_http=True, pause=lambda _: None)) as session,
+            open_session(name, RegistryAccess(plain_http=True, pause=lambda _: None)) as session,
         ):
             action(session, name)
         peak = tracemalloc.get_traced_memory()[1]

@@ -16,7 +16,7 @@ from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import Descriptor, digest_of
 from toolkit.run.registry.name import parse_name
-from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
+from toolkit.run.registry.session import RegistryAccess, RegistrySession, open_session
 from toolkit.run.web import http
 
 MANIFEST = b'{"schemaVersion": 2}'
@@ -87,7 +87,7 @@ def test_no_redirect_leads_from_tls_to_plain_http(safe, server, certificate, tmp
     server.answers["GET /x"] = (200, {}, MANIFEST if what == "manifest" else CONTENT)
     name = parse_name(f"docker://{safe.host}/a:1")
     with (
-        opened(name, RegistryAccess(ca=certificate)) as session,
+        open_session(name, RegistryAccess(ca=certificate)) as session,
         pytest.raises(CheckFailed, match="not protected by TLS") as caught,
     ):
         fetched(session, name, what, tmp_path)
@@ -103,7 +103,7 @@ def test_a_second_redirect_does_not_lead_from_tls_to_plain_http_either(safe, ser
     safe.answers["GET /x"] = sent_to(f"http://{server.host}/y")
     name = parse_name(f"docker://{server.host}/a:1")
     access = RegistryAccess(ca=certificate, plain_http=True)
-    with opened(name, access) as session, pytest.raises(CheckFailed, match="not protected by TLS"):
+    with open_session(name, access) as session, pytest.raises(CheckFailed, match="not protected by TLS"):
         fetch_manifest(session, name, "1")
 
 
@@ -111,7 +111,10 @@ def test_files_are_not_followed_from_tls_to_plain_http_either(safe, server, cert
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     safe.answers["GET /x"] = sent_to(f"http://{server.host}/x", 302)
     server.answers["GET /x"] = (200, {}, CONTENT)
-    with pytest.raises(Missing, match="not protected by TLS"), http.opened(f"https://{safe.host}/x") as body:
+    with (
+        pytest.raises(Missing, match="not protected by TLS"),
+        http.open_address(f"https://{safe.host}/x") as body,
+    ):
         body.read()
     assert server.asked == []
 
@@ -123,7 +126,7 @@ def test_a_redirect_over_tls_or_of_a_plain_registry_is_followed(safe, server, ce
         here.answers[f"GET {WHERE[what]}"] = sent_to(f"{scheme}://{here.host}/x")
         here.answers["GET /x"] = (200, {}, MANIFEST if what == "manifest" else CONTENT)
         name = parse_name(f"docker://{here.host}/a:1")
-        with opened(name, access) as session:
+        with open_session(name, access) as session:
             fetched(session, name, what, tmp_path)
         (tmp_path / "part").unlink(missing_ok=True)
 
@@ -137,7 +140,7 @@ def test_a_chain_of_redirects_ends_at_once(server, target, said):
     name = parse_name(f"docker://{server.host}/a:1")
     began = time.monotonic()
     with (
-        opened(name, RegistryAccess(plain_http=True)) as session,
+        open_session(name, RegistryAccess(plain_http=True)) as session,
         pytest.raises((CheckFailed, Missing), match=said),
     ):
         fetch_manifest(session, name, "1")
@@ -150,7 +153,7 @@ def test_a_redirect_to_what_is_no_address_is_refused(server, target):
     server.answers[f"GET {WHERE['manifest']}"] = sent_to(target)
     name = parse_name(f"docker://{server.host}/a:1")
     with (
-        opened(name, RegistryAccess(plain_http=True)) as session,
+        open_session(name, RegistryAccess(plain_http=True)) as session,
         pytest.raises(CheckFailed, match="redirects to"),
     ):
         fetch_manifest(session, name, "1")

@@ -7,9 +7,9 @@ from toolkit.run.registry.download import begins_at, fetch_blob
 from toolkit.run.registry.images import fetch_manifest, put_manifest
 from toolkit.run.registry.manifest import Descriptor, digest_of
 from toolkit.run.registry.name import parse_name
-from toolkit.run.registry.session import RegistryAccess, RegistrySession, opened
-from toolkit.run.registry.trust import trusted
-from toolkit.run.registry.upload import Blob, arrived, send_blob, with_digest
+from toolkit.run.registry.session import RegistryAccess, RegistrySession, open_session
+from toolkit.run.registry.trust import tls_settings
+from toolkit.run.registry.upload import Blob, received_bytes, send_blob, with_digest
 
 CONTENT = bytes(range(256)) * 40
 BLOB = Descriptor("x", digest_of(CONTENT), len(CONTENT))
@@ -153,7 +153,7 @@ def test_a_token_is_fetched_with_our_password_and_shown(server, name, home):
         return (200, {}, b"{}") if proven else (401, {"WWW-Authenticate": challenge}, b"")
 
     server.answers |= {"GET /v2/": guarded, "GET /x": guarded, "GET /token": (200, {}, b'{"token": "t1"}')}
-    with opened(name, RegistryAccess(plain_http=True)) as session:
+    with open_session(name, RegistryAccess(plain_http=True)) as session:
         session.ask("GET", "/x", ok=(200,), scope="repository:a:pull repository:b:pull").close()
     shown = [headers.get("Authorization") for key, headers, _ in server.asked if key == "GET /token"]
     assert shown == ["Basic YTpi"]
@@ -164,7 +164,7 @@ def test_no_password_goes_where_tls_does_not_protect_it(server, name, home, real
     logged_in(home, server.host)
     server.answers["GET /x"] = (401, {"WWW-Authenticate": f'Bearer realm="{realm}"'}, b"")
     with (
-        opened(name, RegistryAccess(plain_http=True)) as session,
+        open_session(name, RegistryAccess(plain_http=True)) as session,
         pytest.raises(CheckFailed, match="names a token server at"),
     ):
         session.ask("GET", "/x", ok=(200,), scope="a")
@@ -195,7 +195,7 @@ def test_nothing_secret_goes_to_another_machine_without_tls(server, home, monkey
     far = beyond(server, home, monkeypatch, entry)
     server.answers[f"GET http://{FAR}/x"] = (401, {"WWW-Authenticate": challenge}, b"")
     with (
-        opened(far, RegistryAccess(plain_http=True)) as session,
+        open_session(far, RegistryAccess(plain_http=True)) as session,
         pytest.raises(CheckFailed, match="plain HTTP") as told,
     ):
         session.ask("GET", "/x", ok=(200,), scope="a")
@@ -213,7 +213,7 @@ def test_addresses_of_a_registry_are_told_without_a_password(server, name, home)
     realm = "https://ada:s3cret@h.example/token"
     server.answers["GET /x"] = (401, {"WWW-Authenticate": f'Bearer realm="{realm}"'}, b"")
     with (
-        opened(name, RegistryAccess(plain_http=True)) as session,
+        open_session(name, RegistryAccess(plain_http=True)) as session,
         pytest.raises(CheckFailed, match=r"h\.example") as caught,
     ):
         session.ask("GET", "/x", ok=(200,), scope="a")
@@ -253,7 +253,7 @@ def test_a_token_that_breaks_off_is_asked_for_again(server, session):
 
 
 def failure(name, scope):
-    with opened(name, RegistryAccess(plain_http=True)) as session, pytest.raises(Missing) as caught:
+    with open_session(name, RegistryAccess(plain_http=True)) as session, pytest.raises(Missing) as caught:
         session.ask("GET", "/x", ok=(200,), scope=scope)
     return caught.value
 
@@ -293,7 +293,7 @@ def test_a_wrong_password_is_told_with_its_file_and_not_shown(server, name, home
     logged_in(home, server.host)
     server.answers["GET /x"] = (401, {"WWW-Authenticate": 'Basic realm="x"'}, b"")
     refused = pytest.raises(Missing, match=r"does not accept.*config\.json")
-    with opened(name, RegistryAccess(plain_http=True)) as session, refused as caught:
+    with open_session(name, RegistryAccess(plain_http=True)) as session, refused as caught:
         session.ask("GET", "/x", ok=(200,), scope="a")
     assert "YTpi" not in str(caught.value)
 
@@ -393,7 +393,13 @@ def test_a_registry_that_loses_what_it_took_is_told(server, session, name):
 
 
 def test_headers_of_transfers():
-    assert (arrived("0-99"), arrived("bytes=0-99"), arrived("0-0"), arrived("5-9"), arrived("")) == (
+    assert (
+        received_bytes("0-99"),
+        received_bytes("bytes=0-99"),
+        received_bytes("0-0"),
+        received_bytes("5-9"),
+        received_bytes(""),
+    ) == (
         100,
         100,
         0,
@@ -407,6 +413,6 @@ def test_headers_of_transfers():
 def test_a_ca_that_is_none_is_named(tmp_path):
     (tmp_path / "ca.pem").write_text("no certificate")
     with pytest.raises(BadInput, match=r"--ca: .*ca\.pem: holds no certificate"):
-        trusted(tmp_path / "ca.pem", "h")
+        tls_settings(tmp_path / "ca.pem", "h")
     with pytest.raises(BadInput, match="no such file"):
-        trusted(tmp_path / "absent", "h")
+        tls_settings(tmp_path / "absent", "h")

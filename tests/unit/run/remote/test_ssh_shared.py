@@ -8,7 +8,7 @@ import pytest
 from toolkit.errors import BadInput, Missing
 from toolkit.model.progress import Silent
 from toolkit.run.command import Command
-from toolkit.run.remote.ssh_shared import SharedRunner, shared
+from toolkit.run.remote.ssh_shared import SharedRunner, shared_runner
 from toolkit.run.stage import Parcel, stage
 
 # The last word is a line for a shell, as it is for ssh; the socket says whether there is a connection.
@@ -41,29 +41,29 @@ def socket(tmp_path, monkeypatch):
 
 @pytest.fixture
 def runner(socket):
-    found = shared("ada@login:2222")
+    found = shared_runner("ada@login:2222")
     assert isinstance(found, SharedRunner)
     return found
 
 
 def test_it_is_used_where_a_person_opened_one_and_only_there(socket, monkeypatch, tmp_path):
-    assert shared("login") is not None
+    assert shared_runner("login") is not None
     socket.unlink()
-    assert shared("login") is None
+    assert shared_runner("login") is None
     socket.touch()
     monkeypatch.setenv("CONTROL_PATH", "none")
-    assert shared("login") is None
+    assert shared_runner("login") is None
 
 
 def test_where_there_is_no_ssh_there_is_none(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    assert shared("login") is None
+    assert shared_runner("login") is None
 
 
 @pytest.mark.parametrize("host", ["-oProxyCommand=id", "two words", "", "login:0"])
 def test_what_is_no_destination_never_reaches_ssh(socket, tmp_path, host):
     with pytest.raises(BadInput):
-        shared(host)
+        shared_runner(host)
     assert not (tmp_path / "said").exists()
 
 

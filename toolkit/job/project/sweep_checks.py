@@ -7,7 +7,7 @@ from pathlib import Path
 from toolkit.errors import CheckFailed
 from toolkit.job.project.code import Code
 from toolkit.job.request.flags import Flags
-from toolkit.launch.request import sweep
+from toolkit.launch.request import sweep_values
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 
@@ -30,21 +30,21 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     if code is not None and not (code.facts.facts or code.facts.script is not None):
         # Of a program whose text is not here nothing is known.
         return
-    names = sweep.names_of(job.sweep)
+    names = sweep_values.names_of(job.sweep)
     unused = [
         name
         for name in names
-        if sweep.filled(words, dict.fromkeys(names, "") | {name: "x"})
-        == sweep.filled(words, dict.fromkeys(names, ""))
+        if sweep_values.fill_command(words, dict.fromkeys(names, "") | {name: "x"})
+        == sweep_values.fill_command(words, dict.fromkeys(names, ""))
         and not any("TOOLKIT_SWEEP" in text for text in texts)
     ]
     if unused:
         program = job.trainer or (code.name if code else "the program")
-        options = " ".join(f"--{name} {sweep.placeholder(name)}" for name in unused)
-        other = "" if job.trainer else f"; or read {sweep.variable(unused[0])} in it"
+        options = " ".join(f"--{name} {sweep_values.placeholder(name)}" for name in unused)
+        other = "" if job.trainer else f"; or read {sweep_values.variable(unused[0])} in it"
         raise CheckFailed(
             f"--sweep {unused[0]}: {program} does not get the value, so all tasks would be the same",
-            fix=f"put {sweep.placeholder(unused[0])} into its words, such as: -- {options}{other}",
+            fix=f"put {sweep_values.placeholder(unused[0])} into its words, such as: -- {options}{other}",
         )
 
 
@@ -65,12 +65,12 @@ def tell_sweep(job: JobFile, code: Code | None, tell: Tell, *, travels: bool) ->
     """Show the values of the first tasks, and where the tasks write if they share a folder."""
     if not job.sweep:
         return
-    rows = sweep.rows(job.sweep)
+    rows = sweep_values.rows(job.sweep)
     tell.step(f"Sweep of {len(rows)} tasks")
     for number, row in enumerate(rows[:_MOST_SHOWN]):
-        tell.step(f"  {number:>3}  {sweep.in_words(row)}")
+        tell.step(f"  {number:>3}  {sweep_values.describe_values(row)}")
     if len(rows) > _MOST_SHOWN:
-        tell.step(f"  … {len(rows) - _MOST_SHOWN} more, up to {sweep.in_words(rows[-1])}")
+        tell.step(f"  … {len(rows) - _MOST_SHOWN} more, up to {sweep_values.describe_values(rows[-1])}")
     if code is not None and not travels and not any("TOOLKIT_JOB_DIR" in text for text in _texts(code)):
         tell.notice(
             "all tasks start in one folder: write to $TOOLKIT_JOB_DIR, or put a placeholder into file names"

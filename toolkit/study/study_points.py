@@ -89,7 +89,7 @@ def _in_file_name(series: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "_", series)
 
 
-def asked_of(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...]]:
+def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the fields of the job of a point, and the words after ``--``."""
     said = dict(study.said)
     env = dict(said.get("env") or {})

@@ -6,7 +6,7 @@ from io import FileIO
 from toolkit.model.progress import Tell
 
 
-def take_turn(lock: int | FileIO, tell: Tell, wait: str) -> None:
+def wait_for_lock(lock: int | FileIO, tell: Tell, wait: str) -> None:
     """Lock an open file or folder for this process, and print ``wait`` while another process has it.
 
     The lock ends with the process, or when the file is closed.

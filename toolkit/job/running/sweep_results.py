@@ -1,8 +1,8 @@
 """Find a sweep, copy what its tasks wrote to this machine, and make the table of it."""
 
 from toolkit.errors import BadInput, ToolkitError
-from toolkit.job.running.reach import reached
-from toolkit.launch.request import sweep
+from toolkit.job.running.reach import connect_to_job
+from toolkit.launch.request import sweep_values
 from toolkit.launch.tracking import arrays, jobs, records
 from toolkit.model.job import FINAL_STATES, JobRecord, JobTask
 from toolkit.model.progress import Tell
@@ -22,7 +22,7 @@ def find_sweep(job: str | None) -> JobRecord | None:
     return record if record.spec.sweep else None
 
 
-def brought(record: JobRecord, tell: Tell) -> JobRecord:
+def fetch_results(record: JobRecord, tell: Tell) -> JobRecord:
     """Return the record of a sweep after asking Slurm, with the output of its tasks on this machine.
 
     Args:
@@ -32,7 +32,7 @@ def brought(record: JobRecord, tell: Tell) -> JobRecord:
     if record.state in FINAL_STATES:
         return record
     try:
-        with reached(record) as runner:
+        with connect_to_job(record) as runner:
             record, _ = jobs.refresh(runner, record)
             if record.state not in FINAL_STATES:
                 jobs.copy_tasks(runner, record)
@@ -41,12 +41,12 @@ def brought(record: JobRecord, tell: Tell) -> JobRecord:
     return record
 
 
-def result_of(record: JobRecord) -> SweepResult:
+def read_result(record: JobRecord) -> SweepResult:
     """Return the table of a sweep, as far as its output and metrics are on this machine."""
     known = {task.index: task for task in record.tasks}
     here, runner = records.folder(record.key), LocalRunner()
     tasks, mine = [], arrays.indexes(record.spec.array)
-    for index, row in enumerate(sweep.rows(record.spec.sweep)):
+    for index, row in enumerate(sweep_values.rows(record.spec.sweep)):
         if index not in mine:
             continue
         task, folder = known.get(index, JobTask(index=index, state="pending")), here / str(index)

@@ -8,9 +8,9 @@ from tests.unit.launch.examples import GLOO, MPIRUN, SRUN, job_script, spec
 from tests.unit.launch.scripts import given_to, run
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
-from toolkit.launch.request import sweep
-from toolkit.launch.request.complete import completed
-from toolkit.launch.request.layers import OPTION, checked, merge
+from toolkit.launch.request import sweep_values
+from toolkit.launch.request.complete import complete_job
+from toolkit.launch.request.layers import OPTION, check_layer, merge
 
 HOSTILE = [
     "a b", "it's", '"', "$(touch broke)", "`touch broke`", "; touch broke", "50%", "%j", "\\", "&", "ü☃", "*",
@@ -38,8 +38,8 @@ def written(values):
     ],
 )
 def test_what_values_mean(text, values):
-    assert sweep.fault(f"x={text}") == ""
-    assert [row["x"] for row in sweep.rows([f"x={text}"])] == values
+    assert sweep_values.fault(f"x={text}") == ""
+    assert [row["x"] for row in sweep_values.rows([f"x={text}"])] == values
 
 
 @every_row(
@@ -60,19 +60,19 @@ def test_what_values_mean(text, values):
     ],
 )
 def test_what_is_refused(item, said):
-    assert said in sweep.fault(item)
+    assert said in sweep_values.fault(item)
     with pytest.raises(BadInput, match="--sweep"):
-        checked({"sweep": [item]}, OPTION, {}, strict=False)
+        check_layer({"sweep": [item]}, OPTION, {}, strict=False)
 
 
 def test_every_combination_is_a_task_and_the_last_name_changes_first():
-    found = [sweep.in_words(row) for row in sweep.rows(["lr=0.1,0.01", "seed=1..2"])]
+    found = [sweep_values.describe_values(row) for row in sweep_values.rows(["lr=0.1,0.01", "seed=1..2"])]
     assert found == ["lr=0.1 seed=1", "lr=0.1 seed=2", "lr=0.01 seed=1", "lr=0.01 seed=2"]
-    assert sweep.rows([]) == []
+    assert sweep_values.rows([]) == []
 
 
 def completed_from(**said):
-    return completed(merge([checked({"command": ["x"], **said}, OPTION, {}, strict=False)]), None)
+    return complete_job(merge([check_layer({"command": ["x"], **said}, OPTION, {}, strict=False)]), None)
 
 
 def test_a_sweep_is_an_array():
@@ -104,7 +104,7 @@ def test_each_task_gets_its_values_whatever_is_in_them(plan, tmp_path):
     made = spec(command=command, sweep=items, array="0-27", directory=str(tmp_path / "run"), preflight=False)
     script = job_script(made, plan, "why")
     for task in (0, 1, 8, 20, 27):
-        row = sweep.rows(items)[task]
+        row = sweep_values.rows(items)[task]
         ran = run(script, tmp_path, SLURM_ARRAY_TASK_ID=str(task))
         assert ran.status == 0, ran.said
         words = next(call for call in ran.calls if call[-3:-2] == [row["x"]])
@@ -123,7 +123,7 @@ def test_a_task_that_the_sweep_does_not_have_ends_with_a_line(tmp_path):
 
 
 def test_the_table_of_a_script_is_readable_by_any_shell(tmp_path):
-    for line in sweep.lines([f"x={written(HOSTILE)}"]):
+    for line in sweep_values.lines([f"x={written(HOSTILE)}"]):
         done = subprocess.run(["sh", "-c", f'{line}; printf %s "$TOOLKIT_SWEEP_X"'], capture_output=True)
         assert done.stdout.decode() in HOSTILE
         assert not done.stderr

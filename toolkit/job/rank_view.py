@@ -19,14 +19,14 @@ _MOST_TEXT = 1 << 20
 _SUFFIX = ".py"
 
 
-def view_of(job: JobFile, site: Site | None) -> RankView:
+def view_of_job(job: JobFile, site: Site | None) -> RankView:
     """Return the view of a job's ranks; a trainer runs in the Python that is first on the image's PATH."""
     command = TRAINER if job.trainer else tuple(job.command or ())
-    seen = view(command, (*(site.container.binds if site else ()), *(job.binds or ())))
+    seen = view_of_command(command, (*(site.container.binds if site else ()), *(job.binds or ())))
     return msgspec.structs.replace(seen, env=str(at_home(job.env_image)) if job.env_image else "")
 
 
-def view(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
+def view_of_command(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
     """Return the view of ranks that run ``command``, with ``binds`` as ``SRC[:DST[:OPTS]]``."""
     targets = [bind_target(bind) for bind in binds if not bind.endswith(IMAGE_BIND)]
     known = [target for target in targets if target.startswith("/") and target != "/" and "$" not in target]
@@ -35,7 +35,7 @@ def view(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
     )
 
 
-def shown_by(command: Sequence[str]) -> CommandFacts:
+def read_command_here(command: Sequence[str]) -> CommandFacts:
     """Return the facts about a command's program, from the files of the current folder."""
     return read_command(command, Path.cwd())
 

@@ -93,7 +93,7 @@ def placeholder(name: str) -> str:
     return f"{{{name}}}"
 
 
-def filled(words: Iterable[str], row: Row) -> tuple[str, ...]:
+def fill_command(words: Iterable[str], row: Row) -> tuple[str, ...]:
     """Return a command with the values of a task; ``${NAME}`` of a shell is not a placeholder."""
     pattern = re.compile(rf"(?<!\$)\{{({'|'.join(map(re.escape, row))})\}}")
     return tuple(pattern.sub(lambda found: row[found[1]], word) for word in words)
@@ -116,7 +116,7 @@ def lines(sweep: Iterable[str]) -> list[str]:
     ]
 
 
-def in_words(row: Row) -> str:
+def describe_values(row: Row) -> str:
     """Return the values of a task as ``lr=0.1 seed=2``."""
     plain = re.compile(r"[^\s\"']+")
     shown = {name: value if plain.fullmatch(value) else f'"{value}"' for name, value in row.items()}
