@@ -59,7 +59,12 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
     other = _other(image, programs)
     if other is None or other.library == image.mpi.library:
         return changed
-    line = f"{other.library}: loaded where LD_LIBRARY_PATH is {asked}"
+    return _with_mpi(changed, other, asked)
+
+
+def _with_mpi(image: ImageFacts, other: ImageMpi, path: str) -> ImageFacts:
+    """Return the facts of an image in which programs load ``other``; ``path`` is LD_LIBRARY_PATH."""
+    line = f"{other.library}: loaded where LD_LIBRARY_PATH is {path}"
     evidence, absent, unknown = (
         _of_other(book, image.other_mpis.index(other))
         for book in (image.evidence, image.absent, image.unknown)
@@ -70,7 +75,7 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
         absent["pmix"] = f"{line}: it has no PMIx client"
     unknown |= dict.fromkeys(_OF_PMIX[1:], f"{line}: the components of its PMIx are unknown")
     return msgspec.structs.replace(
-        changed,
+        image,
         mpi=other,
         pmix=other.pmix,
         pmix_components={},

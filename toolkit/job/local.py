@@ -51,16 +51,9 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
         BadInput: for an option that needs a cluster.
         CheckFailed: if the launch is predicted to fail.
     """
-    if call.where.remote or asked.site:
-        raise BadInput("--local: cannot be combined with --host, --cluster or --site")
-    if call.fix is not None:
-        raise BadInput("--local: cannot be combined with --fix, which is for a launch on a cluster")
-    if call.explain:
-        raise BadInput("--local: cannot be combined with --explain, which is for Slurm scripts")
-    job, left_out = without_queue(asked.job, asked.origins, _job_file(call))
-    if left_out:
-        tell.step(f"Ignored, because --local has no queue: {', '.join(left_out)}")
-    asked = dataclasses.replace(asked, job=job)
+    _check_options(call, asked)
+    asked = _without_queue(call, asked, tell)
+    job = asked.job
     sources = check(asked, call.flags)
     runner = opener(None, None, None)
     image = find_startable(
@@ -98,6 +91,28 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     text = local_script(spec, choice.plan, choice.because, runtime, facts)
     record = make_record(runner.place, spec, choice, cleared, env_image.digest)
     return runner, Prepared(record, text, (), runtime, hidden(env))
+
+
+def _without_queue(call: Call, asked: JobRequest, tell: Tell) -> JobRequest:
+    """Return the request without what only a queue can do; name what is left out."""
+    job, left_out = without_queue(asked.job, asked.origins, _job_file(call))
+    if left_out:
+        tell.step(f"Ignored, because --local has no queue: {', '.join(left_out)}")
+    return dataclasses.replace(asked, job=job)
+
+
+def _check_options(call: Call, asked: JobRequest) -> None:
+    """Refuse options that need a cluster.
+
+    Raises:
+        BadInput: names the options.
+    """
+    if call.where.remote or asked.site:
+        raise BadInput("--local: cannot be combined with --host, --cluster or --site")
+    if call.fix is not None:
+        raise BadInput("--local: cannot be combined with --fix, which is for a launch on a cluster")
+    if call.explain:
+        raise BadInput("--local: cannot be combined with --explain, which is for Slurm scripts")
 
 
 def _job_file(call: Call) -> str:

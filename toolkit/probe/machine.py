@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from toolkit.probe.evidence import Section
 from toolkit.probe.evidence_log import HostEvidence
@@ -16,10 +16,19 @@ _NO_X86 = "/proc/cpuinfo does not contain it, because the processor is not an x8
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """Reads one fact after the other, and records the reason for each in ``book``."""
+    """Reads one fact after the other, and records the reason for each in ``book``.
+
+    Each public method but ``facts`` reads the fact of :class:`toolkit.model.facts.HostFacts` with its name.
+    """
 
     ask: Callable[[str], Section]
     book: HostEvidence
+
+    def facts(self) -> dict[str, Any]:
+        """Return all facts, by name."""
+        names = [name for name in vars(MachineFacts) if not name.startswith("_")]
+        readers = {name: getattr(self, name) for name in names if name != "facts"}
+        return {name: read() for name, read in readers.items() if callable(read)}
 
     def gpu_driver(self) -> str | None:
         section = self.ask("gpu")

@@ -137,6 +137,9 @@ def _series(study: Study, label: str) -> str:
     return f"{name} {label}"
 
 
+_SCALING = {"weak": "weak: every rank keeps its batch", "strong": "strong: one batch is shared out"}
+
+
 def _environment(study: Study, points: Iterable[Point]) -> tuple[tuple[str, str], ...]:
     known = [point for point in points if point.figures]
     origins = [point.origin for point in known if point.origin]
@@ -145,26 +148,13 @@ def _environment(study: Study, points: Iterable[Point]) -> tuple[tuple[str, str]
     batches = sorted(
         {f"{p.ranks}: {p.figures.global_batch:,}" for p in known if p.figures and p.figures.global_batch}
     )
+    left_out = f"; the first {study.warm_up} of its epochs left out" if study.warm_up else ""
     rows = [
         ("source", [study.source]),
         ("command", [" ".join(filter(None, (_program(study), *study.words)))]),
-        (
-            "scaling",
-            [
-                {"weak": "weak: every rank keeps its batch", "strong": "strong: one batch is shared out"}[
-                    study.scaling
-                ]
-            ],
-        ),
+        ("scaling", [_SCALING[study.scaling]]),
         ("batch of all ranks", [", ".join(sorted(batches, key=lambda text: int(text.split(":")[0])))]),
-        (
-            "runs of each size",
-            [
-                f"{study.repeats}; the first {study.warm_up} of its epochs left out"
-                if study.warm_up
-                else f"{study.repeats}"
-            ],
-        ),
+        ("runs of each size", [f"{study.repeats}{left_out}"]),
         ("measured", [study.created]),
         ("cluster", [one.place for one in origins]),
         ("nodes", [one.nodes for one in origins]),

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
@@ -40,15 +41,7 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         usual = UNTUNED if openable(DEVICES) else trainer.tuning
         trouble = options.tuning.apply(options.strategy, os.environ, usual) or _look(trainer, options)
         world = open_world(options.strategy, options.spread)
-        if world.size == 1:
-            world.agree(trouble)
-        threads = 0
-        try:
-            threads = framework_of(world).prepare_devices(world)
-        except Trouble as found:
-            trouble = trouble or found
-        # A fault of any rank stops all ranks; a rank with a fault still joins the others to report it.
-        world.agree(trouble)
+        threads = _prepare_devices(world, trouble)
         world.begin()
         (trainer.run or train)(trainer, options, world, threads)
         _leave(world, 0)
@@ -75,11 +68,47 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         _end(world, 1)
 
 
+def _prepare_devices(world: World, trouble: Trouble | None) -> int:
+    """Prepare the devices of all ranks, and return the number of threads of this one.
+
+    A fault of any rank stops all ranks; a rank with a fault still joins the others to report it.
+    """
+    if world.size == 1:
+        world.agree(trouble)
+    threads = 0
+    try:
+        threads = framework_of(world).prepare_devices(world)
+    except Trouble as found:
+        trouble = trouble or found
+    world.agree(trouble)
+    return threads
+
+
 def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
     """Parse the options, and return the trainer that they configure.
 
     If they are wrong, the process exits with status 2.
     """
+    parser = _parser(trainer)
+    values = parser.parse_args(words)
+    chosen = vars(values)
+    learning, spread, tuning = trainer.learning.taken(chosen), RankSpread.taken(chosen), Tuning.taken(chosen)
+    if trainer.configured:
+        try:
+            trainer = trainer.configured(trainer, values)
+        except Trouble as wrong:
+            parser.exit(wrong.code, f"{trainer.name}: {wrong.message}\n")
+    known = {field.name for field in fields(Options)}
+    return trainer, Options(
+        **{"data": None, "epochs": trainer.epochs} | {k: v for k, v in chosen.items() if k in known},
+        learning=learning.of_batch(values.batch_size or trainer.batch_size),
+        spread=spread,
+        tuning=tuning,
+    )
+
+
+def _parser(trainer: Trainer) -> argparse.ArgumentParser:
+    """Return the parser with all options of a trainer."""
     parser = argparse.ArgumentParser(
         prog=f"python -m toolkit.trainers.{trainer.name.replace('-', '_')}",
         description="Trains in one process, or as a rank of a job; only rank 0 logs and saves.",
@@ -91,6 +120,17 @@ def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
         if flag not in trainer.unused:
             parser.add_argument(flag, **more)
 
+    _add_training(trainer, add)
+    _add_output(add)
+    RankSpread.add_options(parser)
+    Tuning.add_options(parser)
+    trainer.learning.add_options(parser)
+    trainer.add_options(parser)
+    return parser
+
+
+def _add_training(trainer: Trainer, add: Callable[..., None]) -> None:
+    """Add the options for data, epochs and batch."""
     if trainer.data:
         add("--data", type=Path, required=True, metavar="DIR", help=f"folder with {trainer.data}")
     add("--output", type=Path, required=True, metavar="DIR", help="where metrics and model are written")
@@ -110,6 +150,10 @@ def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
         help="the largest that auto tries",
     )
     add("--seed", type=seed, default=1, help="of the first weights and of the shuffling")
+
+
+def _add_output(add: Callable[..., None]) -> None:
+    """Add the options for checkpoints and logs."""
     add("--fresh", action="store_true", help="start again; without it a checkpoint in DIR is resumed")
     add("--keep", type=count, default=Options.keep, metavar="N", help="number of checkpoints to keep")
     add(
@@ -127,25 +171,6 @@ def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
         help="log a line after each epoch, and this often in a long one",
     )
     add("--tensorboard", action="store_true", help="write the metrics for TensorBoard, too")
-    RankSpread.add_options(parser)
-    Tuning.add_options(parser)
-    trainer.learning.add_options(parser)
-    trainer.add_options(parser)
-    values = parser.parse_args(words)
-    chosen = vars(values)
-    learning, spread, tuning = trainer.learning.taken(chosen), RankSpread.taken(chosen), Tuning.taken(chosen)
-    if trainer.configured:
-        try:
-            trainer = trainer.configured(trainer, values)
-        except Trouble as wrong:
-            parser.exit(wrong.code, f"{trainer.name}: {wrong.message}\n")
-    known = {field.name for field in fields(Options)}
-    return trainer, Options(
-        **{"data": None, "epochs": trainer.epochs} | {k: v for k, v in chosen.items() if k in known},
-        learning=learning.of_batch(values.batch_size or trainer.batch_size),
-        spread=spread,
-        tuning=tuning,
-    )
 
 
 def _refuse(trainer: Trainer, options: Options) -> None:

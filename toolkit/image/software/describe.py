@@ -13,6 +13,7 @@ from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.refusal import refusals
 from toolkit.image.loader.scripts import Environment, driver_searched, environment
+from toolkit.image.loader.search import SearchFolders
 from toolkit.image.loader.search import places as walk
 from toolkit.image.software import cuda, fabric, horovod, needs, wireup
 from toolkit.image.software.agent import remote_agent
@@ -83,10 +84,7 @@ def describe(
     entrypoint = _entrypoint(tree, config, book)
     runs = running(base, walked, entrypoint or (), view, opened, budget, book)
     loader, programs, given = runs.loader, runs.programs, runs.loader.environment
-    mpis = find_mpis(loader, packages, walked, programs)
-    if undecided(loader, mpis, programs, said.untold) and (more := of_system(loader)):
-        programs = {**programs, **more}
-        mpis = find_mpis(loader, packages, walked, programs)
+    mpis, programs = _find_all_mpis(loader, packages, walked, programs, said.untold)
     first = mpis[0] if mpis else None
     finder = Finder(loader, walked, packages, first.loads if first else {})
     hvd = horovod.read(loader, walked.sites)
@@ -111,10 +109,11 @@ def describe(
     facts = _fabric(facts, finder, book)
     facts = _learning(facts, finder, hvd, book)
     facts = _demands(facts, loader, book)
-    if why := undecided(loader, mpis, programs, said.untold):
-        facts = withhold(facts, mpis, why, book)
-    elif not any(programs.values()) and (inside := static(loader, walked, entrypoint or (), programs)):
-        facts = withhold(facts, mpis, "{} has {} linked into it, which cannot be read".format(*inside), book)
+    why = undecided(loader, mpis, programs, said.untold)
+    if not why and not any(programs.values()):
+        inside = static(loader, walked, entrypoint or (), programs)
+        why = "{} has {} linked into it, which cannot be read".format(*inside) if inside else None
+    facts = withhold(facts, mpis, why, book) if why else facts
     facts = doubt(facts, said.untold, book)
     also = _also(finder, facts, hvd)
     book.doubt(tree.unread if walked.whole else {**tree.unread, "the content of deep folders": _NOT_WHOLE})
@@ -125,6 +124,21 @@ def describe(
         absent=book.absent,
         unknown=book.unknown,
     )
+
+
+def _find_all_mpis(
+    loader: Loader,
+    packages: dict[str, str],
+    places: SearchFolders,
+    programs: dict[str, str],
+    untold: dict[str, str],
+) -> tuple[tuple[MpiFound, ...], dict[str, str]]:
+    """Return the MPIs, and what programs load; programs of the system are read if others do not decide."""
+    mpis = find_mpis(loader, packages, places, programs)
+    if undecided(loader, mpis, programs, untold) and (more := of_system(loader)):
+        programs = {**programs, **more}
+        mpis = find_mpis(loader, packages, places, programs)
+    return mpis, programs
 
 
 def _system(facts: ImageFacts, finder: Finder, first: MpiFound | None, book: ImageEvidence) -> ImageFacts:

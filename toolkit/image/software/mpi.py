@@ -138,10 +138,7 @@ def _describe(
     needed, whole = loader.closure(path, user) if user else loader.closure(path)
     inner = [loader.texts(p) for s, p in needed.items() if p and plain(s).startswith("libopen_mpi.so")]
     implementation = _implementation(content, *inner)
-    reading = _read(loader, path, real, implementation, needed)
-    if not whole and content and "pmix" not in (reading.how or {}):
-        seen = f"it needs more than {len(needed)} libraries, and not all were followed"
-        reading = replace(reading, how=None, seen=seen)
+    reading = _read_followed(loader, path, real, implementation, needed, whole=whole)
     told, how, own = reading.told, reading.how, reading.own
     version, by = _version(loader, real, content, implementation, told, packages, places)
     started = launcher(loader, _prefix(real), implementation)
@@ -172,14 +169,31 @@ def _describe(
         pmix=_pmix(loader, path, version, how or {}, own, packages, needed) if content else None,
         loads=_loads(loader, needed, own),
     )
-    found.evidence["mpi"] = f"{path}: {implementation} {version or '?'} ({by}), {why}"
-    if version is None:
-        found.unknown["mpi.version"] = f"{real}: {by}"
+    _note_version(found, path, real, by, why)
     if moved:
         found.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
     _note_start(found, path, reading)
     _note(found, started[1] if started else None, real)
     return found
+
+
+def _note_version(found: MpiFound, path: str, real: str, by: str, why: str) -> None:
+    """Record what the version was read from (``by``), and why this library counts."""
+    mpi = found.mpi
+    found.evidence["mpi"] = f"{path}: {mpi.implementation} {mpi.version or '?'} ({by}), {why}"
+    if mpi.version is None:
+        found.unknown["mpi.version"] = f"{real}: {by}"
+
+
+def _read_followed(
+    loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None], *, whole: bool
+) -> _LibraryReading:
+    """Read what a library says; how ranks start is unknown if not all its libraries were followed."""
+    reading = _read(loader, path, real, implementation, needed)
+    if whole or not loader.texts(path) or "pmix" in (reading.how or {}):
+        return reading
+    seen = f"it needs more than {len(needed)} libraries, and not all were followed"
+    return replace(reading, how=None, seen=seen)
 
 
 def _read(

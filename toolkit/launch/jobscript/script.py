@@ -72,7 +72,6 @@ def job_script(
     pieces = {**_pieces(spec, site), **broadcast.pieces_of(broadcast.files_of(spec, copied))}
     scheduler = schedulers.scheduler_of(site)
     checked = preflight.words(spec, site, image, plan)
-    check_file, check = preflight.file_of(spec, plan, image)
     foreign = found.foreign(spec, site, plan.mode)
     dropped = (found.WORD,) if foreign else ()
     return render(
@@ -88,20 +87,11 @@ def job_script(
             "folder": quoted_around(spec.directory, {k: v for k, v in pieces.items() if k != spec.directory}),
             "modules": _modules(spec, site),
             "purge": site is not None and site.purge,
-            # An elastic job starts the ranks in a loop, so the lines are indented further.
-            "launch": _lines(
-                launch_words(spec, plan, spec.command, runtime, dropped), 8 if spec.elastic else 4, pieces
-            ),
-            "preflight": _lines(
-                launch_words(spec, plan, checked, runtime, dropped, preflight.binds(spec, checked)), 8, pieces
-            ),
+            **_launch_lines(spec, plan, runtime, dropped, checked, pieces),
             "foreign": foreign,
-            "preflight_seconds": PREFLIGHT_SECONDS,
-            "preflight_of": preflight.title_of(plan),
             # The script has changed to its folder at this point; it may have made the folder's name.
             **variable_values(spec),
-            "check_file": check_file,
-            "check": check,
+            **_check_values(spec, plan, image),
             **broadcast.values(spec, site, copied, _once_a_node(spec, site)),
             **image_values(spec, runtime, site),
             **_definition(spec, runtime, (*plan.binds, *preflight.binds(spec, checked)), pieces),
@@ -110,17 +100,62 @@ def job_script(
             **ranks.values(spec, plan, scheduler),
             "mpirun_file": MPIRUN_FILE if by_agent(plan) else None,
             "mpirun": (shipped_folder("slurm") / MPIRUN_FILE).read_text(encoding="utf-8"),
-            "runtime": runtime,
-            "measured": named(runtime).MEASURED,
-            "is_program": not named(runtime).IN_LAUNCHER,
-            "gpu_file": GPU_FILE if spec.gpus_per_node else "",
-            "gpu_seconds": GPU_SECONDS,
-            "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain or spec.elastic),
-            "may_resume": spec.may_resume,
-            "restarts": spec.chain or RESTARTS,
-            "node_count": IN_SHELL[NODES] if spec.elastic else spec.nodes,
+            **_runtime_values(spec, runtime),
+            **_stop_values(spec),
         },
     )
+
+
+def _launch_lines(
+    spec: JobSpec,
+    plan: Plan,
+    runtime: str,
+    dropped: tuple[str, ...],
+    checked: Sequence[str],
+    pieces: Mapping[str, str],
+) -> dict[str, str]:
+    """Return the lines that start the ranks, and the lines that start the preflight ``checked``.
+
+    An elastic job starts the ranks in a loop, so these lines are indented further.
+    """
+    program = launch_words(spec, plan, spec.command, runtime, dropped)
+    preflight_words = launch_words(spec, plan, checked, runtime, dropped, preflight.binds(spec, checked))
+    return {
+        "launch": _lines(program, 8 if spec.elastic else 4, pieces),
+        "preflight": _lines(preflight_words, 8, pieces),
+    }
+
+
+def _check_values(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> dict[str, object]:
+    """Return the values of ``parts/preflight.sh.j2``: the program that checks, its file and its limit."""
+    file, text = preflight.file_of(spec, plan, image)
+    return {
+        "preflight_seconds": PREFLIGHT_SECONDS,
+        "preflight_of": preflight.title_of(plan),
+        "check_file": file,
+        "check": text,
+    }
+
+
+def _stop_values(spec: JobSpec) -> dict[str, object]:
+    """Return the values of the lines that stop a job with a checkpoint and start it again."""
+    return {
+        "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain or spec.elastic),
+        "may_resume": spec.may_resume,
+        "restarts": spec.chain or RESTARTS,
+        "node_count": IN_SHELL[NODES] if spec.elastic else spec.nodes,
+    }
+
+
+def _runtime_values(spec: JobSpec, runtime: str) -> dict[str, object]:
+    """Return the values of the lines about the container runtime and the use of GPUs."""
+    return {
+        "runtime": runtime,
+        "measured": named(runtime).MEASURED,
+        "is_program": not named(runtime).IN_LAUNCHER,
+        "gpu_file": GPU_FILE if spec.gpus_per_node else "",
+        "gpu_seconds": GPU_SECONDS,
+    }
 
 
 def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[str, object]:

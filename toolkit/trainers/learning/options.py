@@ -1,7 +1,8 @@
 """The command-line options for how a model learns."""
 
 import argparse
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, get_args
 
 from toolkit.trainers.learning import precision
 from toolkit.trainers.learning.optimizers import NAMES
@@ -43,6 +44,14 @@ def epochs(text: str) -> tuple[float, ...]:
 def add_options(learning: "Learning", parser: argparse.ArgumentParser) -> None:
     """Add the options; ``learning`` has their defaults."""
     rates = parser.add_argument_group("the learning rate").add_argument
+    _add_rate(learning, rates)
+    _add_decay(learning, rates)
+    _add_optimizer(learning, parser)
+    _add_steps(learning, parser)
+
+
+def _add_rate(learning: "Learning", rates: Callable[..., Any]) -> None:
+    """Add the options of the first rate and of the warm-up."""
     rates(
         "--learning-rate",
         type=positive,
@@ -77,6 +86,10 @@ def add_options(learning: "Learning", parser: argparse.ArgumentParser) -> None:
         metavar="RATE",
         help="start of the warm-up, if not --learning-rate",
     )
+
+
+def _add_decay(learning: "Learning", rates: Callable[..., Any]) -> None:
+    """Add the options of the rate after the warm-up."""
     rates("--decay", choices=get_args(Decay), default=learning.decay, help="how it falls after the warm-up")
     rates(
         "--decay-at",
@@ -106,8 +119,6 @@ def add_options(learning: "Learning", parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="share of the rate at which a cosine or polynomial decay ends",
     )
-    _add_optimizer(learning, parser)
-    _add_steps(learning, parser)
 
 
 def _add_optimizer(learning: "Learning", parser: argparse.ArgumentParser) -> None:

@@ -99,37 +99,49 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
                 "steps": protocol.steps,
             }
         )
+        line = f"{options.strategy}, {heading.ranks(world)}, batch {options.batch_size} each"
+        heading.say(world, f"{trainer.name}: {line}")
+        loop.timed(protocol.warm_up)
+        images = protocol.steps * options.batch_size * options.learning.accumulate * world.width
+        rates = _time_iterations(protocol, loop, images, world, metrics)
+        _write_speed(metrics, world, rates, images)
+
+
+def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], images: int) -> None:
+    """Write and log the speed; each of ``rates`` is the images per second of ``images`` images."""
+    speed = Speed.of(rates)
+    metrics.result(
+        epochs=len(rates),
+        seconds=round(images * len(rates) / statistics.harmonic_mean(rates), 4),
+        images=images * len(rates),
+        images_per_second=round(speed.median, 2),
+        images_per_second_each=round(speed.median / world.width, 2),
+        images_per_second_deviation=round(speed.deviation, 2),
+    )
+    heading.say(world, speed.sentence(world.width))
+
+
+def _time_iterations(
+    protocol: Protocol, loop: Loop, images: int, world: "World", metrics: Metrics
+) -> list[float]:
+    """Return the images per second of each iteration, of ``images`` images on all ranks; log each."""
+    rates = []
+    for number in range(1, protocol.iterations + 1):
+        before = loop.waited
+        seconds, score = loop.timed(protocol.steps)
+        rates.append(images / seconds)
+        metrics.epoch(
+            epoch=number,
+            seconds=round(seconds, 4),
+            images=images,
+            images_per_second=round(rates[-1], 2),
+            loss=score.loss,
+            accuracy=score.accuracy,
+            input_seconds=round(loop.waited - before, 4),
+        )
+        unknown = f"  the loss is {score.loss}" * (not math.isfinite(score.loss))
         heading.say(
             world,
-            f"{trainer.name}: {options.strategy}, {heading.ranks(world)}, batch {options.batch_size} each",
+            f"{number}/{protocol.iterations}  {seconds:.2f} s  {rates[-1]:,.1f} images/s{unknown}",
         )
-        loop.timed(protocol.warm_up)
-        rates, images = [], protocol.steps * options.batch_size * options.learning.accumulate * world.width
-        for number in range(1, protocol.iterations + 1):
-            before = loop.waited
-            seconds, score = loop.timed(protocol.steps)
-            rates.append(images / seconds)
-            metrics.epoch(
-                epoch=number,
-                seconds=round(seconds, 4),
-                images=images,
-                images_per_second=round(rates[-1], 2),
-                loss=score.loss,
-                accuracy=score.accuracy,
-                input_seconds=round(loop.waited - before, 4),
-            )
-            unknown = f"  the loss is {score.loss}" * (not math.isfinite(score.loss))
-            heading.say(
-                world,
-                f"{number}/{protocol.iterations}  {seconds:.2f} s  {rates[-1]:,.1f} images/s{unknown}",
-            )
-        speed = Speed.of(rates)
-        metrics.result(
-            epochs=protocol.iterations,
-            seconds=round(images * protocol.iterations / statistics.harmonic_mean(rates), 4),
-            images=images * protocol.iterations,
-            images_per_second=round(speed.median, 2),
-            images_per_second_each=round(speed.median / world.width, 2),
-            images_per_second_deviation=round(speed.deviation, 2),
-        )
-        heading.say(world, speed.sentence(world.width))
+    return rates

@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,10 +39,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     begun, framework = time.monotonic(), framework_of(world)
     check_own_gpus(world)
     checkpoints = RankCheckpoints(options.output, world, keep=options.keep)
-    fresh = world.tell(options.fresh and not was_restarted(os.environ))
-    start = TrainingStart(passes=1) if fresh else checkpoints.find()
-    if not start.name:
-        start = replace(start, passes=world.width if trainer.passes == "each" else 1)
+    start = _find_start(trainer, options, world, checkpoints)
     epochs = epochs_each(options.epochs, start.passes)
     framework.seed(options.seed)
     samples, test = _load(trainer, options.data)
@@ -50,10 +48,8 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     settings = heading.settings(trainer, options, len(samples))
     world.agree(checkpoints.differs(start, settings))
     if start.epochs >= epochs and world.tell(_complete(options.output, framework.MODEL)):
-        done = f"{start.epochs} epoch{'s' * (start.epochs > 1)} of {options.output} are complete"
-        heading.say(
-            world, f"{trainer.name}: the {done}; train more with --epochs, or start again with --fresh"
-        )
+        done = f"the {start.epochs} epoch{'s' * (start.epochs > 1)} of {options.output} are complete"
+        heading.say(world, f"{trainer.name}: {done}; train more with --epochs, or start again with --fresh")
         return
     loop = framework.loop(trainer, options, world, samples, epochs)
     if start.name:
@@ -62,33 +58,67 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     scalars = Scalars(options.output) if options.tensorboard and first else None
     with Metrics(options.output if first else None, scalars) as metrics:
         now = heading.resumable_settings(options, world, threads, time.monotonic() - begun)
-        if start.name:
-            metrics.resumed(_before(start, epochs), **_from(start), **now)
-        else:
+        if not start.name:
             checkpoints.clear()
-            sizes = {"test_samples": len(test), "parameters": loop.parameters}
-            metrics.header(**{**settings, "strategy": options.strategy, "epochs": epochs, **sizes, **now})
-        heading.say(
-            world,
-            f"{trainer.name}: {options.strategy}, {heading.ranks(world)}, batch {options.batch_size} each"
-            f"{heading.tell_epochs(options.epochs, epochs)}",
-        )
+        header: dict[str, Value] = {"strategy": options.strategy, "epochs": epochs}
+        header |= {"test_samples": len(test), "parameters": loop.parameters}
+        _open_metrics(metrics, start, epochs, settings, header, now)
+        each = f"batch {options.batch_size} each{heading.tell_epochs(options.epochs, epochs)}"
+        heading.say(world, f"{trainer.name}: {options.strategy}, {heading.ranks(world)}, {each}")
         if start.name:
             heading.say(world, f"{trainer.name}: {start.sentence(len(samples), world.width)}")
         with Watch(world, options.checkpoint_seconds, stop_file(os.environ, options.output)) as watch:
-            images = start.passes * len(samples)
+            images, passes = start.passes * len(samples), start.passes
             progress = ProgressLine(options.log_seconds, epochs, images, world.size) if first else None
-            Course(
-                loop, len(samples), test, world, watch, checkpoints, metrics, settings, start.passes, progress
-            ).run(start, epochs)
+            course = Course(
+                loop, len(samples), test, world, watch, checkpoints, metrics, settings, passes, progress
+            )
+            course.run(start, epochs)
         if first:
             loop.save(options.output / framework.MODEL)
-            result = totals(metrics.records)
-            metrics.result(**result, model=framework.MODEL)
-            heading.say(
-                world,
-                f"test accuracy {result['test_accuracy']:.4f}; model in {options.output / framework.MODEL}",
-            )
+            _write_result(metrics, world, options.output, framework.MODEL)
+
+
+def _write_result(metrics: Metrics, world: World, output: Path, model: str) -> None:
+    """Write the last line of the metrics, and log the accuracy and the file ``model``."""
+    result = totals(metrics.records)
+    metrics.result(**result, model=model)
+    heading.say(world, f"test accuracy {result['test_accuracy']:.4f}; model in {output / model}")
+
+
+def _find_start(
+    trainer: Trainer, options: Options, world: World, checkpoints: RankCheckpoints
+) -> TrainingStart:
+    """Return where the training starts; ``--fresh`` leaves out checkpoints, but not in a restarted job."""
+    fresh = world.tell(options.fresh and not was_restarted(os.environ))
+    start = TrainingStart(passes=1) if fresh else checkpoints.find()
+    if start.name:
+        return start
+    return replace(start, passes=world.width if trainer.passes == "each" else 1)
+
+
+def _open_metrics(
+    metrics: Metrics,
+    start: TrainingStart,
+    epochs: int,
+    settings: Mapping[str, Value],
+    first: Mapping[str, Value],
+    resumable: Mapping[str, Value],
+) -> None:
+    """Write the first lines of the metrics: the lines of the checkpoint, or a header.
+
+    Args:
+        metrics: the file.
+        start: where the training starts.
+        epochs: how many epochs it trains.
+        settings: what must be the same in a resumed training.
+        first: what only the header of a new training says.
+        resumable: what may differ in a resumed training.
+    """
+    if start.name:
+        metrics.resumed(_before(start, epochs), **_from(start), **resumable)
+    else:
+        metrics.header(**{**settings, **first, **resumable})
 
 
 def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
