@@ -26,9 +26,9 @@ class MachineFacts:
 
     def facts(self) -> dict[str, Any]:
         """Return all facts, by name."""
-        names = [name for name in vars(MachineFacts) if not name.startswith("_")]
-        readers = {name: getattr(self, name) for name in names if name != "facts"}
-        return {name: read() for name, read in readers.items() if callable(read)}
+        methods = {name: value for name, value in vars(MachineFacts).items() if callable(value)}
+        names = [name for name in methods if not name.startswith("_") and name != "facts"]
+        return {name: getattr(self, name)() for name in names}
 
     def gpu_driver(self) -> str | None:
         section = self.ask("gpu")

@@ -1,10 +1,10 @@
-"""What a fact means, as the text under its field in :mod:`toolkit.model.facts` says."""
+"""What a fact means, as the text under its field says: in the modules about facts of :mod:`toolkit.model`."""
 
 import ast
 import inspect
 from functools import cache
 
-from toolkit.model import facts
+from toolkit.model import facts, mpifacts
 
 _SIDES = {"host": "HostFacts", "image": "ImageFacts"}
 _INNER = {"slurm": "SlurmFacts", "mpis": "HostMpi", "runtime": "ContainerRuntime", "mpi": "ImageMpi"}
@@ -22,7 +22,7 @@ def meaning(fact: str) -> str:
 def _documented() -> dict[tuple[str, str], str]:
     """Return the texts under the fields, which Python itself does not keep."""
     found: dict[tuple[str, str], str] = {}
-    for node in ast.parse(inspect.getsource(facts)).body:
+    for node in (node for module in (facts, mpifacts) for node in ast.parse(inspect.getsource(module)).body):
         if not isinstance(node, ast.ClassDef):
             continue
         for field, text in zip(node.body, node.body[1:], strict=False):

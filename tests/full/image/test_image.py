@@ -17,6 +17,7 @@ from tests.flip import flip
 from tests.services.program import ROOT, interrupted_at, toolkit
 from tests.services.proxy import MortalEngine
 from toolkit.errors import CheckFailed, Missing
+from toolkit.image.builds import emit
 from toolkit.image.builds.build import build, find
 from toolkit.image.builds.check import check
 from toolkit.image.files.digest import check_digest, digest_file
@@ -526,7 +527,7 @@ def copied(made, folder):
 
 
 def created(engine, named):
-    return engine.images.get(named.tag).labels[sif.CREATED]
+    return engine.images.get(named.tag).labels[emit.CREATED]
 
 
 def spython_folder():

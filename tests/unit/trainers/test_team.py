@@ -107,4 +107,4 @@ def test_calls_in_another_order_than_that_of_the_life_cycle_are_told():
         aggregate.config_team(0, 1, 5, 5)
     with pytest.raises(Trouble, match="there is no such schedule"):
         aggregate.config_team(0, 0, 6, 5)
-    assert team.delayed(0, 0, 1)
+    assert team.is_delayed(0, 0, 1)
