@@ -128,11 +128,6 @@ def is_old(site: Site, day: str) -> bool:
     return bool(site.expires) and day >= site.expires
 
 
-def is_historic(name: str) -> bool:
-    """Return whether a profile describes a machine that is out of service."""
-    return find(name).parent == _folders()[2]
-
-
 def _folders() -> tuple[Path, Path, Path]:
     shipped_ones = shipped_folder("slurm") / "sites"
     return own_folder(), shipped_ones, shipped_ones / "historic"

@@ -28,32 +28,27 @@ _NAMES: dict[Group, str] = {
         chain elastic min_nodes warning output error modules sbatch
     """,
 }
-_GROUP_OF: dict[str, Group] = {name: group for group, names in _NAMES.items() for name in names.split()}
-_GROUP_OF |= {field.name: group for field in FIELDS for group in get_args(Group) if field.group == group}
+GROUP_OF: dict[str, Group] = {name: group for group, names in _NAMES.items() for name in names.split()}
+GROUP_OF |= {field.name: group for field in FIELDS for group in get_args(Group) if field.group == group}
 
 
 def group_of(option: str) -> Group:
     """Return the group of an option by its parameter name; the last group takes the others."""
-    return _GROUP_OF.get(option, "Advanced")
-
-
-def grouped_options() -> frozenset[str]:
-    """Return every option of the groups."""
-    return frozenset(_GROUP_OF)
+    return GROUP_OF.get(option, "Advanced")
 
 
 class GroupedOptions(SplitAtDashes):
     """A command whose help shows its options in groups, in the order of the groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        order = list(_GROUP_OF)
+        order = list(GROUP_OF)
         found: dict[Group, list[tuple[int, tuple[str, str]]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is None or not isinstance(param, click.Option):
                 continue
             name = "help" if "--help" in param.opts else param.name or ""
-            place = order.index(name) if name in _GROUP_OF else len(order)
+            place = order.index(name) if name in GROUP_OF else len(order)
             found.setdefault(group_of(name), []).append((place, record))
         for group in get_args(Group):
             if rows := sorted(found.get(group, []), key=lambda row: row[0]):

@@ -97,11 +97,6 @@ class TcpGroup:
             link.send(_DATA, value)
         return value
 
-    def wait(self) -> None:
-        """Wait until rank 0 ends the group."""
-        if self.rank:
-            self._links[0].ended.wait()
-
     def end(self) -> None:
         """Close the group: connections that close from now on are not failures."""
         self._done = True
@@ -153,7 +148,6 @@ class Link:
     ) -> None:
         self.host, self.address = host, connection.getpeername()[0]
         self.reached = connection.getsockname()[0]
-        self.ended = threading.Event()
         self._rank, self._connection, self._lost = rank, connection, lost
         self._came: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._sending = threading.Lock()
@@ -185,7 +179,6 @@ class Link:
                 kind, length = _HEAD.unpack(_exactly(self._connection, _HEAD.size))
                 value = _exactly(self._connection, length)
                 if kind == _BYE:
-                    self.ended.set()
                     self._connection.close()
                     return
                 if kind == _FAIL:
