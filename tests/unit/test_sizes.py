@@ -1,5 +1,6 @@
 """The package stays easy to search: small folders and modules, and one meaning for a name of a class."""
 
+import ast
 import re
 from collections import Counter, defaultdict
 from functools import cache
@@ -9,6 +10,8 @@ ROOT = Path(__file__).parents[2]
 MODULES_OF_A_FOLDER = 25
 """Beside ``__init__.py``, which only describes the folder."""
 LINES_OF_A_MODULE = 400
+LINES_OF_A_FUNCTION = 40
+"""Without its signature and its docstring."""
 
 
 CLASS = re.compile(r"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
@@ -44,3 +47,29 @@ def test_a_class_is_found_wherever_it_is_defined():
 def test_modules_are_short():
     lengths = {path: len(text.splitlines()) for path, text in modules().items()}
     assert {path: length for path, length in lengths.items() if length > LINES_OF_A_MODULE} == {}
+
+
+def code_lines(function: ast.FunctionDef) -> int:
+    first = function.body[0]
+    if ast.get_docstring(function) is None:
+        return function.end_lineno - first.lineno + 1
+    return function.end_lineno - first.end_lineno
+
+
+def test_functions_are_short():
+    long = {
+        f"{path}:{node.name}": code_lines(node)
+        for path, text in modules().items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef) and code_lines(node) > LINES_OF_A_FUNCTION
+    }
+    assert long == {}
+
+
+def test_the_lines_of_a_function_are_its_code():
+    (node,) = ast.parse(
+        'def one(\n    x: int,\n):\n    """Say.\n\n    More.\n    """\n    x += 1\n    return x\n'
+    ).body
+    assert code_lines(node) == 2
+    (node,) = ast.parse("def two(x):\n    x += 1\n    return x\n").body
+    assert code_lines(node) == 2

@@ -1,8 +1,8 @@
 """Describe an image from its files: its real contents, and where they differ from its own description."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -13,7 +13,6 @@ from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.refusal import refusals
 from toolkit.image.loader.scripts import Environment, driver_searched, environment
-from toolkit.image.loader.search import SearchFolders
 from toolkit.image.loader.search import places as walk
 from toolkit.image.software import cuda, fabric, horovod, needs, wireup
 from toolkit.image.software.agent import remote_agent
@@ -21,13 +20,13 @@ from toolkit.image.software.command import entry_script
 from toolkit.image.software.evidence_log import ImageEvidence
 from toolkit.image.software.libraries import Finder, glibc
 from toolkit.image.software.mcafiles import mca_files
-from toolkit.image.software.mpi import MpiFound, find_mpis
+from toolkit.image.software.mpi import MpiFound
 from toolkit.image.software.own_description import ComparedVersions, disagreements, labels, stack
-from toolkit.image.software.packages import PackageVersion, Untold, debian, python_package
-from toolkit.image.software.programs import needed, of_system, otherwise, static
+from toolkit.image.software.packages import PackageVersion, debian, python_package, read_distribution
+from toolkit.image.software.programs import needed, otherwise
 from toolkit.image.software.python import python
 from toolkit.image.software.running import running
-from toolkit.image.software.undecided import doubt, undecided, withhold
+from toolkit.image.software.undecided import doubt, find_decided_mpis, why_undecided, withhold
 from toolkit.model.facts import ImageFacts
 from toolkit.model.rank import WHOLE, RankView
 from toolkit.model.stack import STACK_PATH
@@ -50,7 +49,6 @@ _KEPT_PREFIXES = (
 )
 _STARTED = frozenset({"sif", "squashfs", "sandbox"})
 """Formats that a runtime starts with the scripts that they hold."""
-_MOST = 1 << 16
 _NOT_WHOLE = "the image has more folders than toolkit searches"
 _NO_HOROVOD = "horovod: no native library of that package"
 
@@ -76,19 +74,18 @@ def describe(
     tree = BoundedTree(opened, budget, view.hidden)
     book = ImageEvidence()
     # The image's own PATH is inserted later, in place of Apptainer's PATH in the scripts.
-    given = {k: v for k, v in (config.env if config else {}).items() if k != "PATH"}
-    said = _answered(environment(tree, given), view.told, book)
+    own = {k: v for k, v in (config.env if config else {}).items() if k != "PATH"}
+    said = _answered(environment(tree, own), view.told, book)
     given = settings(config, said.values)
     base = Loader(tree, given)
     packages, walked = debian(tree), walk(tree, given)
     entrypoint = _entrypoint(tree, config, book)
     runs = running(base, walked, entrypoint or (), view, opened, budget, book)
     loader, programs, given = runs.loader, runs.programs, runs.loader.environment
-    mpis, programs = _find_all_mpis(loader, packages, walked, programs, said.untold)
+    mpis, programs = find_decided_mpis(loader, packages, walked, programs, said.untold)
     first = mpis[0] if mpis else None
     finder = Finder(loader, walked, packages, first.loads if first else {})
     hvd = horovod.read(loader, walked.sites)
-    entry = entry_script(base, entrypoint or ())
     facts = ImageFacts(
         path=str(path),
         format=form,
@@ -98,21 +95,13 @@ def describe(
         hidden=runs.hidden,
         labels={**(config.labels if config else {}), **labels(tree)},
         entrypoint=entrypoint,
-        entry_script=entry.path if entry else "",
-        entry_sets=_of_interest(entry.sets) if entry else {},
+        **_entry_facts(base, entrypoint or ()),
         environment=_environment(given, said.untold, book),
         driver_searched=driver_searched(tree) if form in _STARTED else None,
         stack=_stack(tree, book),
     )
-    facts = _system(facts, finder, first, book)
-    facts = _mpis(facts, loader, _real(base, "mpirun"), mpis, programs, book)
-    facts = _fabric(facts, finder, book)
-    facts = _learning(facts, finder, hvd, book)
-    facts = _demands(facts, loader, book)
-    why = undecided(loader, mpis, programs, said.untold)
-    if not why and not any(programs.values()):
-        inside = static(loader, walked, entrypoint or (), programs)
-        why = "{} has {} linked into it, which cannot be read".format(*inside) if inside else None
+    facts = _add_software(facts, finder, hvd, (mpis, programs), _real(base, "mpirun"), book)
+    why = why_undecided(loader, walked, entrypoint or (), mpis, programs, said.untold)
     facts = withhold(facts, mpis, why, book) if why else facts
     facts = doubt(facts, said.untold, book)
     also = _also(finder, facts, hvd)
@@ -120,25 +109,40 @@ def describe(
     return msgspec.structs.replace(
         facts,
         disagreements=disagreements(facts, also),
-        evidence=book.evidence,
-        absent=book.absent,
-        unknown=book.unknown,
+        **book.reasons(),
     )
 
 
-def _find_all_mpis(
-    loader: Loader,
-    packages: dict[str, str],
-    places: SearchFolders,
-    programs: dict[str, str],
-    untold: dict[str, str],
-) -> tuple[tuple[MpiFound, ...], dict[str, str]]:
-    """Return the MPIs, and what programs load; programs of the system are read if others do not decide."""
-    mpis = find_mpis(loader, packages, places, programs)
-    if undecided(loader, mpis, programs, untold) and (more := of_system(loader)):
-        programs = {**programs, **more}
-        mpis = find_mpis(loader, packages, places, programs)
-    return mpis, programs
+def _add_software(
+    facts: ImageFacts,
+    finder: Finder,
+    hvd: horovod.HorovodPackage,
+    found: tuple[tuple[MpiFound, ...], dict[str, str]],
+    mpirun: str | None,
+    book: ImageEvidence,
+) -> ImageFacts:
+    """Add the facts about the software of an image.
+
+    Args:
+        facts: the facts about the image itself.
+        finder: finds libraries as the loader does.
+        hvd: the image's Horovod.
+        found: the MPIs, and the MPI of each program.
+        mpirun: the path of the ``mpirun`` that a shell in the image finds.
+        book: receives the evidence.
+    """
+    mpis, programs = found
+    facts = _system(facts, finder, mpis[0] if mpis else None, book)
+    facts = _mpis(facts, finder.loader, mpirun, mpis, programs, book)
+    facts = _fabric(facts, finder, book)
+    facts = _learning(facts, finder, hvd, book)
+    return _demands(facts, finder.loader, book)
+
+
+def _entry_facts(loader: Loader, entrypoint: tuple[str, ...]) -> dict[str, Any]:
+    """Return the script that an entry point runs, and the variables that it sets."""
+    entry = entry_script(loader, entrypoint)
+    return {"entry_script": entry.path, "entry_sets": _of_interest(entry.sets)} if entry else {}
 
 
 def _system(facts: ImageFacts, finder: Finder, first: MpiFound | None, book: ImageEvidence) -> ImageFacts:
@@ -146,7 +150,7 @@ def _system(facts: ImageFacts, finder: Finder, first: MpiFound | None, book: Ima
     loader, tree = finder.loader, finder.loader.tree
     return msgspec.structs.replace(
         facts,
-        distribution=book.take("distribution", _distribution(tree), "/etc/os-release: not in the image"),
+        distribution=book.take("distribution", read_distribution(tree), "/etc/os-release: not in the image"),
         glibc=book.take(
             "glibc",
             glibc(tree, _libc(loader, first)),
@@ -373,19 +377,6 @@ def _architecture(
         return library.architecture
     book.unknown["architecture"] = "neither the shell nor another program of the system can be read"
     return None
-
-
-def _distribution(tree: FileTree) -> PackageVersion | Untold | None:
-    content = files.text(tree, "/etc/os-release", _MOST) or files.text(tree, "/usr/lib/os-release", _MOST)
-    if content is None:
-        return None
-    values = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', content, re.MULTILINE))
-    shown = " ".join(w for w in (values.get("ID"), values.get("VERSION_ID")) if w)
-    if code := values.get("VERSION_CODENAME"):
-        shown += f" ({code})"
-    return (
-        PackageVersion(shown, f"/etc/os-release: {shown}") if shown else Untold("/etc/os-release has no ID")
-    )
 
 
 def _stack(tree: FileTree, book: ImageEvidence) -> dict[str, object] | None:

@@ -17,6 +17,10 @@ class ImageEvidence:
     absent: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
 
+    def reasons(self) -> dict[str, dict[str, str]]:
+        """Return the fields of the facts that say why each fact is known or not."""
+        return {"evidence": self.evidence, "absent": self.absent, "unknown": self.unknown}
+
     def take(self, name: str, found: PackageVersion | Untold | None, looked_for: str) -> str | None:
         """Record a fact's evidence, or that it is absent or unknown, and return its value."""
         if isinstance(found, Untold):

@@ -170,11 +170,16 @@ def _describe(
         loads=_loads(loader, needed, own),
     )
     _note_version(found, path, real, by, why)
-    if moved:
-        found.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
+    _note_moved(found, moved)
     _note_start(found, path, reading)
     _note(found, started[1] if started else None, real)
     return found
+
+
+def _note_moved(found: MpiFound, moved: openmpi.OpenMpiFolder | None) -> None:
+    """Record which library of a moved Open MPI looks for plugins in a folder that is missing."""
+    if moved:
+        found.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
 
 
 def _note_version(found: MpiFound, path: str, real: str, by: str, why: str) -> None:

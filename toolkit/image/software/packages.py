@@ -13,6 +13,8 @@ _MOST_TEXT = 8 << 20
 _BLOCK = 1 << 16
 """Bytes of one package's entry that are read."""
 _LONGEST = 100
+_MOST = 1 << 16
+"""Bytes of os-release that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +66,17 @@ def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Pac
                 if found := pattern.match(entry):
                     return PackageVersion(found[1], posixpath.join(folder, entry))
     return None
+
+
+def read_distribution(tree: FileTree) -> PackageVersion | Untold | None:
+    """Return the distribution of an image, from os-release(5); ``None`` if the image has no such file."""
+    content = files.text(tree, "/etc/os-release", _MOST) or files.text(tree, "/usr/lib/os-release", _MOST)
+    if content is None:
+        return None
+    values = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', content, re.MULTILINE))
+    shown = " ".join(w for w in (values.get("ID"), values.get("VERSION_ID")) if w)
+    if code := values.get("VERSION_CODENAME"):
+        shown += f" ({code})"
+    return (
+        PackageVersion(shown, f"/etc/os-release: {shown}") if shown else Untold("/etc/os-release has no ID")
+    )

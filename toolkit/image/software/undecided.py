@@ -3,9 +3,11 @@
 import msgspec
 
 from toolkit.image.loader.loader import Loader
+from toolkit.image.loader.search import SearchFolders
 from toolkit.image.software import wireup
 from toolkit.image.software.evidence_log import ImageEvidence
-from toolkit.image.software.mpi import MpiFound
+from toolkit.image.software.mpi import MpiFound, find_mpis
+from toolkit.image.software.programs import of_system, static
 from toolkit.model.facts import ImageFacts
 
 _OF_MPI = frozenset(("mpi", "other_mpis", "pmix", "pmix_components", "pmix_plugins"))
@@ -81,3 +83,34 @@ def _interfaces(facts: ImageFacts, why: str, book: ImageEvidence) -> ImageFacts:
             kept.pop(name, None)
     book.unknown |= dict.fromkeys(("mpi.interfaces", *_OF_PMIX), f"{line}; but {why}")
     return msgspec.structs.replace(facts, mpi=msgspec.structs.replace(mpi, interfaces=None, how={}))
+
+
+def find_decided_mpis(
+    loader: Loader,
+    packages: dict[str, str],
+    places: SearchFolders,
+    programs: dict[str, str],
+    untold: dict[str, str],
+) -> tuple[tuple[MpiFound, ...], dict[str, str]]:
+    """Return the MPIs, and what programs load; programs of the system are read if others do not decide."""
+    mpis = find_mpis(loader, packages, places, programs)
+    if undecided(loader, mpis, programs, untold) and (more := of_system(loader)):
+        programs = {**programs, **more}
+        mpis = find_mpis(loader, packages, places, programs)
+    return mpis, programs
+
+
+def why_undecided(
+    loader: Loader,
+    places: SearchFolders,
+    entrypoint: tuple[str, ...],
+    mpis: tuple[MpiFound, ...],
+    programs: dict[str, str],
+    untold: dict[str, str],
+) -> str | None:
+    """Return why it is unknown which MPI programs load; ``None`` if it is known."""
+    why = undecided(loader, mpis, programs, untold)
+    if why or any(programs.values()):
+        return why
+    inside = static(loader, places, entrypoint, programs)
+    return "{} has {} linked into it, which cannot be read".format(*inside) if inside else None

@@ -70,10 +70,9 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
         with Watch(world, options.checkpoint_seconds, stop_file(os.environ, options.output)) as watch:
             images, passes = start.passes * len(samples), start.passes
             progress = ProgressLine(options.log_seconds, epochs, images, world.size) if first else None
-            course = Course(
+            Course(
                 loop, len(samples), test, world, watch, checkpoints, metrics, settings, passes, progress
-            )
-            course.run(start, epochs)
+            ).run(start, epochs)
         if first:
             loop.save(options.output / framework.MODEL)
             _write_result(metrics, world, options.output, framework.MODEL)
