@@ -67,7 +67,9 @@ def command(
     trainer, as_json = options.pop("trainer"), options.pop("as_json")
     dry_run, follow, patterns = options.pop("dry_run"), options.pop("follow"), options.pop("patterns")
     if patterns and not follow:
-        raise BadInput("--fetch: with --no-follow nothing waits for the end", fix="later: toolkit jobs fetch")
+        raise BadInput(
+            "--fetch: with --no-follow nothing waits for the end", fix="fetch later: toolkit jobs fetch"
+        )
     _check(local=options["local"], dry_run=dry_run, follow=follow, as_json=as_json)
     quiet = ctx.obj["quiet"] or as_json
     with Progress(verbose=ctx.obj["verbose"], quiet=quiet, output=not as_json) as tell:

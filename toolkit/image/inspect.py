@@ -125,7 +125,7 @@ def _open(ref: Reference, platform: str, tell: Tell, budget: Budget, stack: Exit
         return _Opened(_sandbox(ref.path), "sandbox")
     if ref.transport == "oci":
         raise BadInput(
-            f"{ref.shown}: a file, and oci is a folder", fix="for the archive of one: oci-archive:FILE"
+            f"{ref.shown}: a file, and oci is a folder", fix="give the archive of one image: oci-archive:FILE"
         )
     fix = "give the path of an image that you may read"
     return _file(stack.enter_context(open_given(ref.path, fix=fix)), ref, platform, budget)

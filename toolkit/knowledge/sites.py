@@ -60,7 +60,7 @@ def find(name: str) -> Path:
     known = names(historic=True)
     raise BadInput(
         f"site {name!r}: not found{near(name, known)}; choices: {', '.join(known) or 'none'}",
-        fix="toolkit init writes a profile of the cluster at hand",
+        fix="write a profile of your cluster: toolkit init",
     )
 
 

@@ -149,7 +149,7 @@ class Verifier:
         )
         if done.timed_out:
             raise CheckFailed(
-                "gpg did not answer within a minute", fix="is its agent stuck? gpgconf --kill all"
+                "gpg did not answer within a minute", fix="restart its agent: gpgconf --kill all"
             )
         if not gpg_status.is_answer(done.text):
             raise _unusable(done, "gpg cannot check signatures")

@@ -185,7 +185,7 @@ def _check_series(study: Study) -> None:
     if _kind(name).startswith(("tuple", "dict")):
         raise BadInput(
             f"{option}: takes several values at once, and a series has one",
-            fix="a study for each, with --study DIR; toolkit report shows several together",
+            fix="run a study for each with --study DIR; toolkit report shows several together",
         )
     names: dict[str, str] = {}
     for value in study.values:
@@ -193,7 +193,7 @@ def _check_series(study: Study) -> None:
         if other != value:
             raise BadInput(
                 f"{option}: the files of {other} and {value} would have the same names",
-                fix="a study for each, with --study DIR; toolkit report shows several together",
+                fix="run a study for each with --study DIR; toolkit report shows several together",
             )
 
 

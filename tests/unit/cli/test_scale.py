@@ -364,7 +364,7 @@ def test_jobs_of_an_interrupted_study_are_waited_for_and_not_submitted_twice(tmp
     cluster.ends = {2: "ctrl-c"}
     error = run("mnist", "--ranks", "1,2", "--repeat", "1").exception
     assert isinstance(error, Interrupted)
-    assert "the same command resumes" in error.fix
+    assert "run the same command to resume" in error.fix
     assert [p.state for p in points(tmp_path)] == ["measured", "submitted"]
     cluster.ends = {}
     scaled("mnist", "--ranks", "1,2", "--repeat", "1")

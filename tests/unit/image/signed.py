@@ -62,7 +62,7 @@ def write_sif(path: Path, *objects: Object, slots: int = _SLOTS) -> Path:
 
 @dataclass(frozen=True)
 class Keys:
-    """A folder of gpg's own, with keys that have no passphrase; ``at`` is seconds since 1970."""
+    """A home folder for gpg, with keys that have no passphrase; ``at`` is seconds since 1970."""
 
     home: Path
 

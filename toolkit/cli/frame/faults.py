@@ -8,8 +8,10 @@ import click
 from toolkit import DISTRIBUTION
 from toolkit.cli.dashes import FIX
 from toolkit.cli.frame.say import say
+from toolkit.cli.frame.styles import width_of_errors
 from toolkit.cli.frame.usage import message_of
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
+from toolkit.report.lines import hung
 from toolkit.report.plain import as_shown, bounded
 
 _PACKAGES = {"yaml": "pyyaml"}
@@ -25,10 +27,14 @@ _HELP: tuple[type[click.ClickException], ...] = tuple(
 
 
 def print_error(error: ToolkitError) -> None:
-    """Print an error on standard error: details, then `error:` and `hint:`, each of bounded length."""
+    """Print an error on standard error: details, then `error:` and `hint:`, each of bounded length.
+
+    On a terminal, the lines of the error break between words. A hint stays on one line, because users copy
+    the command in it.
+    """
     details = (part for text in error.detail for part in text.split("\n"))
     say(*(f"    {bounded(as_shown(line))}" for line in details), err=True)
-    say(f"error: {bounded(error.message)}", err=True)
+    say(*hung("error: ", bounded(error.message), width_of_errors()), err=True)
     if error.fix:
         say(f"hint: {bounded(error.fix)}", err=True)
 
@@ -52,7 +58,7 @@ def as_toolkit_error(error: Exception) -> ToolkitError:
         return _of_system(error)
     return ToolkitError(
         f"unexpected {type(error).__name__}: {error}",
-        fix="this is a bug in toolkit; run the command again with --debug, and report the output",
+        fix="run the command again with --debug, and report the output; this is a bug in toolkit",
     )
 
 

@@ -30,5 +30,10 @@ def width_of_terminal() -> int | None:
     return width_of_stdout() if sys.stdout.isatty() else None
 
 
+def width_of_errors() -> int | None:
+    """Return the width of the terminal of standard error; ``None`` for a file or a pipe."""
+    return width_of_stdout() if sys.stderr.isatty() else None
+
+
 def _coloured(text: str, style: str) -> str:
     return styled(text, _CODES[style]) if style in _CODES else text

@@ -93,7 +93,7 @@ def command(
         return
     host, path = read_target(target, host, cluster)
     source = Path(image)
-    check_given(source, fix="only a file can be copied over SSH; toolkit image sif RECIPE writes one")
+    check_given(source, fix="write a file first: toolkit image sif RECIPE")
     if facts:
         from toolkit.image.inspect import inspect
 

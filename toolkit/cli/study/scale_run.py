@@ -56,7 +56,7 @@ def run(sweep: Sweep, study: Study, tell: Tell) -> None:
         except (Interrupted, KeyboardInterrupt):
             raise Interrupted(
                 f"stopped; the measured runs are in {sweep.folder}, and jobs in the queue continue",
-                fix="the same command resumes the study",
+                fix="run the same command to resume the study",
             ) from None
     for text in proof.verdicts(study, curves(study, points.values())):
         say(text)

@@ -157,7 +157,7 @@ def _read(path: Path) -> bytes:
 def _pieces(path: Path) -> Iterator[bytes]:
     if path.is_symlink():
         raise Damaged(f"{path}: a symbolic link, not a file of the bundle", fix="unpack the bundle again")
-    with open_given(path, fix="is it a bundle of toolkit image bundle?") as file:
+    with open_given(path, fix="give a file of toolkit image bundle") as file:
         while piece := file.read(_CHUNK):
             yield piece
 

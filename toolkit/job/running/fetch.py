@@ -82,7 +82,7 @@ def match_patterns(found: Iterable[Written], patterns: Sequence[str]) -> list[Wr
     for pattern in patterns:
         if not any(_matches(one, pattern) for one in files):
             names = ", ".join(one.path for one in files[:10]) or "nothing"
-            raise BadInput(f"{pattern}: the job wrote no such file", fix=f"it wrote: {names}")
+            raise BadInput(f"{pattern}: the job wrote no such file", fix=f"choose among its files: {names}")
     return [one for one in files if not patterns or any(_matches(one, p) for p in patterns)]
 
 

@@ -115,7 +115,7 @@ class _Host:
 
     def _note_lost(self, error: Lost) -> None:
         if time.monotonic() - self._reached > _PATIENCE_SECONDS:
-            raise Lost(error.message, fix="the jobs may still run: toolkit jobs list") from error
+            raise Lost(error.message, fix="check whether the jobs still run: toolkit jobs list") from error
         if not self._told:
             self._told = True
             telling(self._tell)(error.message)

@@ -56,7 +56,7 @@ def run_local(
         state = "cancelled"
         raise Interrupted(
             f"interrupted; all ranks of {record.key} have stopped",
-            fix=f"to see the output: toolkit jobs logs {record.key}",
+            fix=f"read the output: toolkit jobs logs {record.key}",
         ) from None
     finally:
         if records.find(record.key).state == "cancelled":  # `toolkit jobs cancel` killed its processes

@@ -41,7 +41,7 @@ def way_of(source: ScriptSource, name: str) -> Way:
         )
     raise BadInput(
         f"{name}: it trains with neither Keras nor PyTorch",
-        fix="`toolkit launch --copies` runs separate copies; docs/howto/own-script.md shows how ranks join",
+        fix="join the ranks as docs/howto/own-script.md shows, or run copies: `toolkit launch --copies`",
     )
 
 

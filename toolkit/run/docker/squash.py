@@ -122,7 +122,7 @@ def _require(ran: Ran, said: Sequence[str], work: Squash) -> None:
     if ran.ok and not said:
         raise CheckFailed(
             f"{what}: mksquashfs succeeded, but nothing was written to {work.target.parent}",
-            fix="is the Docker engine on another machine? It needs access to this folder",
+            fix="check that the Docker engine can read this folder; it may run on another machine",
         )
     raise CheckFailed(f"{what}: mksquashfs failed (status {ran.status})", detail=said[-12:])
 

@@ -73,7 +73,7 @@ def parse_name(text: str) -> RegistryName:
     if not _REPOSITORY.fullmatch(repository) or len(host) + len(repository) > _LONGEST:
         raise BadInput(
             f"{text}: {repository!r} is not a valid repository name",
-            fix="lower-case letters and digits, with . _ - / between them",
+            fix="use lower-case letters and digits, with . _ - / between them",
         )
     if colon and not _TAG.fullmatch(tag):
         raise BadInput(f"{text}: {tag!r} is not a tag: letters, digits, and . _ - after the first")

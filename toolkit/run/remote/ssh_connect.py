@@ -144,7 +144,8 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
         raise Lost(f"{where}: SSH failed: {said}") from error
     except (OSError, EOFError) as error:
         raise Lost(
-            f"{where}: cannot be reached over SSH: {why(error)}", fix="is the host up and the name right?"
+            f"{where}: cannot be reached over SSH: {why(error)}",
+            fix="check the name, and that the host is up",
         ) from error
 
 

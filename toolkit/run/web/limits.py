@@ -15,7 +15,7 @@ from typing import Any
 CONTROL_SECONDS = 60.0
 """Seconds for the whole of an answer that is not a file: a manifest, a token, an error, headers."""
 CONTROL_BYTES = 16 << 20
-"""Bytes of such an answer: 4 MiB of manifest, and the 6.4 MiB of headers that ``http.client`` takes."""
+"""Largest answer of a registry: 4 MiB of manifest, and 6.4 MiB of headers, the limit of ``http.client``."""
 SLOWEST = 1024
 """Bytes a second of a file, below which the transfer is given up."""
 WINDOW = 60.0
