@@ -10,7 +10,6 @@ from toolkit.errors import BadInput
 from toolkit.job.call import Call, Opener
 from toolkit.job.prepare import Prepared, check, check_program, make_record
 from toolkit.job.project.code import with_start_folder
-from toolkit.job.project.ranks import as_copies
 from toolkit.job.rank_view import read_command_here, view_of_job
 from toolkit.job.request.envfile import check_runtime, clear_env, request_with_env, with_env_file
 from toolkit.job.request.gate import clear, demand_of
@@ -22,6 +21,7 @@ from toolkit.launch.jobscript import plan
 from toolkit.launch.jobscript.localscript import choose_here, local_script, without_queue
 from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
+from toolkit.launch.request.copies import in_own_folders
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
 from toolkit.launch.tracking import records
 from toolkit.launch.tracking.local_run import run_local
@@ -79,7 +79,7 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
         preflight=bool(job.preflight)
         and has_check(facts, trainer=bool(job.trainer), user_site=bool(job.user_site)),
     )
-    spec = as_copies(spec, sources.code) if call.copies else spec
+    spec = in_own_folders(spec) if call.copies else spec
     env = dict(job.env or {})
     request = request_of(spec, env, job.mode, None, job.program, read_command_here(job.command or ()))
     choice = choose_here(

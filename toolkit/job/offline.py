@@ -56,7 +56,8 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
         tell_fix(flags, fix, image, tell)
     notes = asked.notes(explain=flags.explain)
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
-    made = from_profile.write(wanted, site, image, notes, fix=fix, shown=code.facts if code else None)
+    shown = code.facts if code else None
+    made = from_profile.write(wanted, site, image, notes, fix=fix, shown=shown, copies=flags.copies)
     tell_idle(job.image or "", made.spec, site, None, image, tell)
     tell.step(f"Written from the site profile; {site.title} was not contacted")
     tell.step(f"Copy the image to {made.spec.image} before you submit")

@@ -14,7 +14,7 @@ from toolkit.errors import BadInput
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import Code, code_of, copy_project, travelling, with_project, with_start_folder
 from toolkit.job.project.plain import OF_SCRIPT
-from toolkit.job.project.ranks import as_copies, check_ranks
+from toolkit.job.project.ranks import check_ranks
 from toolkit.job.project.sweep_checks import check_sweep, tell_sweep
 from toolkit.job.rank_view import read_command_here, view_of_job
 from toolkit.job.request.envfile import (
@@ -47,6 +47,7 @@ from toolkit.launch.jobscript import broadcast, choose, script
 from toolkit.launch.jobscript.choose import ModeChoice
 from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
+from toolkit.launch.request.copies import in_own_folders
 from toolkit.launch.request.gpus import tell_idle
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
 from toolkit.launch.sites.queue import array_faults, queue_faults
@@ -204,7 +205,7 @@ def prepare(
         project=project.parcel.target if project else "",
         unsure=sources.code is not None and sources.code.facts.serial is None and not flags.copies,
     )
-    spec = as_copies(spec, sources.code) if flags.copies else spec
+    spec = in_own_folders(spec) if flags.copies else spec
     check_queue(target, spec, asked, flags, tell)
     refuse([*trainer_faults(spec, image, LocalRunner())] if job.trainer else [], flags, tell)
     shown = read_command_here(job.command or ())

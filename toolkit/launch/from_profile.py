@@ -11,6 +11,7 @@ from toolkit.engine.planning.plan import plan
 from toolkit.launch.jobscript import script
 from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
+from toolkit.launch.request.copies import in_own_folders
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
 from toolkit.launch.request.trainers import TrainerProgram
 from toolkit.launch.tracking import records
@@ -50,10 +51,12 @@ def write(
     key: str | None = None,
     fix: Fix | None = None,
     shown: CommandFacts | None = None,
+    copies: bool = False,
 ) -> UncontactedJob:
     """Return the job for ``site`` with its script, which expects the image at its path on the cluster.
 
     ``fix`` sets the mode and more words of the launch. ``shown`` are facts from the program's source.
+    With ``copies`` each rank runs in its own folder.
 
     Raises:
         BadInput: if the site cannot run the job.
@@ -72,6 +75,7 @@ def write(
     spec = msgspec.structs.replace(
         spec, preflight=bool(job.preflight) and has_check(image, trainer=known is not None)
     )
+    spec = in_own_folders(spec) if copies else spec
     own = own_mode(image, request_of(spec, {}, None, site, job.program, shown))
     mode = fix.launch.mode if fix else job.mode or own or site.launch.mode or usual_mode(image)
     why = f"the fix sets {mode}" if fix else _why(job, site, mode, own)

@@ -267,6 +267,10 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """
     python: str | None = None
     """Version of Python."""
+    python_reads_home: bool = True
+    """This Python reads packages of ~/.local; in a virtual environment it does so only if the environment
+    has the packages of its system.
+    """
     tensorflow: str | None = None
     """Version of TensorFlow."""
     tensorflow_cuda: str | None = None

@@ -173,6 +173,12 @@ def test_a_site_far_away_needs_neither_image_nor_data_and_says_so():
     assert "Copy the image to $WORK/toolkit/images/tf2.15-cpu.sif" in done.stderr
 
 
+def test_copies_for_a_site_far_away_have_a_folder_each():
+    words = ("--site", "mine", "--nodes", "2", "--", "hostname")
+    assert "TOOLKIT_COPY" not in script(*words)
+    assert 'cd -- "$TOOLKIT_JOB_DIR/copy-$TOOLKIT_COPY"' in script("--copies", *words)
+
+
 def test_an_image_for_another_machine_is_said():
     assert (
         "is for ppc64le; My cluster has x86_64"

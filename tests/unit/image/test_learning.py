@@ -198,6 +198,23 @@ def test_python_is_read_from_what_tells_most(tmp_path, files, version, line):
     assert (facts.python, facts.cite("python")) == (version, line)
 
 
+@every_row(
+    ("settings", "reads"),
+    [
+        ("home = /usr/bin\n", False),
+        ("include-system-site-packages = false\n", False),
+        ("home = /usr/bin\ninclude-system-site-packages = True\n", True),
+        (None, True),
+    ],
+)
+def test_an_environment_of_python_reads_the_home_folder_only_with_its_systems_packages(
+    tmp_path, settings, reads
+):
+    files = {"/opt/venv/bin/python3.11": elf(), "/opt/venv/pyvenv.cfg": settings}
+    kept = {path: content for path, content in files.items() if content is not None}
+    assert facts_of(tmp_path, {**PYTHON, **kept}).python_reads_home is reads
+
+
 def test_the_python_of_the_system_is_read_from_its_package(tmp_path):
     row = "Package: python3.11-minimal\nStatus: install ok installed\nVersion: 3.11.2-6+deb12u6\n"
     facts = facts_of(tmp_path, {"/var/lib/dpkg/status": row})

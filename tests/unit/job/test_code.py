@@ -8,9 +8,10 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.job.project.code import code_of, copy_project, start_here, with_start_folder
-from toolkit.job.project.ranks import as_copies, check_ranks
+from toolkit.job.project.ranks import check_ranks
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.layering import merge_request
+from toolkit.launch.request.copies import in_own_folders
 from toolkit.launch.request.specify import JobPaths, specify
 from toolkit.model.progress import Silent
 from toolkit.program.command import read_command
@@ -176,16 +177,22 @@ def test_what_is_meant_joins_or_is_unknown_may_start(words, said, flags):
     check_ranks(job, code_of(job, flags), flags)
 
 
-def test_copies_have_a_number_and_a_folder_each(folder, tmp_path):
+@every_row(
+    "words", [("python3", "who.py", "data.txt"), ("sh", "run.sh"), ("./run.sh",), ("python3", "-m", "who")]
+)
+def test_copies_have_a_number_and_a_folder_each_and_find_the_files_of_the_command(folder, tmp_path, words):
     (folder / "who.py").write_text("import os, net\nprint(os.environ['TOOLKIT_COPY'], os.getcwd(), net.x)\n")
-    (folder / "net.py").write_text("x = 7\n")
-    job = job_of("python3", "who.py", ranks_per_node=2)
+    (folder / "net.py").write_text("import sys\nx = len([open(name) for name in sys.argv[1:]])\n")
+    (folder / "data.txt").write_text("")
+    (folder / "run.sh").write_text('#!/bin/sh\nexec python3 "$TOOLKIT_START_DIR/who.py" "$0"\n')
+    (folder / "run.sh").chmod(0o755)
+    job = job_of(*words, ranks_per_node=2)
     code = code_of(job, Flags())
     spec = specify(job, with_start_folder(JobPaths("/run/x", "/i.sif"), code, job, None, remote=False))
-    words = as_copies(spec, code).command
     env = {"PATH": os.environ["PATH"], "TOOLKIT_JOB_DIR": str(tmp_path), "SLURM_PROCID": "1"}
-    done = subprocess.run(words, env=env, cwd=folder, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["1", str(tmp_path / "copy-1"), "7"]
+    command = in_own_folders(spec).command
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", str(tmp_path / "copy-1"), "0" if "-m" in words else "1"]
 
 
 COMMANDS = {

@@ -171,6 +171,8 @@ def user_site_mpi(case: Case) -> Hit | None:
 
 def _reads_home(case: Case) -> bool:
     """Return whether a Python in the container finds the home folder and reads packages there."""
+    if not case.image_facts.python_reads_home:
+        return False
     if _NO_USER_SITE in {*case.plan.env, *case.image_facts.environment} or "--no-home" in case.plan.container:
         return False
     return not (case.host.runtime and case.host.runtime.settings.get("mount home") == "no")

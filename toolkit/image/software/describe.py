@@ -24,7 +24,7 @@ from toolkit.image.software.mpi import MpiFound
 from toolkit.image.software.own_description import ComparedVersions, disagreements, labels, stack
 from toolkit.image.software.packages import PackageVersion, debian, python_package, read_distribution
 from toolkit.image.software.programs import needed, otherwise
-from toolkit.image.software.python import python
+from toolkit.image.software.python import python, reads_home
 from toolkit.image.software.running import running
 from toolkit.image.software.undecided import doubt, find_decided_mpis, why_undecided, withhold
 from toolkit.model.facts import ImageFacts
@@ -160,6 +160,7 @@ def _system(facts: ImageFacts, finder: Finder, first: MpiFound | None, book: Ima
         python=book.take(
             "python", python(loader, finder.packages), "python3 on the image's PATH: not in the image"
         ),
+        python_reads_home=reads_home(loader, facts.program.python if facts.program else ""),
         mpi4py=_package(tree, finder.places.sites, "mpi4py", book),
     )
 

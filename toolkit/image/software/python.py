@@ -7,7 +7,25 @@ from toolkit.image.loader.loader import Loader
 from toolkit.image.software.packages import PackageVersion, Untold
 
 _MOST = 1 << 16
+_BIN = re.compile(r"/bin/python[\d.]*\Z")
 _VERSION = re.compile(r"^version(?:_info)?[ \t]*=[ \t]*(\d{1,2}\.\d{1,3}\.\d{1,3})", re.MULTILINE)
+
+
+_SHARED = re.compile(r"^include-system-site-packages\s*=\s*true", re.MULTILINE | re.IGNORECASE)
+
+
+def reads_home(loader: Loader, program: str = "") -> bool:
+    """Return whether a Python, by default the first on PATH, reads packages of ~/.local.
+
+    CPython:Lib/site.py, venv(): an environment without the packages of its system reads none.
+    """
+    program = program or loader.program("python3") or loader.program("python") or ""
+    settings = files.text(loader.tree, _settings_beside(program), _MOST)
+    return settings is None or bool(_SHARED.search(settings))
+
+
+def _settings_beside(program: str) -> str:
+    return f"{_BIN.sub('', program)}/pyvenv.cfg"
 
 
 def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold | None:
@@ -19,7 +37,7 @@ def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold 
     program = loader.program("python3") or loader.program("python")
     if program is None:
         return None
-    settings = f"{re.sub(r'/bin/python3?$', '', program)}/pyvenv.cfg"
+    settings = _settings_beside(program)
     if said := _VERSION.search(files.text(loader.tree, settings, _MOST) or ""):
         return PackageVersion(said[1], f"{settings}: version = {said[1]}")
     real = files.resolve(loader.tree, program) or program

@@ -1,23 +1,10 @@
 """Refuse a program that would run once for each rank without knowing of the others."""
 
-import posixpath
-
-import msgspec
-
 from toolkit.errors import CheckFailed
 from toolkit.job.project.code import Code
 from toolkit.job.request.flags import Flags
-from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.render import quoted
-
-_NUMBER = "${SLURM_PROCID:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PALS_RANKID:-0}}}}"
-_COPY = f"""export TOOLKIT_COPY="{_NUMBER}" TOOLKIT_START_DIR="$PWD"
-export PYTHONPATH="$PWD${{PYTHONPATH:+:$PYTHONPATH}}"
-mkdir -p -- "$TOOLKIT_JOB_DIR/copy-$TOOLKIT_COPY" && cd -- "$TOOLKIT_JOB_DIR/copy-$TOOLKIT_COPY" || exit 1
-exec "$@"
-"""
-"""What gives each copy of a program its number and its folder."""
 
 
 def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
@@ -51,13 +38,3 @@ def _how_to_join(code: Code) -> str:
     ):
         return f"`toolkit adapt {quoted(code.words[at])}`"
     return "docs/howto/own-script.md"
-
-
-def as_copies(spec: JobSpec, code: Code | None) -> JobSpec:
-    """Return a job whose ranks are copies: each has ``TOOLKIT_COPY`` and starts in its own folder."""
-    at = code.facts.script if code else None
-    words = [
-        posixpath.join(spec.workdir, word) if number == at else word
-        for number, word in enumerate(spec.command)
-    ]
-    return msgspec.structs.replace(spec, command=("sh", "-c", _COPY, "copy", *words))

@@ -16,6 +16,7 @@ MINE = host(user_packages=("3.11",), user_site={"3.11": ("mpi4py 4.1.2", "numpy 
 NUMPY = host(user_packages=("3.11",), user_site={"3.11": ("numpy 1.26.4",)})
 HOROVOD = {"program": "horovod"}
 GLOO_ALONE = image(horovod_built=("gloo",))
+VENV = image(python_reads_home=False)
 BINARY = image(program=ImageProgram(command=("/opt/probe",), path="/opt/probe", mpi=True))
 
 FIRES = {
@@ -44,6 +45,7 @@ QUIET = {
         case(MINE, env={"PYTHONNOUSERSITE": "1"}),
         case(MINE, container=("--no-home",)),
         case(MINE, BINARY),
+        case(MINE, VENV),
         case(MINE, nodes=1),
     ],
     "horovod-lacks-mpi": [
@@ -70,6 +72,7 @@ QUIET = {
         case(USER, env={"PYTHONNOUSERSITE": "1"}),
         case(USER, image(environment={"PYTHONNOUSERSITE": "1"})),
         case(USER, container=("--no-home",)),
+        case(USER, VENV),
         case(msgspec.structs.replace(runtime(settings={"mount home": "no"}), user_packages=("3.11",))),
     ],
 }
