@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from toolkit.probe.asking import NodeChoice
-from toolkit.probe.evidence import VERSION
+from toolkit.probe.evidence import NO_ANSWER, VERSION
 from toolkit.probe.hostlist import expand, fold
 
 NODES = "toolkit-nodes/1"
@@ -36,7 +36,7 @@ def separate(text: str, asked: NodeChoice) -> Answers:
     """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` without it has no nodes."""
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
-        why = "they were not asked" if asked.none else "no answer in time"
+        why = "they were not asked" if asked.none else NO_ANSWER
         return Answers(text, trouble=why, ended=asked.none)
     start = lines.index(NODES)
     place, rest = "\n".join(lines[:start]), lines[start + 1 :]

@@ -7,6 +7,8 @@ from toolkit.errors import CheckFailed
 
 VERSION = "toolkit-probe/1"
 TIMED_OUT = 124
+NO_ANSWER = "no answer in time"
+"""Why a fact is unknown if its question ran into a time limit."""
 _NOT_FOUND = 127
 _SAYS_NOT_FOUND = re.compile(r": (command )?not found\s*$")
 """The shell's message for a missing program; ld.so also exits with 127, but prints another message."""
@@ -47,7 +49,7 @@ class Section:
         if self.ok:
             return ""
         if self.status == TIMED_OUT:
-            return "no answer in time"
+            return NO_ANSWER
         return next((line for line in self.lines if line.strip()), f"exited with status {self.status}")
 
     def values(self, word: str) -> tuple[str, ...]:

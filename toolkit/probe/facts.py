@@ -5,7 +5,7 @@ from collections.abc import Callable
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.facts import ContainerRuntime, HostFacts, SlurmFacts
 from toolkit.model.mpifacts import HostMpi
-from toolkit.probe.evidence import TIMED_OUT, Section, Sections
+from toolkit.probe.evidence import NO_ANSWER, TIMED_OUT, Section, Sections
 from toolkit.probe.evidence_log import HostEvidence
 from toolkit.probe.machine import MachineFacts
 from toolkit.probe.read import launcher, pmix, runtime, slurm, system
@@ -189,7 +189,7 @@ def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]
     found = tuple(one for kind in RUNTIMES if (one := kind.read(section(kind.SECTION))))
     late = next((kind.NAMES[0] for kind in RUNTIMES if section(kind.SECTION).status == TIMED_OUT), "")
     if late:
-        book.unknown["other_runtimes"] = f"{late} --version: no answer in time"
+        book.unknown["other_runtimes"] = f"{late} --version: {NO_ANSWER}"
     if not found:
         asked = section("runtime")
         book.lacks("runtime", asked, "apptainer, singularity")

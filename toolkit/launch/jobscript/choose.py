@@ -7,6 +7,7 @@ from toolkit.engine.rule import trial_of
 from toolkit.errors import CheckFailed
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Plan, Prediction, Verdict
+from toolkit.probe.evidence import NO_ANSWER
 
 _NOT_TOLD = {"unknown", "unavailable"}
 
@@ -63,14 +64,17 @@ def _fix(verdict: Verdict, wanted: Mode | None) -> str:
     if verdict.chosen and verdict.chosen != wanted:
         return f"leave out --mode: {verdict.chosen} is predicted to work (--force launches {wanted} anyway)"
     if wanted and verdict.of(wanted).outcome == "unknown":
-        return _try_out(wanted)
-    open_ones = [p.mode for p in verdict.predictions if p.outcome == "unknown"]
+        return _try_out(verdict.of(wanted))
+    open_ones = [p for p in verdict.predictions if p.outcome == "unknown"]
     if wanted is None and open_ones and all(p.outcome in _NOT_TOLD for p in verdict.predictions):
         return _try_out(open_ones[0])
     found = main_fault(verdict, wanted)
     return found.fix if found else "see the reasons: toolkit doctor IMAGE"
 
 
-def _try_out(mode: Mode) -> str:
+def _try_out(prediction: Prediction) -> str:
     """Return the advice for an unknown mode, which may start worlds of size 1 without an error."""
-    return f"name the program: toolkit doctor IMAGE -- COMMAND; or {trial_of(mode).replace('MODE', mode)}"
+    if NO_ANSWER in prediction.because:
+        return "the machine was too busy to answer: run the command again"
+    trial = trial_of(prediction.mode).replace("MODE", prediction.mode)
+    return f"name the program: toolkit doctor IMAGE -- COMMAND; or {trial}"

@@ -1,4 +1,4 @@
-"""Several copies of a program that does not join its ranks: each has a number and a folder of its own."""
+"""Several copies of a program that does not join its ranks: each has a number and a separate folder."""
 
 import msgspec
 

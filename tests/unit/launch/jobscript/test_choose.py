@@ -84,6 +84,16 @@ def test_what_nobody_can_tell_may_be_tried_and_the_fix_says_how():
     assert choose(verdict, "srun-pmix", force=True).forced
 
 
+@pytest.mark.parametrize("mode", ["srun-pmix", None])
+def test_after_a_probe_without_answers_the_fix_is_to_ask_again(mode):
+    because = "what is not known: host.environment: env: no answer in time"
+    late = msgspec.structs.replace(OK, outcome="unknown", because=because)
+    verdict = Verdict(predictions=(late, GONE), findings=(FINDING,), chosen=None)
+    with pytest.raises(CheckFailed) as caught:
+        choose(verdict, mode, force=False)
+    assert caught.value.fix == "the machine was too busy to answer: run the command again"
+
+
 def test_a_mode_without_mpi_is_not_tried_by_a_trial_of_mpi():
     for mode in ("torch", "gloo"):
         open_one = msgspec.structs.replace(OK, mode=mode, outcome="unknown", because="what is not known: x")
