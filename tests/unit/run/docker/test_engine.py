@@ -145,7 +145,7 @@ def test_a_context_that_is_gone_or_damaged_is_no_engine(tmp_path, context):
 
 @every_row("release", ["", "--help", "Bookworm", "a b", "../x"])
 def test_a_release_that_cannot_be_one_never_reaches_a_command(release):
-    with pytest.raises(BadInput, match="not a name of a Debian release"):
+    with pytest.raises(BadInput, match="is not a Debian release"):
         base.ensure_base(None, release, "debian:x", Silent())
 
 
