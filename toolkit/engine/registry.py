@@ -60,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     loader.programs_find_no_mpi,
     loader.mpi_lacks_library,
     image.mpi_moved,
+    image.mpi_lacks_plugins,
     image.image_mpi_not_measured,
     pmi.slurm_pmi_unreachable,
     rendezvous.gloo_lacks_horovod,

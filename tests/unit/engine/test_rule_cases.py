@@ -115,8 +115,8 @@ TRIED = {
 
 MEASURED_APART = {
     "bind-source-missing", "image-launcher-interface", "image-sets-rank", "image-tmpdir-not-writable",
-    "libfabric-lacks-providers", "mpi-moved", "ranks-in-namespaces-of-their-own", "slurm-pmi-unreachable",
-    "user-site-mpi",
+    "libfabric-lacks-providers", "mpi-lacks-plugins", "mpi-moved", "ranks-in-namespaces-of-their-own",
+    "slurm-pmi-unreachable", "user-site-mpi",
 }  # fmt: skip
 """Their sources name launches that were measured and not kept in the record."""
 OF_PEERS = {

@@ -27,6 +27,10 @@ _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/li
 """Folders of Intel MPI's own libfabric: its mpirun searches the first two (env/vars.sh), mpi4py all."""
 
 
+_TRANSPORTS = {"btl", "mtl"}
+"""Frameworks of Open MPI that carry messages; every usable Open MPI has components of the first."""
+
+
 @rule(
     "image-lacks-mpi",
     "The image has no MPI library",
@@ -80,6 +84,30 @@ def mpi_moved(case: Case) -> Hit | None:
         because,
         fix=fix,
         stage=LaunchStage.START,
+    )
+
+
+@rule(
+    "mpi-lacks-plugins",
+    "The Open MPI in the image has no plugins",
+    severity="error",
+    fix="install Open MPI in the image as a package; a copy needs its folder of plugins, lib/openmpi, too",
+    source="open-mpi/ompi:opal/runtime/opal_init.c; measured with copied libraries of Open MPI 4.1.4",
+    facts=("image.mpi", "image.mpi.components"),
+    modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
+)
+def mpi_lacks_plugins(case: Case) -> Hit | None:
+    """The libraries of Open MPI were copied into the image without the files that they open when they run.
+    MPI_Init finds no component, and aborts before it looks for a launcher (opal_shmem_base_select failed).
+    """
+    mpi = case.image.mpi
+    if mpi is None or mpi.implementation != "openmpi" or not mpi.components or mpi.built_for:
+        return None
+    if mpi.interfaces or _TRANSPORTS & mpi.components.keys():
+        return None
+    because = f"{mpi_name(mpi)} finds no plugin that carries messages, and none that speaks to a launcher"
+    return Hit(
+        case.cite("image.mpi", "image.mpi.components"), "init-failure", because, stage=LaunchStage.START
     )
 
 

@@ -60,11 +60,13 @@ PYTHON = with_(BROUGHT, libfabric="/opt/impi/lib/libfabric/libfabric.so.1", prog
 SAVED, ALONE = image(mpi=MPICH), {"PMI_SIZE": "1", "PMI_RANK": "0"}
 UNLED = with_(BROUGHT, libraries=("libfabric.so.1",), providers_unsearched="/opt/impi/lib/libfabric/prov")
 LINKED = msgspec.structs.replace(ONEAPI, needs=("libfabric.so.1",))
+COPIED = mpi(interfaces=(), components={"hwloc": ("external",), "pml": ("v",)}, plugins=False)
 MOVED = mpi(built_for="/build/ompi/lib/openmpi", led_by={"OPAL_PREFIX": "/opt/hpcx/ompi"})
 
 FIRES = {
     "image-lacks-mpi": [case(of=absent(IMAGE, "mpi")), case(of=absent(IMAGE, "mpi"), nodes=1)],
     "mpi-moved": [case(of=MOVED), case(of=MOVED, mode="srun-none"), case(of=MOVED, mode="mpirun-host")],
+    "mpi-lacks-plugins": [case(of=COPIED), case(of=COPIED, mode="srun-none"), case(of=COPIED, nodes=1)],
     "image-mpi-not-measured": [case(of=mpi(implementation="cray", interfaces=("pmix",)))],
     "libfabric-missing": [
         case(of=NO_LIBFABRIC, mode="srun-pmi2"),
@@ -106,6 +108,14 @@ QUIET = {
         case(of=absent(IMAGE, "mpi")),
         case(of=MOVED, env={"OPAL_PREFIX": "/opt/hpcx/ompi"}),
         case(host(environment={"OPAL_PREFIX": "/opt/mpi"}), MOVED),
+    ],
+    "mpi-lacks-plugins": [
+        case(),
+        case(of=absent(IMAGE, "mpi")),
+        case(of=image(mpi=MPICH), mode="srun-pmi2"),
+        case(of=mpi(interfaces=(), components={})),
+        case(of=mpi(components={"pml": ("v",)})),
+        case(of=mpi(interfaces=(), components={"btl": ("self", "tcp"), "pml": ("ob1",)})),
     ],
     "image-mpi-not-measured": [case(), case(of=image(mpi=MPICH)), case(OF_CRAY, ABI, "bind", **IN_FOLDER)],
     "libfabric-missing": [
@@ -162,6 +172,7 @@ QUIET = {
 UNDECIDED = {
     "image-lacks-mpi": [case(of=unread(IMAGE, "mpi"))],
     "mpi-moved": [case(of=unread(IMAGE, "mpi"))],
+    "mpi-lacks-plugins": [case(of=unread(IMAGE, "mpi"))],
     "mpi-release-defect": [
         case(of=unread(MPICH_501, "mpi.device"), mode="srun-pmi2"),
         case(
@@ -179,6 +190,7 @@ UNDECIDED = {
 OUTCOMES = {
     "image-lacks-mpi": "loader-failure",
     "mpi-moved": "init-failure",
+    "mpi-lacks-plugins": "init-failure",
     "image-mpi-not-measured": "unknown",
     "libfabric-missing": "init-failure",
     "image-sets-rank": "singletons",
