@@ -9,7 +9,9 @@ TESTS = Path(__file__).parents[1]
 PUBLIC = frozenset(
     {
         "apptainer.org",
+        "arxiv.org",
         "bugs.debian.org",
+        "cms.ncas.ac.uk",
         "docs.docker.com",
         "docs.nvidia.com",
         "docs.pytorch.org",

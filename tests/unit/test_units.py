@@ -1,11 +1,10 @@
 """Sizes in words."""
 
-import pytest
-
+from tests.unit.tables import every_row
 from toolkit.units import in_bytes
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("size", "text"),
     [
         (0, "0 B"),

@@ -16,6 +16,7 @@ from tests.unit.cli.test_launch import Cluster
 from tests.unit.cli.test_signed import ROOT, USER, flip
 from tests.unit.image.signed import Keys, gpg_home, write_sif
 from tests.unit.launch.examples import RECORD
+from tests.unit.tables import every_row
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.image.files.digest import sha256
@@ -162,7 +163,7 @@ def _answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_live.trial, "programs", lambda *_: ())
 
 
-@pytest.mark.parametrize("way", WAYS)
+@every_row("way", list(WAYS))
 def test_no_way_starts_an_image_with_a_wrong_byte(way: str, tampered: Path):
     assert "content is not what was signed" in refused(way, tampered)
 
@@ -182,7 +183,7 @@ def test_no_way_starts_an_unsigned_image_if_settings_require_a_key(way: str, key
     assert "toolkit.toml:2: verify_key requires a key in" in said
 
 
-@pytest.mark.parametrize("way", WAYS)
+@every_row("way", list(WAYS))
 def test_every_way_refuses_an_empty_key_before_anything_is_asked(way: str, sif: Path):
     error = tk(*with_options(WAYS[way](sif), "--verify-key", ""))
     assert isinstance(error, BadInput)
@@ -282,7 +283,7 @@ def test_a_demanded_key_is_checked_without_a_home(keys: Keys, signed: Path, monk
     assert tk(*with_options(WAYS["launch"](signed), "--verify-key", str(key))) is None
 
 
-@pytest.mark.parametrize("way", WAYS)
+@every_row("way", list(WAYS))
 def test_advice_to_leave_the_check_out_is_never_given_for_a_wrong_byte(way: str, tampered: Path):
     error = tk(*WAYS[way](tampered))
     assert error is not None

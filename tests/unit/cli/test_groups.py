@@ -37,7 +37,7 @@ def commands(command, *words):
             yield from commands(command.get_command(context, name), *words, name)
 
 
-@pytest.mark.parametrize("words", list(commands(cli)))
+@every_row("words", list(commands(cli)))
 def test_help_breaks_lines_between_words(words):
     lines = CliRunner().invoke(cli, [*words, "--help"], terminal_width=80).stdout.splitlines()
     assert [line for line in lines if line.endswith("-") or "TEXT" in line] == []

@@ -1,0 +1,38 @@
+"""Launches of images as other people build them, against the engine; the record is apart from the matrix."""
+
+from tests.matrix.habits import TRUTH as FOLDER
+from tests.matrix.launches import inherited
+from tests.matrix.record import Cell, as_started, load
+from tests.unit.tables import check_all, every_row
+from toolkit.engine.predict import predict_plan
+
+TRUTH = load(FOLDER)
+FLAVOURS = ("bare", "hydra", "newest", "older", "pmix")
+
+
+def foretold(cell: Cell) -> None:
+    host = inherited(TRUTH.hosts[cell.flavour], cell.environment, cell.host_changes)
+    image = as_started(TRUTH.images[cell.image].facts, host)
+    said = predict_plan(host, image, cell.request, cell.plan)
+    assert said.foretells(cell.outcome), f"{said}; it printed: {cell.line!r}; {cell.argv}"
+
+
+@every_row("flavour", FLAVOURS)
+def test_a_launch_is_predicted_as_it_happened(flavour: str):
+    cells = [cell for cell in TRUTH.cells if cell.flavour == flavour]
+    assert len({cell.image for cell in cells}) >= 11
+    check_all(foretold, cells, lambda cell: cell.name)
+
+
+def test_the_record_has_what_works_and_every_kind_of_failure():
+    assert len(TRUTH.cells) >= 186
+    found = {cell.outcome for cell in TRUTH.cells}
+    assert found >= {
+        "ok",
+        "init-failure",
+        "loader-failure",
+        "singletons",
+        "hang",
+        "comm-failure",
+        "unavailable",
+    }
