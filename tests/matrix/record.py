@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from toolkit.model.facts import HostFacts, ImageFacts
+from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.prediction import Plan, Request
 
 TRUTH = Path(__file__).parent / "truth"
@@ -114,14 +115,16 @@ def as_started(facts: ImageFacts, host: HostFacts) -> ImageFacts:
 
 
 def without_address(facts: ImageFacts) -> ImageFacts:
-    """Return facts whose library string contains no address.
+    """Return facts whose library strings contain no address.
 
     MPICH wheels contain the address of a package index there, which says nothing about the library.
     """
-    if facts.mpi is None or facts.mpi.library_string is None:
-        return facts
-    text = _without_addresses(facts.mpi.library_string)
-    return msgspec.structs.replace(facts, mpi=msgspec.structs.replace(facts.mpi, library_string=text))
+
+    def plain(mpi: ImageMpi) -> ImageMpi:
+        return msgspec.structs.replace(mpi, library_string=_without_addresses(mpi.library_string))
+
+    others = tuple(plain(mpi) for mpi in facts.other_mpis)
+    return msgspec.structs.replace(facts, mpi=plain(facts.mpi) if facts.mpi else None, other_mpis=others)
 
 
 def _without_addresses(answer: Any) -> Any:
