@@ -106,9 +106,7 @@ def mpi_lacks_plugins(case: Case) -> Hit | None:
     if mpi.interfaces or _TRANSPORTS & mpi.components.keys():
         return None
     because = f"{mpi_name(mpi)} finds no plugin that carries messages, and none that speaks to a launcher"
-    return Hit(
-        case.cite("image.mpi", "image.mpi.components"), "init-failure", because, stage=LaunchStage.START
-    )
+    return Hit(case.cite("image.mpi"), "init-failure", because, stage=LaunchStage.START)
 
 
 @rule(
