@@ -25,11 +25,12 @@ LATE = """
 import os
 if os.environ.get("OMPI_COMM_WORLD_RANK") == "0":
     import time
-    from toolkit.trainers.training import train
+    from toolkit.trainers.training.loop import Loop
+    from toolkit.trainers.trouble import Trouble
     def save(*_):
         time.sleep(3)
-        raise train.Trouble("there is no room for the model", code=1)
-    train.save = save
+        raise Trouble("there is no room for the model", code=1)
+    Loop.save = save
 """
 
 # Rank 1 kills itself as soon as the first epoch is in the file.

@@ -44,12 +44,12 @@ try:
 except Trouble as error:
     larger = error.message
 # A gradient that takes half a second to compute keeps only its own bucket waiting.
-left, carry = [], team.GradientBuffer.carry
+left, average = [], team.GradientBuffer.average
 
 
-def noted(parcel, comm):
-    carry(parcel, comm)
-    left.append((parcel.buffer.size, time.monotonic()))
+def noted(gradient, comm):
+    average(gradient, comm)
+    left.append((gradient.buffer.size, time.monotonic()))
 
 
 def slow(value):
@@ -63,7 +63,7 @@ def step(value):
     return mc.gradients([late, tf.ones(fusion.BUCKET)], 0)
 
 
-team.GradientBuffer.carry = noted
+team.GradientBuffer.average = noted
 means = step(tf.constant(float(rank)))
 assert [size for size, _ in left] == [fusion.BUCKET, 4], left
 assert left[1][1] - left[0][1] > 0.2, left
