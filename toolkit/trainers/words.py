@@ -49,7 +49,7 @@ def size(text: str) -> int:
 def format_bytes(count: float) -> str:
     """Format a number of bytes for a message.
 
-    >>> written(1.5 * 2**30)
+    >>> format_bytes(1.5 * 2**30)
     '1.5 GiB'
     """
     for name, unit in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):

@@ -34,7 +34,7 @@ def is_delayed(step: int, ksteps: int, max_steps: int) -> bool:
 
     The first ``ksteps`` steps do not; if it is negative, the last steps of ``max_steps`` do not.
 
-    >>> [delayed(step, 2, 4) for step in range(4)], [delayed(step, -1, 4) for step in range(4)]
+    >>> [is_delayed(step, 2, 4) for step in range(4)], [is_delayed(step, -1, 4) for step in range(4)]
     ([False, False, True, True], [True, True, True, False])
     """
     if ksteps < 0:
