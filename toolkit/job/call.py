@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ Opener = Callable[[str | None, str | None, Path | None], "Runner"]
 class Call:
     """One launch: ``said`` are fields of the job, ``words`` the arguments of a trainer, or a command.
 
-    ``fix`` and ``verify_key`` are files, ``from_job`` is the key of a record.
+    ``from_job`` is the key of a record.
     """
 
     said: Mapping[str, Any]
@@ -28,34 +28,7 @@ class Call:
     job_file: str | None = None
     from_job: str | None = None
     local: bool = False
-    fix: str | None = None
-    force: bool = False
-    verify_key: str | None = None
-    no_verify: bool = False
-    explain: bool = False
-    copies: bool = False
-    sync: bool = True
-    project: str | None = None
-
-    @property
-    def flags(self) -> Flags:
-        """Return the parts of the call that are not fields of the job."""
-        return Flags(
-            self.force,
-            self.fix,
-            self.verify_key,
-            self.no_verify,
-            self.explain,
-            self.copies,
-            self.sync,
-            self.project,
-        )
-
-
-_SETTINGS = (
-    "from_job", "local", "fix", "force", "verify_key", "no_verify", "explain", "copies", "sync", "project",
-)  # fmt: skip
-"""Options of a launch that are not fields of the job."""
+    flags: Flags = field(default_factory=Flags)
 
 
 def call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> Call:
@@ -69,11 +42,14 @@ def call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> Cal
     host, cluster, config = (said.pop(name, None) for name in ("host", "cluster", "ssh_config"))
     where = Where(host, cluster, None if config is None else Path(config))
     words, job_file = tuple(said.pop("arguments", ())), said.pop("job", None)
-    settings = {name: said.pop(name) for name in _SETTINGS if name in said}
+    flags = Flags(**{one.name: said.pop(one.name) for one in fields(Flags) if one.name in said})
+    from_job, local = said.pop("from_job", None), said.pop("local", False)
     if isinstance(program, str):
         said["trainer"] = program
     elif program is not None:
         said["command"] = tuple(program)
     if said.get("env") is not None:
         said["env"] = dict(said["env"])
-    return Call(said=said, words=words, where=where, job_file=job_file, **settings)
+    return Call(
+        said=said, words=words, where=where, job_file=job_file, from_job=from_job, local=local, flags=flags
+    )

@@ -62,9 +62,9 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     facts = image.facts
     sources, job = check_program(sources, asked, call.flags, image, tell)
     job = trainers.with_strategy(job, facts)
-    demand = demand_of(asked, call.verify_key, call.no_verify)
+    demand = demand_of(asked, call.flags.verify_key, call.flags.no_verify)
     cleared = clear(image, demand, tell)
-    env_image = clear_env(sources.env, image, demand, tell, force=call.force)
+    env_image = clear_env(sources.env, image, demand, tell, force=call.flags.force)
     host = loaded.with_runtime(probe(runner, Question(nodes="0")), None, (), job.runtime or "")
     base = directory(runner, job.directory, remote=False)
     folder = posixpath.join(base, "runs", records.new_key(name_of(job)))
@@ -79,14 +79,14 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
         preflight=bool(job.preflight)
         and has_check(facts, trainer=bool(job.trainer), user_site=bool(job.user_site)),
     )
-    spec = in_own_folders(spec) if call.copies else spec
+    spec = in_own_folders(spec) if call.flags.copies else spec
     env = dict(job.env or {})
     request = request_of(spec, env, job.mode, None, job.program, read_command_here(job.command or ()))
     choice = choose_here(
         host,
         facts,
         request_with_env(request, spec, env_image),
-        force=call.force,
+        force=call.flags.force,
     )
     text = local_script(spec, choice.plan, choice.because, runtime, facts)
     record = make_record(runner.place, spec, choice, cleared, env_image.digest)
@@ -109,9 +109,9 @@ def _check_options(call: Call, asked: JobRequest) -> None:
     """
     if call.where.remote or asked.site:
         raise BadInput("--local: cannot be combined with --host, --cluster or --site")
-    if call.fix is not None:
+    if call.flags.fix is not None:
         raise BadInput("--local: cannot be combined with --fix, which is for a launch on a cluster")
-    if call.explain:
+    if call.flags.explain:
         raise BadInput("--local: cannot be combined with --explain, which is for Slurm scripts")
 
 

@@ -66,7 +66,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
     old = relaunch(record)
     spec = _changed(old, said, call.words)
     secrets = secrets_of_record(spec.secrets, hidden(env), os.environ)
-    demand = demand_for(record.spec.site, call.verify_key, call.no_verify)
+    demand = demand_for(record.spec.site, call.flags.verify_key, call.flags.no_verify)
     cleared, facts = clear_again(runner, record, demand, tell, remote=remote)
     site = sites.site(spec.site) if spec.site else None
     if site:
@@ -78,7 +78,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
     if image:
         verdict = predict(host, image, request, site, record.fix)
         # The earlier success counts more than the prediction.
-        force = call.force or record.forced or record.state == "completed"
+        force = call.flags.force or record.forced or record.state == "completed"
         choice = choose(verdict, record.mode, force=force)
     else:
         tell.step(f"The image cannot be read on this machine; toolkit launches it as {record.key}")

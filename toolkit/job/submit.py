@@ -162,8 +162,8 @@ def _check_again(call: Call) -> None:
     options = {
         "--local": call.local,
         "--job": call.job_file,
-        "--fix": call.fix is not None,
-        "--explain": call.explain,
+        "--fix": call.flags.fix is not None,
+        "--explain": call.flags.explain,
     }
     if given := [option for option, value in options.items() if value]:
         raise BadInput(
