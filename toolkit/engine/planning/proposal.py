@@ -3,16 +3,16 @@
 from toolkit import knowledge
 from toolkit.engine.host_variables import harmful_variables
 from toolkit.engine.planning.variables import (
-    _can_share,
-    _copying,
-    _driver_path,
-    _env,
-    _mpi_folders,
-    _old_ucx,
-    _providers,
-    _reported_workarounds,
-    _unset,
-    _workarounds,
+    can_share,
+    copy_settings,
+    driver_path,
+    mode_variables,
+    mpi_folders,
+    old_ucx,
+    provider_folder,
+    reported_workarounds,
+    variables_to_unset,
+    workarounds,
 )
 from toolkit.engine.traits import (
     HYDRA,
@@ -56,16 +56,16 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
         inside=inside,
         container=_container(host, image, request, mode),
         env={
-            **({} if inside else _mpi_folders(image, request, mode)),
-            **_workarounds(host, image, request, mode),
-            **_reported_workarounds(host, image, request, mode),
-            **_copying(host, image, request, mode),
-            **_driver_path(host, image),
-            **_providers(image, mode),
-            **_env(host, image, mode),
+            **({} if inside else mpi_folders(image, request, mode)),
+            **workarounds(host, image, request, mode),
+            **reported_workarounds(host, image, request, mode),
+            **copy_settings(host, image, request, mode),
+            **driver_path(host, image),
+            **provider_folder(image, mode),
+            **mode_variables(host, image, mode),
             **request.env,
         },
-        unset=_unset(host, image, request, mode),
+        unset=variables_to_unset(host, image, request, mode),
         binds=(*_binds(host), *(_mounted(host, image) if mode == "bind" else ())),
         wrapper=_wrapper(image) if mode == "gloo" else (),
     )
@@ -81,7 +81,7 @@ def _without_mpi(
         launcher=_launcher(host, image, request, mode),
         inside=mode == "mpirun-container",
         container=(*_by_runtime(host, image), *_driver(host, image), *_left_out(host)),
-        env={**_driver_path(host, image), **request.env},
+        env={**driver_path(host, image), **request.env},
         unset=harmful_variables(host, mode),
         binds=_binds(host),
         wrapper=("sh", RANKS_FILE) if named(program).peers(starter) else (),
@@ -213,10 +213,10 @@ def _together(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
     (tests/matrix: ``srun-pmi2-N1n2`` and ``-sharens``; rule ``large-messages-hang``).
     """
     mpi = image.mpi
-    if mpi is None or not splits_namespaces(host, request, mode) or not _can_share(host):
+    if mpi is None or not splits_namespaces(host, request, mode) or not can_share(host):
         return ()
     needed = (
-        mpi.implementation in {"mpich", "intelmpi"} or copies_across_namespaces(mpi) or _old_ucx(host, image)
+        mpi.implementation in {"mpich", "intelmpi"} or copies_across_namespaces(mpi) or old_ucx(host, image)
     )
     return ("--sharens",) if needed else ()
 
@@ -245,7 +245,7 @@ def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
 
     The option takes a list separated by commas, so it cannot name a path with a comma.
     """
-    named = _mpi_folders(image, request, "mpirun-container").items()
+    named = mpi_folders(image, request, "mpirun-container").items()
     return tuple(word for name, value in named if "," not in value for word in ("--env", f"{name}={value}"))
 
 

@@ -37,14 +37,14 @@ _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
 _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 
 
-def _providers(image: ImageFacts, mode: Mode) -> dict[str, str]:
+def provider_folder(image: ImageFacts, mode: Mode) -> dict[str, str]:
     """Name the folder of the providers of Intel's libfabric, if it searches another one."""
     own = image.mpi is not None and image.mpi.implementation == "intelmpi" and mode not in {"bind", "gloo"}
     folder = image.providers_unsearched if own and "FI_PROVIDER_PATH" not in image.environment else None
     return {"FI_PROVIDER_PATH": folder} if folder else {}
 
 
-def _driver_path(host: HostFacts, image: ImageFacts) -> dict[str, str]:
+def driver_path(host: HostFacts, image: ImageFacts) -> dict[str, str]:
     """Lead programs to the driver, if the image lacks the script of the runtime that does.
 
     Measured with Apptainer 1.4.5: under ``--nv`` a folder without ``/.singularity.d`` has no LD_LIBRARY_PATH.
@@ -54,7 +54,7 @@ def _driver_path(host: HostFacts, image: ImageFacts) -> dict[str, str]:
     return {"LD_LIBRARY_PATH": named} if driver_unsearched(host, image) else {}
 
 
-def _can_share(host: HostFacts) -> bool:
+def can_share(host: HostFacts) -> bool:
     return has_option(host, "--sharens")
 
 
@@ -77,7 +77,7 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
     return env
 
 
-def _mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+def mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
     """Tell an Open MPI that was moved where its plugins are."""
     if image.mpi is None or mode in {"bind", "gloo"} or set(request.env) & OPAL_FOLDERS:
         return {}
@@ -106,7 +106,7 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
     return {"PMIX_SECURITY_MODE": "native"} if asks else {}
 
 
-def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
+def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
         # This store needs no common /tmp; servers list it beside their own.
         apart = tmp_is_private(host) is not False and within(image.pmix or "", knowledge.pmix().stores.in_tmp)
@@ -124,7 +124,7 @@ def _env(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     return {}
 
 
-def _workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+def workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
     """Return settings that avoid a fault of the image's release, unless they would disable a fast fabric."""
     mpi = image.mpi
     wired = {"srun-pmix": "pmix", "srun-pmi2": "pmi", "mpirun-host": ""}.get(mode)
@@ -141,25 +141,25 @@ def _workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mod
     return env
 
 
-def _reported_workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+def reported_workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
     """Return settings that avoid a publicly reported fault, if the image does not set them."""
     rows = (row for row, unknown in matching_reports(host, image, request, mode) if row.lift and not unknown)
     found = {row.lift[0]: row.lift[1] for row in rows}
     return {} if request.alone else {n: v for n, v in found.items() if n not in image.environment}
 
 
-def _copying(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
+def copy_settings(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
     """Turn off copying between processes if the ranks cannot share a namespace."""
     mpi = image.mpi
-    if mpi is None or not splits_namespaces(host, request, mode) or _can_share(host):
+    if mpi is None or not splits_namespaces(host, request, mode) or can_share(host):
         return {}
     env = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"} if copies_across_namespaces(mpi) else {}
-    row = _old_ucx(host, image)
+    row = old_ucx(host, image)
     name, _, value = row.lifted_by.partition("=") if row else ("", "", "")
     return env if not row or name in image.environment else {**env, name: value}
 
 
-def _old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
+def old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
     """Return the row of a UCX that this MPI uses on a fast network, and that fails between namespaces."""
     mpi = image.mpi
     there = fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)
@@ -191,7 +191,7 @@ def _client_env(image: ImageFacts) -> dict[str, str]:
     return env
 
 
-def _unset(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
+def variables_to_unset(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     names = list(harmful_variables(host, mode))
     mpi = host_launcher(host)
     if mode in {"srun-pmix", "bind"}:
