@@ -1,19 +1,16 @@
 """Launches of images as other people build them, against the engine; the record is apart from the matrix."""
 
 from tests.matrix.habits import TRUTH as FOLDER
-from tests.matrix.launches import inherited
-from tests.matrix.record import Cell, as_started, load
+from tests.matrix.record import Cell, load
+from tests.unit.matrix.test_truth import predicted
 from tests.unit.tables import check_all, every_row
-from toolkit.engine.predict import predict_plan
 
 TRUTH = load(FOLDER)
 FLAVOURS = ("bare", "hydra", "newest", "older", "pmix")
 
 
 def foretold(cell: Cell) -> None:
-    host = inherited(TRUTH.hosts[cell.flavour], cell.environment, cell.host_changes)
-    image = as_started(TRUTH.images[cell.image].facts, host)
-    said = predict_plan(host, image, cell.request, cell.plan)
+    said = predicted(cell, TRUTH)
     assert said.foretells(cell.outcome), f"{said}; it printed: {cell.line!r}; {cell.argv}"
 
 

@@ -21,6 +21,7 @@ from toolkit.image.files.tree import FileTree
 from toolkit.image.inspect import open_image
 from toolkit.image.locks.pylock import environment
 from toolkit.image.software.contents import linked
+from toolkit.image.software.python import has_system_packages
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 
@@ -28,7 +29,6 @@ _MOST = 1 << 20
 _DIGESTED = ("sif", "squashfs")
 _MINOR = re.compile(r"3\.\d{1,3}")
 _INFO = re.compile(r".+\.(?:dist|egg)-info\Z")
-_SHARED = re.compile(r"^include-system-site-packages\s*=\s*true", re.MULTILINE | re.IGNORECASE)
 _HOME = re.compile(r"^home\s*=\s*(/\S+)", re.MULTILINE)
 
 
@@ -118,7 +118,7 @@ def _sites(tree: FileTree, command: str, minor: str, facts: ImageFacts) -> Itera
         prefixes += [prefix, real, "/usr/local", "/usr"] if real in {"/usr", "/usr/local"} else [prefix, real]
     else:
         prefixes.append(prefix)
-        if _SHARED.search(settings) and (home := _HOME.search(settings)):
+        if has_system_packages(settings) and (home := _HOME.search(settings)):
             prefixes += ["/usr/local", posixpath.dirname(home[1])]
     for one in dict.fromkeys(prefixes):
         names = (

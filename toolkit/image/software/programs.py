@@ -218,8 +218,8 @@ def _programs(loader: Loader, folders: tuple[str, ...]) -> Iterator[str]:
 
 def _loaded(loader: Loader, path: str) -> str | None:
     """Return the MPI that a file loads, itself or through a library; ``None`` if it loads none."""
-    closure, _ = loader.closure(path)
-    for soname, library in closure.items():
-        if MPI_SONAME.match(soname):
-            return (files.resolve(loader.tree, library) or library) if library else ""
-    return None
+    name = named_mpi(loader, path)
+    library = loader.closure(path)[0].get(name)
+    if library:
+        return files.resolve(loader.tree, library) or library
+    return "" if name else None

@@ -14,6 +14,11 @@ _VERSION = re.compile(r"^version(?:_info)?[ \t]*=[ \t]*(\d{1,2}\.\d{1,3}\.\d{1,3
 _SHARED = re.compile(r"^include-system-site-packages\s*=\s*true", re.MULTILINE | re.IGNORECASE)
 
 
+def has_system_packages(settings: str) -> bool:
+    """Return whether a virtual environment with this ``pyvenv.cfg`` has the packages of its system."""
+    return _SHARED.search(settings) is not None
+
+
 def reads_home(loader: Loader, program: str = "") -> bool:
     """Return whether a Python, by default the first on PATH, reads packages of ~/.local.
 
@@ -21,7 +26,7 @@ def reads_home(loader: Loader, program: str = "") -> bool:
     """
     program = program or loader.program("python3") or loader.program("python") or ""
     settings = files.text(loader.tree, _settings_beside(program), _MOST)
-    return settings is None or bool(_SHARED.search(settings))
+    return settings is None or has_system_packages(settings)
 
 
 def _settings_beside(program: str) -> str:
