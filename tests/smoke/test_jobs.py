@@ -1,4 +1,4 @@
-"""Jobs are followed, waited for, cancelled and resumed; interrupting toolkit stops no job."""
+"""Toolkit follows, cancels and resumes jobs, and waits until they end; interrupting it stops no job."""
 
 import json
 import os
