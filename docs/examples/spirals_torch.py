@@ -8,7 +8,7 @@ import numpy as np
 from toolkit.trainers.command import run
 from toolkit.trainers.data.sources import Samples
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.trainer import Trainer
+from toolkit.trainers.trainer import Network, Trainer
 
 
 def load(_, noise=0.1):
@@ -43,7 +43,7 @@ TRAINER = Trainer(
     "spirals",
     None,
     load,
-    torch_model=model,
+    networks={"pytorch": Network(model)},
     epochs=10,
     batch_size=50,
     learning=Learning(learning_rate=0.01),

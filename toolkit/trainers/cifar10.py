@@ -10,16 +10,18 @@ process trained resnet8 to a test accuracy of 0.8199 in 12 epochs.
 
 import argparse
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 from toolkit.trainers.command import run
 from toolkit.trainers.data import cifar
 from toolkit.trainers.data.augment import mirrored_and_moved, moved_in_torch
+from toolkit.trainers.kinds import FrameworkName
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.models import networks, torchnetworks
 from toolkit.trainers.models.applications import application
-from toolkit.trainers.trainer import Trainer
+from toolkit.trainers.trainer import Network, Trainer
 from toolkit.trainers.trouble import Trouble
 from toolkit.trainers.words import count
 
@@ -52,17 +54,21 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
         if small
         else partial(application, name, SHAPE, cifar.CLASSES, side=side)
     )
-    torch_model = partial(torchnetworks.residual, cifar.CLASSES, depth=int(small[1])) if small else None
-    augment, torch_augment = (None, None) if options.no_augment else (mirrored_and_moved, moved_in_torch)
+    others = _networks(int(small[1]), augment=not options.no_augment) if small else {}
     variant = {"model": name, **({} if small else {"image_size": side}), "augment": not options.no_augment}
     return replace(
         trainer,
         model=model,
-        torch_model=torch_model,
+        networks=others,
         variant=variant,
-        augment=augment,
-        torch_augment=torch_augment,
+        augment=None if options.no_augment else mirrored_and_moved,
     )
+
+
+def _networks(depth: int, *, augment: bool) -> Mapping[FrameworkName, Network]:
+    """Return the residual network of ``depth`` layers in the frameworks beside Keras."""
+    model = partial(torchnetworks.residual, cifar.CLASSES, depth=depth)
+    return {"pytorch": Network(model, moved_in_torch if augment else None)}
 
 
 def _name(text: str) -> str:
@@ -91,8 +97,7 @@ TRAINER = Trainer(
         warmup_epochs=1,
     ),
     augment=mirrored_and_moved,
-    torch_model=partial(torchnetworks.residual, cifar.CLASSES, depth=8),
-    torch_augment=moved_in_torch,
+    networks=_networks(8, augment=True),
     add_options=add_options,
     configured=configured,
 )

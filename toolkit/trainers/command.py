@@ -12,10 +12,12 @@ from typing import Any, NoReturn
 
 from toolkit.trainers.checks.node import DEVICES, openable
 from toolkit.trainers.frameworks import framework_of
+from toolkit.trainers.learning import options as learning_options
 from toolkit.trainers.learning.refusals import find_framework_refusal, find_refusal
 from toolkit.trainers.ranks.spread import RankSpread
 from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
-from toolkit.trainers.ranks.world import STRATEGIES, World, complain_once, open_world
+from toolkit.trainers.ranks.world import World, complain_once, open_world
+from toolkit.trainers.strategies import STRATEGIES
 from toolkit.trainers.strategies.horovod import is_lost_rank
 from toolkit.trainers.trainer import Options, Trainer
 from toolkit.trainers.training.train import train
@@ -124,7 +126,7 @@ def _parser(trainer: Trainer) -> argparse.ArgumentParser:
     _add_output(add)
     RankSpread.add_options(parser)
     Tuning.add_options(parser)
-    trainer.learning.add_options(parser)
+    learning_options.add_options(trainer.learning, parser)
     trainer.add_options(parser)
     return parser
 
@@ -134,7 +136,7 @@ def _add_training(trainer: Trainer, add: Callable[..., None]) -> None:
     if trainer.data:
         add("--data", type=Path, required=True, metavar="DIR", help=f"folder with {trainer.data}")
     add("--output", type=Path, required=True, metavar="DIR", help="where metrics and model are written")
-    add("--strategy", choices=STRATEGIES, default="single", help="how it is distributed")
+    add("--strategy", choices=tuple(STRATEGIES), default="single", help="how it is distributed")
     add("--epochs", type=count, default=trainer.epochs, help="epochs of all ranks together")
     add(
         "--batch-size",

@@ -16,7 +16,7 @@ from toolkit.trainers.data import idx
 from toolkit.trainers.data.sources import Samples
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.models import networks, torchnetworks
-from toolkit.trainers.trainer import Trainer
+from toolkit.trainers.trainer import Network, Trainer
 from toolkit.trainers.trouble import Trouble
 
 SIDE = 28
@@ -65,7 +65,7 @@ TRAINER = Trainer(
     epochs=4,
     batch_size=32,
     learning=Learning(learning_rate=0.001),
-    torch_model=partial(torchnetworks.dense, SIDE, CLASSES),
+    networks={"pytorch": Network(partial(torchnetworks.dense, SIDE, CLASSES))},
     passes="each",
 )
 

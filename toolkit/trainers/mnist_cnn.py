@@ -5,14 +5,16 @@ epochs. ``--model tutorial`` is the network of TensorFlow's tutorial, with 5 x 5
 """
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 from toolkit.trainers.command import run
+from toolkit.trainers.kinds import FrameworkName
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.mnist import CLASSES, SIDE, check, load
 from toolkit.trainers.models import networks, torchnetworks
-from toolkit.trainers.trainer import Trainer
+from toolkit.trainers.trainer import Network, Trainer
 
 MODELS = {"classic": networks.two_convolutions, "tutorial": networks.five_by_five}
 TORCH_MODELS = {"classic": torchnetworks.two_convolutions, "tutorial": torchnetworks.five_by_five}
@@ -24,8 +26,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
     model = partial(MODELS[options.model], SIDE, CLASSES)
-    torch_model = partial(TORCH_MODELS[options.model], SIDE, CLASSES)
-    return replace(trainer, model=model, torch_model=torch_model, variant={"model": options.model})
+    return replace(trainer, model=model, networks=_networks(options.model), variant={"model": options.model})
+
+
+def _networks(model: str) -> Mapping[FrameworkName, Network]:
+    return {"pytorch": Network(partial(TORCH_MODELS[model], SIDE, CLASSES))}
 
 
 TRAINER = Trainer(
@@ -37,7 +42,7 @@ TRAINER = Trainer(
     epochs=12,
     batch_size=128,
     learning=Learning(learning_rate=0.001),
-    torch_model=partial(torchnetworks.two_convolutions, SIDE, CLASSES),
+    networks=_networks("classic"),
     add_options=add_options,
     configured=configured,
 )

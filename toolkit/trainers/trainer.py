@@ -4,9 +4,10 @@ import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit.trainers.data.sources import Data
+from toolkit.trainers.kinds import FrameworkName
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
@@ -15,10 +16,8 @@ from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
     import tensorflow as tf
-    import torch
 
     from toolkit.trainers.ranks.world import World
-    from toolkit.trainers.training.torchloop import TorchAugment
 
 
 Passes = Literal["each", "shared"]
@@ -29,14 +28,26 @@ def nothing(_: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Network:
+    """A model in PyTorch or JAX; its module says what ``model`` returns and ``augment`` takes.
+
+    ``model`` returns a new model (:mod:`toolkit.trainers.models.torchnetworks`). ``augment`` augments the
+    inputs of a batch at random while the model trains.
+    """
+
+    model: Callable[[], Any]
+    augment: Callable[[Any, Any], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Trainer:
     """A model, its data and the defaults for both.
 
     ``data`` names the data set; a trainer without one needs no ``--data``. ``fetched`` says whether ``toolkit
     data get`` downloads it. ``check`` checks the data without loading it, ``load`` returns the samples for
-    training and testing, and ``model`` returns logits for inputs as they are stored; it is ``None`` for a
-    trainer in PyTorch alone. ``variant`` distinguishes trainings of one name; a training can only be resumed
-    with the same variant.
+    training and testing, and ``model`` returns a Keras model, whose outputs are logits for inputs as they are
+    stored; it is ``None`` for a trainer with other ``networks`` only. ``variant`` distinguishes trainings of
+    one name; a training can only be resumed with the same variant.
 
     ``passes`` is the meaning of an epoch. With ``each``, every rank trains on as many samples as there are,
     so that N ranks go N times through the data; with ``shared``, all ranks together go through it once.
@@ -55,10 +66,8 @@ class Trainer:
     """Horovod's message settings for this model if ranks compute on CPUs."""
     augment: "Augment | None" = None
     """Augments the inputs of a batch at random while the model trains."""
-    torch_model: "Callable[[], torch.nn.Module] | None" = None
-    """Returns the same model in PyTorch, for ``--strategy ddp``; ``None`` if there is none."""
-    torch_augment: "TorchAugment | None" = None
-    """Augments as ``augment`` does, in PyTorch."""
+    networks: Mapping[FrameworkName, Network] = field(default_factory=dict)
+    """The same model in other frameworks: ``pytorch`` or ``jax``."""
     passes: Passes = "shared"
     variant: Mapping[str, str | int | float] = field(default_factory=dict)
     add_options: Callable[[argparse.ArgumentParser], None] = nothing
@@ -75,11 +84,17 @@ class Trainer:
         """Return what makes the model in Keras.
 
         Raises:
-            Trouble: if the trainer has a model in PyTorch only.
+            Trouble: if the trainer has none.
         """
         if self.model is None:
-            raise Trouble("the model is in PyTorch only; use --strategy ddp")
+            raise Trouble(f"{self.name} has no model in TensorFlow")
         return self.model
+
+    @property
+    def frameworks(self) -> tuple[FrameworkName, ...]:
+        """The frameworks in which the trainer has a model."""
+        keras: tuple[FrameworkName, ...] = ("tensorflow",) if self.model else ()
+        return (*keras, *self.networks)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,10 @@ def test_a_trainer_for_pytorch_alone_trains_and_names_its_strategy(inside):
     assert status == 0, said
     assert records(inside, "spirals")[-1]["test_accuracy"] > 0.9
     status, said = inside(run)
-    assert (status, said.strip()) == (2, "spirals: the model is in PyTorch only; use --strategy ddp")
+    assert (status, said.strip()) == (
+        2,
+        "spirals: --strategy single: spirals has no model in TensorFlow; use --strategy ddp",
+    )
 
 
 def test_a_start_without_the_place_of_the_ranks_is_one_line(inside):

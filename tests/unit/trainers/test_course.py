@@ -38,8 +38,11 @@ class Instant:
     def evaluate(self, samples):
         return Score(0.25, 0.95)
 
+    def collect(self):
+        self.whole = [np.ones(3)]
+
     def state(self):
-        return [np.ones(3)]
+        return self.whole
 
 
 class Wishes:

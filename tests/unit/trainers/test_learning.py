@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.unit.tables import every_row
+from toolkit.trainers.learning.options import add_options
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training.rank_checkpoints import RankCheckpoints, TrainingStart
@@ -17,7 +18,7 @@ ONE, FOUR, MANY = (SimpleNamespace(averaged=count) for count in (1, 4, 64))
 
 def chosen(*words, learning=PLAIN):
     parser = argparse.ArgumentParser()
-    learning.add_options(parser)
+    add_options(learning, parser)
     return Learning.taken(vars(parser.parse_args(words)))
 
 

@@ -11,7 +11,7 @@ from toolkit.trainers import cifar10, imagenet, imagenet_synthetic, mnist
 from toolkit.trainers.command import parse, run
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.learning.refusals import REFUSALS, find_framework_refusal, find_refusal
-from toolkit.trainers.ranks.world import STRATEGIES
+from toolkit.trainers.strategies import STRATEGIES
 
 PLAIN = Learning(learning_rate=0.1)
 PAGE = Path(__file__).parents[3] / "docs" / "strategies.md"

@@ -1,8 +1,10 @@
-"""What trains a model: TensorFlow or PyTorch. A trainer imports one of them, as its strategy says."""
+"""What trains a model: TensorFlow, PyTorch or JAX. A trainer imports one of them, as its strategy says."""
 
 import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from toolkit.trainers.kinds import FrameworkName
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     from toolkit.trainers.trainer import Options, Trainer
     from toolkit.trainers.training.checkpoint import EpochPart
     from toolkit.trainers.training.rounds import Pause, Score, Trained
-
-FrameworkName = Literal["tensorflow", "pytorch"]
 
 
 class TrainingLoop(Protocol):
@@ -35,8 +35,11 @@ class TrainingLoop(Protocol):
     def parameters(self) -> int:
         """The number of the model's parameters."""
 
+    def collect(self) -> None:
+        """Copy what ranks hold in parts to rank 0; all ranks call it before ``state`` and ``save``."""
+
     def state(self) -> "list[numpy.ndarray]":
-        """Return the state of the training: model and optimizer."""
+        """Return the state of the training, model and optimizer, in whole arrays."""
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
         """Load a state on all ranks, from rank 0."""
@@ -47,6 +50,9 @@ class TrainingLoop(Protocol):
 
 class Framework(Protocol):
     """What a module of this package has."""
+
+    TITLE: str
+    """The framework's name in a sentence."""
 
     MODEL: str
     """The file of the trained model."""
@@ -70,6 +76,11 @@ class Framework(Protocol):
 
 
 def framework_of(world: "World") -> Framework:
-    """Return the framework that a strategy trains with."""
-    module: Framework = importlib.import_module(f"{__name__}.{world.framework}")
+    """Return the framework that the ranks train with."""
+    return framework_named(world.framework)
+
+
+def framework_named(name: FrameworkName) -> Framework:
+    """Return the framework of a name; its module imports the framework itself where it is first used."""
+    module: Framework = importlib.import_module(f"{__name__}.{name}")
     return module

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from toolkit.trainers.trainer import Options, Trainer
     from toolkit.trainers.training.torchloop import TorchLoop
 
+TITLE = "PyTorch"
 MODEL = "model.pt"
 
 
@@ -46,25 +47,25 @@ def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data"
     """Build what trains, and start all ranks from the variables of rank 0.
 
     Raises:
-        Trouble: if the trainer has no model in PyTorch.
+        Trouble: if the samples are not in memory.
     """
     from toolkit.trainers.strategies.ddp import DistributedTorch
     from toolkit.trainers.training.torchloop import TorchLoop
 
-    make = trainer.torch_model
-    if make is None or not isinstance(samples, Samples) or not isinstance(world, DistributedTorch):
-        trouble = Trouble(f"--strategy ddp: {trainer.name} has no model in PyTorch for these data")
+    network = trainer.networks["pytorch"]
+    if not isinstance(samples, Samples) or not isinstance(world, DistributedTorch):
+        trouble = Trouble(f"--strategy {options.strategy}: PyTorch trains on samples in memory only")
         world.agree(trouble)
         raise trouble
     return TorchLoop(
-        make,
+        network.model,
         samples,
         world,
         options.learning,
         batch=options.batch_size,
         epochs=epochs,
         seed=options.seed,
-        augment=trainer.torch_augment,
+        augment=network.augment,
     )
 
 

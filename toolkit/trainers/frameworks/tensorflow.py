@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from toolkit.trainers.trainer import Options, Trainer
     from toolkit.trainers.training.loop import Loop
 
-__all__ = ["MODEL", "gpus", "loop", "prepare_devices", "seed", "versions"]
+__all__ = ["MODEL", "TITLE", "gpus", "loop", "prepare_devices", "seed", "versions"]
 
+TITLE = "TensorFlow"
 MODEL = "model.keras"
 
 

@@ -14,7 +14,8 @@ from toolkit.trainers.trouble import Trouble
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from toolkit.trainers.ranks.world import Step, World
+    from toolkit.trainers.kinds import Step
+    from toolkit.trainers.ranks.world import World
 
 
 def build(

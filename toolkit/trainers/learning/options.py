@@ -2,15 +2,13 @@
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from toolkit.trainers.learning import precision
 from toolkit.trainers.learning.optimizers import NAMES
+from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.learning.rates import FACTORS, Decay, Scaling
 from toolkit.trainers.words import count, positive
-
-if TYPE_CHECKING:
-    from toolkit.trainers.learning.policy import Learning
 
 
 def not_negative(text: str) -> float:
@@ -41,7 +39,7 @@ def epochs(text: str) -> tuple[float, ...]:
     return found
 
 
-def add_options(learning: "Learning", parser: argparse.ArgumentParser) -> None:
+def add_options(learning: Learning, parser: argparse.ArgumentParser) -> None:
     """Add the options; ``learning`` has their defaults."""
     rates = parser.add_argument_group("the learning rate").add_argument
     _add_rate(learning, rates)
@@ -50,7 +48,7 @@ def add_options(learning: "Learning", parser: argparse.ArgumentParser) -> None:
     _add_steps(learning, parser)
 
 
-def _add_rate(learning: "Learning", rates: Callable[..., Any]) -> None:
+def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
     """Add the options of the first rate and of the warm-up."""
     rates(
         "--learning-rate",
@@ -88,7 +86,7 @@ def _add_rate(learning: "Learning", rates: Callable[..., Any]) -> None:
     )
 
 
-def _add_decay(learning: "Learning", rates: Callable[..., Any]) -> None:
+def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
     """Add the options of the rate after the warm-up."""
     rates("--decay", choices=get_args(Decay), default=learning.decay, help="how it falls after the warm-up")
     rates(
@@ -121,7 +119,7 @@ def _add_decay(learning: "Learning", rates: Callable[..., Any]) -> None:
     )
 
 
-def _add_optimizer(learning: "Learning", parser: argparse.ArgumentParser) -> None:
+def _add_optimizer(learning: Learning, parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("the optimizer").add_argument
     add("--optimizer", choices=NAMES, default=learning.optimizer, help="LARS and LAMB are for large batches")
     add("--momentum", type=share, default=learning.momentum, metavar="M", help="of SGD and LARS")
@@ -143,7 +141,7 @@ def _add_optimizer(learning: "Learning", parser: argparse.ArgumentParser) -> Non
     add("--trust", type=positive, default=learning.trust, metavar="T", help="LARS's coefficient")
 
 
-def _add_steps(learning: "Learning", parser: argparse.ArgumentParser) -> None:
+def _add_steps(learning: Learning, parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("what a step does").add_argument
     add(
         "--accumulate",

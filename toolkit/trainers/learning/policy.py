@@ -3,11 +3,11 @@
 ``docs/learning.md`` explains every option, with its paper and a measurement.
 """
 
-import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
+from toolkit.trainers.kinds import Steer
 from toolkit.trainers.learning import optimizers, precision
 from toolkit.trainers.learning.rates import Decay, Rates, Scaling, scale_rate
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
     from toolkit.trainers.ranks.world import World
-
-Steer = Callable[["tf.keras.optimizers.Optimizer", "tf.Tensor"], None]
-"""Sets the rate for a step, after a number of epochs; part of a graph."""
 
 Compiled = Literal["auto", "on", "off"]
 
@@ -52,12 +49,6 @@ class Learning:
     mixed_precision: precision.Mixed = "off"
     xla: Compiled = "off"
     sync_batch_norm: bool = False
-
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of the command line; the values of this object are their defaults."""
-        from toolkit.trainers.learning.options import add_options
-
-        add_options(self, parser)
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> Self:

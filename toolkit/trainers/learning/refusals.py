@@ -6,7 +6,9 @@ The table in ``docs/strategies.md`` says the same as :data:`REFUSALS`; a test co
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolkit.trainers.frameworks import framework_named
 from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.strategies import STRATEGIES, strategies_of
 
 if TYPE_CHECKING:
     from toolkit.trainers.trainer import Options, Trainer
@@ -89,16 +91,22 @@ def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
 
 
 def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
-    """Return a sentence about what a trainer or an option cannot do in PyTorch; empty if there is nothing."""
-    if options.strategy != "ddp":
-        only = "the model is in PyTorch only; use --strategy ddp"
-        return only if trainer.model is None else ""
-    if trainer.torch_model is None:
-        return f"--strategy ddp: {trainer.name} has no model in PyTorch; use --strategy horovod"
+    """Return a sentence about what cannot be done in a strategy's framework; empty if there is nothing."""
+    strategy = options.strategy
+    framework = STRATEGIES[strategy].framework
+    if framework not in trainer.frameworks:
+        title = framework_named(framework).TITLE
+        others = " or ".join(strategies_of(trainer.frameworks[0])[:2])
+        return f"--strategy {strategy}: {trainer.name} has no model in {title}; use --strategy {others}"
+    if framework == "tensorflow":
+        return ""
     if not options.batch_size:
-        return "--batch-size auto and --strategy ddp: sizes are tried in TensorFlow only; name a number"
+        return (
+            f"--batch-size auto and --strategy {strategy}: sizes are tried in TensorFlow only; name a number"
+        )
     if options.tensorboard:
-        return "--tensorboard and --strategy ddp: TensorFlow writes these files; read metrics.jsonl instead"
+        why = "TensorFlow writes these files; read metrics.jsonl instead"
+        return f"--tensorboard and --strategy {strategy}: {why}"
     return ""
 
 

@@ -10,7 +10,8 @@ from toolkit.trainers.learning.precision import enlarge_loss
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from toolkit.trainers.ranks.world import Step, World
+    from toolkit.trainers.kinds import Step
+    from toolkit.trainers.ranks.world import World
 
 Gradients = Callable[["tf.Tensor", "tf.Tensor", "tf.Tensor"], "tuple[Any, Any, Any]"]
 """From inputs, classes and the number of samples in the mean: the sum of the loss, the right answers, and the

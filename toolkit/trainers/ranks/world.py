@@ -11,8 +11,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
+from toolkit.trainers.kinds import FrameworkName, Steer, Step
 from toolkit.trainers.ranks.launcher import started_rank
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
+from toolkit.trainers.strategies import STRATEGIES
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -21,27 +23,11 @@ if TYPE_CHECKING:
 
     from toolkit.trainers.data.feed import Feed
     from toolkit.trainers.data.sources import Data
-    from toolkit.trainers.frameworks import FrameworkName
-    from toolkit.trainers.learning.policy import Steer
 
 T = TypeVar("T")
-Step = Callable[..., "tuple[tf.Tensor, tf.Tensor]"]
-"""One device's work on a batch: it returns the sums of the loss and of the right answers."""
 
 WAIT_TO_BE_ENDED = 20.0
 """Seconds that a rank waits for the failed rank to report and to stop the job."""
-
-_MODULES = {
-    "single": ("single", "Single"),
-    "horovod": ("horovod", "Horovod"),
-    "mirrored": ("mirrored", "Mirrored"),
-    "multiworker": ("multiworker", "MultiWorker"),
-    "mpi-aggregate": ("mpi_aggregate", "MpiAggregate"),
-    "hybrid": ("hybrid", "Hybrid"),
-    "ps": ("ps", "ParameterServers"),
-    "ddp": ("ddp", "DistributedTorch"),
-}
-STRATEGIES = tuple(_MODULES)
 
 
 class World(Protocol):
@@ -56,7 +42,7 @@ class World(Protocol):
     local_size: int
     nodes: int
     versions: dict[str, str]
-    framework: "FrameworkName" = "tensorflow"
+    framework: FrameworkName = "tensorflow"
     """What computes a step."""
 
     devices: int = 1
@@ -103,7 +89,7 @@ class World(Protocol):
     def share_moments(self, layer: "tf.keras.layers.BatchNormalization") -> None:
         """Make a layer normalise by the mean and variance over the batches of all devices."""
 
-    def steered(self, steer: "Steer | None", optimizer: "tf.keras.optimizers.Optimizer") -> "Steer | None":
+    def steered(self, steer: Steer | None, optimizer: "tf.keras.optimizers.Optimizer") -> Steer | None:
         """Return what sets the rate in each step; ``None`` if it is constant or this world sets it."""
         return steer
 
@@ -198,8 +184,10 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
     """
     if wrong := spread.misplaced(strategy):
         complain_once(wrong)
-    module, name = _MODULES[strategy]
-    world: World = getattr(importlib.import_module(f"toolkit.trainers.strategies.{module}"), name)(spread)
+    row = STRATEGIES[strategy]
+    module = importlib.import_module(f"toolkit.trainers.strategies.{row.module}")
+    world: World = getattr(module, row.world)(spread)
+    world.framework = row.framework
     return world
 
 

@@ -1,3 +1,38 @@
-"""Ways to distribute a training, one in each module; :mod:`toolkit.trainers.ranks.world` defines their
-interface.
+"""The ways to distribute a training over ranks, and the framework that trains with each.
+
+:mod:`toolkit.trainers.ranks.world` has their interface.
 """
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from toolkit.trainers.kinds import FrameworkName
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A strategy: its ``module`` in this package, the class of its ``world``, and what trains with it."""
+
+    module: str
+    world: str
+    framework: FrameworkName = "tensorflow"
+
+
+STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
+    {
+        "single": Strategy("single", "Single"),
+        "horovod": Strategy("horovod", "Horovod"),
+        "mirrored": Strategy("mirrored", "Mirrored"),
+        "multiworker": Strategy("multiworker", "MultiWorker"),
+        "mpi-aggregate": Strategy("mpi_aggregate", "MpiAggregate"),
+        "hybrid": Strategy("hybrid", "Hybrid"),
+        "ps": Strategy("ps", "ParameterServers"),
+        "ddp": Strategy("ddp", "DistributedTorch", "pytorch"),
+    }
+)
+
+
+def strategies_of(framework: FrameworkName) -> tuple[str, ...]:
+    """Return the strategies of a framework; the first is the usual one."""
+    return tuple(name for name, row in STRATEGIES.items() if row.framework == framework)

@@ -16,8 +16,6 @@ from toolkit.trainers.trouble import Trouble
 if TYPE_CHECKING:
     import torch
 
-    from toolkit.trainers.frameworks import FrameworkName
-
 T = TypeVar("T")
 
 _JOIN = ("MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
@@ -27,8 +25,6 @@ _JOIN_SECONDS = 300
 
 class DistributedTorch(World):
     """Ranks that join by ``torch.distributed`` (``env://``), as a job script or torchrun sets it up."""
-
-    framework: "FrameworkName" = "pytorch"
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
         try:

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from toolkit.trainers.kinds import Step
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
-from toolkit.trainers.ranks.world import Step
 from toolkit.trainers.strategies.horovod import Horovod
 from toolkit.trainers.strategies.mirrored import Replicas, mirror
 

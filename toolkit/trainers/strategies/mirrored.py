@@ -4,9 +4,10 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
+from toolkit.trainers.kinds import Step
 from toolkit.trainers.ranks.launcher import started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
-from toolkit.trainers.ranks.world import Step, World, complain_once
+from toolkit.trainers.ranks.world import World, complain_once
 
 if TYPE_CHECKING:
     import tensorflow as tf

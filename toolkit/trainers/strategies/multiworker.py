@@ -6,8 +6,8 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from toolkit.trainers.kinds import Step
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
-from toolkit.trainers.ranks.world import Step
 from toolkit.trainers.strategies.mirrored import Replicas
 from toolkit.trainers.strategies.tcp_world import TcpWorld
 

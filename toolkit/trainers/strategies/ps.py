@@ -8,9 +8,9 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from toolkit.trainers.kinds import Step
 from toolkit.trainers.ranks.roles import Role, cluster, roles
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
-from toolkit.trainers.ranks.world import Step
 from toolkit.trainers.strategies.multiworker import reserve
 from toolkit.trainers.strategies.resident import Resident
 from toolkit.trainers.strategies.tcp_world import TcpWorld
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
     from toolkit.trainers.data.sources import Data
-    from toolkit.trainers.learning.policy import Steer
+    from toolkit.trainers.kinds import Steer
 
 T = TypeVar("T")
 

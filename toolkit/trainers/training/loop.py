@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from toolkit.trainers.data.faults import reading
 from toolkit.trainers.data.feed import Feed, Portion, Portions, Stream
 from toolkit.trainers.data.sources import Data, Samples
+from toolkit.trainers.kinds import Steer, Step
 from toolkit.trainers.learning.build import build
-from toolkit.trainers.learning.policy import Learning, Steer
+from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.learning.step import scoring
-from toolkit.trainers.ranks.world import Step, World
+from toolkit.trainers.ranks.world import World
 from toolkit.trainers.training.metrics import write_whole
 from toolkit.trainers.training.rounds import Rounds, Score
 from toolkit.trainers.trouble import Trouble

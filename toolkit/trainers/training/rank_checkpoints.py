@@ -121,6 +121,7 @@ class RankCheckpoints:
         divergence.refuse(self._world, loss, epochs)
         whole = EpochPart(part.images, loss, int(right), part.seconds, waited)
         progress = TrainingProgress(epochs, whole, passes, settings, records)
+        loop.collect()
         if self._first:
             arrays = loop.state()
             if divergence.is_lost(arrays):

@@ -97,6 +97,9 @@ class Rounds:
         """Return for how many seconds steps have waited for their batches; ``None`` if unknown."""
         raise NotImplementedError
 
+    def collect(self) -> None:
+        """Copy what ranks hold in parts to rank 0; here every rank holds everything."""
+
     def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:
         """Train the rest of an epoch, counted from 0, and return the results of the whole epoch.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from toolkit.trainers.data.sources import Data
-from toolkit.trainers.frameworks import framework_of
+from toolkit.trainers.frameworks import TrainingLoop, framework_of
 from toolkit.trainers.ranks.gpu_sharing import check_own_gpus
 from toolkit.trainers.ranks.world import World
 from toolkit.trainers.trainer import Options, Trainer
@@ -73,13 +73,15 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
             Course(
                 loop, len(samples), test, world, watch, checkpoints, metrics, settings, passes, progress
             ).run(start, epochs)
-        if first:
-            loop.save(options.output / framework.MODEL)
-            _write_result(metrics, world, options.output, framework.MODEL)
+        _write_result(loop, metrics, world, options.output, framework.MODEL)
 
 
-def _write_result(metrics: Metrics, world: World, output: Path, model: str) -> None:
-    """Write the last line of the metrics, and log the accuracy and the file ``model``."""
+def _write_result(loop: TrainingLoop, metrics: Metrics, world: World, output: Path, model: str) -> None:
+    """Let rank 0 write the file ``model`` and the last line of the metrics, and log the accuracy."""
+    loop.collect()
+    if world.rank:
+        return
+    loop.save(output / model)
     result = totals(metrics.records)
     metrics.result(**result, model=model)
     heading.say(world, f"test accuracy {result['test_accuracy']:.4f}; model in {output / model}")

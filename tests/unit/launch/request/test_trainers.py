@@ -12,7 +12,7 @@ from toolkit.launch.tracking import relaunch
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile, Strategy
-from toolkit.trainers.ranks.world import STRATEGIES
+from toolkit.trainers.strategies import STRATEGIES
 
 
 def test_a_persons_own_arguments_come_last_and_win():
@@ -49,7 +49,7 @@ def test_each_trainer_is_a_module_of_its_own_with_the_same_name_and_data():
 
 
 def test_the_strategies_are_those_of_the_trainers():
-    assert get_args(Strategy) == STRATEGIES
+    assert get_args(Strategy) == tuple(STRATEGIES)
 
 
 def test_an_unknown_trainer_names_the_choices():
