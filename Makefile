@@ -120,7 +120,7 @@ docs: $(VENV)/ready
 	$(BIN)/python -m docs.generate.links build/site
 
 unit: $(VENV)/ready
-	$(BIN)/pytest tests/unit -n auto --dist worksteal -q
+	$(BIN)/pytest tests/unit -n $$(( $$(nproc) + 1 )) --dist worksteal -q
 
 fuzz: $(VENV)/ready
 	$(BIN)/python -m tests.fuzz.run --count $(N) --seed $(SEED) --keep build/fuzz

@@ -47,12 +47,12 @@ MESSAGE_LIMIT = 2000
 
 def shown(text: str) -> str:
     """Return a text with every character visible but spaces, tabs and line feeds; styles of toolkit stay."""
-    return _BLOCK.sub(_visible, text)
+    return text if _is_ascii(text.replace("\n", "").replace("\t", "")) else _BLOCK.sub(_visible, text)
 
 
 def one_line(text: str) -> str:
     """Return a text as :func:`shown` does, with tabs and line feeds visible too, so it stays on its line."""
-    return _LINE.sub(_visible, text)
+    return text if _is_ascii(text) else _LINE.sub(_visible, text)
 
 
 def joined(lines: Iterable[str]) -> str:
@@ -90,6 +90,11 @@ def coloured(text: str) -> str:
 def uncoloured(text: str) -> str:
     """Return the same without styles."""
     return _STYLE.sub("", text)
+
+
+def _is_ascii(text: str) -> bool:
+    """Return whether a text holds only ASCII characters that are drawn, as nearly all output of jobs does."""
+    return text.isascii() and text.isprintable()
 
 
 def _visible(found: re.Match[str]) -> str:

@@ -1,5 +1,7 @@
 """``--env-image``: packages over an image are judged with it, checked, and mounted by the script."""
 
+import shutil
+
 import pytest
 from click.testing import CliRunner
 
@@ -22,19 +24,36 @@ SITE = "/opt/toolkit-env/lib/python3.11/site-packages"
 USER = "me@example.org"
 
 
+def only_wheels_here(patch, folder):
+    patch.setenv("UV_NO_INDEX", "1")
+    patch.setenv("UV_OFFLINE", "1")
+    patch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    patch.setenv("TOOLKIT_CACHE_DIR", str(folder / "cache"))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """An image and an environment over it, made once."""
+    folder = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patch:
+        only_wheels_here(patch, folder)
+        image = write_image(folder / "centre.sif", {"numpy": "1.26.4", "mpi4py": "3.1.6"})
+        made(folder, image, "mpi4py==4.1.1", replaced=frozenset({"mpi4py"}))
+    return folder
+
+
 @pytest.fixture
-def image(tmp_path, monkeypatch):
-    monkeypatch.setenv("UV_NO_INDEX", "1")
-    monkeypatch.setenv("UV_OFFLINE", "1")
-    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
+def image(tmp_path, built, monkeypatch):
+    only_wheels_here(monkeypatch, tmp_path)
     monkeypatch.chdir(tmp_path)
-    return write_image(tmp_path / "centre.sif", {"numpy": "1.26.4", "mpi4py": "3.1.6"})
+    return shutil.copy2(built / "centre.sif", tmp_path / "centre.sif")
 
 
 @pytest.fixture
-def env(tmp_path, image):
-    return made(tmp_path, image, "mpi4py==4.1.1", replaced=frozenset({"mpi4py"}))
+def env(tmp_path, built):
+    for file in built.glob("my.env*"):
+        shutil.copy2(file, tmp_path)
+    return tmp_path / "my.env"
 
 
 def made(tmp_path, image, *requirements, outside=(), **more):

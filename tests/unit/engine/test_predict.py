@@ -274,7 +274,7 @@ def images(draw: st.DrawFn) -> ImageFacts:
     )
 
 
-@settings(max_examples=count(40, 600), deadline=None)
+@settings(max_examples=count(15, 600), deadline=None)
 @given(hosts(), images(), st.integers(1, 4), st.integers(1, 4))
 def test_the_engine_never_raises_and_never_leaves_a_finding_without_evidence(
     host: HostFacts, image: ImageFacts, nodes: int, ranks: int

@@ -20,7 +20,7 @@ from toolkit.model.prediction import MPI_MODES, Outcome, Prediction, Request
 from toolkit.program.choose import modes_of
 
 many = settings(
-    max_examples=count(30, 400), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=count(12, 400), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 OUTCOMES = get_args(Outcome)
 IDS = {rule.id for rule in RULES}
@@ -157,7 +157,7 @@ def test_to_know_less_never_makes_a_failure_good(number: int):
     of = FIRES[number][1]
     if predict_plan(of.host_facts, of.image_facts, of.request, of.plan).outcome in {"ok", "unknown"}:
         return
-    for side, field in share(forgettable(of), number, 4):
+    for side, field in share(forgettable(of), number, 8):
         host = forget(of.host_facts, field) if side == "host" else of.host_facts
         image = forget(of.image_facts, field) if side == "image" else of.image_facts
         assert not will_work(host, image, of.request, of.plan), (

@@ -69,7 +69,7 @@ def server(tmp_path, monkeypatch):
     made.files, made.asked, made.ranges, made.stops, made.busy = {"/a": CONTENT}, [], True, None, 0
     made.busy_status, made.shown = 503, []
     made.moved = {}
-    threading.Thread(target=made.serve_forever, daemon=True).start()
+    threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     yield made
     made.shutdown()
     made.server_close()
