@@ -1,54 +1,52 @@
 """Make programs fail for real, record what they write, and compare ``toolkit explain`` with the truth.
 
-``make faults`` runs the faults of ``local.toml`` on this machine, and in containers of the image of the
+``make faults`` runs the faults of ``local.toml`` and ``ranks.toml`` on this machine, in containers, and on a
 virtual cluster. ``python -m tests.faults ID...`` runs some of them. ``--record`` keeps what they wrote in
-``local.jsonl``, which ``tests/unit/engine/logs/test_faults.py`` replays.
+``local.jsonl`` and ``ranks.jsonl``, which ``tests/unit/engine/logs/test_faults.py`` replays.
 """
 
 import argparse
 import json
-import subprocess
 import sys
-import tempfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.faults.places import Place, container, place
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
 from toolkit.model.finding import OutputExplanation
 
 HERE = Path(__file__).parent
-IMAGE = "toolkit-node"
-LIMITS = ("--rm", "--memory", "512m", "--pids-limit", "256", "--entrypoint", "bash")
-SECONDS = 120.0
+TABLES = ("local", "ranks")
+Fault = dict[str, Any]
 
 
-def faults() -> list[dict[str, Any]]:
-    """Return the faults of ``local.toml``."""
-    return list(tomllib.loads((HERE / "local.toml").read_text("utf-8"))["fault"])
+def table(name: str) -> dict[str, list[Fault]]:
+    """Return the faults of ``local.toml`` or ``ranks.toml``, and the places where they happen."""
+    return tomllib.loads((HERE / f"{name}.toml").read_text("utf-8"))
 
 
-def inject(fault: dict[str, Any]) -> tuple[str, int]:
-    """Run the command of a fault and return what it wrote to both streams, and its exit status."""
-    command = fault["command"].strip()
-    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
-        if fault["where"] == "here":
-            words = ["bash", "-c", command]
-        else:
-            started = f"cd /tmp 2>/dev/null; {command}"
-            words = ["docker", "run", *LIMITS, *fault.get("options", ()), IMAGE, "-c", started]
-        done = subprocess.run(
-            words,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=SECONDS,
-            check=False,
-        )
-        text = done.stdout.decode("utf-8", "replace").replace(folder, "/home/ann/project")
-    return text, done.returncode
+def inject(faults: list[Fault], start: Fault) -> Iterator[tuple[Fault, str, int]]:
+    """Make the faults of a place happen; yield each with what it wrote to both streams, and its exit status.
+
+    A fault with options has a container of its own.
+    """
+    joint = [fault for fault in faults if not fault.get("options")]
+    if joint:
+        with place(start["where"], start.get("image", "")) as at:
+            for fault in joint:
+                yield fault, *_run(at, fault, start)
+    for fault in faults:
+        if fault.get("options"):
+            with container(start["image"], fault["options"]) as at:
+                yield fault, *_run(at, fault, start)
+
+
+def _run(at: Place, fault: Fault, start: Fault) -> tuple[str, int]:
+    program = f"{start.get('prelude', '')}{fault['program']}" if fault.get("program") else ""
+    return at.run((fault.get("command") or start["launch"]).strip(), program)
 
 
 def wrong(fault: dict[str, Any], told: OutputExplanation) -> list[str]:
@@ -64,31 +62,52 @@ def wrong(fault: dict[str, Any], told: OutputExplanation) -> list[str]:
     return bad
 
 
+def judge(fault: Fault, log: str, status: int) -> tuple[bool, Fault]:
+    """Print what toolkit says about a fault; return whether it is right, and the record."""
+    told = explain_output(Output(log))
+    differs = wrong(fault, told)
+    found = f"{told.fault.id if told.fault else '-'} {told.retry}: {told.root.text if told.root else ''}"
+    print(f"{fault['id']:26} {', '.join(differs) or 'right':18} {found[:100]}", flush=True)
+    truth = {name: fault[name] for name in ("id", "root", "class", "retry")}
+    more = {name: fault[name] for name in ("cause", "aside") if name in fault}
+    rank = fault.get("rank")
+    return not differs, {
+        **truth,
+        **more,
+        "rank": rank,
+        "producer": fault["where"],
+        "exit": status,
+        "log": log,
+    }
+
+
+def record(name: str, made: dict[str, Fault], order: list[str]) -> None:
+    """Write the records of a table, new ones in place of old ones."""
+    file = HERE / f"{name}.jsonl"
+    lines = file.read_text("utf-8").splitlines() if file.is_file() else []
+    kept = {old["id"]: old for old in map(json.loads, lines)} | made
+    file.write_text("".join(f"{json.dumps(kept[fault])}\n" for fault in order if fault in kept), "utf-8")
+
+
 def main() -> int:
     """Inject the faults, print a line for each, and return 1 if an explanation is wrong."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    options.add_argument("ids", nargs="*", metavar="ID")
-    options.add_argument("--record", action="store_true", help="write local.jsonl")
+    options.add_argument("ids", nargs="*", metavar="ID", help="faults, or places such as torch")
+    options.add_argument("--record", action="store_true", help="write local.jsonl and ranks.jsonl")
     asked = options.parse_args()
-    records, bad = [], 0
-    for fault in faults():
-        if asked.ids and fault["id"] not in asked.ids:
-            continue
-        log, status = inject(fault)
-        told = explain_output(Output(log))
-        differs = wrong(fault, told)
-        bad += bool(differs)
-        found = f"{told.fault.id if told.fault else '-'} {told.retry}: {told.root.text if told.root else ''}"
-        print(f"{fault['id']:24} {', '.join(differs) or 'right':14} {found[:100]}", flush=True)
-        truth = {name: fault[name] for name in ("id", "root", "class", "retry")}
-        records.append(
-            {**truth, "rank": fault.get("rank"), "producer": fault["where"], "exit": status, "log": log}
-        )
-    print(f"{len(records)} faults, {len(records) - bad} explained right")
-    if asked.record:
-        lines = "".join(f"{json.dumps(record)}\n" for record in records)
-        (HERE / "local.jsonl").write_text(lines, "utf-8")
-    return int(bad > 0)
+    right: list[bool] = []
+    for name in TABLES:
+        rows = table(name)
+        for start in rows["start"]:
+            here = [fault for fault in rows["fault"] if fault["where"] == start["where"]]
+            some = [f for f in here if not asked.ids or {f["id"], f["where"]} & set(asked.ids)]
+            for fault, log, status in inject(some, start):
+                fine, kept = judge(fault, log, status)
+                right.append(fine)
+                if asked.record:
+                    record(name, {fault["id"]: kept}, [one["id"] for one in rows["fault"]])
+    print(f"{len(right)} faults, {sum(right)} explained right")
+    return int(not all(right))
 
 
 if __name__ == "__main__":
