@@ -1,6 +1,5 @@
 """What lines of job output mean: signatures, classes of faults with their lines, and error codes."""
 
-import re
 from functools import cache
 from typing import Literal
 
@@ -81,10 +80,6 @@ class FaultLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     role: Role = "cause"
     retry: Retry | None = None
 
-    def finds(self, text: str) -> bool:
-        """Return whether one of the patterns matches a line."""
-        return any(pattern.search(text) for pattern in _compiled(self.patterns))
-
 
 class FaultKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``classes.toml``."""
@@ -155,8 +150,3 @@ class NumberKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 def families() -> dict[str, CodeFamily]:
     """Return the families of codes by id."""
     return {family.id: family for family in read("numbers", NumberKnowledge).family}
-
-
-@cache
-def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern) for pattern in patterns)

@@ -31,7 +31,15 @@ def _words() -> Iterator[str]:
         yield f"{n % 8}: {word}.loader {text}\n"
 
 
-KINDS = {"steps": _steps, "words": _words}
+def _failures() -> Iterator[str]:
+    """Yield lines of which each has other words, and every fifth is an error that the program survives."""
+    for n in count():
+        word = "".join(chr(97 + (n // 26**k) % 26) for k in range(6))
+        text = f"ERROR cannot read {word}.jpg" if n % 5 == 0 else f"cached {word}.jpg of the shard"
+        yield f"{n % 8}: {text}\n"
+
+
+KINDS = {"steps": _steps, "words": _words, "failures": _failures}
 
 
 def make(file: Path, kind: str, size: int) -> None:

@@ -9,11 +9,11 @@ from tests.unit.tables import every_row
 from tests.unit.thorough import share
 from toolkit import knowledge
 from toolkit.engine.logs.joblines import LONGEST
+from toolkit.engine.logs.world_of_one import CLAIMS
 from toolkit.knowledge.signatures import fault_lines
 
 _parser = import_module("re._parser")
 SEARCHED = (
-    "toolkit.engine.logs.world_of_one",
     "toolkit.engine.logs.root",
     "toolkit.engine.logs.traceback",
     "toolkit.engine.logs.explain",
@@ -43,7 +43,7 @@ def patterns() -> dict[str, re.Pattern[str]]:
         for name, value in vars(import_module(module)).items():
             if isinstance(value, re.Pattern):
                 found[f"{module}.{name}"] = value
-    return found
+    return found | {f"a claim: {pattern[:60]}": re.compile(pattern, re.MULTILINE) for pattern in CLAIMS}
 
 
 def runs(sequence) -> list[str]:

@@ -1,25 +1,17 @@
 """Find lines of job output that may report a fault, and their class of faults."""
 
 import re
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.joblines import Line, Output
-from toolkit.engine.logs.logsearch import View
-from toolkit.knowledge.signatures import FaultLine, Role, fault_lines, stems
+from toolkit.engine.logs.logsearch import MOST_SUSPECTS
+from toolkit.engine.logs.rows import classify
+from toolkit.knowledge.signatures import Role
 from toolkit.model.finding import Retry
 
 HEAD = "Traceback (most recent call last)"
 """The first line of a Python traceback."""
-
-_KEPT = 40
-"""Number of first and of last lines to keep on a page, of lines that differ only in their numbers."""
-
-_MOST = 2000
-"""Number of lines to classify at each end of the output."""
 
 _BEFORE = re.compile(
     r"^(?: *\d+: ?)?(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
@@ -53,23 +45,16 @@ def strip_label(text: str) -> str:
     return text[found.end() :] if found else text
 
 
-def clues(output: Output, seconds: float) -> list[Clue]:
+def clues(output: Output, suspects: Sequence[int]) -> list[Clue]:
     """Return the lines that may report a fault, in order.
 
     Args:
         output: the job output.
-        seconds: time limit; the search starts with the first and last pages.
+        suspects: sorted positions of lines that contain a part of a word of faults.
     """
-    until = time.monotonic() + seconds
-    positions: set[int] = set()
-    for page in output.pages_from_both_ends():
-        if time.monotonic() > until:
-            break
-        positions.update(page.start + at for at in _candidate_lines(View(output.shapes(page))))
-    ordered = sorted(positions)
-    if len(ordered) > 2 * _MOST:
-        ordered = ordered[:_MOST] + ordered[-_MOST:]
-    return list(_classified(output, ordered))
+    most = MOST_SUSPECTS
+    some = (*suspects[:most], *suspects[-most:]) if len(suspects) > 2 * most else suspects
+    return list(_classified(output, some))
 
 
 def _classified(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
@@ -89,50 +74,3 @@ def _with_message(output: Output, position: int, line: Line) -> Line:
         return line
     words = next((after.text.strip() for after in output.following(position, 1)), "")
     return Line(line.number, line.task, f"{line.text} {words}".rstrip(), line.tag)
-
-
-def _candidate_lines(view: View) -> Iterator[int]:
-    """Yield the positions of lines that contain a part of a word of faults."""
-    found: set[int] = set()
-    text = view.text.lower()
-    for stem in stems():
-        at = text.find(stem)
-        while at >= 0:
-            number, end = view.unique_at(at)
-            found.add(number)
-            at = text.find(stem, end)
-    for number in found:
-        places = view.places_of(number)
-        yield from places if len(places) <= 2 * _KEPT else (*places[:_KEPT], *places[-_KEPT:])
-
-
-def classify(text: str) -> FaultLine | None:
-    """Return the row that matches a line; ``None`` if the line is harmless or no row matches.
-
-    Workflow managers indent what a program wrote.
-    """
-    row = _row_of(text.lstrip())
-    return None if row is None or row.role == "harmless" else row
-
-
-def is_harmless(text: str) -> bool:
-    """Return whether a row of harmless lines matches a line."""
-    row = _row_of(text.lstrip())
-    return row is not None and row.role == "harmless"
-
-
-@lru_cache(maxsize=8192)
-def _row_of(text: str) -> FaultLine | None:
-    return next((found for row in fault_lines() if (found := _found(row, text))), None)
-
-
-def _found(row: FaultLine, text: str) -> FaultLine | None:
-    """Return the row, or the class of the error code in the line, if the row matches the line."""
-    if not row.codes:
-        return row if row.finds(text) else None
-    code = deciding_code(text, row.codes)
-    if code is None:
-        return None
-    role: Role = "consequence" if code.role == "consequence" else "cause"
-    strength = min(row.strength, 3) if role == "consequence" else row.strength
-    return FaultLine(class_=code.class_, strength=strength, role=role, retry=code.retry)

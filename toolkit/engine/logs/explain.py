@@ -1,16 +1,16 @@
 """Find known messages in job output: their meaning, their causes and fixes."""
 
 import math
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 
 from toolkit import knowledge
 from toolkit.engine.logs.joblines import Line, Output
-from toolkit.engine.logs.logsearch import PatternLines, search
+from toolkit.engine.logs.logsearch import PatternLines, compiled, search
 from toolkit.engine.logs.world_of_one import CLAIMS, find_world_of_one
-from toolkit.knowledge.signatures import LogSignature
+from toolkit.knowledge.signatures import LogSignature, stems
 from toolkit.model.finding import Finding
 
 _SHOWN = 3
@@ -20,7 +20,7 @@ _NEAR = 40
 _MOST_LOOKED_AT = 100
 """Number of matching lines of a signature whose following lines toolkit checks."""
 
-_SECONDS = 4.0
+_SECONDS = 6.0
 """Time limit of a search. With reading and printing, 200 MB take less than ten seconds."""
 
 ENDING = r"Terminating StepId|Job step aborted: Waiting up to|\*\*\* STEP \S+ ON \S+ CANCELLED AT "
@@ -44,11 +44,15 @@ class SignatureMatch:
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """Matches in the order of the catalogue, the finding about worlds of size 1, and unread lines."""
+    """Matches in the order of the catalogue, the finding about worlds of size 1, and unread lines.
+
+    ``suspects`` are the positions of lines with a part of a word of faults.
+    """
 
     matches: tuple[SignatureMatch, ...]
     lonely: Finding | None = None
     unread: tuple[int, int] | None = None
+    suspects: Sequence[int] = ()
 
     def findings(self) -> tuple[Finding, ...]:
         """Return causes before consequences; general signatures only if no cause is known."""
@@ -71,15 +75,18 @@ def explain(text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> tup
 
 def recognise(output: Output) -> Recognised:
     """Return the signatures that match an output, and the lines that toolkit did not read."""
-    found = search(output, _patterns(), _SECONDS)
+    found = search(output, _patterns(), _SECONDS, stems())
     matches = (_match(signature, output, found) for signature in knowledge.signatures())
     return Recognised(
-        tuple(match for match in matches if match), find_world_of_one(output, found), found.unread
+        tuple(match for match in matches if match),
+        find_world_of_one(output, found),
+        found.unread,
+        found.suspects,
     )
 
 
 def _match(signature: LogSignature, output: Output, found: PatternLines) -> SignatureMatch | None:
-    hits = found.positions[_compiled(signature.pattern)]
+    hits = found.positions[signature.pattern]
     if not hits or not _fits(signature, found):
         return None
     shown: dict[str, Line] = {}
@@ -100,19 +107,19 @@ def _match(signature: LogSignature, output: Output, found: PatternLines) -> Sign
 
 def _fits(signature: LogSignature, found: PatternLines) -> bool:
     """Return whether the output has the lines that a signature requires, and none that exclude it."""
-    has = (not signature.seen) or bool(found.positions[_compiled(signature.seen)])
-    return has and not (signature.unless and found.positions[_compiled(signature.unless)])
+    has = (not signature.seen) or bool(found.positions[signature.seen])
+    return has and not (signature.unless and found.positions[signature.unless])
 
 
 def _overcome(signature: LogSignature, found: PatternLines) -> int:
     """Return the position of the last line that shows that the ranks started; 0 if no line does."""
-    lines = found.positions[_compiled(signature.overcome)] if signature.overcome else ()
+    lines = found.positions[signature.overcome] if signature.overcome else ()
     return max(lines, default=0)
 
 
 def _ending(signature: LogSignature, found: PatternLines) -> float:
     """Return the position of the line after which a signature no longer counts."""
-    lines = found.positions[_compiled(ENDING)] if signature.alive else ()
+    lines = found.positions[ENDING] if signature.alive else ()
     return min(lines, default=math.inf)
 
 
@@ -120,7 +127,7 @@ def _after(signature: LogSignature, output: Output, position: int) -> tuple[Line
     """Return the lines that must follow, or ``None`` if one of them is missing."""
     near = list(output.following(position, _NEAR)) if signature.then else []
     found = [
-        next((line for line in near if _compiled(then).search(line.text)), None) for then in signature.then
+        next((line for line in near if compiled(then).search(line.text)), None) for then in signature.then
     ]
     return tuple(line for line in found if line) if None not in found else None
 
@@ -137,14 +144,8 @@ def _finding(signature: LogSignature, evidence: tuple[str, ...]) -> Finding:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE)
-
-
-@cache
-def _patterns() -> tuple[re.Pattern[str], ...]:
+def _patterns() -> tuple[str, ...]:
     """Return all patterns to search for, each once."""
     signatures = knowledge.signatures()
     optional = (more for s in signatures for more in (s.overcome, s.seen, s.unless) if more)
-    written = (*(s.pattern for s in signatures), *optional, ENDING)
-    return (*dict.fromkeys(_compiled(pattern) for pattern in written), *CLAIMS)
+    return tuple(dict.fromkeys((*(s.pattern for s in signatures), *optional, ENDING, *CLAIMS)))

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from toolkit.engine.logs.clues import Clue, classify, clues, is_harmless, strip_label
+from toolkit.engine.logs.clues import Clue, clues, strip_label
 from toolkit.engine.logs.codes import error_codes
 from toolkit.engine.logs.explain import Recognised, SignatureMatch, recognise
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.root import RootClue, find_root, only_misses_gpu, waited_for_ranks
+from toolkit.engine.logs.rows import classify, is_harmless
 from toolkit.knowledge.signatures import classes
 from toolkit.model.finding import (
     FaultClass,
@@ -17,9 +18,6 @@ from toolkit.model.finding import (
     Retry,
     RootLine,
 )
-
-_SECONDS = 3.0
-"""Time limit for reading lines that no signature matches."""
 
 _NEAR = 60
 """Largest number of lines between a root line and a known message of the same fault."""
@@ -76,7 +74,7 @@ def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry
 
 def _all_clues(output: Output, recognised: Recognised) -> list[Clue]:
     """Return lines that look like faults, and lines that a signature knows, in order."""
-    found = {clue.position: clue for clue in clues(output, _SECONDS)}
+    found = {clue.position: clue for clue in clues(output, recognised.suspects)}
     for match in recognised.matches:
         old = found.get(match.position)
         if match.signature.severity == "info" and (old is None or old.role == "cause"):

@@ -26,7 +26,8 @@ _NUMBERS = bytes.maketrans(b"123456789", b"000000000")
 _BREAK = re.compile(rb"[\r\n]")
 """A progress bar returns to the start of its line by ``\\r``; the overwritten parts share a line number."""
 
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+COLOUR = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+_COLOUR = re.compile(COLOUR.pattern.decode())
 """Colour codes for a terminal: Apptainer prints them between ``FATAL:`` and the message."""
 
 _LABEL = re.compile(r" *(\d+): ")

@@ -3,13 +3,13 @@
 import re
 import time
 from array import array
-from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
 
-from toolkit.engine.logs.joblines import Output, Page, line_text
-from toolkit.engine.logs.logwords import WORD, words
+from toolkit.engine.logs.joblines import COLOUR, Output, Page, line_text
+from toolkit.engine.logs.logwords import WordFinder, longest_word, needed
 
 _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
 """Parts of patterns that contain digits but match no number: character ranges and repetition counts."""
@@ -17,104 +17,176 @@ _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
 _KEPT = 500
 """Number of first and of last lines to keep for a pattern that matches more lines of a page."""
 
+_KEPT_ALIKE = 40
+"""Number of first and of last lines to keep on a page, of lines with a stem that differ only in numbers."""
+
+
+MOST_SUSPECTS = 2000
+"""Number of suspect lines to keep at each end of the output."""
+
 
 @dataclass(frozen=True, slots=True)
 class PatternLines:
-    """Pattern → positions of the lines that it matches, in order; and the numbers of unread lines."""
+    """Pattern → positions of the lines that it matches, in order; and the numbers of unread lines.
 
-    positions: dict[re.Pattern[str], "array[int]"]
+    ``suspects`` are the positions of lines that have a stem: at least ``MOST_SUSPECTS`` at each end, or all.
+    """
+
+    positions: dict[str, "array[int]"]
     unread: tuple[int, int] | None
+    suspects: Sequence[int] = ()
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern for one line."""
+    return re.compile(pattern, re.MULTILINE)
 
 
 class View:
-    """The lines of a page, each distinct text once; most lines of training differ only in their numbers."""
+    """The lines of a page; most lines of a training differ only in their numbers, and are read once."""
 
-    def __init__(self, content: bytes) -> None:
-        self._parts = content.replace(b"\r", b"\n").split(b"\n")
-        self._unique = [part for part in dict.fromkeys(self._parts) if part]
-        self._texts = list(map(line_text, self._unique))
-        self.text = "\n".join(self._texts)
-        self._starts = [0, *accumulate(len(text) + 1 for text in self._texts)]
+    def __init__(self, content: bytes, shapes: bytes) -> None:
+        self._content = content
+        self._parts = shapes.replace(b"\r", b"\n").split(b"\n")
+        self._unique = list(dict.fromkeys(self._parts))
+        text = b"\n".join(self._unique).lower()
+        self.text = COLOUR.sub(b"", text) if b"\x1b" in text else text
+        """The distinct lines, in lower case and without colours."""
+
+        self._with: dict[bytes, list[int]] = {}
+        self._lines: dict[int, str] = {}
+
+    def having(self, texts: Iterable[bytes]) -> list[int]:
+        """Return the numbers of the distinct lines that contain one of some texts in lower case."""
+        return sorted({number for wanted in texts for number in self._having(wanted)})
+
+    def _having(self, wanted: bytes) -> list[int]:
+        if wanted not in self._with:
+            found, text, number, last = list[int](), self.text, 0, 0
+            at = text.find(wanted)
+            while at >= 0:
+                number += text.count(b"\n", last, at)
+                found.append(number)
+                last = text.find(b"\n", at)
+                at = text.find(wanted, last) if last >= 0 else -1
+            self._with[wanted] = found
+        return self._with[wanted]
+
+    def matching(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
+        """Return those of some distinct lines that a pattern matches."""
+        return [number for number in numbers if pattern.search(self._line(number))]
+
+    def _line(self, number: int) -> str:
+        if number not in self._lines:
+            self._lines[number] = line_text(self._unique[number])
+        return self._lines[number]
+
+    def places(self, numbers: Iterable[int]) -> dict[int, list[int]]:
+        """Return the positions of the lines that are like some distinct lines."""
+        found: dict[int, list[int]] = {number: [] for number in numbers}
+        wanted = {self._unique[number]: at for number, at in found.items()}
+        for part, start in zip(self._parts, self._starts, strict=False) if found else ():
+            if part in wanted:
+                wanted[part].append(start)
+        return found
+
+    def matching_places(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
+        """Return the positions of the lines that a pattern matches, of lines that are like some lines."""
+        places = sorted(place for of_line in self.places(numbers).values() for place in of_line)
+        return [place for place in places if pattern.search(self._raw_line(place))]
+
+    def _raw_line(self, place: int) -> str:
+        end = self._ends[place]
+        return line_text(self._content[place:end])
 
     @cached_property
-    def _places(self) -> dict[bytes, list[int]]:
-        places: dict[bytes, list[int]] = {}
-        for part, at in zip(
-            self._parts, accumulate((len(p) + 1 for p in self._parts), initial=0), strict=False
-        ):
-            places.setdefault(part, []).append(at)
-        return places
+    def _starts(self) -> list[int]:
+        return list(accumulate((len(part) + 1 for part in self._parts), initial=0))
 
-    def unique_at(self, at: int) -> tuple[int, int]:
-        """Return the number of the line at a place in ``text``, and where the next line begins."""
-        number = bisect_right(self._starts, at) - 1
-        return number, self._starts[number + 1]
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        return {start: start + len(part) for start, part in zip(self._starts, self._parts, strict=False)}
 
-    def places_of(self, number: int) -> list[int]:
-        """Return the positions of the lines that have the text of one number."""
-        return self._places[self._unique[number]]
 
-    def matching(self, pattern: re.Pattern[str]) -> list[int]:
-        """Return the positions of the lines that a pattern matches.
+class _Search:
+    """What is searched for, and what was found so far."""
 
-        A fast search covers all lines at once. A second search checks each matching line alone.
+    def __init__(self, patterns: Iterable[str], stems: Iterable[str], until: float) -> None:
+        self.found = {pattern: array("q") for pattern in patterns}
+        self.suspects: tuple[list[int], list[int]] = [], []
+        self._until = until
+        self._stems = {stem.encode(): longest_word(stem) for stem in stems}
+        self._finder = _finder(tuple(self.found), tuple(self._stems.values()))
+
+    def page(self, output: Output, page: Page, suspects: list[int]) -> bool:
+        """Search one page; return false if the time ran out before all patterns were searched.
+
+        ``suspects`` are the suspect lines of the pages before this one, as seen from its end of the output.
         """
-        found: list[int] = []
-        last = -1
-        for hit in pattern.finditer(self.text):
-            first = bisect_right(self._starts, hit.start()) - 1
-            end = bisect_right(self._starts, max(hit.start(), hit.end() - 1)) - 1
-            for number in range(max(first, last + 1), min(end, len(self._texts) - 1) + 1):
-                last = number
-                if pattern.search(self._texts[number]):
-                    found += self._places[self._unique[number]]
-        found.sort()
-        return found if len(found) <= 2 * _KEPT else found[:_KEPT] + found[-_KEPT:]
+        content = output.content(page)
+        view = View(content, output.shapes(page))
+        has = self._finder.found_in(view.text)
+        hits: dict[str, list[int]] = {}
+        for pattern, positions in self.found.items():
+            if time.monotonic() > self._until:
+                return False
+            groups = [[one.text for one in group if one.word in has] for group in needed(pattern)]
+            if not all(groups):
+                continue
+            numbers = min((view.having(texts) for texts in groups or [[b""]]), key=len)
+            if _names_a_number(pattern):
+                at = view.matching_places(compiled(pattern), numbers)
+                positions.extend(page.start + place for place in _ends(at, _KEPT))
+            elif lines := view.matching(compiled(pattern), numbers):
+                hits[pattern] = lines
+        stems = (stem for stem, word in self._stems.items() if word in has)
+        some = view.having(stems) if len(suspects) < MOST_SUSPECTS else []
+        places = view.places({*some, *(number for lines in hits.values() for number in lines)})
+        for pattern, lines in hits.items():
+            at = sorted(place for number in lines for place in places[number])
+            self.found[pattern].extend(page.start + place for place in _ends(at, _KEPT))
+        for number in some:
+            suspects += (page.start + place for place in _ends(places[number], _KEPT_ALIKE))
+        return True
 
 
-def search(output: Output, patterns: tuple[re.Pattern[str], ...], seconds: float) -> PatternLines:
+def _ends(places: list[int], most: int) -> list[int]:
+    """Return the first and the last places."""
+    return places if len(places) <= 2 * most else places[:most] + places[-most:]
+
+
+def search(
+    output: Output, patterns: tuple[str, ...], seconds: float, stems: tuple[str, ...] = ()
+) -> PatternLines:
     """Search from both ends to the middle, because causes are at the beginning or the end.
 
     Args:
         output: the job output.
-        patterns: compiled with ``re.MULTILINE``; each matches a part of one line.
+        patterns: regular expressions, each for a part of one line.
         seconds: time limit; the search then returns what it has found.
+        stems: parts of words in lower case, to find suspect lines.
     """
-    until = time.monotonic() + seconds
-    found = {pattern: array("q") for pattern in patterns}
+    found = _Search(patterns, stems, time.monotonic() + seconds)
     left = set(output.pages)
-    for page in output.pages_from_both_ends():
-        if not _search_page(output, page, found, until):
+    for number, page in enumerate(output.pages_from_both_ends()):
+        if not found.page(output, page, found.suspects[number % 2]):
             break
         left.discard(page)
     ordered = {
         pattern: array("q", sorted(positions)) if positions else positions
-        for pattern, positions in found.items()
+        for pattern, positions in found.found.items()
     }
     gaps = [(page.first, page.last) for page in left] + ([output.missing] if output.missing else [])
     unread = (min(first for first, _ in gaps), max(last for _, last in gaps)) if gaps else None
-    return PatternLines(ordered, unread)
+    return PatternLines(ordered, unread, sorted(found.suspects[0] + found.suspects[1]))
 
 
-def _search_page(
-    output: Output, page: Page, found: dict[re.Pattern[str], "array[int]"], until: float
-) -> bool:
-    """Search one page; return false if the time ran out before all patterns were searched."""
-    content = output.content(page)
-    shapes, lines = View(output.shapes(page)), None
-    vocabulary = "\n".join(dict.fromkeys(WORD.findall(shapes.text)))
-    for pattern, positions in found.items():
-        if time.monotonic() > until:
-            return False
-        needed = words(pattern)
-        if needed and not any(word in vocabulary for word in needed):
-            continue
-        if _names_a_number(pattern.pattern):
-            lines = lines or View(content)
-            positions.extend(page.start + at for at in lines.matching(pattern))
-        else:
-            positions.extend(page.start + at for at in shapes.matching(pattern))
-    return True
+@cache
+def _finder(patterns: tuple[str, ...], more: tuple[bytes, ...]) -> WordFinder:
+    """Return what finds the words of some patterns, and other words."""
+    found = (one.word for pattern in patterns for group in needed(pattern) for one in group)
+    return WordFinder((*found, *more))
 
 
 @cache

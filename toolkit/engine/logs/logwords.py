@@ -1,38 +1,96 @@
-"""Find words that a text must contain for a pattern to match. Searching for the words first saves time."""
+"""Find texts that a line must contain for a pattern to match. Searching for their words first saves time."""
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
-WORD = re.compile(r"[A-Za-z_]{4,}")
-"""A word. toolkit collects the distinct words of a text."""
+WORD = re.compile(r"[a-z_]{3,}")
+"""A word, in lower case. toolkit collects the distinct words of a text."""
+
+_SPACED = bytes(code if WORD.match(chr(code) * 3) else 32 for code in range(256))
+"""A table for ``bytes.translate``: letters of words, and blanks instead of all others."""
+
+_MOST = 3
+"""Largest number of groups of texts to look for."""
 
 _parser: Any = import_module("re._parser")  # the standard library's own; it has no public name and no types
 
 
+class Needed(NamedTuple):
+    """A text in lower case that a match contains, and the longest word of the text."""
+
+    word: bytes
+    text: bytes
+
+
 @cache
-def words(pattern: re.Pattern[str]) -> tuple[str, ...]:
-    """Return words of which every matching text contains at least one; empty if no such words are known."""
-    if pattern.flags & re.IGNORECASE:
-        return ()
-    return _of_sequence(_parser.parse(pattern.pattern)) or ()
+def needed(pattern: str) -> tuple[tuple[Needed, ...], ...]:
+    """Return groups of texts; every matching line, in lower case, contains a text of each group.
+
+    The most selective group comes first. Texts have no digits.
+    """
+    found = sorted(_of_sequence(_parser.parse(pattern)), key=_selectivity, reverse=True)[:_MOST]
+    return tuple(tuple(_needed(text) for text in group) for group in found)
 
 
-def _of_sequence(sequence: Any) -> tuple[str, ...]:  # noqa: ANN401 - a list of the parser, which has no types
-    """Return the words of the most selective part of a sequence."""
-    best, run = tuple[str, ...](), ""
+def longest_word(text: str) -> bytes:
+    """Return the longest word in a text in lower case; empty if it has none."""
+    found: str = max(WORD.findall(text), key=len, default="")
+    return found.encode()
+
+
+def _needed(text: str) -> Needed:
+    return Needed(longest_word(text), text.encode())
+
+
+class WordFinder:
+    """Find which of many words a text contains, in one pass."""
+
+    def __init__(self, wanted: Iterable[bytes]) -> None:
+        known = set(wanted)
+        self._pattern = re.compile(_tree(sorted(known)))
+        self._begun = {word: known & {word[:end] for end in range(1, len(word) + 1)} for word in known}
+
+    def found_in(self, text: bytes) -> set[bytes]:
+        """Return the words that occur in a text in lower case, also inside longer words."""
+        found: set[bytes] = set()
+        vocabulary = b" ".join(set(text.translate(_SPACED).split()))
+        hit = self._pattern.search(vocabulary)
+        while hit:
+            found.update(self._begun[hit[0]])
+            hit = self._pattern.search(vocabulary, hit.start() + 1)
+        return found
+
+
+def _tree(ordered: list[bytes]) -> bytes:
+    """Return a pattern that matches the longest of some words; words that begin alike share a branch."""
+    branches: dict[bytes, list[bytes]] = {}
+    for word in ordered:
+        branches.setdefault(word[:1], []).append(word[1:])
+    ends = branches.pop(b"", None) is not None
+    ways = [letter + _tree(rest) for letter, rest in branches.items()]
+    if len(ways) == 1 and not ends:
+        return ways[0]
+    return b"(?:" + b"|".join(ways) + b")" + (b"?" if ends else b"") if ways else b""
+
+
+def _of_sequence(sequence: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - a list of the parser, which has no types
+    """Return the groups of texts of a sequence."""
+    found, run = list[tuple[str, ...]](), ""
     for name, value in ((str(operation), value) for operation, value in sequence):
-        letter = chr(value) if name == "LITERAL" else ""
-        if letter and (letter == "_" or (letter.isascii() and letter.isalpha())):
+        letter = chr(value).lower() if name == "LITERAL" else ""
+        if letter.isascii() and letter.isprintable() and letter and not letter.isdigit():
             run += letter
             continue
-        best, run = max(best, _kept(run), _of_part(name, value), key=_selectivity), ""
-    return max(best, _kept(run), key=_selectivity)
+        found += [*_kept(run), *_of_part(name, value)]
+        run = ""
+    return [*found, *_kept(run)]
 
 
-def _of_part(name: str, value: Any) -> tuple[str, ...]:  # noqa: ANN401 - its type depends on the name
-    """Return the words of a group, a repetition, a choice or a lookahead."""
+def _of_part(name: str, value: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - its type depends on the name
+    """Return the groups of texts of a group, a repetition, a choice or a lookahead."""
     match name:
         case "SUBPATTERN":
             return _of_sequence(value[3])
@@ -41,16 +99,17 @@ def _of_part(name: str, value: Any) -> tuple[str, ...]:  # noqa: ANN401 - its ty
         case "ASSERT" if value[0] > 0:
             return _of_sequence(value[1])
         case "BRANCH":
-            ways = [_of_sequence(way) for way in value[1]]
-            return tuple(dict.fromkeys(w for way in ways for w in way)) if all(ways) else ()
+            ways = [max(_of_sequence(way), key=_selectivity, default=()) for way in value[1]]
+            return [tuple(dict.fromkeys(text for way in ways for text in way))] if all(ways) else []
         case _:
-            return ()
+            return []
 
 
-def _kept(run: str) -> tuple[str, ...]:
-    return (run,) if WORD.fullmatch(run) else ()
+def _kept(run: str) -> list[tuple[str, ...]]:
+    return [(run,)] if WORD.search(run) else []
 
 
 def _selectivity(found: tuple[str, ...]) -> tuple[int, int, int]:
-    """Return how selective words are: long words are rare, and few words match less text than many."""
-    return min(map(len, found), default=0), -len(found), sum(map(len, found))
+    """Return how selective texts are: long words are rare, and few texts match less than many."""
+    lengths = [len(longest_word(text)) for text in found]
+    return min(lengths, default=0), -len(found), sum(lengths)

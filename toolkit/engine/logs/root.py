@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolkit.engine.logs.clues import HEAD, Clue, classify, strip_label
+from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.rows import classify
 from toolkit.engine.logs.traceback import Raised, tracebacks
 
 _WINDOW = 200

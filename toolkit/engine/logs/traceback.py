@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from toolkit.engine.logs.clues import HEAD, classify, strip_label
+from toolkit.engine.logs.clues import HEAD, strip_label
 from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.rows import classify
 
 _MOST_LINES = 400
 """Largest number of lines to read after the head."""

@@ -3,31 +3,28 @@
 import re
 
 from toolkit.engine.logs.joblines import Line, Output
-from toolkit.engine.logs.logsearch import PatternLines
+from toolkit.engine.logs.logsearch import PatternLines, compiled
 from toolkit.model.finding import Finding
 
-_RANK_OF = re.compile(
-    r"\b(?:rank|process|proc|task|worker)\s*[:=#]?\s*(\d{1,6})\s*(?:\(.{0,40}?\)\s*)?(?:out\s+of|of|/)\s*(\d{1,6})\b",
-    re.IGNORECASE,
+_RANK_OF = (
+    r"(?i)\b(?:rank|process|proc|task|worker)\s*[:=#]?\s*(\d{1,6})\s*"
+    r"(?:\(.{0,40}?\)\s*)?(?:out\s+of|of|/)\s*(\d{1,6})\b"
 )
 """``rank 0 of 1``, ``Process 0 out of 1``, ``rank: 0/1``."""
 
-_SIZE = re.compile(
-    r"(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world)){0,3}"
-    r"(?:[ _.]?size(?:\(\))?\s*(?:[:=]|is|of|)|\s*(?:[:=]|is|of))\s*(\d{1,6})\b(?![.%])",
-    re.IGNORECASE,
+_SIZE = (
+    r"(?i)(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world)){0,3}"
+    r"(?:[ _.]?size(?:\(\))?\s*(?:[:=]|is|of|)|\s*(?:[:=]|is|of))\s*(\d{1,6})\b(?![.%])"
 )
 """``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A batch has a size too, hence the words."""
 
-_RANK_AND_SIZE = re.compile(
-    r"\brank\s*[:=]?\s*(\d{1,6})\b.{0,20}?\bsize\s*[:=]?\s*(\d{1,6})\b", re.IGNORECASE
-)
+_RANK_AND_SIZE = r"(?i)\brank\s*[:=]?\s*(\d{1,6})\b.{0,20}?\bsize\s*[:=]?\s*(\d{1,6})\b"
 """``rank 0, size 1``."""
 
-_TOO_FEW = re.compile(r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes")
+_TOO_FEW = r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes"
 """A line of Intel's MPI benchmarks. Only rank 0 prints it."""
 
-_TOLD = re.compile(r"^job: \d+, (\d+) ranks? on ", re.MULTILINE)
+_TOLD = r"^job: \d+, (\d+) ranks? on "
 """The first line that a job script of toolkit prints: the number of ranks that the job requests."""
 
 _SIZES = (_RANK_OF, _RANK_AND_SIZE, _SIZE, _TOO_FEW)
@@ -75,14 +72,14 @@ def _claiming(output: Output, found: PatternLines) -> list[Line]:
 
 
 def _asked(text: str) -> int:
-    told = _TOLD.search(text)
+    told = compiled(_TOLD).search(text)
     return int(told[1]) if told else 0
 
 
 def _claimed(text: str) -> int | None:
     """Return the size of the world that a line reports."""
     for pattern in _SIZES:
-        if found := pattern.search(text):
+        if found := compiled(pattern).search(text):
             return int(found[found.re.groups])
     return None
 

@@ -1,0 +1,80 @@
+"""Classify lines of job output by the rows of ``faultlines.toml``; the first row that matches decides."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from toolkit.engine.logs.codes import deciding_code
+from toolkit.engine.logs.logsearch import compiled
+from toolkit.engine.logs.logwords import WordFinder, needed
+from toolkit.knowledge.signatures import FaultLine, Role, fault_lines
+
+_MANY = 200
+"""Number of different lines after which toolkit looks for texts before it tries the patterns of all rows."""
+
+
+def classify(text: str) -> FaultLine | None:
+    """Return the row that matches a line; ``None`` if the line is harmless or no row matches.
+
+    Workflow managers indent what a program wrote.
+    """
+    row = _row_of(text.lstrip())
+    return None if row is None or row.role == "harmless" else row
+
+
+def is_harmless(text: str) -> bool:
+    """Return whether a row of harmless lines matches a line."""
+    row = _row_of(text.lstrip())
+    return row is not None and row.role == "harmless"
+
+
+@lru_cache(maxsize=8192)
+def _row_of(text: str) -> FaultLine | None:
+    parts = _parts() if _row_of.cache_info().misses < _MANY else likely_parts(text)
+    return next((found for part in parts if (found := part.row_of(text))), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A pattern of a row, or the codes of a row if ``pattern`` is empty."""
+
+    row: FaultLine
+    pattern: str = ""
+
+    def row_of(self, text: str) -> FaultLine | None:
+        """Return the row, or the class of the error code in a line, if the part matches the line."""
+        if self.pattern:
+            return self.row if compiled(self.pattern).search(text) else None
+        code = deciding_code(text, self.row.codes)
+        if code is None:
+            return None
+        role: Role = "consequence" if code.role == "consequence" else "cause"
+        strength = min(self.row.strength, 3) if role == "consequence" else self.row.strength
+        return FaultLine(class_=code.class_, strength=strength, role=role, retry=code.retry)
+
+
+@cache
+def _parts() -> tuple[Part, ...]:
+    """Return the parts of all rows, in order."""
+    return tuple(Part(row, pattern) for row in fault_lines() for pattern in row.patterns or ("",))
+
+
+def likely_parts(text: str) -> Iterator[Part]:
+    """Yield the parts, in order, that need no text or whose text is in a line."""
+    finder, always, by_word = _index()
+    lower = text.lower().encode()
+    found = {number for word in finder.found_in(lower) for wanted, number in by_word[word] if wanted in lower}
+    return (_parts()[number] for number in sorted(found | always))
+
+
+@cache
+def _index() -> tuple[WordFinder, set[int], dict[bytes, list[tuple[bytes, int]]]]:
+    """Return the numbers of the parts to try always, and by words those to try if a line has a text."""
+    always, by_word = set[int](), dict[bytes, list[tuple[bytes, int]]]()
+    for number, part in enumerate(_parts()):
+        groups = needed(part.pattern) if part.pattern else ()
+        if not groups:
+            always.add(number)
+        for one in groups[0] if groups else ():
+            by_word.setdefault(one.word, []).append((one.text, number))
+    return WordFinder(by_word), always, by_word
