@@ -15,10 +15,8 @@ _MOST = 10.0
 _MEMORY = 300e6
 """Bytes of memory that toolkit promises, for each size."""
 
-_TIMES = 12.0
-"""Times the processor time of a loop over the lines in Python, measured beside it on the same machine."""
-
 _READER = "import sys; print(sum('error' in line.lower() for line in open(sys.argv[1])))"
+"""A loop over lines, to compare machines: its time is measured beside each output."""
 
 
 def main():
@@ -44,8 +42,7 @@ def measure(kind, size):
         f"{took.peak / 1e6:.0f} MB of {_MEMORY / 1e6:.0f}, {'root line' if found else 'NO ROOT LINE'}",
         flush=True,
     )
-    fast = took.cpu <= most or times <= _TIMES
-    return found and took.code == 0 and fast and took.peak <= _MEMORY
+    return found and took.code == 0 and took.cpu <= most and took.peak <= _MEMORY
 
 
 if __name__ == "__main__":

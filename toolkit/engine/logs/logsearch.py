@@ -109,7 +109,7 @@ class View:
         return {start: start + len(part) for start, part in zip(self._starts, self._parts, strict=False)}
 
 
-class _Search:
+class _PageSearch:
     """What is searched for, and what was found so far."""
 
     def __init__(self, patterns: Iterable[str], stems: Iterable[str], until: float) -> None:
@@ -167,7 +167,7 @@ def search(
         seconds: time limit; the search then returns what it has found.
         stems: parts of words in lower case, to find suspect lines.
     """
-    found = _Search(patterns, stems, time.monotonic() + seconds)
+    found = _PageSearch(patterns, stems, time.monotonic() + seconds)
     left = set(output.pages)
     for number, page in enumerate(output.pages_from_both_ends()):
         if not found.page(output, page, found.suspects[number % 2]):

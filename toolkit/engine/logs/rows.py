@@ -35,7 +35,7 @@ def _row_of(text: str) -> FaultLine | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RowPart:
     """A pattern of a row, or the codes of a row if ``pattern`` is empty."""
 
     row: FaultLine
@@ -54,12 +54,12 @@ class Part:
 
 
 @cache
-def _parts() -> tuple[Part, ...]:
+def _parts() -> tuple[RowPart, ...]:
     """Return the parts of all rows, in order."""
-    return tuple(Part(row, pattern) for row in fault_lines() for pattern in row.patterns or ("",))
+    return tuple(RowPart(row, pattern) for row in fault_lines() for pattern in row.patterns or ("",))
 
 
-def likely_parts(text: str) -> Iterator[Part]:
+def likely_parts(text: str) -> Iterator[RowPart]:
     """Yield the parts, in order, that need no text or whose text is in a line."""
     finder, always, by_word = _index()
     lower = text.lower().encode()
