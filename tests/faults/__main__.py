@@ -31,7 +31,7 @@ def table(name: str) -> dict[str, list[Fault]]:
 def inject(faults: list[Fault], start: Fault) -> Iterator[tuple[Fault, str, int]]:
     """Make the faults of a place happen; yield each with what it wrote to both streams, and its exit status.
 
-    A fault with options has a container of its own.
+    A fault with options has a separate container.
     """
     joint = [fault for fault in faults if not fault.get("options")]
     if joint:

@@ -161,5 +161,5 @@ KINDS = {"here": here, "podman": podman, "quota": quota, "slurm": slurm}
 
 
 def place(where: str, image: str) -> AbstractContextManager[Place]:
-    """Return a place by its name; any other name than those of ``KINDS`` is a container of the image."""
+    """Return a place by its name; ``KINDS`` has special places, all others are containers of the image."""
     return KINDS.get(where, container)(image)

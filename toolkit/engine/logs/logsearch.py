@@ -74,7 +74,7 @@ class View:
         return self._with[wanted]
 
     def matching(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
-        """Return those of some distinct lines that a pattern matches."""
+        """Return the distinct lines, of some, that a pattern matches."""
         return [number for number in numbers if pattern.search(self._line(number))]
 
     def _line(self, number: int) -> str:
@@ -110,7 +110,7 @@ class View:
 
 
 class _PageSearch:
-    """What is searched for, and what was found so far."""
+    """The texts that toolkit searches for, and what it found so far."""
 
     def __init__(self, patterns: Iterable[str], stems: Iterable[str], until: float) -> None:
         self.found = {pattern: array("q") for pattern in patterns}
