@@ -22,6 +22,12 @@ job_dir="$job_dir/$SLURM_ARRAY_TASK_ID"
 mkdir -p -- "$job_dir" || exit 1
 cd -- "$job_dir" || exit 1
 
+# When the parts of the start begin, for `toolkit bench start`.
+rm -f start-times
+mark() { echo "$1 ${EPOCHREALTIME:-$(date +%s)}" >> start-times; }
+# How many bytes of output this node wrote: a reader on another node then knows that it has all of them.
+leave_size() { echo "output $(stat -Lc %s "/proc/$$/fd/1" 2> /dev/null)" >> start-times; }
+mark script
 # Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
 # again after a node failure: remove what the first start wrote.
 rm -f exit-code stop-asked
@@ -33,6 +39,7 @@ leave_status() {
     # After a signal or a checkpoint the job may start again. It then needs the values.
     [ "$status" -ge 128 ] || [ "$status" -eq 75 ] || rm -f secrets.sh
     rm -f .secret
+    leave_size
     echo "$status" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
@@ -61,6 +68,7 @@ command -v singularity > /dev/null || {
 
 echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode gloo"
 
+mark preflight
 # Does Gloo report as many ranks as were started? If not, stop before the training starts.
 # --foreground signals only the launcher, and once: an mpirun that gets two signals does not stop its ranks.
 timeout --foreground --kill-after=10 300 \
@@ -78,6 +86,7 @@ elif [ "$status" -ne 0 ]; then
 fi
 [ "$status" -eq 0 ] || exit "$status"
 
+mark ranks
 srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=none \
     singularity exec --bind "$job_dir" \
     /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \

@@ -6,10 +6,18 @@
 set -u
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
 
+# When the parts of the start begin, for `toolkit bench start`.
+rm -f start-times
+mark() { echo "$1 ${EPOCHREALTIME:-$(date +%s)}" >> start-times; }
+# How many bytes of output this node wrote: a reader on another node then knows that it has all of them.
+leave_size() { echo "output $(stat -Lc %s "/proc/$$/fd/1" 2> /dev/null)" >> start-times; }
+mark script
 # Write the exit status to a file, as the script for Slurm does.
 rm -f exit-code stop-asked
 leave_status() {
-    echo "$?" > exit-code.part && mv exit-code.part exit-code
+    local status=$?
+    leave_size
+    echo "$status" > exit-code.part && mv exit-code.part exit-code
     rm -f .secret
     rm -f process
 }
@@ -52,4 +60,5 @@ start() {
         sh /work/ada/toolkit/runs/mnist-1/variables.sh "$@"
 }
 
+mark ranks
 start python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist

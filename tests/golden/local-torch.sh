@@ -6,10 +6,18 @@
 set -u
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
 
+# When the parts of the start begin, for `toolkit bench start`.
+rm -f start-times
+mark() { echo "$1 ${EPOCHREALTIME:-$(date +%s)}" >> start-times; }
+# How many bytes of output this node wrote: a reader on another node then knows that it has all of them.
+leave_size() { echo "output $(stat -Lc %s "/proc/$$/fd/1" 2> /dev/null)" >> start-times; }
+mark script
 # Write the exit status to a file, as the script for Slurm does.
 rm -f exit-code stop-asked
 leave_status() {
-    echo "$?" > exit-code.part && mv exit-code.part exit-code
+    local status=$?
+    leave_size
+    echo "$status" > exit-code.part && mv exit-code.part exit-code
     rm -f .secret
     rm -f process
 }
@@ -61,6 +69,7 @@ node_rank="$SLURM_NODEID"
 export MASTER_ADDR="$first" MASTER_PORT="$port"
 export RANK="$rank" LOCAL_RANK="$local_rank" NODE_RANK="$node_rank"
 export WORLD_SIZE="$ranks" LOCAL_WORLD_SIZE="$local_ranks"
+[ "$rank" != 0 ] || date "+container %s.%N" >> "${0%/*}/start-times"
 exec "$@"
 END
     } > toolkit-ranks.sh || return
@@ -93,4 +102,5 @@ start() {
     return "$status"
 }
 
+mark ranks
 start python train.py

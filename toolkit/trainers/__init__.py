@@ -7,3 +7,8 @@ ranks, network and nodes; ``gloo`` starts ranks without MPI. The parts are in fo
 ``checks``. ``docs/metrics.md`` describes what a training writes. TensorFlow, Horovod and mpi4py are imported
 where they are first used.
 """
+
+import time
+
+BEGUN = time.time()
+"""When the interpreter had started, in seconds since 1970."""

@@ -17,6 +17,7 @@ from toolkit.trainers.learning.refusals import find_framework_refusal, find_refu
 from toolkit.trainers.ranks.spread import RankSpread
 from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
 from toolkit.trainers.ranks.world import World, complain_once, open_world
+from toolkit.trainers.start import mark
 from toolkit.trainers.strategies import STRATEGIES
 from toolkit.trainers.strategies.horovod import is_lost_rank
 from toolkit.trainers.trainer import Options, Trainer
@@ -45,6 +46,9 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         world = open_world(options.strategy, options.spread)
         threads = _prepare_devices(world, trouble)
         world.begin()
+        if world.size == 1:
+            mark("imports")
+        mark("rendezvous")
         (trainer.run or train)(trainer, options, world, threads)
         _leave(world, 0)
     except Trouble as error:

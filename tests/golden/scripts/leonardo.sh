@@ -25,6 +25,12 @@ job_dir="${HOME:?}"/toolkit/runs/mnist-1
 mkdir -p -- "$job_dir" || exit 1
 cd -- "$job_dir" || exit 1
 
+# When the parts of the start begin, for `toolkit bench start`.
+rm -f start-times
+mark() { echo "$1 ${EPOCHREALTIME:-$(date +%s)}" >> start-times; }
+# How many bytes of output this node wrote: a reader on another node then knows that it has all of them.
+leave_size() { echo "output $(stat -Lc %s "/proc/$$/fd/1" 2> /dev/null)" >> start-times; }
+mark script
 # Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
 # again after a node failure: remove what the first start wrote.
 rm -f exit-code stop-asked
@@ -34,6 +40,7 @@ leave_status() {
     # such a command without an &. A trap for the signal would run only after the command.
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
     rm -f .secret
+    leave_size
     echo "$status" > exit-code.part && mv exit-code.part exit-code
 }
 trap leave_status EXIT
@@ -77,6 +84,7 @@ for name in \
     if [ -n "${!name+set}" ]; then foreign+=(-u "$name"); fi
 done
 
+mark preflight
 # Does MPI report as many ranks as were started? If not, stop before the training starts.
 # --foreground signals only the launcher, and once: an mpirun that gets two signals does not stop its ranks.
 timeout --foreground --kill-after=10 300 \
@@ -135,6 +143,7 @@ nodes_answer() {
 }
 
 lost=
+mark ranks
 # Run in the background: bash handles a signal only after a foreground command ends.
 srun --nodes=2 --ntasks=8 --ntasks-per-node=4 --kill-on-bad-exit=1 --label --mpi=pmix \
         --cpu-bind=cores \

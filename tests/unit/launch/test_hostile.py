@@ -197,7 +197,7 @@ def test_a_hostile_job_is_refused_or_arrives_as_it_is(tmp_path_factory, values, 
     brought |= {"variables.sh"} if spec.env or spec.sweep else set()
     brought |= {"sweep.sh"} if spec.sweep else set()
     kept = {p.name for p in Path(there).iterdir()}
-    assert brought <= kept <= {"exit-code", "job.sh", "2", *brought}
+    assert brought <= kept <= {"exit-code", "start-times", "job.sh", "2", *brought}
     shutil.rmtree(folder)
 
 

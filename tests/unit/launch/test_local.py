@@ -157,6 +157,7 @@ def test_hostile_words_arrive_as_they_are(tmp_path_factory, made, words, because
         "bin",
         "exit-code",
         "job.sh",
+        "start-times",
         "variables.sh",
         file.name,
     ]

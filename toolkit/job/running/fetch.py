@@ -21,7 +21,7 @@ _LIST_SECONDS = 120.0
 _PIECE = 4 << 20
 _OWN = {
     records.SCRIPT, sweep_values.FILE, variables.FILE, variables.SECRETS, "exit-code", "stop-asked",
-    "process",
+    "process", records.TIMES,
     "went-back", "token", "notebook.json", "notebook.py", "relay.py", "relay.sh", ".secret",
 }  # fmt: skip
 """Files that toolkit and its job scripts write for themselves."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import posixpath
+import re
 import time
 from collections.abc import Callable, Sequence
 
@@ -237,6 +238,7 @@ def _copy_results(runner: Runner, record: JobRecord, task: JobTask | None) -> No
     kept = (
         (records.OUTPUT, read_ends(runner, output_of(record, task))),
         (records.METRICS, runner.read(metrics, most=records.METRICS_MOST)),
+        (records.TIMES, runner.read(posixpath.join(task_folder(record, task), records.TIMES))),
     )
     for name, content in kept:
         if content:
@@ -282,6 +284,15 @@ def left_status(runner: Runner, record: JobRecord, task: JobTask | None = None) 
         runner.read(posixpath.join(task_folder(record, task), EXIT_CODE)).decode("ascii", "replace").strip()
     )
     return int(text) if text.isdigit() else None
+
+
+def size_of_output(runner: Runner, record: JobRecord) -> int | None:
+    """Return how many bytes of output the script's node wrote; ``None`` if unknown."""
+    if record.spec.array:
+        return None
+    text = runner.read(posixpath.join(record.spec.directory, records.TIMES)).decode("ascii", "replace")
+    found = re.findall(r"^output (\d+)$", text, re.MULTILINE)
+    return int(found[-1]) or None if found else None
 
 
 def cancel(runner: Runner, record: JobRecord) -> JobRecord:

@@ -26,6 +26,9 @@ OUTPUT = "output.log"
 METRICS = "metrics.jsonl"
 """Files of a record's folder. The job's folder on the cluster also has the last three."""
 
+TIMES = "start-times"
+"""The file of the job's folder in which the script notes when each part of the start began."""
+
 METRICS_MOST = 64 << 20
 """Bytes of a metrics file that toolkit reads; an epoch needs about 300."""
 

@@ -11,6 +11,7 @@ from toolkit.trainers.ranks.devices import choose_gpus, gpus_are_own
 from toolkit.trainers.ranks.launcher import started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import World, complain_once
+from toolkit.trainers.start import mark
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class DistributedTorch(World):
                 complain_once(f"--strategy ddp: {', '.join(missing)} not set; use the launch mode torch")
             if gpus:
                 torch.cuda.set_device(self.device)
+            mark("imports")
             distributed.init_process_group(backend, timeout=timedelta(seconds=_JOIN_SECONDS))
             self.versions = {"backend": backend}
 

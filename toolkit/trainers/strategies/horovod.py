@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 from toolkit.trainers.ranks.launcher import started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import World, complain_once
+from toolkit.trainers.start import mark
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Horovod(World):
             import horovod.tensorflow.keras as hvd
         except ImportError as error:
             raise Trouble(f"Horovod for TensorFlow cannot be loaded: {error}", code=3) from None
+        mark("imports")
         hvd.init()
         self._hvd = hvd
         self.rank, self.size = hvd.rank(), hvd.size()

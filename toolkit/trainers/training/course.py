@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolkit.trainers.data.sources import Data
+from toolkit.trainers.start import marks
 from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.memory import resident
 from toolkit.trainers.training.metrics import Metrics, Record, Value
@@ -86,6 +87,7 @@ class Course:
         if self.progress:
             self.progress.begin(part)
         trained = self.loop.epoch(number, self.passes, part, partial(self._pause, number))
+        self.metrics.started(marks())
         held_back = self.loop.evaluate(self.test)
         # Written values are rounded to this; a smaller value would become 0, which cannot be a divisor.
         seconds = max(trained.seconds, _SHORTEST)
@@ -108,6 +110,7 @@ class Course:
         line = self.progress.line(number, part) if self.progress else ""
         if line:
             print(line, flush=True)
+        self.metrics.started(marks())
         seen = self.watch.look(steps)
         if seen.stop or seen.save:
             name = self._save(number, part)

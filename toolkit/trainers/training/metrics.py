@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from toolkit.trainers.start import is_complete
 from toolkit.trainers.training.scalars import Scalars
 from toolkit.trainers.trouble import Trouble
 
@@ -35,6 +36,7 @@ class Metrics:
     def __init__(self, folder: Path | None, scalars: Scalars | None = None) -> None:
         self._path, self._scalars = folder / FILE if folder else None, scalars
         self._file: IO[str] | None = None
+        self._starting = True
         self.records: list[Record] = []
         """All lines so far."""
 
@@ -44,6 +46,12 @@ class Metrics:
     def resumed(self, before: Sequence[Record], **values: Value) -> None:
         """Replace the file by the earlier lines, and note that the training resumed."""
         self._begin([*before, {"record": "resumed", **values}])
+
+    def started(self, marks: Mapping[str, float]) -> None:
+        """Write once in a run when the parts of its start ended; ``marks`` may not be complete yet."""
+        if self._starting and is_complete(marks):
+            self._starting = False
+            self._write({"record": "start", **marks})
 
     def epoch(self, **values: Value) -> None:
         self._write({"record": "epoch", **known(values)})

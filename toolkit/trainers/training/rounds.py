@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from toolkit.trainers.data.faults import reading
 from toolkit.trainers.data.shares import deal
 from toolkit.trainers.data.sources import Data
+from toolkit.trainers.start import mark
 from toolkit.trainers.training import divergence
 from toolkit.trainers.training.checkpoint import EpochPart
 
@@ -147,6 +148,7 @@ class Rounds:
         with reading(self._data, one.rows.flat):
             # The sums pass through the computation, so that they do not depend on the slices.
             loss, right = self._make_steps(one.portion, len(one.rows), done, each, part.loss, part.right)
+        mark("first_batch")
         seconds = time.monotonic() - begun
         taken = images if one.last else part.images + one.rows.size * self._world.size
         return EpochPart(taken, loss, right, part.seconds + seconds, part.waited + self.waited - before)

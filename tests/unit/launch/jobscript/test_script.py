@@ -67,7 +67,11 @@ def test_hostile_words_arrive_as_they_are(tmp_path_factory, words, because, valu
     assert not any(word.startswith("V=") for word in got)
     assert given_to(Path(directory), "V") == value
     assert sorted(p.name for p in folder.iterdir()) == ["bin", "job.sh", "recorded", "runs"]
-    assert sorted(p.name for p in Path(directory).iterdir()) == ["exit-code", "variables.sh"]
+    assert sorted(p.name for p in Path(directory).iterdir()) == [
+        "exit-code",
+        "start-times",
+        "variables.sh",
+    ]
 
 
 @every_row("name", ["a b", "a\n#SBATCH --x", "$(id)", "", "-x", "ä", "a;b", "'"])
