@@ -11,6 +11,7 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
+from toolkit.job.meanwhile import Meanwhile
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import Code, code_of, copy_project, travelling, with_project, with_start_folder
 from toolkit.job.project.plain import OF_SCRIPT
@@ -158,12 +159,14 @@ def target_of(
     """
     job, runner = asked.job, Patient(runner, telling(tell), AWAY_SECONDS)
     tell.step(f"Reading {image.name} and probing {runner.place}")
+    choice = of_job(job.partition, accounts=bool(job.account or job.qos))
+    probing = Meanwhile(lambda: gather(runner, choice))
     command = job.runtime or (asked.site.container.command if asked.site else "")
     view = view_of_job(job, asked.site)
     found = find_startable(inspect_input(runner, image, asked.site, tell, remote=remote, view=view), command)
     demand = demand_of(asked, flags.verify_key, flags.no_verify)
     cleared = clear(found, demand, tell)
-    said = gather(runner, of_job(job.partition, accounts=bool(job.account or job.qos)))
+    said = probing.result()
     host = loaded.with_runtime(said.host, asked.site, job.modules or (), job.runtime or "")
     command = loaded.command_of(host, asked.site, job.runtime or "")
     find_startable(found, command)

@@ -20,8 +20,11 @@ from toolkit.run.ends import PIECE, Ends, pieces
 from toolkit.run.lines import Lines
 from toolkit.run.patience import OnLost, Patient
 
-_OUTPUT_SECONDS = 0.5
-"""Seconds between two reads of the output."""
+_OUTPUT_SECONDS, _EARLY_SECONDS = 0.5, 0.1
+"""Seconds between two reads of the output; the second number holds until ``_EARLY`` seconds have passed."""
+
+_EARLY = 10.0
+"""Seconds in which most short jobs start and end."""
 
 _PIECES = 16
 """After this many pieces of new output, the next query of Slurm may start."""
@@ -85,7 +88,7 @@ def follow(
                 on_state(status)
                 _wait_for_word(runner, record, status)
                 record = jobs.write_status(record, status)
-            _settle(reader)
+            _settle(reader, jobs.size_of_output(runner, record) if record.state == "completed" else None)
             if metrics:
                 metrics.look(at_once=True)
             # The process that launched or cancelled a local job wrote its end into the record.
@@ -134,6 +137,10 @@ class _Tail:
         self._offset = 0
         self.seen = Ends()
 
+    def has(self, size: int | None) -> bool:
+        """Return whether this is all of an output of ``size`` bytes; ``None`` if the size is unknown."""
+        return size is not None and self._offset >= size
+
     def turn_to(self, path: str) -> None:
         """Read from ``path`` from now on."""
         if path != self._path:
@@ -161,7 +168,7 @@ class _Tail:
 def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iterator[JobStatus]:
     """Yield Slurm's answers until a final one, reading output in between."""
     pause, heard, running = _FIRST_QUERY, time.monotonic(), record.state == "running"
-    queue = _Queue(runner, record)
+    queue, began, hurried = _Queue(runner, record), time.monotonic(), False
     while True:
         status = jobs.query(runner, record.id)
         asked = time.monotonic()
@@ -180,9 +187,12 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iter
         while (passed := time.monotonic() - asked) < pause:
             look()
             # The script writes this file last. Reading it is faster than a query, and spares the controller.
-            if running and passed >= _FIRST_QUERY and jobs.left_status(runner, record) is not None:
+            at_once = passed >= _FIRST_QUERY or not hurried
+            if running and at_once and jobs.left_status(runner, record) is not None:
+                hurried = passed < _FIRST_QUERY
                 break
-            time.sleep(_OUTPUT_SECONDS)
+            early = time.monotonic() - began < _EARLY
+            time.sleep(min(_OUTPUT_SECONDS, _EARLY_SECONDS) if early else _OUTPUT_SECONDS)
         pause = min(pause * 1.5, _LAST_QUERY)
 
 
@@ -225,9 +235,11 @@ def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None
         time.sleep(_FIRST_QUERY)
 
 
-def _settle(reader: _Tail) -> None:
+def _settle(reader: _Tail, size: int | None) -> None:
+    """Read until nothing new comes for a second, or until all ``size`` bytes are read."""
+    reader.read()
     quiet_since = time.monotonic()
-    while time.monotonic() - quiet_since < _SETTLE_SECONDS:
+    while not reader.has(size) and time.monotonic() - quiet_since < _SETTLE_SECONDS:
         if reader.read():
             quiet_since = time.monotonic()
         time.sleep(_OUTPUT_SECONDS / 2)

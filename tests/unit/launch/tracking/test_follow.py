@@ -264,3 +264,20 @@ def test_a_job_of_this_machine_that_was_cancelled_meanwhile_is_told_so(local):
         here.files[f"{record.spec.directory}/exit-code"] = b"143\n"
 
     assert follow(Growing(record, end), record, print).state == "cancelled"
+
+
+@pytest.mark.parametrize(("size", "waits"), [(None, True), (b"output 8\n", False), (b"output 9\n", True)])
+def test_toolkit_waits_for_late_output_unless_it_has_all_bytes_that_the_node_wrote(monkeypatch, size, waits):
+    files = {f"{DIRECTORY}/output.log": b"one\ntwo\n"}
+    if size is not None:
+        files[f"{DIRECTORY}/start-times"] = b"script 1795694000.5\n" + size
+    slept = []
+    monkeypatch.setattr(following, "_SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr(following.time, "sleep", lambda seconds: slept.append(seconds) or real(seconds))
+    lines = []
+    assert follow(Recorded(files, scontrol=[DONE]), RECORD, lines.append).state == "completed"
+    assert lines == ["one", "two"]
+    assert bool(slept) is waits
+
+
+real = following.time.sleep

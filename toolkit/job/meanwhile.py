@@ -1,0 +1,30 @@
+"""Do a piece of work in a thread while toolkit does another one."""
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
+
+
+class Meanwhile(Generic[_T]):
+    """Work that begins at once; an interrupted command does not wait for its end."""
+
+    def __init__(self, work: Callable[[], _T]) -> None:
+        self._found: list[_T] = []
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
+        self._thread.start()
+
+    def _run(self, work: Callable[[], _T]) -> None:
+        try:
+            self._found.append(work())
+        except BaseException as error:  # noqa: BLE001 - result() raises it where the caller waits
+            self._error = error
+
+    def result(self) -> _T:
+        """Wait for the work, and return its result or raise its error."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._found[0]
