@@ -8,7 +8,7 @@ REST = "toolkit.rest"
 FIX = "toolkit.fix"
 """The key of the hint in the context: how to correct an option of the program before ``--``."""
 
-_RUN_COMMANDS = {"launch", "scale"}
+_RUN_COMMANDS = {"launch", "scale", "start"}
 """Commands whose words after ``--`` may be a command alone."""
 
 

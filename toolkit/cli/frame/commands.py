@@ -12,6 +12,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "jobs": ("toolkit.cli.jobs", "List, show, follow and cancel launched jobs"),
     "notebook": ("toolkit.cli.notebook", "Open Jupyter in an image on a compute node"),
     "scale": ("toolkit.cli.scale", "Run a training at several sizes and measure it"),
+    "bench": ("toolkit.cli.bench", "Measure how long a job takes to its first batch"),
     "report": ("toolkit.cli.report", "Make tables and plots of jobs and studies"),
     "data": ("toolkit.cli.data", "Download and verify data sets"),
     "site": ("toolkit.cli.site", "List, show and check the profiles of clusters"),

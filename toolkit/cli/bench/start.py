@@ -1,0 +1,67 @@
+"""``toolkit bench start``: the time from submission to the first batch, in parts."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolkit.cli.dashes import REST
+from toolkit.cli.frame.say import say_json, say_text
+from toolkit.cli.options.groups import GroupedOptions
+from toolkit.cli.options.joboptions import given_fields, job_options
+from toolkit.cli.options.places import place_options
+from toolkit.errors import BadInput
+from toolkit.report.progress import Progress
+
+
+@click.command("start", cls=GroupedOptions)
+@click.argument("job", metavar="[JOB|DIR|PROGRAM]", required=False)
+@job_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+@place_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    job: str | None,
+    as_json: bool,
+    host: str | None,
+    cluster: str | None,
+    ssh_config: Path | None,
+    **given: Any,  # noqa: ANN401 - click's values, one for each option
+) -> None:
+    """Show how long a job took from submission to its first batch, in parts.
+
+    JOB is a job launched from this machine (default: the last one), DIR the folder of a job. With --, toolkit
+    launches PROGRAM or the command after --, as toolkit launch does, waits for its end, and shows its start.
+
+    \b
+    Examples:
+      toolkit bench start mnist-20261126
+      toolkit bench start mnist --nodes 2 --cluster demo -- --epochs 1
+      toolkit bench start --image my.sif --nodes 4 -- python train.py
+    """
+    from toolkit.job.running.start import start_of, start_of_record
+    from toolkit.report.start import start_text
+
+    fields, words = given_fields(given), ctx.meta.get(REST)
+    with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json, output=False) as tell:
+        if words is None:
+            if options := [name for name, one in {**fields, "host": host, "cluster": cluster}.items() if one]:
+                raise BadInput(
+                    f"--{options[0].replace('_', '-')}: an option of a launch, which needs -- and a command",
+                    fix="toolkit bench start --image my.sif --nodes 2 -- python train.py",
+                )
+            found = start_of(job, tell)
+        else:
+            from toolkit import app
+            from toolkit.job.running.follow import conclude
+
+            place: dict[str, Any] = {"host": host, "cluster": cluster, "ssh_config": ssh_config}
+            record = app.launch(job, follow=True, tell=tell, arguments=words, **fields, **place)
+            conclude(record, tell)
+            found = start_of_record(record)
+    if as_json:
+        say_json(found)
+        return
+    say_text(start_text(found))

@@ -1,0 +1,81 @@
+"""Read what a job recorded about its start, from its folder, its record or the cluster."""
+
+from pathlib import Path
+
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.job.running.reach import connect_to_job, find
+from toolkit.launch.tracking import records
+from toolkit.model.job import JobRecord
+from toolkit.model.progress import Tell
+from toolkit.study.start import JobStart, job_start
+
+
+def start_of(job: str | None, tell: Tell) -> JobStart:
+    """Return the start of a job.
+
+    Args:
+        job: the folder of a job, or the key or number of a job; ``None`` for the last job.
+        tell: gets a notice for each damaged record.
+
+    Raises:
+        BadInput: if there is no such folder or job.
+        CheckFailed: if the job recorded no times.
+        Missing: if the place of the job is unreachable and this machine has no copy of the times.
+    """
+    if job and Path(job).is_dir():
+        return _required(_in_folder(Path(job)), job)
+    return start_of_record(find(job, tell))
+
+
+def start_of_record(record: JobRecord) -> JobStart:
+    """Return the start of a recorded job; errors are the same as for :func:`start_of`."""
+    if record.spec.array:
+        raise BadInput(
+            f"{record.key}: an array has a start for each task",
+            fix=f"give the folder of one task, as in {record.spec.directory}/0",
+        )
+    kept = records.folder(record.key)
+    names = (records.TIMES, records.METRICS)
+    if not (kept / records.TIMES).is_file():
+        with connect_to_job(record) as runner:
+            for name in names:
+                content = runner.read(f"{record.spec.directory}/{name}", most=records.METRICS_MOST)
+                if content:
+                    records.keep(record, name, content)
+    times, metrics = (_bytes(kept / name) for name in names)
+    # A job that Slurm started again has waited twice, and its script was written long before.
+    once = not record.restarts and len(record.numbers) < 2
+    size = (record.spec.nodes, record.spec.ranks)
+    submitted = _written(kept / records.SCRIPT) if once else None
+    found = job_start(record.key, times.decode("ascii", "replace"), metrics, submitted, size)
+    return _required(found, record.key)
+
+
+def _in_folder(folder: Path) -> JobStart | None:
+    times, metrics = (_bytes(folder / name) for name in (records.TIMES, records.METRICS))
+    submitted = _written(folder / records.SCRIPT)
+    return job_start(folder.resolve().name, times.decode("ascii", "replace"), metrics, submitted)
+
+
+def _required(found: JobStart | None, job: str) -> JobStart:
+    if found is None:
+        raise CheckFailed(
+            f"{job}: the job recorded no times; its script may not have started",
+            fix="launch it with this release of toolkit, and wait until it starts",
+        )
+    return found
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _written(script: Path) -> float | None:
+    """Return when toolkit wrote the job script, which is just before it submits the script."""
+    try:
+        return script.stat().st_mtime
+    except OSError:
+        return None

@@ -1,0 +1,27 @@
+"""The start of a job as text."""
+
+from toolkit.report.plain import joined
+from toolkit.report.table import table
+from toolkit.study.start import JobStart
+
+_RANK_PARTS = "mount, interpreter, imports, rendezvous and first batch"
+
+
+def start_text(start: JobStart) -> str:
+    """Return a table of the parts, and the time to the first batch."""
+    size = f": {start.nodes} x {start.ranks // start.nodes} ranks" if start.nodes and start.ranks else ""
+    rows = [(one.part, f"{one.seconds:.2f}") for one in start.parts]
+    parts = table(("part of the start", "seconds"), rows).splitlines()
+    return joined([f"{start.job}{size}", *parts, *_totals(start)])
+
+
+def _totals(start: JobStart) -> list[str]:
+    if start.first_step_seconds is None:
+        return [f"Only trainers of toolkit record {_RANK_PARTS}."]
+    begun = "submission" if any(one.part == "queue" for one in start.parts) else "the start of the job script"
+    lines = [f"first batch: {start.first_step_seconds:.2f} s after {begun}"]
+    if start.preflight_seconds:
+        lines.append(f"without the preflight: {start.first_step_seconds - start.preflight_seconds:.2f} s")
+    if start.reads is not None:
+        lines.append(f"read calls of rank 0 until then: {start.reads:,}")
+    return lines

@@ -1,0 +1,130 @@
+"""Split the time from the submission of a job to its first trained batch, by what the job recorded."""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
+
+_LINE = re.compile(r"^(script|copy|copied|preflight|ranks|container) (\d{9,11}(?:[.,]\d+)?)$", re.MULTILINE)
+_MARKS = ("container", "interpreter", "imports", "rendezvous", "first_batch")
+"""Marks of a rank, in their order; each ends the part of the same place in ``_PARTS``."""
+_PARTS = ("mount", "interpreter", "imports", "rendezvous", "first batch")
+
+
+class StartPart(msgspec.Struct, frozen=True):
+    """A part of the start, or several parts whose borders were not recorded, and its seconds."""
+
+    part: str
+    seconds: float
+
+
+class JobStart(msgspec.Struct, frozen=True, kw_only=True):
+    """The start of one job; ``first_step_seconds`` is ``None`` if no trained batch was recorded."""
+
+    schema: str = "toolkit.start/1"
+    job: str
+    nodes: int | None = None
+    ranks: int | None = None
+    parts: tuple[StartPart, ...]
+    first_step_seconds: float | None = None
+    preflight_seconds: float = 0.0
+    reads: int | None = None
+    """Read calls of rank 0 until its first batch."""
+
+
+def job_start(
+    job: str,
+    times: str,
+    metrics: bytes,
+    submitted: float | None = None,
+    size: tuple[int, int] | None = None,
+) -> JobStart | None:
+    """Return the parts of a start; ``None`` if the job script recorded nothing.
+
+    Args:
+        job: the name of the job.
+        times: the file ``start-times`` of the job's folder.
+        metrics: its ``metrics.jsonl``; may be empty.
+        submitted: when the job was submitted, in seconds since 1970.
+        size: nodes and ranks.
+    """
+    moments, reads = _moments(times, metrics)
+    if submitted is not None:
+        moments["submitted"] = submitted
+    if "script" not in moments:
+        return None
+    parts = [*_of_script(moments), *_of_rank(moments)]
+    begun, ended = moments.get("submitted", moments["script"]), moments.get("first_batch")
+    preflight = next((one.seconds for one in parts if one.part == "preflight"), 0.0)
+    return JobStart(
+        job=job,
+        nodes=size[0] if size else None,
+        ranks=size[1] if size else None,
+        parts=tuple(parts),
+        first_step_seconds=None if ended is None else round(ended - begun, 3),
+        preflight_seconds=preflight,
+        reads=reads,
+    )
+
+
+def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
+    """Return the last moment of each mark, and the read calls of rank 0.
+
+    A script that starts its ranks again leaves marks of earlier ranks; they do not count.
+    """
+    found = {name: float(text.replace(",", ".")) for name, text in _LINE.findall(times)}
+    rank = _of_metrics(metrics)
+    reads = rank.pop("reads", None)
+    begun = found.get("ranks", float("inf"))
+    if rank.get("interpreter", 0.0) >= begun - _CLOCK_SECONDS:
+        found = {**rank, **found}
+    if found.get("container", begun) < begun - _CLOCK_SECONDS:
+        del found["container"]
+    return found, int(reads) if isinstance(reads, int) else None
+
+
+_CLOCK_SECONDS = 0.5
+"""How far the clocks of two nodes may differ."""
+
+
+def _of_metrics(metrics: bytes) -> dict[str, float]:
+    """Return the values of the last line ``start``."""
+    lines = [line for line in metrics.split(b"\n") if b'"record": "start"' in line]
+    try:
+        record = msgspec.json.decode(lines[-1]) if lines else {}
+    except msgspec.DecodeError:
+        return {}
+    names = {*_MARKS, "reads"}
+    return {key: one for key, one in record.items() if key in names and isinstance(one, int | float)}
+
+
+def _of_script(moments: Mapping[str, float]) -> list[StartPart]:
+    """Return the parts before the ranks: the queue, the copies, the preflight, the rest of the script."""
+    parts = []
+    if "submitted" in moments:
+        parts.append(StartPart("queue", _seconds(moments, "submitted", "script")))
+    if "ranks" not in moments:
+        return parts
+    copy = _seconds(moments, "copy", "copied") if {"copy", "copied"} <= moments.keys() else 0.0
+    preflight = _seconds(moments, "preflight", "ranks") if "preflight" in moments else 0.0
+    rest = _seconds(moments, "script", "ranks") - copy - preflight
+    parts += [StartPart("job script", round(max(rest, 0.0), 3))]
+    parts += [StartPart("copy", copy)] if copy else []
+    return [*parts, *([StartPart("preflight", preflight)] if preflight else [])]
+
+
+def _of_rank(moments: Mapping[str, float]) -> list[StartPart]:
+    """Return the parts of a rank; parts without a border between them are one."""
+    order: Sequence[str] = ("ranks", *_MARKS)
+    known = [place for place, name in enumerate(order) if name in moments]
+    if not known or known[0]:
+        return []
+    return [
+        StartPart(" and ".join(_PARTS[before:after]), _seconds(moments, order[before], order[after]))
+        for before, after in pairwise(known)
+    ]
+
+
+def _seconds(moments: Mapping[str, float], begin: str, end: str) -> float:
+    return round(max(moments[end] - moments[begin], 0.0), 3)
