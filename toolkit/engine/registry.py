@@ -53,6 +53,7 @@ RULES: tuple[Rule, ...] = (
     system.gpu_libraries_need_newer_glibc,
     program.mount_hides_mpi,
     program.loader_refuses_program,
+    program.launcher_in_ranks,
     program.programs_disagree,
     program.entry_point_skipped,
     python.user_site_mpi,

@@ -218,7 +218,8 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     )
     if not ok.value and way == "open":
         return replace(ok, outcome="unknown", because=_untold(ok))
-    return _by_way(way, ok, bad)
+    # Without a way to itself a single rank fails too.
+    return _by_way(way, ok, bad if wanted & {"shm", *settings().ucx.near} else _in_init(bad))
 
 
 def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:

@@ -125,7 +125,9 @@ OF_PEERS = {
     "tf-config-given", "world-given",
 }  # fmt: skip
 """They are about programs without MPI, whose launches are recorded in tests/matrix/peers."""
-ASKS = {"host-launcher-not-known", "image-mpi-not-measured", "oci-mode", "programs-disagree"}
+ASKS = {
+    "host-launcher-not-known", "image-mpi-not-measured", "launcher-in-ranks", "oci-mode", "programs-disagree",
+}  # fmt: skip
 """They predict no failure: the answer is unknown, and they name why."""
 BY_DEFINITION = {"bind-nothing-to-mount", "gloo-lacks-horovod", "image-lacks-mpi", "too-few-nodes"}
 """The launch mode or the job needs what is not there."""

@@ -86,6 +86,8 @@ STARTS = {
     ("python t.py",): "x.sif has no command `python t.py` (did you mean python?)",
     ("apptainer", "exec", "x.sif", "t"): "x.sif has no command `apptainer`",
     ("OMP_NUM_THREADS=4", "python", "t.py"): "`OMP_NUM_THREADS=` would be taken as the program",
+    ("bash", "batch.sh"): "batch.sh: `srun` would start its own ranks on each of the 2 ranks",
+    ("./batch.sh",): "batch.sh: `srun` would start its own ranks on each of the 2 ranks",
     ("cd", "lib"): "`cd` is a word of the shell, not a program",
     ("module", "load", "x"): "`module` is a word of the shell, not a program",
 }
@@ -94,6 +96,10 @@ STARTS = {
 @every_row("words", STARTS)
 def test_a_start_that_cannot_work(words, folder):
     (folder / "run.sh").write_text("true\n")
+    (folder / "batch.sh").write_text(
+        "#!/bin/sh\n#SBATCH -N 2\nmodule load x\nexport A=1\nsrun -n 2 python t.py\n"
+    )
+    (folder / "batch.sh").chmod(0o755)
     assert found("", *words, nodes=2)[:1] == [STARTS[words]]
 
 

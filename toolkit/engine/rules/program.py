@@ -1,5 +1,6 @@
 """Rules about the program of a rank: which MPI it loads, and how its ranks find each other without MPI."""
 
+import posixpath
 import shlex
 
 from toolkit.engine.case import Case
@@ -11,6 +12,7 @@ from toolkit.engine.wireup import clearing_options
 from toolkit.engine.words import mpi_name
 from toolkit.model.prediction import ProgramName
 from toolkit.program import named
+from toolkit.program.launchers import LAUNCHERS
 
 _OWN_MODES = tuple(mode for mode in MPI_MODES if mode != "bind")
 _NAME_IT = "name the program: toolkit doctor IMAGE -- COMMAND"
@@ -88,6 +90,30 @@ def programs_disagree(case: Case) -> Hit | None:
         return None
     kinds = [f"{_some(users)} load{'s' * (len(users) == 1)} {mpi_name(mpi)}" for mpi, users in found]
     return Hit(case.cite("image.programs"), "unknown", "; ".join(kinds), fix=f"{_NAME_IT}; or {TRY_IT}")
+
+
+@rule(
+    "launcher-in-ranks",
+    "Each rank starts a second launcher, which starts more ranks",
+    severity="error",
+    fix="name the program that the launcher starts: toolkit starts the ranks",
+    source="tests/matrix: image trap-script-runs-mpirun",
+    facts=("image.program",),
+)
+def launcher_in_ranks(case: Case) -> Hit | None:
+    """A script in the image may call mpirun for the use on one machine. toolkit starts such a script once
+    for each rank. Then each mpirun reads the variables of the outer launcher, and fails or starts another
+    world.
+    """
+    program = case.image_facts.program
+    if program is None or not program.chain or case.request.alone:
+        return None
+    name, steps = posixpath.basename(program.chain[-1]), " starts ".join(program.chain)
+    return (
+        Hit((f"image: {steps}",), "unknown", f"each rank starts {name}: {steps}")
+        if name in LAUNCHERS
+        else None
+    )
 
 
 @rule(

@@ -3,7 +3,7 @@ run.
 """
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.scripts import Environment, Shell, inside
@@ -18,37 +18,9 @@ _BUILTIN = frozenset(
 )
 _TOOLS = frozenset(
     (
-        *(
-            "awk",
-            "basename",
-            "cat",
-            "chmod",
-            "cp",
-            "cut",
-            "date",
-            "dirname",
-            "find",
-            "grep",
-            "head",
-            "hostname",
-        ),
-        *(
-            "hostname",
-            "id",
-            "ln",
-            "ls",
-            "mkdir",
-            "mktemp",
-            "mv",
-            "nproc",
-            "ps",
-            "rm",
-            "sed",
-            "sleep",
-            "sort",
-            "tail",
-        ),
-        *("tee", "touch", "tr", "uname", "wc", "which", "whoami"),
+        *("awk", "basename", "cat", "chmod", "cp", "cut", "date", "dirname", "find", "grep", "head"),
+        *("hostname", "id", "ln", "ls", "mkdir", "mktemp", "mv", "nproc", "ps", "rm", "sed", "sleep", "sort"),
+        *("tail", "tee", "touch", "tr", "uname", "wc", "which", "whoami"),
     )
 )
 """Programs that prepare the start of another program."""
@@ -79,9 +51,25 @@ def read_wrapper(
     return shell.told(), None if not found or any(UNTOLD in word for word in found[:2]) else found
 
 
+def certain_programs(text: str) -> tuple[str, ...]:
+    """Return the programs, as written, that a script starts under no condition."""
+    return tuple(words[0] for sure, words, _ in _started(text) if sure)
+
+
 def _last(text: str) -> list[str] | None:
     """Return the words, as written, of the only program that a script certainly starts."""
     found: list[str] | None = None
+    for sure, started, ends in _started(text):
+        if not sure or (found is not None and found[0] != started[0]):
+            return None
+        found = started
+        if ends:
+            break
+    return found
+
+
+def _started(text: str) -> Iterator[tuple[bool, list[str], bool]]:
+    """Yield whether a command runs under no condition, its words, and whether it replaces the script."""
     depth = 0
     for before, words in commands(text):
         deeper, command = inside(words)
@@ -91,13 +79,7 @@ def _last(text: str) -> list[str] | None:
         started = rest[1:] if rest[:1] == ["exec"] else rest
         if not started or _redirects(started[0]) or posixpath.basename(started[0]) in _BUILTIN | _TOOLS:
             continue
-        sure = not depth and before not in {"&&", "||", "|"}
-        if not sure or (found is not None and found[0] != started[0]):
-            return None
-        found = started
-        if rest[0] == "exec":
-            break
-    return found
+        yield not depth and before not in {"&&", "||", "|"}, started, rest[0] == "exec"
 
 
 def _assigns(word: str) -> bool:

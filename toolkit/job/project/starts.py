@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from toolkit.folders import has_file, has_folder
+from toolkit.image.loader.wrapper import certain_programs
 from toolkit.image.software.contents import Contents
 from toolkit.job.project.code import Code
 from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
 from toolkit.near import near
+from toolkit.program.launchers import LAUNCHERS
 from toolkit.render import quoted
 
-_LAUNCHERS = frozenset(
-    {"srun", "aprun", "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "horovodrun"}
-)
 _CONTAINERS = frozenset({"apptainer", "singularity", "docker", "podman", "enroot", "shifter", "ch-run"})
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+_SHELL_FILES = frozenset({".sh", ".bash", ".sbatch", ".slurm", ".job"})
 _BUILTINS = frozenset({"cd", "source", ".", "export", "set", "ulimit", "module", "alias", "eval"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)")
 _PLAIN = "install it in the image"
@@ -33,7 +33,7 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
         job: the job that it is of.
         here: whether the job starts in this folder or a copy of it.
     """
-    program, first = code.facts.program, code.words[0]
+    first = code.words[0]
     if found := _ASSIGNMENT.match(first):
         yield LaunchFault(
             f"`{found[1]}` would be taken as the program",
@@ -45,11 +45,27 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
             f"`{first}` is a word of the shell, not a program", f"write -- sh -c '{first} …'{more}"
         )
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
-    name = posixpath.basename(program)
-    if name in _LAUNCHERS and ranks > 1:
-        yield LaunchFault(f"`{name}` would start its own ranks on each of the {ranks} ranks", fix_of(name))
+    if ranks > 1 and (found_launcher := _launcher(code)):
+        where, name = found_launcher
+        yield LaunchFault(
+            f"{where}`{name}` would start its own ranks on each of the {ranks} ranks", fix_of(name)
+        )
     if here:
         yield from _absent(code)
+
+
+def _launcher(code: Code) -> tuple[str, str] | None:
+    """Return the launcher that each rank would start, and the shell script that starts it, if one does."""
+    name = posixpath.basename(code.facts.program)
+    if name in LAUNCHERS:
+        return "", name
+    script = code.start / (_script(code) if name in _SHELLS else code.facts.program)
+    try:
+        text = script.read_text("utf-8", "replace") if script.suffix in _SHELL_FILES else ""
+    except OSError:
+        return None
+    started = (posixpath.basename(program) for program in certain_programs(text))
+    return next(((f"{script.name}: ", program) for program in started if program in LAUNCHERS), None)
 
 
 def _absent(code: Code) -> Iterator[LaunchFault]:
@@ -115,7 +131,7 @@ def fix_of(program: str) -> str:
         return f"give it to a shell: -- sh -c {quoted(program)}"
     if " " in program:
         return f"write the words separately: -- {program}"
-    if program in _LAUNCHERS:
+    if program in LAUNCHERS:
         return f"leave `{program}` out: toolkit starts the ranks, as --nodes and --ranks-per-node say"
     if program in _CONTAINERS:
         return f"leave `{program}` out: toolkit starts the container of --image"

@@ -39,7 +39,17 @@ def started(*chain: str):
     return msgspec.structs.replace(ENTERED, program=ImageProgram(command=chain, path=TOOL, chain=chain))
 
 
+def calling(*chain: str):
+    return msgspec.structs.replace(
+        IMAGE, program=ImageProgram(command=chain[:1], path=chain[-1], chain=chain)
+    )
+
+
 FIRES = {
+    "launcher-in-ranks": [
+        case(of=calling("/opt/app/run.sh", "/usr/bin/mpirun")),
+        case(of=calling("/usr/bin/mpiexec.hydra"), mode="srun-pmi2"),
+    ],
     "entry-point-skipped": [case(of=ENTERED), case(of=started(TOOL))],
     "loader-refuses-program": [case(of=refused()), case(of=refused(), env={"LD_LIBRARY_PATH": "/opt/x"})],
     "programs-disagree": [case(of=TWO)],
@@ -50,6 +60,11 @@ FIRES = {
     ],
 }
 QUIET = {
+    "launcher-in-ranks": [
+        case(),
+        case(of=calling("/opt/app/run.sh", TOOL)),
+        case(of=calling("/opt/app/run.sh", "/usr/bin/mpirun"), nodes=1, ranks_per_node=1),
+    ],
     "entry-point-skipped": [case(), case(of=started(SCRIPT, TOOL))],
     "loader-refuses-program": [case(), case(of=refused(**{TOOL: MPI.library}))],
     "programs-disagree": [
@@ -61,6 +76,7 @@ QUIET = {
     "mount-hides-mpi": [case(), case(of=hiding("/tmp", **{PROBE: MPI.library}))],
 }
 OUTCOMES = {
+    "launcher-in-ranks": "unknown",
     "loader-refuses-program": "loader-failure",
     "mount-hides-mpi": "loader-failure",
     "programs-disagree": "unknown",

@@ -1,0 +1,9 @@
+"""Programs that start ranks."""
+
+LAUNCHERS = frozenset(
+    {
+        *("srun", "aprun", "jsrun", "mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "horovodrun"),
+        *("mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"),
+    }
+)
+"""Names of launchers that users write before a program; toolkit starts one of them itself."""
