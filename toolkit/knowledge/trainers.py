@@ -7,6 +7,7 @@ import msgspec
 
 from toolkit.knowledge.reading import Row, read
 from toolkit.model.jobfile import Strategy
+from toolkit.model.prediction import ProgramName
 
 Epochs = Literal["each", "shared", "none"]
 """The meaning of an epoch: a pass of each rank, one pass of all ranks together, or not applicable."""
@@ -27,7 +28,14 @@ class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     mpi: tuple[Strategy, ...]
     apart: tuple[Strategy, ...]
     one_process: tuple[Strategy, ...]
-    torch: tuple[Strategy, ...]
+
+
+class OtherFramework(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A framework beside TensorFlow: its fact of an image, its strategies, and how their ranks meet."""
+
+    fact: str
+    program: ProgramName
+    strategies: tuple[Strategy, ...]
 
 
 class TrainerKnowledge(Row, frozen=True, kw_only=True):
@@ -35,6 +43,7 @@ class TrainerKnowledge(Row, frozen=True, kw_only=True):
 
     trainer: tuple[Shipped, ...]
     strategies: Strategies
+    framework: tuple[OtherFramework, ...]
 
 
 @cache

@@ -13,7 +13,9 @@ import msgspec
 from toolkit.model.prediction import MODES, PROGRAMS, Mode, ProgramName
 from toolkit.model.runtime import NAMES
 
-Strategy = Literal["single", "horovod", "mirrored", "multiworker", "mpi-aggregate", "hybrid", "ps", "ddp"]
+Strategy = Literal[
+    "single", "horovod", "mirrored", "multiworker", "mpi-aggregate", "hybrid", "ps", "ddp", "fsdp", "jax"
+]
 """How a trainer uses its ranks."""
 
 Broadcast = Literal["auto", "on", "off"]

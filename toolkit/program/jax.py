@@ -28,8 +28,9 @@ def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the signature 
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the address of the coordinator, and the count and number of the process."""
+    """Return the address of the coordinator, and the place of the process among all and on its node."""
     return (
         'export JAX_COORDINATOR_ADDRESS="$first:$port"',
         'export JAX_NUM_PROCESSES="$ranks" JAX_PROCESS_ID="$rank"',
+        'export LOCAL_RANK="$local_rank" LOCAL_WORLD_SIZE="$local_ranks"',
     )

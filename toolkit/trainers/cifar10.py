@@ -16,10 +16,10 @@ from functools import partial
 
 from toolkit.trainers.command import run
 from toolkit.trainers.data import cifar
-from toolkit.trainers.data.augment import mirrored_and_moved, moved_in_torch
+from toolkit.trainers.data.augment import mirrored_and_moved, moved_in_jax, moved_in_torch
 from toolkit.trainers.kinds import FrameworkName
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.models import networks, torchnetworks
+from toolkit.trainers.models import jaxnetworks, networks, torchnetworks
 from toolkit.trainers.models.applications import application
 from toolkit.trainers.trainer import Network, Trainer
 from toolkit.trainers.trouble import Trouble
@@ -67,8 +67,12 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
 
 def _networks(depth: int, *, augment: bool) -> Mapping[FrameworkName, Network]:
     """Return the residual network of ``depth`` layers in the frameworks beside Keras."""
-    model = partial(torchnetworks.residual, cifar.CLASSES, depth=depth)
-    return {"pytorch": Network(model, moved_in_torch if augment else None)}
+    in_torch = partial(torchnetworks.residual, cifar.CLASSES, depth=depth)
+    in_jax = partial(jaxnetworks.residual, cifar.CLASSES, depth=depth)
+    return {
+        "pytorch": Network(in_torch, moved_in_torch if augment else None),
+        "jax": Network(in_jax, moved_in_jax if augment else None),
+    }
 
 
 def _name(text: str) -> str:

@@ -15,7 +15,7 @@ from toolkit.trainers.command import run
 from toolkit.trainers.data import idx
 from toolkit.trainers.data.sources import Samples
 from toolkit.trainers.learning.policy import Learning
-from toolkit.trainers.models import networks, torchnetworks
+from toolkit.trainers.models import jaxnetworks, networks, torchnetworks
 from toolkit.trainers.trainer import Network, Trainer
 from toolkit.trainers.trouble import Trouble
 
@@ -65,7 +65,10 @@ TRAINER = Trainer(
     epochs=4,
     batch_size=32,
     learning=Learning(learning_rate=0.001),
-    networks={"pytorch": Network(partial(torchnetworks.dense, SIDE, CLASSES))},
+    networks={
+        "pytorch": Network(partial(torchnetworks.dense, SIDE, CLASSES)),
+        "jax": Network(partial(jaxnetworks.dense, SIDE, CLASSES)),
+    },
     passes="each",
 )
 

@@ -13,11 +13,12 @@ from toolkit.trainers.command import run
 from toolkit.trainers.kinds import FrameworkName
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.mnist import CLASSES, SIDE, check, load
-from toolkit.trainers.models import networks, torchnetworks
+from toolkit.trainers.models import jaxnetworks, networks, torchnetworks
 from toolkit.trainers.trainer import Network, Trainer
 
 MODELS = {"classic": networks.two_convolutions, "tutorial": networks.five_by_five}
 TORCH_MODELS = {"classic": torchnetworks.two_convolutions, "tutorial": torchnetworks.five_by_five}
+JAX_MODELS = {"classic": jaxnetworks.two_convolutions, "tutorial": jaxnetworks.five_by_five}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +31,10 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
 
 
 def _networks(model: str) -> Mapping[FrameworkName, Network]:
-    return {"pytorch": Network(partial(TORCH_MODELS[model], SIDE, CLASSES))}
+    return {
+        "pytorch": Network(partial(TORCH_MODELS[model], SIDE, CLASSES)),
+        "jax": Network(partial(JAX_MODELS[model], SIDE, CLASSES)),
+    }
 
 
 TRAINER = Trainer(

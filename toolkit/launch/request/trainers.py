@@ -45,23 +45,25 @@ class TrainerProgram:
 
 def other_modes(job: JobFile) -> tuple[Mode, ...]:
     """Return the modes that the engine does not choose by itself: Gloo, if the job needs no MPI."""
-    strategies = known.trainers().strategies
-    without = (*strategies.mpi, *strategies.torch)
-    return ("gloo",) if job.trainer and job.strategy not in without else ()
+    table = known.trainers()
+    others = {name for row in table.framework for name in row.strategies}
+    return ("gloo",) if job.trainer and job.strategy not in {*table.strategies.mpi, *others} else ()
 
 
 def program_of(command: Sequence[str]) -> ProgramName:
     """Return how the ranks of a trainer's command find each other; its last ``--strategy`` counts."""
     chosen = [value for word, value in pairwise(command) if word == "--strategy"]
-    return "torch" if chosen and chosen[-1] in known.trainers().strategies.torch else "horovod"
+    rows = (row for row in known.trainers().framework if chosen and chosen[-1] in row.strategies)
+    return next((row.program for row in rows), "horovod")
 
 
 def with_strategy(job: JobFile, image: ImageFacts) -> JobFile:
-    """Return a job whose trainer runs in PyTorch, if the image has that and no TensorFlow."""
-    in_torch = image.pytorch is not None and "tensorflow" in image.absent
-    if job.trainer is None or job.strategy or not in_torch:
+    """Return a job whose trainer runs in a framework that the image has, if it has no TensorFlow."""
+    if job.trainer is None or job.strategy or "tensorflow" not in image.absent:
         return job
-    return msgspec.structs.replace(job, strategy="ddp")
+    rows = (row for row in known.trainers().framework if getattr(image, row.fact) is not None)
+    strategy = next((row.strategies[0] for row in rows), None)
+    return msgspec.structs.replace(job, strategy=strategy)
 
 
 def usual_strategy(ranks: int) -> Strategy:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import jax
     import tensorflow as tf
     import torch
 
@@ -41,3 +42,18 @@ def moved_in_torch(images: "torch.Tensor", draws: "torch.Generator") -> "torch.T
     columns = torch.where(flipped, columns.flip(1), columns)
     sample = torch.arange(batch)[:, None, None]
     return wider[sample, rows[:, :, None], columns[:, None, :]]
+
+
+def moved_in_jax(images: "jax.Array", key: "jax.Array") -> "jax.Array":
+    """Do the same in JAX, with random numbers of ``key``."""
+    import jax
+    import jax.numpy as jnp
+
+    batch, height, width, _ = images.shape
+    wider = jnp.pad(images, ((0, 0), (_PIXELS, _PIXELS), (_PIXELS, _PIXELS), (0, 0)))
+    first, second = jax.random.split(key)
+    moved = jax.random.randint(first, (2, batch, 1), 0, 2 * _PIXELS + 1)
+    rows, columns = moved[0] + jnp.arange(height), moved[1] + jnp.arange(width)
+    flipped = jax.random.bernoulli(second, 0.5, (batch, 1))
+    columns = jnp.where(flipped, columns[:, ::-1], columns)
+    return wider[jnp.arange(batch)[:, None, None], rows[:, :, None], columns[:, None, :]]

@@ -29,17 +29,19 @@ class Refusal:
         return f"{_flag(self.name)} {self.value}" if isinstance(self.value, str) else _flag(self.name)
 
 
+_TORCH, _JAX = strategies_of("pytorch"), strategies_of("jax")
+
 REFUSALS = (
     Refusal(
         "compression",
         "fp16",
-        ("single", "mirrored", "multiworker", "ps", "mpi-aggregate", "hybrid", "ddp"),
+        ("single", "mirrored", "multiworker", "ps", "mpi-aggregate", "hybrid", *_TORCH, *_JAX),
         "only Horovod compresses gradients; use --strategy horovod",
     ),
     Refusal(
         "sync_batch_norm",
         True,
-        ("ps", "mpi-aggregate", "hybrid", "ddp"),
+        ("ps", "mpi-aggregate", "hybrid", *_TORCH),
         "this strategy cannot share the statistics of a batch; use horovod, mirrored or multiworker",
     ),
     Refusal(
@@ -54,13 +56,19 @@ REFUSALS = (
         ("ps",),
         "workers compute on CPUs, and cannot agree on a loss factor; use bfloat16",
     ),
-    Refusal("xla", "on", ("ddp",), "XLA compiles TensorFlow only; leave it out"),
+    Refusal(
+        "sync_batch_norm", True, _JAX, "JAX normalises over the batches of all devices anyway; leave it out"
+    ),
+    Refusal("xla", "on", _JAX, "XLA compiles every step of JAX; leave it out"),
+    Refusal("xla", "on", _TORCH, "XLA compiles TensorFlow only; leave it out"),
     *(
-        Refusal("mixed_precision", kind, ("ddp",), "PyTorch models compute in float32 here; leave it out")
+        Refusal("mixed_precision", kind, rows, f"{title} models compute in float32 here; leave it out")
+        for title, rows in (("PyTorch", _TORCH), ("JAX", _JAX))
         for kind in ("float16", "bfloat16")
     ),
     *(
-        Refusal("optimizer", name, ("ddp",), "PyTorch does not have it; use --optimizer sgd or adam")
+        Refusal("optimizer", name, rows, f"{title} does not have it; use --optimizer sgd or adam")
+        for title, rows in (("PyTorch", _TORCH), ("JAX", _JAX))
         for name in ("lars", "lamb")
     ),
 )

@@ -6,8 +6,6 @@ from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.learning.rates import Rates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import torch
 
 _SLOTS = {"adam": ("step", "exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",)}
@@ -51,12 +49,3 @@ def set_rate(optimizer: "torch.optim.Optimizer", rate: float) -> None:
     """Set the learning rate of all parameters."""
     for group in optimizer.param_groups:
         group["lr"] = rate
-
-
-def put(tensors: "Sequence[torch.Tensor]", arrays: "Sequence[object]") -> None:
-    """Copy arrays into tensors of the same shapes."""
-    import torch
-
-    with torch.no_grad():
-        for tensor, array in zip(tensors, arrays, strict=True):
-            tensor.copy_(torch.as_tensor(array))

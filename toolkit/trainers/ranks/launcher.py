@@ -11,12 +11,12 @@ _SIZE = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TAS
 
 def started_rank(environment: Mapping[str, str]) -> int:
     """Return the number of this process among the started processes; 0 if no launcher says it."""
-    return _first(environment, _RANK, 0)
+    return first_number(environment, _RANK, 0)
 
 
 def started_size(environment: Mapping[str, str]) -> int:
     """Return how many processes the launcher started; 1 if no launcher says it."""
-    return _first(environment, _SIZE, 1)
+    return first_number(environment, _SIZE, 1)
 
 
 def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node: int) -> int:
@@ -25,15 +25,16 @@ def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node
     ``allowed`` is how many cores it is bound to, ``node`` how many the node has. Ranks bound to a part of the
     node are assumed to share it evenly.
     """
-    given = _first(environment, ("SLURM_CPUS_PER_TASK",), 0)
+    given = first_number(environment, ("SLURM_CPUS_PER_TASK",), 0)
     if given:
         return min(given, allowed)
     # A job with only some of a node's cores cannot be bound to the others.
-    ours = max(allowed, min(node, _first(environment, ("SLURM_CPUS_ON_NODE",), node)))
+    ours = max(allowed, min(node, first_number(environment, ("SLURM_CPUS_ON_NODE",), node)))
     sharing = math.ceil(local_size * allowed / ours)
     return max(1, allowed // sharing)
 
 
-def _first(environment: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
+def first_number(environment: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
+    """Return the number in the first of these variables that has one."""
     values = (environment.get(name, "") for name in names)
     return next((int(value) for value in values if value.isdecimal()), default)

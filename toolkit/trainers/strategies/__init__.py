@@ -29,6 +29,8 @@ STRATEGIES: Mapping[str, Strategy] = MappingProxyType(
         "hybrid": Strategy("hybrid", "Hybrid"),
         "ps": Strategy("ps", "ParameterServers"),
         "ddp": Strategy("ddp", "DistributedTorch", "pytorch"),
+        "fsdp": Strategy("fsdp", "ShardedTorch", "pytorch"),
+        "jax": Strategy("jax", "DistributedJax", "jax"),
     }
 )
 

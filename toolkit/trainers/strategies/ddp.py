@@ -8,13 +8,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from toolkit.trainers.ranks.devices import choose_gpus, gpus_are_own
-from toolkit.trainers.ranks.launcher import started_size
+from toolkit.trainers.ranks.launcher import first_number, started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import World, complain_once
 from toolkit.trainers.start import mark
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
+    import numpy
     import torch
 
 T = TypeVar("T")
@@ -27,6 +28,8 @@ _JOIN_SECONDS = 300
 class DistributedTorch(World):
     """Ranks that join by ``torch.distributed`` (``env://``), as a job script or torchrun sets it up."""
 
+    strategy = "ddp"
+
     def __init__(self, _: RankSpread = PLAIN) -> None:
         try:
             import torch
@@ -34,8 +37,14 @@ class DistributedTorch(World):
         except ImportError as error:
             raise Trouble(f"PyTorch cannot be loaded: {error}", code=3) from None
         self._distributed = distributed
-        self.rank, self.size = _number("RANK", 0), _number("WORLD_SIZE", 1)
-        self.local_rank, self.local_size = _number("LOCAL_RANK", 0), _number("LOCAL_WORLD_SIZE", 1)
+        self.rank, self.size = (
+            first_number(os.environ, ("RANK",), 0),
+            first_number(os.environ, ("WORLD_SIZE",), 1),
+        )
+        self.local_rank, self.local_size = (
+            first_number(os.environ, ("LOCAL_RANK",), 0),
+            first_number(os.environ, ("LOCAL_WORLD_SIZE",), 1),
+        )
         self.nodes = -(-self.size // self.local_size)
         self.versions = {}
         if self.size < started_size(os.environ):
@@ -49,7 +58,8 @@ class DistributedTorch(World):
         if self.size > 1:
             missing = [name for name in _JOIN if not os.environ.get(name)]
             if missing:
-                complain_once(f"--strategy ddp: {', '.join(missing)} not set; use the launch mode torch")
+                words = f"{', '.join(missing)} not set; use the launch mode torch"
+                complain_once(f"--strategy {self.strategy}: {words}")
             if gpus:
                 torch.cuda.set_device(self.device)
             mark("imports")
@@ -87,6 +97,18 @@ class DistributedTorch(World):
             self._distributed.broadcast(there, 0)
             tensor.data.copy_(there)
 
+    def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":
+        """Return a tensor of all parts; here every rank has it. All ranks call this."""
+        return tensor.detach()
+
+    def load(self, tensors: "Sequence[torch.Tensor]", arrays: "Sequence[numpy.ndarray] | None") -> None:
+        """Copy the arrays of rank 0 into the tensors of all ranks."""
+        import torch
+
+        for tensor, array in zip(tensors, arrays or (), strict=arrays is not None):
+            tensor.data.copy_(torch.as_tensor(array))
+        self.spread(tensors)
+
     def total(self, values: Sequence[float]) -> list[float]:
         import torch
 
@@ -117,8 +139,3 @@ class DistributedTorch(World):
             if self.rank == 0:
                 time.sleep(0.2)
         os._exit(code)
-
-
-def _number(name: str, default: int) -> int:
-    value = os.environ.get(name, "")
-    return int(value) if value.isdecimal() else default

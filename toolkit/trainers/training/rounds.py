@@ -67,6 +67,16 @@ class StepTable(Protocol):
         """Return the steps from ``start`` up to ``stop``."""
 
 
+class RowTable:
+    """A table of sample numbers, a row for each step, of samples in memory."""
+
+    def __init__(self, table: "numpy.ndarray") -> None:
+        self._table = table
+
+    def take(self, start: int, stop: int) -> "numpy.ndarray":
+        return self._table[start:stop]
+
+
 class Rounds:
     """Trains epochs in slices of a few seconds; a framework adds the steps.
 

@@ -1,4 +1,4 @@
-"""The computation in PyTorch: steps on this rank's samples, whose gradients all ranks average (DDP)."""
+"""The computation in PyTorch: steps on this rank's samples, whose gradients all ranks average."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from toolkit.trainers.learning import torchoptimizers
 from toolkit.trainers.learning.draws import fold_seed
 from toolkit.trainers.learning.policy import Learning
 from toolkit.trainers.training.metrics import write_whole
-from toolkit.trainers.training.rounds import Rounds, Score
+from toolkit.trainers.training.rounds import Rounds, RowTable, Score
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -49,10 +49,11 @@ class TorchLoop(Rounds):
         self._samples, self._learning, self._augment, self._ranks = data, learning, augment, world
         self._rates = learning.rates(world, batch, epochs)
         self.model = model().to(world.device)
-        # DDP gives all ranks the model of rank 0, and averages gradients during the backward pass.
+        # The strategy gives all ranks the model of rank 0, and averages gradients during the backward pass.
         self._shared = world.wrapped(self.model)
         self._optimizer = torchoptimizers.optimizer(self.model, learning, self._rates)
         self._loss = torch.nn.CrossEntropyLoss(reduction="sum", label_smoothing=learning.label_smoothing)
+        self._whole: list[torch.Tensor] = []
         # The first weights are drawn before, so they are equal on all ranks; dropout differs.
         torch.manual_seed(fold_seed(seed, world.rank) if world.rank else seed)
 
@@ -126,9 +127,17 @@ class TorchLoop(Rounds):
         """Return the variables of model and optimizer, in a fixed order."""
         return [*self.model.state_dict().values(), *torchoptimizers.slots(self._optimizer, self._learning)]
 
+    def collect(self) -> None:
+        """Copy what ranks hold in parts to rank 0; all ranks call it before ``state`` and ``save``."""
+        self._whole = []
+        for tensor in self._tensors():
+            value = self._ranks.whole(tensor)
+            if self._world.rank == 0:
+                self._whole.append(value.cpu())
+
     def state(self) -> "list[numpy.ndarray]":
-        """Return the state of the training: the variables of model and optimizer."""
-        return [tensor.detach().cpu().numpy() for tensor in self._tensors()]
+        """Return the collected state of the training: the variables of model and optimizer."""
+        return [tensor.numpy() for tensor in self._whole]
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
         """Load a state on all ranks, from rank 0.
@@ -137,19 +146,16 @@ class TorchLoop(Rounds):
             Trouble: if it belongs to another model.
         """
         trouble, tensors = None, self._tensors()
-        if arrays is not None:
-            if [array.shape for array in arrays] == [tuple(tensor.shape) for tensor in tensors]:
-                torchoptimizers.put(tensors, arrays)
-            else:
-                trouble = Trouble("the checkpoint belongs to another model; start again with --fresh")
+        if arrays is not None and [one.shape for one in arrays] != [tuple(one.shape) for one in tensors]:
+            trouble = Trouble("the checkpoint belongs to another model; start again with --fresh")
         self._world.agree(trouble)
-        self._ranks.spread(tensors)
+        self._ranks.load(tensors, arrays)
 
     def save(self, path: Path) -> None:
-        """Write the model's ``state_dict`` to a file."""
+        """Write the model's collected ``state_dict`` to a file."""
         import torch
 
-        values = {name: one.cpu() for name, one in self.model.state_dict().items()}
+        values = dict(zip(self.model.state_dict(), self._whole, strict=False))
         write_whole(path, lambda beside: torch.save(values, beside))
 
     def evaluate(self, data: Data) -> Score:
@@ -158,26 +164,17 @@ class TorchLoop(Rounds):
 
         if not isinstance(data, Samples):
             raise TypeError("samples of PyTorch are in memory")
-        inputs, classes = (part[self._world.rank :: self._world.size] for part in (data.inputs, data.classes))
+        rank, size = self._world.rank, self._world.size
+        inputs, classes = data.inputs[rank::size], data.classes[rank::size].astype("int64")
         loss = right = 0.0
         self.model.eval()
         with torch.no_grad():
-            for at in range(0, len(classes), _EVALUATION_BATCH):
-                batch = torch.from_numpy(inputs[at : at + _EVALUATION_BATCH].copy()).to(self._ranks.device)
-                named = torch.from_numpy(classes[at : at + _EVALUATION_BATCH].astype("int64")).to(
-                    batch.device
-                )
-                outputs = self.model(batch)
+            # Ranks with a part of the model need each other in every pass, so all make equally many.
+            for at in range(0, -(-len(data) // size), _EVALUATION_BATCH):
+                rows = inputs[at : at + _EVALUATION_BATCH]
+                batch = torch.from_numpy((rows if len(rows) else data.inputs[:1]).copy())
+                outputs = self.model(batch.to(self._ranks.device))[: len(rows)]
+                named = torch.from_numpy(classes[at : at + _EVALUATION_BATCH]).to(outputs.device)
                 loss += float(torch.nn.functional.cross_entropy(outputs, named, reduction="sum"))
                 right += int((outputs.argmax(1) == named).sum())
         return self._scored([loss, right, float(len(classes))])
-
-
-class RowTable:
-    """A table of sample numbers, a row for each step."""
-
-    def __init__(self, table: "numpy.ndarray") -> None:
-        self._table = table
-
-    def take(self, start: int, stop: int) -> "numpy.ndarray":
-        return self._table[start:stop]

@@ -7,12 +7,13 @@ import pytest
 import toolkit.trainers
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
+from toolkit.knowledge.trainers import trainers as table
 from toolkit.launch.request import trainers
 from toolkit.launch.tracking import relaunch
 from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile, Strategy
-from toolkit.trainers.strategies import STRATEGIES
+from toolkit.trainers.strategies import STRATEGIES, strategies_of
 
 
 def test_a_persons_own_arguments_come_last_and_win():
@@ -80,6 +81,8 @@ def test_what_a_trainer_was_given_is_read_back_from_its_command():
         (JobFile(trainer="mnist", strategy="ps"), ("gloo",)),
         (JobFile(trainer="mnist", strategy="mpi-aggregate"), ()),
         (JobFile(trainer="mnist", strategy="ddp"), ()),
+        (JobFile(trainer="mnist", strategy="fsdp"), ()),
+        (JobFile(trainer="mnist", strategy="jax"), ()),
         (JobFile(command=("python", "train.py")), ()),
     ],
 )
@@ -91,6 +94,8 @@ def test_trainers_start_without_an_mpi_where_there_is_none_that_fits(job, modes)
     ("words", "program"),
     [
         (("--strategy", "ddp"), "torch"),
+        (("--strategy", "fsdp"), "torch"),
+        (("--strategy", "jax"), "jax"),
         (("--strategy", "horovod"), "horovod"),
         (("--strategy", "ddp", "--epochs", "1", "--strategy", "horovod"), "horovod"),
         ((), "horovod"),
@@ -101,15 +106,24 @@ def test_the_last_strategy_says_how_ranks_find_each_other(words, program):
 
 
 @every_row(
-    ("job", "pytorch", "absent", "strategy"),
+    ("job", "facts", "absent", "strategy"),
     [
-        (JobFile(trainer="mnist"), "2.13.0", ("tensorflow",), "ddp"),
-        (JobFile(trainer="mnist"), "2.13.0", (), None),
-        (JobFile(trainer="mnist"), None, ("tensorflow",), None),
-        (JobFile(trainer="mnist", strategy="horovod"), "2.13.0", ("tensorflow",), "horovod"),
-        (JobFile(command=("python", "t.py")), "2.13.0", ("tensorflow",), None),
+        (JobFile(trainer="mnist"), {"pytorch": "2.13.0"}, ("tensorflow",), "ddp"),
+        (JobFile(trainer="mnist"), {"jax": "0.10.2"}, ("tensorflow",), "jax"),
+        (JobFile(trainer="mnist"), {"jax": "0.10.2", "pytorch": "2.13.0"}, ("tensorflow",), "ddp"),
+        (JobFile(trainer="mnist"), {"pytorch": "2.13.0"}, (), None),
+        (JobFile(trainer="mnist"), {}, ("tensorflow",), None),
+        (JobFile(trainer="mnist", strategy="horovod"), {"pytorch": "2.13.0"}, ("tensorflow",), "horovod"),
+        (JobFile(command=("python", "t.py")), {"jax": "0.10.2"}, ("tensorflow",), None),
     ],
 )
-def test_an_image_with_pytorch_alone_trains_in_pytorch(job, pytorch, absent, strategy):
-    image = ImageFacts(path="i", format="sif", pytorch=pytorch, absent=dict.fromkeys(absent, "looked for"))
+def test_an_image_without_tensorflow_trains_in_the_framework_that_it_has(job, facts, absent, strategy):
+    image = ImageFacts(path="i", format="sif", absent=dict.fromkeys(absent, "looked for"), **facts)
     assert trainers.with_strategy(job, image).strategy == strategy
+
+
+def test_the_table_has_the_strategies_of_every_other_framework():
+    known = {row.fact: row.strategies for row in table().framework}
+    assert known == {name: strategies_of(name) for name in ("pytorch", "jax")}
+    frameworks = {row.framework for row in STRATEGIES.values()}
+    assert frameworks == {"tensorflow", *known}

@@ -1,4 +1,4 @@
-"""Trainers of few images in PyTorch: a dense network for 20 steps, and a residual one with augmentation."""
+"""Trainers of few images: a dense network for 20 steps, and a residual one with augmentation."""
 
 import sys
 from dataclasses import replace

@@ -1,0 +1,74 @@
+"""JAX: models of pure functions, which XLA compiles for the devices of all ranks."""
+
+import os
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.data.sources import Samples
+from toolkit.trainers.ranks.devices import own_cores
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    from toolkit.trainers.data.sources import Data
+    from toolkit.trainers.ranks.world import World
+    from toolkit.trainers.trainer import Options, Trainer
+    from toolkit.trainers.training.jaxloop import JaxLoop
+
+TITLE = "JAX"
+MODEL = "model.npz"
+
+
+def prepare_devices(world: "World") -> int:
+    """Take this rank's cores and return their number; JAX has not started its back end yet."""
+    threads = own_cores(world)
+    # The pool of XLA's threads for processors (xla/pjrt/utils.cc, DefaultThreadPoolSize).
+    os.environ.setdefault("NPROC", str(threads))
+    return threads
+
+
+def gpus(_: "World") -> tuple[int, list[int]]:
+    """Return how many GPUs this rank sees, and which of them it computes on."""
+    import jax
+
+    own = [device.local_hardware_id for device in jax.local_devices() if device.platform == "gpu"]
+    return len(own), own
+
+
+def seed(number: int) -> None:
+    """Set the seed of NumPy; every draw of JAX has a separate key."""
+    import numpy as np
+
+    np.random.seed(number)
+
+
+def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "JaxLoop":
+    """Build what trains, and start all ranks from the variables of rank 0.
+
+    Raises:
+        Trouble: if the samples are not in memory.
+    """
+    from toolkit.trainers.strategies.jax import DistributedJax
+    from toolkit.trainers.training.jaxloop import JaxLoop
+
+    network = trainer.networks["jax"]
+    if not isinstance(samples, Samples) or not isinstance(world, DistributedJax):
+        trouble = Trouble(f"--strategy {options.strategy}: JAX trains on samples in memory only")
+        world.agree(trouble)
+        raise trouble
+    return JaxLoop(
+        network.model,
+        samples,
+        world,
+        options.learning,
+        batch=options.batch_size,
+        epochs=epochs,
+        seed=options.seed,
+        augment=network.augment,
+    )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of JAX and NumPy."""
+    import jax
+    import numpy as np
+
+    return {"jax": jax.__version__, "numpy": np.__version__}

@@ -1,0 +1,72 @@
+"""Adam and SGD on trees of JAX's arrays, for the options of a trainer; part of a compiled step."""
+
+from typing import Any
+
+from toolkit.trainers.learning.policy import Learning
+
+Tree = Any
+"""Arrays in lists and dictionaries."""
+
+_MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-7
+"""Adam's decay of both averages, and Keras's epsilon."""
+
+
+def slots(parameters: Tree, learning: Learning) -> Tree:
+    """Return what an optimizer keeps of each parameter, at the start."""
+    import jax
+    import jax.numpy as jnp
+
+    def zeros() -> Tree:
+        return jax.tree.map(jnp.zeros_like, parameters)
+
+    if learning.optimizer == "adam":
+        return {"mean": zeros(), "square": zeros(), "step": jnp.zeros(())}
+    return {"velocity": zeros()}
+
+
+def update(
+    learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree
+) -> tuple[Tree, Tree]:
+    """Return new parameters and slots. Weight decay leaves biases and normalisations alone, as with Keras."""
+    step = _adam if learning.optimizer == "adam" else _sgd
+    return step(learning, parameters, slots, gradients, rate)
+
+
+def _adam(
+    learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree
+) -> tuple[Tree, Tree]:
+    """Make a step of Adam with decoupled decay (Loshchilov and Hutter 2019, arXiv:1711.05101)."""
+    import jax
+    import jax.numpy as jnp
+
+    step = slots["step"] + 1
+    mean = jax.tree.map(lambda old, new: _MEAN * old + (1 - _MEAN) * new, slots["mean"], gradients)
+    square = jax.tree.map(
+        lambda old, new: _SQUARE * old + (1 - _SQUARE) * new * new, slots["square"], gradients
+    )
+    length, root = rate / (1 - _MEAN**step), jnp.sqrt(1 - _SQUARE**step)
+
+    def moved(one: Tree, first: Tree, second: Tree) -> Tree:
+        kept = one * (1 - rate * _decay(learning, one))
+        return kept - length * first / (jnp.sqrt(second) / root + _EPSILON)
+
+    return jax.tree.map(moved, parameters, mean, square), {"mean": mean, "square": square, "step": step}
+
+
+def _sgd(learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree) -> tuple[Tree, Tree]:
+    """Make a step whose velocity does not hold the rate, so a changing rate needs no correction."""
+    import jax
+
+    momentum = learning.momentum
+    gradients = jax.tree.map(lambda new, one: new + _decay(learning, one) * one, gradients, parameters)
+    velocity = jax.tree.map(lambda old, new: momentum * old + new, slots["velocity"], gradients)
+    ahead = (
+        jax.tree.map(lambda new, fast: new + momentum * fast, gradients, velocity)
+        if learning.nesterov
+        else velocity
+    )
+    return jax.tree.map(lambda one, way: one - rate * way, parameters, ahead), {"velocity": velocity}
+
+
+def _decay(learning: Learning, parameter: Tree) -> float:
+    return learning.weight_decay if parameter.ndim > 1 else 0.0

@@ -1,0 +1,204 @@
+"""Layers of JAX as pairs of functions, for networks with dropout and normalisations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import jax
+
+Array = Any
+"""An array of JAX."""
+
+_KEPT = 0.9
+"""The share of the old moving average that a step keeps, as Keras' momentum."""
+
+_EPSILON = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class JaxModel:
+    """A model, or a layer of one: two pure functions.
+
+    ``init(key)`` returns the parameters, which gradients move, and the state, such as moving averages: trees
+    of arrays. ``apply(parameters, state, inputs, key)`` returns the outputs and the next state. The key is
+    for random draws of a training. It is ``None`` when the model is scored; the state then does not change.
+    """
+
+    init: Callable[["jax.Array"], tuple[Any, Any]]
+    apply: Callable[[Any, Any, Array, "jax.Array | None"], tuple[Array, Any]]
+
+
+def plain(init: "Callable[[jax.Array], Any]", apply: Callable[[Any, Array], Array]) -> JaxModel:
+    """Return a model without state and random draws: ``init(key)`` and ``apply(parameters, inputs)``."""
+    return JaxModel(
+        lambda key: (init(key), ()),
+        lambda parameters, state, inputs, _: (apply(parameters, inputs), state),
+    )
+
+
+def function(compute: Callable[[Array], Array]) -> JaxModel:
+    """Return a layer without parameters."""
+    return plain(lambda _: (), lambda _, inputs: compute(inputs))
+
+
+def sequential(*layers: JaxModel) -> JaxModel:
+    """Return layers one after the other."""
+
+    def init(key: "jax.Array") -> tuple[Any, Any]:
+        made = [layer.init(one) for layer, one in zip(layers, _keys(key, len(layers)), strict=True)]
+        return [parameters for parameters, _ in made], [state for _, state in made]
+
+    def apply(
+        parameters: Any,  # noqa: ANN401
+        state: Any,  # noqa: ANN401
+        inputs: Array,
+        key: "jax.Array | None",
+    ) -> tuple[Array, Any]:
+        after = []
+        keys = _keys(key, len(layers))
+        for layer, own, before, one in zip(layers, parameters, state, keys, strict=True):
+            inputs, now = layer.apply(own, before, inputs, one)
+            after.append(now)
+        return inputs, after
+
+    return JaxModel(init, apply)
+
+
+def residual(inner: JaxModel, shortcut: JaxModel) -> JaxModel:
+    """Return a block that adds both results, and rectifies the sum."""
+
+    def init(key: "jax.Array") -> tuple[Any, Any]:
+        made = [layer.init(one) for layer, one in zip((inner, shortcut), _keys(key, 2), strict=True)]
+        return [parameters for parameters, _ in made], [state for _, state in made]
+
+    def apply(
+        parameters: Any,  # noqa: ANN401
+        state: Any,  # noqa: ANN401
+        inputs: Array,
+        key: "jax.Array | None",
+    ) -> tuple[Array, Any]:
+        keys = _keys(key, 2)
+        one, first = inner.apply(parameters[0], state[0], inputs, keys[0])
+        other, second = shortcut.apply(parameters[1], state[1], inputs, keys[1])
+        return relu(one + other), [first, second]
+
+    return JaxModel(init, apply)
+
+
+def linear(inputs: int, outputs: int) -> JaxModel:
+    """Return a dense layer."""
+
+    def init(key: "jax.Array") -> dict[str, Array]:
+        import jax
+
+        draw = jax.nn.initializers.glorot_uniform()
+        return {"bias": jax.numpy.zeros(outputs), "weight": draw(key, (inputs, outputs))}
+
+    return plain(init, lambda own, values: values @ own["weight"] + own["bias"])
+
+
+def convolution(
+    before: int,
+    filters: int,
+    size: int,
+    stride: int = 1,
+    *,
+    padding: str = "VALID",
+    bias: bool = True,
+    normal: bool = False,
+) -> JaxModel:
+    """Return a convolution of images (height, width, channels); ``normal`` draws weights as He et al."""
+
+    def init(key: "jax.Array") -> dict[str, Array]:
+        import jax
+
+        draws = jax.nn.initializers
+        draw = draws.he_normal() if normal else draws.glorot_uniform()
+        own = {"weight": draw(key, (size, size, before, filters))}
+        return own | ({"bias": jax.numpy.zeros(filters)} if bias else {})
+
+    def apply(own: dict[str, Array], images: Array) -> Array:
+        import jax
+
+        # PyTorch pads both sides by half of the size; SAME of XLA differs with a stride.
+        around = [(size // 2, size // 2)] * 2 if padding == "SAME" else padding
+        found = jax.lax.conv_general_dilated(
+            images,
+            own["weight"],
+            (stride, stride),
+            around,
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        )
+        return found + own["bias"] if bias else found
+
+    return plain(init, apply)
+
+
+def normalisation(channels: int) -> JaxModel:
+    """Return a batch normalisation over the batches of all ranks, with moving averages as state."""
+
+    def init(_: "jax.Array") -> tuple[Any, Any]:
+        import jax.numpy as jnp
+
+        ones, zeros = jnp.ones(channels), jnp.zeros(channels)
+        return {"bias": zeros, "scale": ones}, {"mean": zeros, "variance": ones}
+
+    def apply(
+        own: dict[str, Array], state: dict[str, Array], images: Array, key: "jax.Array | None"
+    ) -> tuple[Array, Any]:
+        import jax
+
+        mean, variance = state["mean"], state["variance"]
+        if key is not None:
+            axes = tuple(range(images.ndim - 1))
+            mean, variance = images.mean(axes), images.var(axes)
+            count = images.size // images.shape[-1]
+            now = {"mean": mean, "variance": variance * (count / max(count - 1, 1))}
+            state = {name: _KEPT * state[name] + (1 - _KEPT) * now[name] for name in now}
+        factor = own["scale"] * jax.lax.rsqrt(variance + _EPSILON)
+        return images * factor + (own["bias"] - mean * factor), state
+
+    return JaxModel(init, apply)
+
+
+def dropout(share: float) -> JaxModel:
+    """Return a layer that sets a share of its inputs to 0 while the model trains, and scales the others."""
+
+    def apply(_: Any, state: Any, values: Array, key: "jax.Array | None") -> tuple[Array, Any]:  # noqa: ANN401
+        import jax
+
+        if key is None:
+            return values, state
+        # A byte is enough for a share of 256ths, and is drawn faster.
+        bits = 8 if (share * 256).is_integer() else 16
+        draws = jax.random.bits(key, values.shape, f"uint{bits}")
+        return jax.numpy.where(draws < round(share * 2**bits), 0.0, values / (1 - share)), state
+
+    return JaxModel(lambda _: ((), ()), apply)
+
+
+def relu(values: Array) -> Array:
+    """Return the values that are positive, and 0 for others."""
+    import jax
+
+    return jax.nn.relu(values)
+
+
+def pool(images: Array) -> Array:
+    """Return the largest values of squares of 2 x 2; a last odd row or column is left out."""
+    count, height, width, channels = images.shape
+    even = images[:, : height // 2 * 2, : width // 2 * 2]
+    return even.reshape(count, height // 2, 2, width // 2, 2, channels).max((2, 4))
+
+
+def mean_of_image(images: Array) -> Array:
+    """Return the mean of each channel of each image."""
+    return images.mean((1, 2))
+
+
+def _keys(key: "jax.Array | None", count: int) -> Any:  # noqa: ANN401 - keys, or nothing for each
+    """Return a key for each of ``count`` layers; ``None`` for each without a key."""
+    import jax
+
+    return [None] * count if key is None or not count else list(jax.random.split(key, count))

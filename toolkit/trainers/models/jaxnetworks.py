@@ -1,0 +1,92 @@
+"""The networks of the trainers in JAX. Inputs are bytes as they are stored; outputs are logits.
+
+Layers, sizes and first weights are as in :mod:`toolkit.trainers.models.networks`: Keras draws from Glorot's
+uniform distribution, the residual network from He's normal distribution, and biases are zero.
+"""
+
+from functools import partial
+
+from toolkit.trainers.models import jaxlayers as layers
+from toolkit.trainers.models.jaxlayers import JaxModel
+
+
+def dense(side: int, classes: int) -> JaxModel:
+    """Return Flatten, Dense 512, Dense, as in the classic tutorial on MNIST."""
+    return layers.sequential(
+        layers.function(partial(_scaled, factor=1 / 255)),
+        layers.function(_flat),
+        *(layers.linear(side * side, 512), layers.function(layers.relu), layers.linear(512, classes)),
+    )
+
+
+def two_convolutions(side: int, classes: int) -> JaxModel:
+    """Return Conv 32 and 64 of 3 x 3, pool, Dense 128, with dropout: Keras's classic, for 12 epochs."""
+    inner = (side - 4) // 2
+    rectified = layers.function(layers.relu)
+    return layers.sequential(
+        layers.function(partial(_scaled, factor=1 / 255, channels=1)),
+        *(layers.convolution(1, 32, 3), rectified, layers.convolution(32, 64, 3), rectified),
+        *(layers.function(layers.pool), layers.dropout(0.25), layers.function(_flat)),
+        *(
+            layers.linear(64 * inner * inner, 128),
+            rectified,
+            layers.dropout(0.5),
+            layers.linear(128, classes),
+        ),
+    )
+
+
+def five_by_five(side: int, classes: int) -> JaxModel:
+    """Return Conv 32 of 5 x 5, pool, Conv 64 of 5 x 5, pool, Dense 1024: the network of TensorFlow's
+    tutorial.
+    """
+    inner = side // 4
+    rectified, pooled = layers.function(layers.relu), layers.function(layers.pool)
+    return layers.sequential(
+        layers.function(partial(_scaled, factor=1 / 255, channels=1)),
+        *(layers.convolution(1, 32, 5, padding="SAME"), rectified, pooled),
+        *(layers.convolution(32, 64, 5, padding="SAME"), rectified, pooled, layers.function(_flat)),
+        *(layers.linear(64 * inner * inner, 1024), rectified, layers.dropout(0.4)),
+        layers.linear(1024, classes),
+    )
+
+
+def residual(classes: int, *, depth: int) -> JaxModel:
+    """Return the small residual network for CIFAR of He et al. 2015 (arXiv:1512.03385, section 4.2).
+
+    ``depth`` is 6 n + 2 layers: n blocks with 16, 32 and 64 filters each. Images have the shape (height,
+    width, colours).
+    """
+    parts = [layers.function(partial(_scaled, factor=1 / 127.5, offset=-1.0)), *_convolution(3, 16)]
+    parts.append(layers.function(layers.relu))
+    before = 16
+    for filters in (16, 32, 64):
+        for block in range((depth - 2) // 6):
+            parts.append(_block(before, filters, stride=2 if filters > 16 and block == 0 else 1))
+            before = filters
+    return layers.sequential(*parts, layers.function(layers.mean_of_image), layers.linear(64, classes))
+
+
+def _scaled(inputs: layers.Array, *, factor: float, offset: float = 0.0, channels: int = 0) -> layers.Array:
+    """Return bytes as floats, with a last axis of ``channels`` if they have none."""
+    return (inputs[..., None] if channels else inputs).astype("float32") * factor + offset
+
+
+def _flat(inputs: layers.Array) -> layers.Array:
+    return inputs.reshape(len(inputs), -1)
+
+
+def _convolution(before: int, filters: int, stride: int = 1, size: int = 3) -> list[JaxModel]:
+    return [
+        layers.convolution(before, filters, size, stride, padding="SAME", bias=False, normal=True),
+        layers.normalisation(filters),
+    ]
+
+
+def _block(before: int, filters: int, *, stride: int) -> JaxModel:
+    inner = [*_convolution(before, filters, stride), layers.function(layers.relu)]
+    # Option B of the paper: if the size changes, the shortcut is a convolution of 1 x 1.
+    shortcut = _convolution(before, filters, stride, 1) if stride > 1 else []
+    return layers.residual(
+        layers.sequential(*inner, *_convolution(filters, filters)), layers.sequential(*shortcut)
+    )

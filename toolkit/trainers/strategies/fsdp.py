@@ -1,0 +1,83 @@
+"""Ranks of PyTorch that each keep a part of the model: FSDP2 (``fully_shard``) over NCCL or Gloo."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from toolkit.trainers.strategies.ddp import DistributedTorch
+
+if TYPE_CHECKING:
+    import numpy
+    import torch
+
+_LEAST = 10_000
+"""Parameters of a layer that ranks exchange by itself; smaller layers are sent with the rest of the model."""
+
+
+class ShardedTorch(DistributedTorch):
+    """Ranks that hold a part of each parameter, of its gradient and of the optimizer's state.
+
+    A layer's parameters are whole on a rank only while the layer computes. Source: PyTorch's documentation,
+    ``torch.distributed.fsdp.fully_shard``.
+    """
+
+    strategy = "fsdp"
+
+    def wrapped(self, model: "torch.nn.Module") -> "torch.nn.Module":
+        """Return the model with parameters that are divided among the ranks."""
+        if self.size == 1:
+            return model
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        # Each rank has drawn a whole model; a part of it comes from rank 0.
+        self.spread(list(model.state_dict().values()))
+        mesh = init_device_mesh(self.device.type, (self.size,))
+        for layer in large_layers(model):
+            fully_shard(layer, mesh=mesh, reshard_after_forward=True)
+        return fully_shard(model, mesh=mesh, reshard_after_forward=True)
+
+    @contextlib.contextmanager
+    def exchanging(self, model: "torch.nn.Module", *, now: bool) -> Iterator[None]:
+        """Exchange gradients in this backward pass, or keep them and the whole parameters for the next one.
+
+        Ranks with fewer pieces of a batch than others then send the same messages.
+        """
+        if self.size > 1:
+            model.set_requires_gradient_sync(now)
+            model.set_reshard_after_forward(now)
+            model.set_reshard_after_backward(now)
+        yield
+
+    def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":
+        """Return a tensor of all parts; all ranks call this."""
+        from torch.distributed.tensor import DTensor
+
+        return tensor.detach().full_tensor() if isinstance(tensor, DTensor) else tensor.detach()
+
+    def load(self, tensors: "Sequence[torch.Tensor]", arrays: "Sequence[numpy.ndarray] | None") -> None:
+        """Copy the whole arrays of rank 0 into the tensors of all ranks, each its part."""
+        import torch
+        from torch.distributed.tensor import DTensor, distribute_tensor
+
+        for number, tensor in enumerate(tensors):
+            value = torch.zeros(tensor.shape, dtype=tensor.dtype, device=self.device)
+            if arrays is not None:
+                value.copy_(torch.as_tensor(arrays[number]))
+            self.spread([value])
+            if isinstance(tensor, DTensor):
+                part = distribute_tensor(value, tensor.device_mesh, tensor.placements, src_data_rank=None)
+                tensor.to_local().data.copy_(part.to_local())
+            else:
+                tensor.data.copy_(value)
+
+
+def large_layers(model: "torch.nn.Module") -> "Iterator[torch.nn.Module]":
+    """Yield the layers of a model that get separate messages, also layers in lists of layers."""
+    from torch import nn
+
+    for layer in model.children():
+        if isinstance(layer, nn.Sequential | nn.ModuleList | nn.ModuleDict):
+            yield from large_layers(layer)
+        elif sum(one.numel() for one in layer.parameters()) >= _LEAST:
+            yield layer

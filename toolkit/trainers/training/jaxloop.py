@@ -1,0 +1,269 @@
+"""The computation in JAX: one compiled step of all ranks, each with its part of the batch."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.trainers.data.sources import Data, Samples
+from toolkit.trainers.learning import jaxoptimizers
+from toolkit.trainers.learning.draws import fold_seed
+from toolkit.trainers.learning.policy import Learning
+from toolkit.trainers.models.jaxlayers import Array, JaxModel
+from toolkit.trainers.training.metrics import write_whole
+from toolkit.trainers.training.rounds import Rounds, RowTable, Score
+from toolkit.trainers.trouble import Trouble
+
+if TYPE_CHECKING:
+    import jax
+    import numpy
+
+    from toolkit.trainers.strategies.jax import DistributedJax
+
+_EVALUATION_BATCH = 1000
+
+JaxAugment = Callable[[Array, "jax.Array"], Array]
+"""Augments a batch of inputs at random, by a key; part of a compiled step."""
+
+Values = tuple[Any, Any, Any]
+"""Trees of arrays: the parameters, the state, and the optimizer's slots."""
+
+
+class JaxLoop(Rounds):
+    """Trains a model of JAX on this rank's share of the samples, in step with all other ranks.
+
+    The compiler sees the batch of all ranks: it averages gradients, normalises by the whole batch, and draws
+    the same numbers with any number of ranks.
+    """
+
+    def __init__(
+        self,
+        model: Callable[[], JaxModel],
+        data: Samples,
+        world: "DistributedJax",
+        learning: Learning,
+        *,
+        batch: int,
+        epochs: int,
+        seed: int,
+        augment: JaxAugment | None = None,
+    ) -> None:
+        """Build what trains, and start all ranks from the variables of rank 0.
+
+        ``batch`` is for each device, ``epochs`` the total number of epochs.
+        """
+        import jax
+        import numpy as np
+
+        super().__init__(data, world, batch=batch * learning.accumulate, seed=seed)
+        self._samples, self._learning, self._layout = data, learning, world.layout
+        self._rates = learning.rates(world, batch, epochs)
+        self._most = self._batch
+        self._rate = float(self._rates.start if self._rates.warmup else self._rates.peak)
+        self.model = model()
+        parameters, state = jax.jit(self.model.init)(jax.random.key(seed))
+        self._values: Values = (parameters, state, jaxoptimizers.slots(parameters, learning))
+        self._load([jax.numpy.asarray(leaf) for leaf in jax.tree.leaves(self._values)])
+        same = self._layout.same
+        step = partial(_step, self.model, learning, augment)
+        self._train = jax.jit(step, donate_argnums=0, out_shardings=(same, same, same))
+        self._score = jax.jit(partial(_score, self.model), out_shardings=(same, same))
+        # Compile the usual step now, so that no epoch's time includes it.
+        rows = np.zeros(self._batch, np.int32)
+        self._train.lower(self._values, *self._step_inputs(rows, 0.0)).compile()
+
+    def _open(self, table: "numpy.ndarray", turn: int) -> RowTable:
+        # The batch of all ranks has as many places for each. Ranks differ in the last, smaller step only.
+        self._most = table.shape[1]
+        if len(table) == 1:
+            self._most = max(self._world.gather(self._most))
+        return RowTable(table)
+
+    def _make_steps(
+        self,
+        portion: "numpy.ndarray",
+        steps: int,
+        done: float,
+        each: float,
+        loss: float,
+        right: int,
+    ) -> tuple[float, int]:
+        sums = [self._step(rows, done + each * number) for number, rows in enumerate(portion)]
+        # Reading the sums waits for the last step. They are sums of all ranks, which rank 0 counts.
+        found = [(float(more), int(hits)) for more, hits in sums]
+        if self._world.rank:
+            return loss, right
+        return loss + sum(more for more, _ in found), right + sum(hits for _, hits in found)
+
+    def _seconds_waited(self) -> float:
+        # Samples are gathered in memory, within the step.
+        return 0.0
+
+    def _step(self, rows: "numpy.ndarray", at: float) -> "tuple[jax.Array, jax.Array]":
+        """Update the model by the samples of one row; return the sums of loss and right answers."""
+        import numpy as np
+
+        if not self._rates.constant:
+            self._rate = float(self._rates.rate(np.float64(at), np))
+        self._values, loss, right = self._train(self._values, *self._step_inputs(rows, at))
+        return loss, right
+
+    def _step_inputs(self, rows: "numpy.ndarray", at: float) -> tuple[Any, Any, Any]:
+        """Return the batch of all ranks in a step, the seed of its draws, and its learning rate."""
+        import numpy as np
+
+        # Equal at the same point of the same training, whatever was drawn before.
+        draw = np.uint32(fold_seed(self._seed, round(at * 1e9)))
+        batch = self._batch_of(self._samples, rows, self._most, self._learning.accumulate)
+        return batch, draw, np.float32(self._rate)
+
+    def _batch_of(
+        self, data: Samples, rows: "numpy.ndarray", most: int, pieces: int
+    ) -> "tuple[jax.Array, jax.Array, jax.Array]":
+        """Return inputs, classes and weights of all ranks, in pieces; a missing sample has no weight."""
+        import numpy as np
+
+        width = -(-most // pieces)
+        weights = (np.arange(pieces * width) < len(rows)).astype(np.float32)
+        whole = np.resize(rows, pieces * width) if len(rows) else np.zeros(pieces * width, np.int32)
+        inputs, classes = data.inputs[whole], data.classes[whole].astype(np.int32)
+        shape = (pieces, width)
+        return (
+            self._layout.piece(inputs.reshape(*shape, *inputs.shape[1:])),
+            self._layout.piece(classes.reshape(shape)),
+            self._layout.piece(weights.reshape(shape)),
+        )
+
+    @property
+    def learning_rate(self) -> float:
+        """Return the rate of the last step."""
+        return self._rate
+
+    @property
+    def parameters(self) -> int:
+        """Return the number of the model's parameters, with those that no gradient moves, as Keras counts."""
+        import jax
+
+        return sum(leaf.size for leaf in jax.tree.leaves(self._values[:2]))
+
+    def state(self) -> "list[numpy.ndarray]":
+        """Return the state of the training: the variables of model and optimizer."""
+        import jax
+        import numpy as np
+
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(self._values)]
+
+    def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
+        """Load a state on all ranks, from rank 0.
+
+        Raises:
+            Trouble: if it belongs to another model.
+        """
+        trouble, own = None, self.state()
+        if arrays is not None and [one.shape for one in arrays] != [one.shape for one in own]:
+            trouble = Trouble("the checkpoint belongs to another model; start again with --fresh")
+        self._world.agree(trouble)
+        self._load(own if arrays is None else arrays)
+
+    def _load(self, arrays: "Sequence[numpy.ndarray]") -> None:
+        """Give all ranks the arrays of rank 0."""
+        import jax
+
+        _, tree = jax.tree.flatten(self._values)
+        if self._world.size > 1:
+            arrays = self._layout.from_first(arrays)
+        self._values = jax.tree.unflatten(tree, self._layout.on_all(list(arrays)))
+
+    def save(self, path: Path) -> None:
+        """Write parameters and state to a file of NumPy, named by their places in the trees."""
+        import jax
+        import numpy as np
+
+        found, _ = jax.tree_util.tree_flatten_with_path(
+            dict(zip(("parameters", "state"), self._values[:2], strict=True))
+        )
+        named = {jax.tree_util.keystr(place, simple=True, separator="/"): leaf for place, leaf in found}
+        arrays = {name: np.asarray(leaf) for name, leaf in named.items()}
+
+        def write(beside: Path) -> None:
+            with beside.open("wb") as file:
+                np.savez(file, allow_pickle=False, **arrays)
+
+        write_whole(path, write)
+
+    def evaluate(self, data: Data) -> Score:
+        """Score the model on samples that are divided among the ranks."""
+        import numpy as np
+
+        if not isinstance(data, Samples):
+            raise TypeError("samples of JAX are in memory")
+        rank, size = self._world.rank, self._world.size
+        rows, each = np.arange(rank, len(data), size), -(-len(data) // size)
+        sums = []
+        for at in range(0, each, _EVALUATION_BATCH):
+            most = min(_EVALUATION_BATCH, each - at)
+            batch = self._batch_of(data, rows[at : at + most], most, 1)
+            sums.append(self._score(self._values[:2], batch))
+        found = np.array([(float(loss), float(right)) for loss, right in sums]).sum(0)
+        own = [0.0, 0.0, 0.0] if rank else [*found.tolist(), float(len(data))]
+        return self._scored(own)
+
+
+def _losses(logits: Array, classes: Array, smoothing: float) -> Array:
+    """Return the cross-entropy of each sample, against classes that are smoothed."""
+    import jax
+
+    log = jax.nn.log_softmax(logits)
+    hit = jax.numpy.take_along_axis(log, classes[:, None], 1)[:, 0]
+    return -(1 - smoothing) * hit - smoothing * log.mean(1)
+
+
+def _hits(logits: Array, classes: Array, weights: Array) -> Array:
+    return ((logits.argmax(1) == classes) * (weights > 0)).sum()
+
+
+def _score(
+    model: JaxModel, values: tuple[Any, Any], batch: tuple[Array, Array, Array]
+) -> tuple[Array, Array]:
+    """Return the sums of loss and right answers of a batch of one piece."""
+    inputs, classes, weights = (part[0] for part in batch)
+    logits, _ = model.apply(*values, inputs, None)
+    return (_losses(logits, classes, 0.0) * weights).sum(), _hits(logits, classes, weights)
+
+
+def _step(
+    model: JaxModel,
+    learning: Learning,
+    augment: JaxAugment | None,
+    values: Values,
+    batch: tuple[Array, Array, Array],
+    draw: Array,
+    rate: Array,
+) -> tuple[Values, Array, Array]:
+    """Return the values after an update by all pieces of a batch, and the sums of loss and right answers."""
+    import jax
+    import jax.numpy as jnp
+
+    parameters, state, slots = values
+
+    def compute(parameters: Any, state: Any, piece: tuple[Array, ...], key: Array) -> Any:  # noqa: ANN401
+        inputs, classes, weights = piece
+        first, second = jax.random.split(key)
+        logits, state = model.apply(parameters, state, augment(inputs, first) if augment else inputs, second)
+        loss = (_losses(logits, classes, learning.label_smoothing) * weights).sum()
+        return loss, (state, _hits(logits, classes, weights))
+
+    gradients, loss, right = None, jnp.zeros(()), jnp.zeros((), int)
+    # The pieces are unrolled, because XLA's convolutions on processors are slow within a loop of lax.scan.
+    for number in range(len(batch[1])):
+        key = jax.random.fold_in(jax.random.key(draw), number)
+        piece = tuple(part[number] for part in batch)
+        (more, (state, hits)), found = jax.value_and_grad(compute, has_aux=True)(
+            parameters, state, piece, key
+        )
+        gradients = found if gradients is None else jax.tree.map(jnp.add, gradients, found)
+        loss, right = loss + more, right + hits
+    count = batch[2].sum()
+    gradients = jax.tree.map(lambda one: one / count, gradients)
+    parameters, slots = jaxoptimizers.update(learning, parameters, slots, gradients, rate)
+    return (parameters, state, slots), loss, right
