@@ -12,7 +12,7 @@
     …
     mc.finalize()
 
-The calls are the plugin's, the code is not (see docs/strategies.md). All ranks make the same calls in the
+The calls are the plugin's, the code is not (see docs/aggregate.md). All ranks make the same calls in the
 same order. Threads send gradients in buckets during the backward pass.
 """
 
