@@ -119,14 +119,15 @@ class JaxLoop(Rounds):
 
     def _batch_of(
         self, data: Samples, rows: "numpy.ndarray", most: int, pieces: int
-    ) -> "tuple[jax.Array, jax.Array, jax.Array]":
+    ) -> tuple[Array, Array, Array]:
         """Return inputs, classes and weights of all ranks, in pieces; a missing sample has no weight."""
         import numpy as np
 
         width = -(-most // pieces)
         weights = (np.arange(pieces * width) < len(rows)).astype(np.float32)
-        whole = np.resize(rows, pieces * width) if len(rows) else np.zeros(pieces * width, np.int32)
-        inputs, classes = data.inputs[whole], data.classes[whole].astype(np.int32)
+        if len(rows) < len(weights):
+            rows = np.resize(rows if len(rows) else [0], len(weights))
+        inputs, classes = data.inputs[rows], data.classes[rows].astype(np.int32)
         shape = (pieces, width)
         return (
             self._layout.piece(inputs.reshape(*shape, *inputs.shape[1:])),
@@ -219,7 +220,7 @@ def _losses(logits: Array, classes: Array, smoothing: float) -> Array:
 
 
 def _hits(logits: Array, classes: Array, weights: Array) -> Array:
-    return ((logits.argmax(1) == classes) * (weights > 0)).sum()
+    return ((logits.argmax(1) == classes) * weights).sum()
 
 
 def _score(
@@ -253,7 +254,7 @@ def _step(
         loss = (_losses(logits, classes, learning.label_smoothing) * weights).sum()
         return loss, (state, _hits(logits, classes, weights))
 
-    gradients, loss, right = None, jnp.zeros(()), jnp.zeros((), int)
+    gradients, loss, right = None, jnp.zeros(()), jnp.zeros(())
     # The pieces are unrolled, because XLA's convolutions on processors are slow within a loop of lax.scan.
     for number in range(len(batch[1])):
         key = jax.random.fold_in(jax.random.key(draw), number)
