@@ -35,5 +35,6 @@ class TrainerBox:
         return done.status, "\n".join(done.lines)
 
     def records(self, name):
-        """Return the lines of the metrics in a folder of ``out``."""
-        return [json.loads(line) for line in (self.out / name / "metrics.jsonl").read_text().splitlines()]
+        """Return the lines of the metrics in a folder of ``out``, without the parts of a start."""
+        lines = (self.out / name / "metrics.jsonl").read_text().splitlines()
+        return [one for one in map(json.loads, lines) if one["record"] != "start"]

@@ -76,7 +76,7 @@ def test_a_signal_to_one_rank_writes_a_checkpoint_and_ends_all_with_75(inside, n
     run = "python /test/small.py dense --output /out/signalled --strategy jax --fresh --epochs 10000"
     stop = (
         'until grep -qs \'"record": "epoch"\' /out/signalled/metrics.jsonl; do sleep 0.2; done\n'
-        f"set -- $pids; kill -{number.name} $1; wait $1; first=$?; wait $2; second=$?\n"
+        f"set -- $pids; kill -{number.name[3:]} $1; wait $1; first=$?; wait $2; second=$?\n"
         "cat /out/0.log; echo $first $second"
     )
     status, said = inside(f"rm -rf /out/signalled\n{TWO.replace('$RUN', run)}\n{stop}")
