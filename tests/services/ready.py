@@ -16,17 +16,17 @@ RECIPE = os.environ.get("RECIPE", "") or "tf2.15-cpu"
 IMAGE = f"toolkit/{RECIPE}:latest"
 
 
-def training_image() -> None:
-    """Build the image of the default recipe, or do nothing if it is there."""
-    toolkit("image", "build", RECIPE, timeout=3600)
+def training_image(recipe: str = RECIPE) -> None:
+    """Build the image of a recipe, or do nothing if it is there."""
+    toolkit("image", "build", recipe, timeout=3600)
 
 
-def training_sif() -> Path:
-    """Return the SIF of the training image; both are built again only if their lock has changed."""
-    sif = ROOT / "build" / "images" / f"{RECIPE}.sif"
-    with one_at_a_time(RECIPE):
-        training_image()
-        toolkit("image", "sif", RECIPE, "-o", str(sif), timeout=900)
+def training_sif(recipe: str = RECIPE) -> Path:
+    """Return the SIF of a recipe; SIF and image are built again only if their lock has changed."""
+    sif = ROOT / "build" / "images" / f"{recipe}.sif"
+    with one_at_a_time(recipe):
+        training_image(recipe)
+        toolkit("image", "sif", recipe, "-o", str(sif), timeout=900)
     return sif
 
 

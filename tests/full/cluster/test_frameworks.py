@@ -1,0 +1,58 @@
+"""Scripts for PyTorch, JAX and TensorFlow, as their documentation writes them, in real jobs."""
+
+import json
+import posixpath
+import shutil
+
+import pytest
+
+from tests.services import ready
+from tests.services.jobs import last_record, launched, on_login
+from tests.services.program import ROOT
+
+PROGRAMS = ROOT / "tests" / "matrix" / "peers" / "programs"
+SCRIPTS = {
+    "PyTorch": ("torch-cpu", "python", "ddp_step.py"),
+    "torchrun": ("torch-cpu", "torchrun", "ddp.py"),
+    "torchrun in a shell script": ("torch-cpu", "sh", "run.sh"),
+    "JAX": ("jax-cpu", "python", "jax_auto.py"),
+    "TensorFlow": (ready.RECIPE, "python", "mwms.py"),
+}
+"""The recipe of the image and the command."""
+SHAPES = [(2, 1), (1, 2), (2, 2)]
+"""Nodes, ranks per node."""
+
+
+def sizes(output):
+    """Return the size of the world that each rank whose sum was right has seen."""
+    said = [json.loads(line) for line in output.splitlines() if line.startswith('{"rank"')]
+    return [one["size"] for one in said if one["comm"] == "ok"]
+
+
+@pytest.mark.parametrize(("nodes", "ranks"), SHAPES)
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_from_the_desk_joins_all_its_ranks(name, nodes, ranks, cluster, locked, tmp_path):
+    recipe, *words = SCRIPTS[name]
+    shutil.copytree(PROGRAMS, tmp_path / "work")
+    locked(recipe)
+    where = ("--cluster", cluster.name, "--image", str(ready.training_sif(recipe)))
+    shape = ("--nodes", str(nodes), "--ranks-per-node", str(ranks))
+    done = launched(where, *shape, "--", *words, cwd=tmp_path / "work")
+    assert sizes(done.stdout) == [nodes * ranks] * (nodes * ranks), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_on_the_login_node_joins_all_its_ranks(name, cluster, locked, tmp_path):
+    recipe, *words = SCRIPTS[name]
+    locked(recipe)
+    where = ("--cluster", cluster.name, "--image", str(ready.training_sif(recipe)))
+    launched(where, "--no-preflight", "--force", "--", "true", cwd=tmp_path)
+    there = last_record()["spec"]["image"]
+    folder = f"/work/{cluster.user}/frameworks/{posixpath.splitext(words[-1])[0]}"
+    text = (PROGRAMS / words[-1]).read_text()
+    beside = (PROGRAMS / "ddp.py").read_text()
+    on_login(cluster, f"mkdir -p {folder} && cat > {folder}/{words[-1]}", text)
+    on_login(cluster, f"cat > {folder}/ddp.py", beside)
+    line = f"toolkit launch --image {there} --nodes 2 --ranks-per-node 2 -- {' '.join(words)}"
+    said = on_login(cluster, f"cd {folder} && {line}", timeout=600)
+    assert sizes(said) == [4] * 4, said
