@@ -105,8 +105,9 @@ class Defect(MpiRow, frozen=True, kw_only=True):
 
     ``lift`` is the value that avoids it without a fast fabric, which that value would disable;
     ``{interface}`` in it means the host's network interface, if it has only one. ``by_chance`` are outcomes
-    of other tries. ``under`` bounds the releases of the host's Open MPI that starts it, ``batch`` says that
-    the launcher is on a node of its ranks. ``launched_by`` lists the MPI of the host's mpirun under which it
+    of other tries. With the outcome ``ok`` the row is a warning about a fault that most launches do not
+    meet. ``under`` bounds the releases of the host's Open MPI that starts it, ``batch`` says that the
+    launcher is on a node of its ranks. ``launched_by`` lists the MPI of the host's mpirun under which it
     was measured ("mpich <5"); empty if it is the same under srun and mpirun. ``netmod`` is the network module
     that MPICH takes by default.
     """

@@ -307,7 +307,10 @@ def mpi_release_defect(case: Case) -> Hit | None:
         ):
             fix = f"{TRY_IT}; or {row.fix}" if row.outcome == "unknown" else row.fix
             told = (row.title, row.title, fix, row.source)
-            return Hit(case.cite("image.mpi"), row.outcome, *told, by_chance=row.by_chance)
+            evidence = case.cite("image.mpi")
+            if row.outcome == "ok":
+                return Hit(evidence, None, *told, severity="warning")
+            return Hit(evidence, row.outcome, *told, by_chance=row.by_chance)
     return None
 
 
@@ -317,6 +320,8 @@ def _lifted(case: Case, mpi: ImageMpi, row: Defect) -> bool:
         return row.lifted_by in {*case.plan.env, *case.plan.container}
     if chosen := setting_value(case, NETMOD):
         return chosen.lower() != row.netmod
+    if row.outcome == "ok" and case.state("image.mpi.device") != "known":
+        return True
     if mpi.device is None:
         raise Undecided("image.mpi.device")
     return netmods(mpi)[:1] != [row.netmod]

@@ -98,6 +98,7 @@ FIRES = {
         case(of=with_(MPICH_420, pmix="5.0.1")),
         case(of=with_(mpi(version="3.0.4"), pmix="2.1.4")),
         case(WITH_ORTE, MPICH_402, "mpirun-host", batch=False),
+        case(of=MPICH_402, mode="srun-pmi2"),
     ],
     "stack-disagrees": [case(of=image(disagreements=("stack.json says pmix 5.0.7, found was 4.2.9",)))],
 }
@@ -164,8 +165,10 @@ QUIET = {
         case(of=with_(mpi(version="3.1.3"), pmix="2.1.4")),
         case(of=with_(mpi(version="3.0.4"), pmix="2.1.4"), mode="srun-pmi2"),
         case(of=absent(IMAGE, "mpi")),
-        case(WITH_ORTE, MPICH_402, "mpirun-host"),
-        case(of=MPICH_402, mode="mpirun-host", batch=False),
+        case(WITH_ORTE, MPICH_402, "mpirun-host", env={"MPIR_CVAR_CH4_NETMOD": "ofi"}),
+        case(of=MPICH_402, mode="mpirun-host", batch=False, env={"MPIR_CVAR_CH4_NETMOD": "ofi"}),
+        case(of=MPICH_402, mode="srun-pmi2", nodes=1),
+        case(of=unread(MPICH_402, "mpi.device"), mode="srun-pmi2"),
     ],
     "stack-disagrees": [case(), case(of=absent(IMAGE, "stack"))],
 }
