@@ -64,6 +64,7 @@ def test_jax_is_told_its_coordinator(tmp_path):
     found, _ = told(tmp_path, plan_of("jax"))
     assert found["JAX_COORDINATOR_ADDRESS"].startswith("gpu7:")
     assert (found["JAX_NUM_PROCESSES"], found["JAX_PROCESS_ID"]) == ("4", "3")
+    assert (found["LOCAL_RANK"], found["LOCAL_WORLD_SIZE"]) == ("1", "2")
 
 
 def test_tensorflow_is_told_every_worker(tmp_path):
