@@ -2,7 +2,8 @@
 
 ``make faults`` runs the faults of ``local.toml`` and ``ranks.toml`` on this machine, in containers, and on a
 virtual cluster. ``python -m tests.faults ID...`` runs some of them. ``--record`` keeps what they wrote in
-``local.jsonl`` and ``ranks.jsonl``, which ``tests/unit/engine/logs/test_faults.py`` replays.
+``local.jsonl`` and ``ranks.jsonl``, which ``tests/unit/engine/logs/test_faults.py`` replays. ``--healthy``
+runs the programs of ``healthy.toml`` instead, which succeed.
 """
 
 import argparse
@@ -69,13 +70,27 @@ def judge(fault: Fault, log: str, status: int) -> tuple[bool, Fault]:
     found = f"{told.fault.id if told.fault else '-'} {told.retry}: {told.root.text if told.root else ''}"
     print(f"{fault['id']:26} {', '.join(differs) or 'right':18} {found[:100]}", flush=True)
     truth = {name: fault[name] for name in ("id", "root", "class", "retry")}
-    more = {name: fault[name] for name in ("cause", "aside") if name in fault}
+    more: Fault = {name: fault[name] for name in ("cause", "aside") if name in fault}
     rank = fault.get("rank")
     return not differs, {
         **truth,
         **more,
         "rank": rank,
         "producer": fault["where"],
+        "exit": status,
+        "log": log,
+    }
+
+
+def judge_healthy(program: Fault, log: str, status: int) -> tuple[bool, Fault]:
+    """Print what toolkit finds in a program that succeeded; return whether it is quiet, and the record."""
+    told = explain_output(Output(log))
+    quiet = not told.root and not any(one.severity == "error" for one in told.findings)
+    said = f"{told.fault.id}: {told.root.text}" if told.fault and told.root else ""
+    print(f"{program['id']:26} exit {status} {'quiet' if quiet else 'FOUND'} {said[:90]}", flush=True)
+    return quiet and status == 0, {
+        "id": program["id"],
+        "producer": program["where"],
         "exit": status,
         "log": log,
     }
@@ -90,23 +105,26 @@ def record(name: str, made: dict[str, Fault], order: list[str]) -> None:
 
 
 def main() -> int:
-    """Inject the faults, print a line for each, and return 1 if an explanation is wrong."""
+    """Run the programs, print a line for each, and return 1 if an explanation is wrong."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    options.add_argument("ids", nargs="*", metavar="ID", help="faults, or places such as torch")
-    options.add_argument("--record", action="store_true", help="write local.jsonl and ranks.jsonl")
+    options.add_argument("ids", nargs="*", metavar="ID", help="programs, or places such as torch")
+    options.add_argument("--record", action="store_true", help="write the files of records")
+    options.add_argument("--healthy", action="store_true", help="run the programs that succeed")
     asked = options.parse_args()
+    tables = {name: table(name) for name in TABLES}
+    starts = [(name, start) for name in TABLES for start in tables[name]["start"]]
     right: list[bool] = []
-    for name in TABLES:
-        rows = table(name)
-        for start in rows["start"]:
-            here = [fault for fault in rows["fault"] if fault["where"] == start["where"]]
-            some = [f for f in here if not asked.ids or {f["id"], f["where"]} & set(asked.ids)]
-            for fault, log, status in inject(some, start):
-                fine, kept = judge(fault, log, status)
-                right.append(fine)
-                if asked.record:
-                    record(name, {fault["id"]: kept}, [one["id"] for one in rows["fault"]])
-    print(f"{len(right)} faults, {sum(right)} explained right")
+    for name, start in starts:
+        source = "healthy" if asked.healthy else name
+        rows = table("healthy")["healthy"] if asked.healthy else tables[name]["fault"]
+        some = [row for row in rows if row["where"] == start["where"]]
+        some = [row for row in some if not asked.ids or {row["id"], row["where"]} & set(asked.ids)]
+        for row, log, status in inject(some, start):
+            fine, kept = (judge_healthy if asked.healthy else judge)(row, log, status)
+            right.append(fine)
+            if asked.record:
+                record(source, {row["id"]: kept}, [one["id"] for one in rows])
+    print(f"{len(right)} programs, {sum(right)} explained right")
     return int(not all(right))
 
 

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 
 SECONDS = 180.0
 LIMITS = (
@@ -67,15 +68,14 @@ class Place:
     def run(self, command: str, program: str) -> tuple[str, int]:
         """Run a command in a new folder beside a program; return both streams and the exit status."""
         script = f"{self._before}{_FOLDER}exec < /dev/null\n{command}\n"
-        done = subprocess.run(
-            [*self._words, "-c", script],
-            input=program.encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=SECONDS,
-            check=False,
-        )
-        return done.stdout.decode("utf-8", "replace").replace(self._home, "/home/ann"), done.returncode
+        words = [*self._words, "-c", script]
+        with subprocess.Popen(words, stdin=PIPE, stdout=PIPE, stderr=STDOUT) as running:
+            try:
+                written, _ = running.communicate(program.encode(), timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                running.kill()
+                written, _ = running.communicate()
+        return written.decode("utf-8", "replace").replace(self._home, "/home/ann"), running.returncode
 
 
 @contextmanager

@@ -27,6 +27,16 @@ _BARE = re.compile(r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception):$")
 """An exception whose message is on the next line; workflow managers print it without a traceback."""
 
 
+_RETRY = re.compile(
+    r"(?i)\b(?:will retry|will be retried|retrying|trying again|next attempt) (?:in|after) \d"
+)
+"""News of another attempt."""
+
+
+_LISTED = "tasks are unhealthy (stopped sending heartbeats):"
+"""The end of a line of XLA; the next line has the numbers of the tasks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Clue:
     """A line that may report a fault; ``strength`` as in ``faultlines.toml``."""
@@ -64,13 +74,18 @@ def _classified(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
             continue
         whole = _with_message(output, position, line)
         row = classify(strip_label(whole.text))
-        if row is not None:
+        if row is not None and not (row.role == "cause" and _is_retried(output, position)):
             yield Clue(position, whole, row.class_, row.strength, row.role, row.retry)
 
 
+def _is_retried(output: Output, position: int) -> bool:
+    """Return whether the next line says that the program tries again."""
+    return any(_RETRY.search(line.text) for line in output.following(position, 1))
+
+
 def _with_message(output: Output, position: int, line: Line) -> Line:
-    """Return a line that only names an exception, with the message on the next line."""
-    if not _BARE.match(strip_label(line.text)):
+    """Return a line that only names an exception, or begins a list, with the text of the next line."""
+    if not _BARE.match(strip_label(line.text)) and not line.text.endswith(_LISTED):
         return line
-    words = next((after.text.strip() for after in output.following(position, 1)), "")
+    words = next((strip_label(after.text).strip() for after in output.following(position, 1)), "")
     return Line(line.number, line.task, f"{line.text} {words}".rstrip(), line.tag)

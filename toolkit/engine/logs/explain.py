@@ -1,6 +1,7 @@
 """Find known messages in job output: their meaning, their causes and fixes."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,6 +26,9 @@ _SECONDS = 6.0
 
 ENDING = r"Terminating StepId|Job step aborted: Waiting up to|\*\*\* STEP \S+ ON \S+ CANCELLED AT "
 """A message of Slurm when it stops the remaining ranks."""
+
+_DEBUG = re.compile(r"^(?: *\d+: )?(?:\S{1,40}: )?debug\d?: |\blevel=(?:trace|debug|info)\b")
+"""A line in which a program only says what it does."""
 
 _SEVERITIES = ("error", "warning", "info")
 
@@ -94,11 +98,11 @@ def _match(signature: LogSignature, output: Output, found: PatternLines) -> Sign
     overcome, ending = _overcome(signature, found), _ending(signature, found)
     likely = (p for p in hits if overcome <= p < ending)
     for position in islice(likely, _MOST_LOOKED_AT):
-        after = _after(signature, output, position)
-        if after is None:
+        own, after = output.line(position), _after(signature, output, position)
+        if after is None or _DEBUG.search(own.text):
             continue
         first = position if first < 0 else first
-        shown |= {line.cited: line for line in (output.line(position), *after)}
+        shown |= {line.cited: line for line in (own, *after)}
         if len(shown) >= _SHOWN:
             break
     lines = tuple(shown.values())[: _SHOWN + len(signature.then)]

@@ -1,12 +1,13 @@
 """Explain job output in three layers: its root line, the class of the fault, the known cause."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from toolkit.engine.logs.clues import Clue, clues, strip_label
 from toolkit.engine.logs.codes import error_codes
 from toolkit.engine.logs.explain import Recognised, SignatureMatch, recognise
 from toolkit.engine.logs.joblines import Output
-from toolkit.engine.logs.root import RootClue, find_root, only_misses_gpu, waited_for_ranks
+from toolkit.engine.logs.root import RootClue, find_root, is_stopped, only_misses_gpu, waited_for_ranks
 from toolkit.engine.logs.rows import classify, is_harmless
 from toolkit.knowledge.signatures import classes
 from toolkit.model.finding import (
@@ -18,6 +19,10 @@ from toolkit.model.finding import (
     Retry,
     RootLine,
 )
+
+_SENTENCE = re.compile(r"(?<=\.) ")
+_SIGNALS = re.compile(r"(?:For s|S)ignals? \d+(?:(?:, | and )\d+)*")
+"""The beginning of a sentence of a class that holds for some signals only."""
 
 _NEAR = 60
 """Largest number of lines between a root line and a known message of the same fault."""
@@ -36,6 +41,9 @@ def explain_output(output: Output) -> OutputExplanation:
     if root is None:
         return OutputExplanation(findings=known, unread=recognised.unread)
     line, row = root.clue.line, classes()[_class_of_root(root, recognised, known)]
+    codes = error_codes((line.text,)) or error_codes(text for text in root.ended if not is_stopped(text))
+    signal = next((code.number for code in codes if code.family == "signal"), None)
+    fix = (step for step in row.fix if _is_about(step, signal))
     return OutputExplanation(
         root=RootLine(
             number=line.number,
@@ -43,16 +51,27 @@ def explain_output(output: Output) -> OutputExplanation:
             rank=root.rank,
             node=root.node,
             frame=root.frame,
-            waited=waited_for_ranks(root.clue),
+            waited=waited_for_ranks(root.clue) and root.rank in {"", line.task},
         ),
-        fault=FaultClass(id=row.id, title=row.title, means=row.means, fix=row.fix),
-        codes=error_codes((line.text,)) or error_codes(root.ended),
+        fault=FaultClass(id=row.id, title=row.title, means=_about(row.means, signal), fix=tuple(fix)),
+        codes=codes,
         retry=_cause_retry(recognised, known) or root.clue.retry or row.retry,
         findings=known,
         ended=root.ended,
         consequences=tuple(line.cited for line in root.consequences),
         unread=recognised.unread,
     )
+
+
+def _about(text: str, signal: int | None) -> str:
+    """Return a text without the sentences about other signals."""
+    return " ".join(sentence for sentence in _SENTENCE.split(text) if _is_about(sentence, signal))
+
+
+def _is_about(sentence: str, signal: int | None) -> bool:
+    """Return whether a sentence holds for a signal; each holds if the signal is unknown."""
+    named = _SIGNALS.match(sentence)
+    return named is None or signal is None or str(signal) in re.findall(r"\d+", named[0])
 
 
 def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:

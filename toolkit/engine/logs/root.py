@@ -23,11 +23,21 @@ _TASK = re.compile(
 )
 _RANKS = ("task", "local", "rank", "abort", "on", "process", "world")
 
+_ABSENT = re.compile(
+    r"\bRank (\d+) failed to pass monitoredBarrier"
+    r"|tasks are unhealthy \(stopped sending heartbeats\): ?(?:\S{0,80}/task:)?(\d+)"
+)
+"""A rank for which others waited, as one of them names it."""
+
 _NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)\b(?!/)")
 """A node that Slurm names in the root line."""
 
 _NAMES_STATUS = re.compile(r"exitcode|: tasks? |ended as |exit(?:ed)? (?:code|status)|signal \d|DUE TO TASK")
-_PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt")
+_STOPPED = re.compile(r"exitcode ?: ?-15\b|SIGTERM|: Terminated$")
+_PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt|exitcode ?: ?-15\b|SIGTERM")
+_CANCELLED = re.compile(
+    r"\*\*\* (?:JOB|STEP) \S{1,80} ON \S{1,80} CANCELLED AT |^scancel: |ended as cancelled"
+)
 _ABORTED = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
 """A rank that exits by SIGABRT found a fault itself."""
 
@@ -37,10 +47,12 @@ _INTRODUCES = re.compile(
 )
 """Text of a logger before a traceback."""
 
+_LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
+
 _TIMED_OUT = re.compile(
     r"(?i)timed? ?out waiting|wait timeout|barrier timed out|store based barrier|collective operation timeout"
     r"|watchdog got stuck|DEADLINE_EXCEEDED|timed out names?|GetKeyValue\(\) timed out|has been waiting for"
-    r"|clients joined"
+    r"|clients joined|stopped sending heartbeats|is stalled for longer than"
 )
 
 _NO_GPU_FOUND = re.compile(
@@ -78,7 +90,7 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     raised = tracebacks(output, heads)
     inside = {number for one in raised for number in one.numbers}
     before = {output.line(position).number - 1 for position in heads}
-    inside |= {c.line.number for c in clues if c.line.number in before and _INTRODUCES.search(c.line.text)}
+    inside |= {c.line.number for c in clues if c.line.number in before and _introduces(c.line.text)}
     told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
     made = [(clue, one.frame) for one in raised if (clue := _of_raised(one))]
     causes = sorted(
@@ -86,6 +98,9 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         key=lambda pair: pair[0].position,
     )
     endings = [clue for clue in told if clue.role == "ending"]
+    if _is_tagged(output, endings):
+        crash = [c for c, _ in causes if c.class_ == "signal" and not c.line.task]
+        causes = [p for p in causes if p[0] not in crash or p[0].position < endings[0].position]
     others = sorted(
         [clue for clue in told if clue.role == "consequence"] + [m[0] for m in made if m[0].role != "cause"],
         key=lambda clue: clue.position,
@@ -100,6 +115,11 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
     return RootClue(clue, rank, node, frame, _ended([e for e in endings if e.line != clue.line]), after)
+
+
+def _introduces(text: str) -> bool:
+    """Return whether a logger introduces a traceback; mpirun may end a line with the tag of the next one."""
+    return _INTRODUCES.search(_LAST_TAG.sub("", text)) is not None
 
 
 def _of_raised(one: Raised) -> Clue | None:
@@ -131,14 +151,31 @@ def _choose(
             return _first_failure(dead, others), ""
     if end is not None and (far := [pair for pair in causes if pair[0].strength >= 5]):
         return far[-1]
-    near = [pair for pair in near if end is None or pair[0].line.number <= end]
+    return _weak(
+        output, [pair for pair in near if end is None or pair[0].line.number <= end], endings, others, end
+    )
+
+
+def _weak(
+    output: Output, near: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue], end: int | None
+) -> tuple[Clue, str] | None:
+    """Return words of failure, last words of a rank, a consequence or an ending, as no line names a cause."""
+    last = output.last_number
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
+    if not weak and (cancelled := _cancelled(endings)):
+        return cancelled, ""
     if end is not None and (said := _last_words(output, endings)):
         if weak and weak[-1][0].line.number >= said.line.number - 3:
             return weak[-1]
         return said, ""
     if weak:
         return weak[0]
+    if end is None:
+        others = [clue for clue in others if not _was_survived(output, clue)]
+    first = next((clue for clue in endings if _number(clue) and _NAMES_STATUS.search(clue.line.text)), None)
+    lost = {clue.line.task for clue in others if clue.class_ != "exit-status"}
+    if first and lost and not lost & {"", _number(first)}:
+        return first, ""
     if others:
         return others[0], ""
     named = [clue for clue in endings if _NAMES_STATUS.search(clue.line.text)]
@@ -167,8 +204,32 @@ def _gpu_error_before(output: Output, clue: Clue, causes: list[tuple[Clue, str]]
 def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
     """Return the end of the first rank; of a rank that aborted itself, the line in which it says why."""
     hit = next((clue for clue in dead if not _ABORTED.search(clue.line.text)), None)
-    said = [clue for clue in others if clue.position < dead[0].position]
+    rank = _number(dead[0])
+    said = [
+        c
+        for c in others
+        if c.position < dead[0].position and ({c.line.task, rank} & {""} or c.line.task == rank)
+    ]
     return hit or (said[0] if said else dead[0])
+
+
+def _cancelled(endings: list[Clue]) -> Clue | None:
+    """Return the line that says that the job was cancelled, if no rank ended before it."""
+    first = next((c for c in endings if _CANCELLED.search(c.line.text) or _number(c)), None)
+    if first is None or not _CANCELLED.search(first.line.text):
+        return None
+    return Clue(first.position, first.line, "cancelled", 4, "ending", "transient")
+
+
+def _was_survived(output: Output, clue: Clue) -> bool:
+    """Return whether a line only reports the end of a helper, and other output follows."""
+    return clue.line.text.strip() == "Terminated" and any(output.following(clue.position, 1))
+
+
+def _number(clue: Clue) -> str:
+    """Return the number of the rank that a launcher names in a line; empty if it names none."""
+    found = _TASK.search(clue.line.text)
+    return next((found[name] for name in _RANKS if found[name]), "") if found else ""
 
 
 def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[Clue, str]:
@@ -181,6 +242,11 @@ def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[
     soon = [pair for pair in own if pair[0].line.number <= first[0].line.number + 40]
     same = [pair for pair in soon if _kind(pair[0]) != _kind(first[0])]
     return same[0] if same and first[0].strength <= same[0][0].strength and _is_wait(first[0]) else first
+
+
+def is_stopped(text: str) -> bool:
+    """Return whether a launcher reports a rank that it stopped itself."""
+    return _STOPPED.search(text) is not None
 
 
 def waited_for_ranks(clue: Clue) -> bool:
@@ -206,14 +272,14 @@ def _is_late(clue: Clue, endings: list[Clue]) -> bool:
 
 def _last_words(output: Output, endings: list[Clue]) -> Clue | None:
     """Return the last line that the first failed rank wrote before it exited."""
-    named = next(((c, m) for c in endings if (m := _TASK.search(c.line.text)) and m["task"]), None)
-    if named is None:
+    named = next(((c, m["task"]) for c in endings if (m := _TASK.search(c.line.text)) and m["task"]), None)
+    if named is None and not _is_tagged(output, endings):
         return None
-    clue, match = named
+    clue, rank = named or (endings[0], "")
     lines = output.before(clue.position, 200)
     labelled = [line for _, line in lines if line.task]
     for position, line in reversed(lines):
-        if labelled and line.task != match["task"]:
+        if labelled and (line.task != rank if rank else not line.task):
             continue
         text = strip_label(line.text)
         if not text.strip() or text.startswith(_SLURM):
@@ -223,9 +289,18 @@ def _last_words(output: Output, endings: list[Clue]) -> Clue | None:
     return None
 
 
+def _is_tagged(output: Output, endings: list[Clue]) -> bool:
+    """Return whether mpirun tagged the lines of ranks before it reported their end."""
+    return bool(endings) and any("<std" in line.tag for _, line in output.before(endings[0].position, 50))
+
+
 def _failed_rank(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
     """Return the rank that failed first and its node, if the lines name them."""
     rank, node = clue.line.task, ""
+    if _CANCELLED.search(clue.line.text):
+        return "", ""
+    if absent := _ABSENT.search(clue.line.text):
+        return next(number for number in absent.groups() if number), node
     lines = [clue.line.text, *(ending.line.text for ending in endings)]
     for text in lines:
         found = _TASK.search(text)

@@ -29,6 +29,8 @@ FAULTS = read("faults")
 REPORTS = read("reports")
 GPU = read("gpu")
 LOCAL = read("local")
+RANKS = read("ranks")
+HEALTHY = read("healthy")
 
 
 def squeezed(text: str) -> str:
@@ -81,19 +83,35 @@ def test_faults_of_make_faults_have_root_line_class_and_rank():
     assert {name: ids for name, ids in misses(LOCAL).items() if ids} == {}
 
 
-def test_the_record_of_make_faults_has_each_fault_of_its_table():
-    table = tomllib.loads((RECORD / "local.toml").read_text("utf-8"))["fault"]
-    truth = [{name: fault[name] for name in ("id", "root", "class", "retry")} for fault in table]
-    assert [{name: record[name] for name in truth[0]} for record in LOCAL] == truth
+@pytest.mark.parametrize("aside", [False, True], ids=["known", "aside"])
+def test_faults_of_ranks_and_runtimes_have_root_line_class_and_rank(aside):
+    """Those put aside were scored before any rule was written for the others; README.md has both figures."""
+    faults = [fault for fault in RANKS if fault.get("aside", False) is aside]
+    assert len(faults) >= (len(RANKS) - 2) // 3
+    assert {name: ids for name, ids in misses(faults).items() if ids} == {}
 
 
-@every_row("faults", [FAULTS, REPORTS, GPU, LOCAL], ids=lambda faults: faults[0]["id"])
+@every_row("record", HEALTHY, ids=lambda record: record["id"])
+def test_a_program_that_succeeds_has_no_root_line_and_no_error(record):
+    told = explain_output(Output(record["log"]))
+    assert (record["exit"], told.root) == (0, None)
+    assert [found.id for found in told.findings if found.severity == "error"] == []
+
+
+@every_row(("name", "records"), [("local", LOCAL), ("ranks", RANKS)])
+def test_the_record_of_make_faults_has_each_fault_of_its_table(name, records):
+    table = tomllib.loads((RECORD / f"{name}.toml").read_text("utf-8"))["fault"]
+    truth = [{key: fault[key] for key in ("id", "root", "class", "retry")} for fault in table]
+    assert [{key: record[key] for key in truth[0]} for record in records] == truth
+
+
+@every_row("faults", [FAULTS, REPORTS, GPU, LOCAL, RANKS], ids=lambda faults: faults[0]["id"])
 def test_a_fault_that_repeats_is_never_called_transient(faults):
     assert misses(faults)["retry"] == []
 
 
 def test_each_record_has_an_id_and_a_root_line_of_its_own_log():
-    every = [*FAULTS, *REPORTS, *GPU, *LOCAL]
+    every = [*FAULTS, *REPORTS, *GPU, *LOCAL, *RANKS]
     assert len({fault["id"] for fault in every}) == len(every)
     lost = [f["id"] for f in every if not any(squeezed(r) in squeezed(f["log"]) for r in f["root"])]
     assert lost == []

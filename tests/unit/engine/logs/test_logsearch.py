@@ -13,7 +13,7 @@ from toolkit.knowledge.signatures import stems
 RECORD = Path(__file__).parents[3] / "faults"
 LOGS = [
     json.loads(line)["log"]
-    for name in ("faults", "gpu", "reports", "local", "ranks")
+    for name in ("faults", "gpu", "reports", "local", "ranks", "healthy")
     for line in (RECORD / f"{name}.jsonl").read_text("utf-8").splitlines()
 ]
 LINES = list(dict.fromkeys(line_text(line.encode()) for log in LOGS for line in re.split("[\r\n]", log)))

@@ -134,7 +134,7 @@ def test_output_without_a_failure_has_no_root_line(text):
 
 
 def test_a_signature_counts_only_where_its_conditions_hold():
-    barrier = "XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Id: x"
+    barrier = "tensorflow: DEADLINE_EXCEEDED: Barrier timed out. Id: x"
     ids = [
         [f.id for f in explain_output(Output(text)).findings]
         for text in (barrier, f"{barrier}\njax_worker\n")

@@ -1,0 +1,152 @@
+"""Which line and rank of a job failed first, and which lines a program survives."""
+
+from tests.unit.engine.logs.test_root import STEPS, TRACEBACK, labelled, told
+from tests.unit.tables import every_row
+from toolkit.engine.logs.explanation import explain_output
+from toolkit.engine.logs.joblines import Output
+
+LOST = "RuntimeError: [/pytorch/gloo/pair.cc:525] Connection closed by peer [10.0.0.2]:4711"
+CANCELLED = "0: slurmstepd-n1: error: *** STEP 8.0 ON n1 CANCELLED AT 2026-11-02T08:00:00 ***"
+
+
+def test_a_rank_that_exits_without_a_word_is_named_where_the_others_only_lost_it():
+    ended = "srun: error: n2: task 3: Exited with exit code 5"
+    text = STEPS + labelled(0, TRACEBACK.format("it", LOST)) + f"{ended}\nsrun: Terminating StepId=8.0\n"
+    assert told(text) == (ended, "exit-status", "3")
+
+
+@every_row(
+    ("signal", "name", "class_"),
+    [(6, "SIGABRT", "signal"), (9, "SIGKILL", "signal"), (11, "SIGSEGV", "signal")],
+)
+def test_a_rank_that_torchrun_stopped_is_not_the_first_to_fail(signal, name, class_):
+    text = (
+        f"[rank0]: {LOST}\n"
+        f"failed (exitcode: -{signal}) local_rank: 1 (pid: 12) of binary: /usr/bin/python\n"
+        "  rank      : 0 (local_rank: 0)\n  exitcode  : -15 (pid: 11)  (SIGTERM)\n"
+        "  traceback : Signal 15 (SIGTERM) received by PID 11\n"
+        f"  rank      : 1 (local_rank: 1)\n  exitcode  : -{signal} (pid: 12)  ({name})\n"
+    )
+    line, found, rank = told(text)
+    assert (f"(exitcode: -{signal})" in line, found, rank) == (True, class_, "1")
+
+
+def test_the_rank_for_which_others_waited_in_a_barrier_is_named():
+    text = (
+        "[rank0]:[E1102 ProcessGroupGloo.cpp:67] [Rank 0]: Rank 4 failed to pass monitoredBarrier in 9 ms\n"
+    )
+    assert told(text)[2] == "4"
+
+
+def test_the_last_words_of_a_rank_come_before_a_crash_of_mpirun_itself():
+    text = (
+        "[1,0]<stdout>:step 3 loss 0.2\n[1,2]<stdout>:mesh has no cells\nPrimary job  terminated normally but"
+        " 1 process returned\na non-zero exit code.\n[n1:9] *** Process received signal ***\n"
+        "[n1:9] Signal: Segmentation fault (11)\n"
+    )
+    assert told(text) == ("[1,2]<stdout>:mesh has no cells", "exit-status", "2")
+
+
+def test_the_task_that_no_longer_answers_is_named_not_the_one_that_reports_it():
+    text = (
+        "0: E1102 coordination_service.cc:9] UNAVAILABLE: The following tasks are unhealthy "
+        "(stopped sending heartbeats):\n0: 6\n0: The tasks have crashed.\n"
+    )
+    found = explain_output(Output(text))
+    assert found.root
+    assert (found.root.rank, found.root.waited) == ("6", False)
+
+
+@every_row(("number", "kept", "dropped"), [(9, "Signal 9 ", "Signals 4"), (11, "Signals 4", "Signal 9 ")])
+def test_what_is_said_of_a_signal_is_about_that_signal(number, kept, dropped):
+    found = explain_output(
+        Output(f"mpirun noticed that process rank 1 exited on signal {number} (x).\n")
+    ).fault
+    assert found
+    assert (kept in found.means, dropped in found.means) == (True, False)
+    assert all(f"signal {number}," in step for step in found.fix if step.startswith("For signal"))
+
+
+def test_the_signal_of_a_rank_that_the_launcher_stopped_is_not_explained():
+    failed = "failed (exitcode: 1) local_rank: 0 (pid: 12) of binary: /usr/bin/python"
+    text = f"[rank0]: {LOST}\n{failed}\n  exitcode  : -15 (pid: 11)  (SIGTERM)\n"
+    assert explain_output(Output(text)).codes == ()
+
+
+def test_a_job_that_was_cancelled_while_all_ranks_ran_can_be_submitted_again():
+    text = f"{STEPS}srun: Job step aborted: Waiting up to 7 seconds for job step to finish.\n{CANCELLED}\n"
+    found = explain_output(Output(f"{text}srun: error: n2: task 1: Terminated\n"))
+    assert found.fault
+    assert (found.fault.id, found.retry, found.root and found.root.rank) == ("cancelled", "transient", "")
+
+
+def test_a_rank_that_ended_before_slurm_cancelled_the_step_is_the_fault():
+    ended = "srun: error: n2: task 1: Exited with exit code 3\nsrun: Terminating StepId=8.0"
+    text = f"{STEPS}{ended}\n{CANCELLED}\n"
+    found = explain_output(Output(text))
+    assert found.fault
+    assert (found.fault.id, found.retry) == ("exit-status", "user")
+
+
+@every_row(
+    ("text", "root", "class_"),
+    [
+        (
+            "usage: fit [-h] [--epochs N]\nfit: error: argument --epochs: invalid int value: 'ten'\n",
+            "fit: error: argument --epochs",
+            "user-configuration",
+        ),
+        (
+            "stage: error: cannot copy /data/a.h5: No space left on device\n",
+            "stage: error",
+            "file-system-or-quota",
+        ),
+        (
+            "tar: a: Wrote only 5 of 10240 bytes\ntar: Exiting with failure status due to previous errors\n",
+            "Wrote only 5 of",
+            "file-system-or-quota",
+        ),
+        (
+            "srun: error: Could not open stdout file /home/ann/log/1.out: Permission denied\n",
+            "stdout file",
+            "file-system-or-quota",
+        ),
+        (
+            "Error: runc: executable file `solve` not found in $PATH: No such file or directory\n",
+            "executable file `solve`",
+            "program-start",
+        ),
+        (
+            "[1,2]<stderr>:A rank is stalled for longer than 9 seconds. Will shutdown.[1,2]<stderr>:\n"
+            + "".join(f"[1,2]<stderr>:{line}\n" for line in TRACEBACK.format("it", LOST).splitlines())
+            + "mpirun: abort is already in progress...\n[n1:3] *** Process received signal ***\n",
+            "stalled for longer than 9",
+            "rendezvous",
+        ),
+        ("[ERROR] [launch.py:3:sigkill_handler] ['a.py'] exits with return code = -11\n", "= -11", "signal"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_the_line_that_names_the_fault_is_the_root_line(text, root, class_):
+    line, found, _ = told(text)
+    assert (root in line, found) == (True, class_)
+
+
+@every_row(
+    "text",
+    [
+        'time="2026-11-02T08:00:00Z" level=debug msg="lookup failed: no such file or directory"\nepoch 1\n',
+        "srun: debug:  propagating RLIMIT_MEMLOCK=8388608\nsrun: debug2: error opening x: not found\ndone\n",
+        "wget: unable to resolve host address 'mirror'\nRetrying in 4 seconds (2 of 5)\n100% saved\n",
+        "helper started\nTerminated\nsaved the model\n",
+        "test_timeout (suite.Loader.test_timeout) ... expected failure\nok\n",
+    ],
+    ids=lambda text: text[:20],
+)
+def test_what_a_program_survives_is_no_failure(text):
+    assert told(text) == ("", "", "")
+
+
+def test_a_read_only_cgroup_is_not_a_fault_of_the_program():
+    text = "error: common_cgroup_instantiate: unable to create cgroup '/sys/x' : Read-only file system\n"
+    assert [found.id for found in explain_output(Output(text)).findings] == []
