@@ -41,7 +41,8 @@ def test_each_pattern_finds_the_lines_that_it_matches():
     assert wrong == {}
 
 
-def test_each_line_with_a_stem_is_suspect():
+def test_each_line_with_a_stem_is_suspect(monkeypatch):
+    monkeypatch.setattr(logsearch, "MOST_SUSPECTS", len(LINES))
     texts = [text.encode() for text in LINES]
     shapes = [re.sub(r"\d", "0", text).lower() for text in LINES]
     own = [
@@ -49,7 +50,6 @@ def test_each_line_with_a_stem_is_suspect():
         for place, text in zip(positions(texts), shapes, strict=True)
         if any(stem in text for stem in stems())
     ]
-    assert len(own) < logsearch.MOST_SUSPECTS
     assert list(search(Output(b"\n".join(texts)), (), 600, stems()).suspects) == own
 
 
