@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from toolkit.trainers.ranks import devices
-from toolkit.trainers.ranks.devices import gpus_are_own, prepare_devices
+from toolkit.trainers.ranks.devices import gpus_are_own, prepare_devices, visible_gpus
 from toolkit.trainers.trouble import Trouble
 
 
@@ -146,3 +146,11 @@ def test_more_devices_than_gpus_are_refused(prepared):
 def test_without_gpus_the_cpu_is_parted(prepared):
     assert prepared(0, 0, 1, 3).parts == ("CPU:0", ["a part"] * 3)
     assert prepared(0, 0, 1, 0).parts is None
+
+
+@pytest.mark.parametrize(
+    ("named", "opens", "count"),
+    [(None, 4, 4), (None, 0, 0), ("0,2", 4, 2), ("", 4, 0), ("-1", 4, 0), ("0", 0, 0)],
+)
+def test_cuda_shows_what_its_variable_names(named, opens, count):
+    assert visible_gpus({} if named is None else {"CUDA_VISIBLE_DEVICES": named}, opens) == count

@@ -26,10 +26,16 @@ def join(monkeypatch):
         config=SimpleNamespace(update=lambda *_: None),
     )
     monkeypatch.setitem(sys.modules, "jax", fake)
-    monkeypatch.setattr(strategy, "openable", lambda _: [])
 
-    def run(variables):
-        for name in ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "CUDA_VISIBLE_DEVICES", "LOCAL_RANK", *TWO):
+    def run(variables, gpus=0):
+        monkeypatch.setattr(strategy, "openable", lambda _: list(range(gpus)))
+        for name in (
+            "SLURM_STEP_NUM_TASKS",
+            "SLURM_PROCID",
+            "CUDA_VISIBLE_DEVICES",
+            "SLURM_GPUS_ON_NODE",
+            *TWO,
+        ):
             monkeypatch.delenv(name, raising=False)
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
@@ -57,6 +63,15 @@ def test_a_rank_joins_at_the_coordinator_and_knows_its_place(join):
     world = join({**TWO, "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"})
     assert join.joined == [(("node1:29500", 2, 1), None)]
     assert (world.rank, world.size, world.local_rank, world.nodes, world.framework) == (1, 2, 1, 1, "jax")
+
+
+@pytest.mark.parametrize(
+    ("shown", "local", "own"),
+    [({}, "1", [1]), ({"CUDA_VISIBLE_DEVICES": "1", "SLURM_GPUS_ON_NODE": "2"}, "1", [0])],
+)
+def test_a_rank_names_its_gpu_among_those_that_it_sees(join, shown, local, own):
+    join({**TWO, **shown, "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": "2"}, gpus=2)
+    assert join.joined == [(("node1:29500", 2, 1), own)]
 
 
 def test_one_process_joins_nothing(join):

@@ -3,8 +3,9 @@
 import os
 from typing import TYPE_CHECKING
 
+from toolkit.trainers.checks.node import DEVICES, openable
 from toolkit.trainers.data.sources import Samples
-from toolkit.trainers.ranks.devices import own_cores
+from toolkit.trainers.ranks.devices import own_cores, visible_gpus
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def gpus(_: "World") -> tuple[int, list[int]]:
     import jax
 
     own = [device.local_hardware_id for device in jax.local_devices() if device.platform == "gpu"]
-    return len(own), own
+    return visible_gpus(os.environ, len(openable(DEVICES))), own
 
 
 def seed(number: int) -> None:

@@ -44,6 +44,14 @@ def own_cores(world: World) -> int:
     return cores(os.environ, world.local_size, allowed=allowed, node=os.cpu_count() or allowed)
 
 
+def visible_gpus(environment: Mapping[str, str], opens: int) -> int:
+    """Return how many of the ``opens`` GPUs that this rank can open CUDA shows to it."""
+    named = environment.get("CUDA_VISIBLE_DEVICES")
+    if named is None or not opens:
+        return opens
+    return len([one for one in named.split(",") if one.strip() not in ("", "-1")])
+
+
 def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
     """Return the GPUs that a rank uses of those it sees; ``own`` says that no other rank sees them.
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from toolkit.trainers.checks.node import DEVICES, openable
-from toolkit.trainers.ranks.devices import choose_gpus, gpus_are_own
+from toolkit.trainers.ranks.devices import choose_gpus, gpus_are_own, visible_gpus
 from toolkit.trainers.ranks.launcher import first_number, started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import World, complain_once
@@ -67,13 +67,8 @@ class DistributedJax(World):
     def _own_gpus(self) -> list[int] | None:
         """Return this rank's GPU among the GPUs that it sees; ``None`` if there is nothing to choose."""
         opens = len(openable(DEVICES))
-        named = os.environ.get("CUDA_VISIBLE_DEVICES")
-        seen = (
-            opens
-            if named is None
-            else len([one for one in named.split(",") if one.strip() not in ("", "-1")])
-        )
-        if not opens or not seen:
+        seen = visible_gpus(os.environ, opens)
+        if not seen:
             return None
         return choose_gpus(self, seen, own=gpus_are_own(os.environ, self, seen, opens))
 
