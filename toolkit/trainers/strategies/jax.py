@@ -11,6 +11,7 @@ from toolkit.trainers.ranks.devices import choose_gpus, gpus_are_own, visible_gp
 from toolkit.trainers.ranks.launcher import first_number, started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import World, complain_once
+from toolkit.trainers.start import mark
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class DistributedJax(World):
             if missing:
                 complain_once(f"--strategy jax: {', '.join(missing)} not set; use the launch mode jax")
             jax.config.update("jax_cpu_collectives_implementation", "gloo")
+            mark("imports")
             jax.distributed.initialize(
                 os.environ["JAX_COORDINATOR_ADDRESS"],
                 self.size,
