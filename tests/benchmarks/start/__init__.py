@@ -1,0 +1,1 @@
+"""Starts of a Python program from a slow shared file system."""
