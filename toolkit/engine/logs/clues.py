@@ -80,7 +80,7 @@ def _classified(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
 
 def _is_retried(output: Output, position: int) -> bool:
     """Return whether the next line says that the program tries again."""
-    return any(_RETRY.search(line.text) for line in output.following(position, 1))
+    return _RETRY.search(output.text_after(position)) is not None
 
 
 def _with_message(output: Output, position: int, line: Line) -> Line:

@@ -160,6 +160,15 @@ class Output:
         """Yield the next lines of the task that wrote the line at ``position``."""
         return (line for _, line in self.places_after(position, most))
 
+    def text_after(self, position: int) -> str:
+        """Return the text of the line after the line at ``position``, of any task; this needs no counting."""
+        piece, at = self._place(position)
+        found = _BREAK.search(piece, at, at + _FARTHEST)
+        if found is None:
+            return ""
+        end = _BREAK.search(piece, found.end(), found.end() + _MOST_BYTES)
+        return line_text(piece[found.end() : end.start() if end else found.end() + _MOST_BYTES])
+
     def _place(self, position: int) -> tuple[bytes, int]:
         if position < self._tail_at:
             return self._head, position
