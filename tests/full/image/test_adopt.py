@@ -52,7 +52,7 @@ def test_an_image_of_a_registry_is_described_and_layered(engine, theirs, tmp_pat
             p for p in found["packages"] if p["name"] == "bash"
         ).items()
         assert json.loads((tmp_path / "out" / "adopted.json").read_text())["image"] == name
-        assert "somebody else built" in (tmp_path / "out" / "theirs-1.toml").read_text()
+        assert "which toolkit did not build" in (tmp_path / "out" / "theirs-1.toml").read_text()
         config = engine.images.get(tag).attrs["Config"]
         assert config["User"] == "nobody"
         assert found["layered"]["base"] == engine.images.get(theirs).id

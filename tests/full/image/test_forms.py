@@ -16,9 +16,10 @@ TAG = f"toolkit/{RECIPE}:latest"
 
 
 def same(facts) -> dict:
-    """Facts that must be equal; Apptainer adds labels, and evidence names the file of a fact."""
+    """Facts that must be equal; Apptainer adds labels and scripts, and evidence names the file of a fact."""
     told = msgspec.to_builtins(facts)
-    for name in ("path", "format", "digest", "compression", "labels", "evidence", "absent", "unknown"):
+    of_the_form = ("path", "format", "digest", "compression", "labels", "driver_searched")
+    for name in (*of_the_form, "evidence", "absent", "unknown"):
         told.pop(name)
     return told
 

@@ -425,7 +425,7 @@ class TestConverting:
         target = small_disk(36) / "a.sif"
         with pytest.raises(CheckFailed, match="the disk is full") as caught:
             sif.convert(engine, small.tag, target, Silent())
-        assert "make room" in caught.value.fix
+        assert "free space" in caught.value.fix
         assert list(target.parent.iterdir()) == []
 
 
