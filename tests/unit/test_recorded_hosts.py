@@ -13,6 +13,7 @@ PUBLIC = frozenset(
         "bugs.debian.org",
         "cms.ncas.ac.uk",
         "docs.docker.com",
+        "docs.jax.dev",
         "docs.nvidia.com",
         "docs.pytorch.org",
         "download.pytorch.org",
@@ -25,6 +26,7 @@ PUBLIC = frozenset(
         "www.debian.org",
         "www.nvidia.com",
         "www.open-mpi.org",
+        "www.tensorflow.org",
     }
 )
 """Public hosts: of documentation that programs print in their messages, and the index of PyTorch's wheels."""

@@ -35,7 +35,7 @@ def advice(host: HostFacts, image: ImageFacts, **request) -> NextStep:
     return advise(DoctorRequest(host, image, asked, PLACE, FACTS), predict(host, image, asked))
 
 
-@pytest.mark.parametrize("place", sorted(load().hosts))
+@every_row("place", sorted(load().hosts))
 def test_nothing_is_advised_that_the_verdict_says_fails(place: str):
     names = sorted(truth().images)
     check_all(lambda name: check_advice(place, name), share(names, sorted(truth().hosts).index(place), 3))

@@ -69,14 +69,21 @@ def test_garbage_is_told_before_anybody_is_asked(capsys, words):
     assert code == 2, said
 
 
-@pytest.mark.parametrize("there", ["fifo", "socket", "dangling", "loop", "/dev/null"])
-@pytest.mark.parametrize("command", ["launch", "notebook"])
-def test_something_else_than_a_file_is_no_image_that_is_elsewhere(capsys, there, command):
+@pytest.fixture
+def no_files():
+    """Things in the working folder that are no files."""
+    os.mkfifo("fifo")
     os.mkfifo("fifo.sif")
     with socket.socket(socket.AF_UNIX) as made:
         made.bind("socket.sif")
     Path("dangling.sif").symlink_to("gone")
     Path("loop.sif").symlink_to("loop.sif")
+
+
+@pytest.mark.usefixtures("no_files")
+@every_row("there", ["fifo", "socket", "dangling", "loop", "/dev/null"])
+@every_row("command", ["launch", "notebook"])
+def test_something_else_than_a_file_is_no_image_that_is_elsewhere(capsys, there, command):
     image = there if there.startswith("/") else f"./{there}.sif"
     words = ("--", "true") if command == "launch" else ()
     code, said = answer(capsys, command, "--image", image, "--site", "virtual", "--dry-run", *words)
@@ -90,7 +97,8 @@ def test_an_image_that_is_nowhere_is_still_taken_to_be_at_the_site(capsys):
     assert "not on this machine" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
+@pytest.mark.usefixtures("no_files")
+@every_row(
     "words",
     [
         ("image", "solve", "tf2.15-cpu", "--facts", "/dev/zero"),
@@ -111,7 +119,6 @@ def test_an_image_that_is_nowhere_is_still_taken_to_be_at_the_site(capsys):
     ids=" ".join,
 )  # fmt: skip
 def test_what_never_ends_or_cannot_be_read_is_refused(capsys, words):
-    os.mkfifo("fifo")
     code, said = answer(capsys, *words)
     assert code == 2, said
     assert any(

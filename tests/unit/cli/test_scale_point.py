@@ -9,6 +9,7 @@ from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import Recorded
 from tests.unit.report.trainings import COMPLETE, END, EPOCHS, HEADER, PARTIAL, lines
 from tests.unit.study.studies import study
+from tests.unit.tables import every_row
 from toolkit.errors import Lost
 from toolkit.job import scale_point
 from toolkit.job.places import Where
@@ -50,7 +51,7 @@ def settled(tmp_path, **more):
     return scale_point.settle(tmp_path / "study", made, POINT, DONE, Silent())
 
 
-@pytest.mark.parametrize("kept", [None, b"", PARTIAL, COMPLETE[:-5], b"{"])
+@every_row("kept", [None, b"", PARTIAL, COMPLETE[:-5], b"{"])
 def test_metrics_that_were_not_brought_here_whole_are_read_once_more(tmp_path, there, kept):
     if kept is not None:
         records.keep(DONE, records.METRICS, kept)

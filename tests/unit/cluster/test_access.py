@@ -3,6 +3,7 @@
 import paramiko
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.cluster.access import Access, known_hosts, new_secrets, ssh_config, with_accounts
 from toolkit.errors import BadInput
 
@@ -28,7 +29,7 @@ def test_secrets_come_back_as_they_were_kept_and_are_nobody_elses(access):
     assert [f.stat().st_mode & 0o077 for f in access.folder.iterdir()] == [0, 0]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"{}", b'{"munge": 3}'])
+@every_row("content", [b"", b"{", b"\xff\xfe", b"{}", b'{"munge": 3}'])
 def test_damaged_keys_are_named_with_what_makes_new_ones(access, content):
     access.keep(new_secrets())
     (access.folder / "secrets.json").write_bytes(content)

@@ -174,9 +174,7 @@ def test_no_engine_is_asked_before_every_file_was_compared(made):
 LINE = f"{'0' * 64}  "
 
 
-@pytest.mark.parametrize(
-    "path", ["/etc/passwd", "../x", "a/../../x", "files//x", "files/.hidden", "", "a\\b"]
-)
+@every_row("path", ["/etc/passwd", "../x", "a/../../x", "files//x", "files/.hidden", "", "a\\b"])
 def test_a_path_that_leads_elsewhere_is_refused(made, path):
     with pytest.raises(BadInput):
         read_sums(f"{LINE}{INDEX}\n{LINE}{path}\n".encode(), made[0])

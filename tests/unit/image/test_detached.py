@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tests.unit.image.bundles import contents, recipe, write_bundle
 from tests.unit.image.signed import Keys, gpg_home
+from tests.unit.tables import every_row
 from toolkit.cli.image import command
 from toolkit.data import shipped_folder
 from toolkit.errors import BadInput, Missing
@@ -128,8 +129,8 @@ def test_a_demanded_key_needs_the_archive(keys, tmp_path):
     assert "is a folder, and the archive is what is signed" in error.message
 
 
-@pytest.mark.parametrize("verb", ["unbundle", "build", "render"])
-@pytest.mark.parametrize("value", ["", "  ", "absent.asc"])
+@every_row("verb", ["unbundle", "build", "render"])
+@every_row("value", ["", "  ", "absent.asc"])
 def test_an_empty_or_absent_key_file_is_an_error(keys, bundle, lock, verb, value):
     target = bundle if verb == "unbundle" else lock.with_name("mine.toml")
     error = failed(verb, target, "--verify-key", value)

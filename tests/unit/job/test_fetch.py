@@ -5,6 +5,7 @@ import os
 import pytest
 
 from tests.unit.launch.examples import RECORD
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.job.project.pack import MOMENT
 from toolkit.job.running.fetch import fetch, in_words, list_results, match_patterns
@@ -39,7 +40,7 @@ def test_what_a_job_wrote_is_not_what_it_was_given(record):
     assert line.endswith("toolkit jobs fetch run-1")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("pattern", "found"),
     [
         ("*.keras", "model.keras"),

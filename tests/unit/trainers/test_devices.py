@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.ranks import devices
 from toolkit.trainers.ranks.devices import gpus_are_own, prepare_devices, visible_gpus
 from toolkit.trainers.trouble import Trouble
@@ -90,7 +91,7 @@ def test_all_gpus_of_the_node_are_not_a_ranks_own():
     assert not gpus_are_own({}, two, 1, 1)
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("gpus", "ranks", "environment"),
     [
         # --gpus-per-task=1 --gpu-bind=none: each rank sees all.
@@ -100,7 +101,7 @@ def test_all_gpus_of_the_node_are_not_a_ranks_own():
         (2, 2, {"SLURM_GPUS_ON_NODE": "4"}),
     ],
 )
-@pytest.mark.parametrize("wanted", [0, 1])
+@every_row("wanted", [0, 1])
 def test_ranks_that_may_all_see_the_same_take_one_each(prepared, gpus, ranks, environment, wanted):
     taken = [prepared(gpus, rank, ranks, wanted, **environment).visible for rank in range(ranks)]
     assert taken == [[f"GPU:{rank}"] for rank in range(ranks)]
@@ -148,7 +149,7 @@ def test_without_gpus_the_cpu_is_parted(prepared):
     assert prepared(0, 0, 1, 0).parts is None
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("named", "opens", "count"),
     [(None, 4, 4), (None, 0, 0), ("0,2", 4, 2), ("", 4, 0), ("-1", 4, 0), ("0", 0, 0)],
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.unit.heard import Heard
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.run.docker.buildlog import BuildLog
 
@@ -57,7 +58,7 @@ def failure(log, message):
     return caught.value
 
 
-@pytest.mark.parametrize(
+@every_row(
     "fault",
     [
         "/build/work/horovod/torch/adapter_v2.cc:12:10: error: 'THC' has not been declared",

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from tests.unit.run.registry.hostile import Server
+from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
@@ -80,8 +81,8 @@ def fetched(session, name, what, folder):
     return fetch_blob(session, name, BLOB, folder / "part", lambda _: None)
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("what", ["manifest", "blob"])
+@every_row("status", [301, 302, 303, 307, 308])
+@every_row("what", ["manifest", "blob"])
 def test_no_redirect_leads_from_tls_to_plain_http(safe, server, certificate, tmp_path, what, status):
     safe.answers[f"GET {WHERE[what]}"] = sent_to(f"http://{server.host}/x", status)
     server.answers["GET /x"] = (200, {}, MANIFEST if what == "manifest" else CONTENT)

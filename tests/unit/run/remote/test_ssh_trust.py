@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import paramiko
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import Lost, Missing
 from toolkit.run.command import Command
 from toolkit.run.remote.ssh import SshRunner
@@ -158,9 +159,7 @@ def test_of_two_keys_of_one_kind_each_is_accepted(there, order):
     assert there.connect() == 0
 
 
-@pytest.mark.parametrize(
-    "names", ["[127.0.0.*]:{port}", "*", "*,!other", "127.0.0.1", "[127.0.0.?]:{port},x"]
-)
+@every_row("names", ["[127.0.0.*]:{port}", "*", "*,!other", "127.0.0.1", "[127.0.0.?]:{port},x"])
 def test_patterns_are_understood(there, names):
     there.known.write_text(line(names.format(port=there.server.port), ECDSA))
     assert there.connect() == 0
