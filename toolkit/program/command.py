@@ -139,16 +139,22 @@ def _of_script(program: str, at: int | None, facts: ScriptFacts) -> CommandFacts
     return CommandFacts(program, at, (facts,), facts.joins, facts.serial, facts.unknown, facts.says)
 
 
+def read_shell(path: Path) -> str | None:
+    """Return the text of a shell script; ``None`` if it is not a regular file, or too long."""
+    if not has_file(path) or path.stat().st_size > _LONGEST:
+        return None
+    return path.read_text("utf-8", "replace")
+
+
 def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
     """Read the commands of a shell script, or those after ``-c``."""
     options = [word for word in rest if word.startswith("-")]
     code = next((rest[at + 1] for at, word in enumerate(rest[:-1]) if re.fullmatch(r"-\w*c", word)), None)
     if code is None:
         file = next((word for word in rest if word not in options), "")
-        path = place.folder / file
-        if not file or not has_file(path) or path.stat().st_size > _LONGEST:
+        code = read_shell(place.folder / file) if file else None
+        if code is None:
             return CommandFacts(head, unknown=(f"{file or head} is not a shell script on this machine",))
-        code = path.read_text("utf-8", "replace")
     if place.depth >= _DEEPEST:
         return CommandFacts(head, unknown=("shell scripts start each other",))
     below = _Place(place.folder, place.files, place.depth + 1)

@@ -1,5 +1,6 @@
 """Faults of a program that are found before its job is submitted."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,11 @@ def test_a_start_that_works(words, folder):
     for name in ("run.sh", "run.py"):
         (folder / name).chmod(0o755)
     assert found("", *words) == []
+
+
+def test_a_pipe_that_is_named_like_a_script_is_not_read(folder):
+    os.mkfifo(folder / "pipe.sh")
+    assert not any("own ranks" in fault for fault in found("", "bash", "pipe.sh", nodes=2))
 
 
 def test_one_rank_may_start_ranks_inside_its_container():

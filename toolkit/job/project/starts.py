@@ -14,6 +14,7 @@ from toolkit.job.project.code import Code
 from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
 from toolkit.near import near
+from toolkit.program.command import read_shell
 from toolkit.program.launchers import LAUNCHERS
 from toolkit.render import quoted
 
@@ -61,10 +62,10 @@ def _launcher(code: Code) -> tuple[str, str] | None:
         return "", name
     script = code.start / (_script(code) if name in _SHELLS else code.facts.program)
     try:
-        text = script.read_text("utf-8", "replace") if script.suffix in _SHELL_FILES else ""
+        text = read_shell(script) if script.suffix in _SHELL_FILES else None
     except OSError:
         return None
-    started = (posixpath.basename(program) for program in certain_programs(text))
+    started = (posixpath.basename(program) for program in certain_programs(text or ""))
     return next(((f"{script.name}: ", program) for program in started if program in LAUNCHERS), None)
 
 
