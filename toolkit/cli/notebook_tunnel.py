@@ -11,7 +11,7 @@ from toolkit.job.places import where_of
 from toolkit.job.prepare import Prepared
 from toolkit.job.running.follow import failure
 from toolkit.launch import notebook
-from toolkit.launch.tracking import jobs, records, states, submission
+from toolkit.launch.tracking import jobs, records, state_text, submission
 from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
@@ -196,7 +196,7 @@ def _teller(record: JobRecord, tell: Tell) -> Callable[[JobStatus], None]:
     said: list[str] = []
 
     def on_state(status: JobStatus) -> None:
-        words = states.describe_state(status)
+        words = state_text.describe_state(status)
         if status.state not in FINAL_STATES and status.answer != "forgotten" and words not in said[-1:]:
             tell.step(f"Job {record.id} {words}")
         said.append(words)

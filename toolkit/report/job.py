@@ -9,7 +9,7 @@ from pathlib import Path
 from toolkit.launch.request import sweep_values
 from toolkit.launch.tracking import records
 from toolkit.launch.tracking.jobs import output_of
-from toolkit.launch.tracking.states import clock, times
+from toolkit.launch.tracking.state_text import clock, times
 from toolkit.model.hidden import SHOWN
 from toolkit.model.job import JobRecord, JobTask
 from toolkit.report.plain import joined

@@ -17,7 +17,7 @@ from toolkit.trainers.learning.refusals import find_framework_refusal, find_refu
 from toolkit.trainers.ranks.spread import RankSpread
 from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
 from toolkit.trainers.ranks.world import World, complain_once, open_world
-from toolkit.trainers.start import mark
+from toolkit.trainers.start_marks import mark
 from toolkit.trainers.strategies import STRATEGIES
 from toolkit.trainers.strategies.horovod import is_lost_rank
 from toolkit.trainers.trainer import Options, Trainer

@@ -41,8 +41,8 @@ def command(
       toolkit bench start mnist --nodes 2 --cluster demo -- --epochs 1
       toolkit bench start --image my.sif --nodes 4 -- python train.py
     """
-    from toolkit.job.running.start import start_of, start_of_record
-    from toolkit.report.start import start_text
+    from toolkit.job.running.recorded_start import start_of, start_of_record
+    from toolkit.report.start_table import start_text
 
     fields, words = given_fields(given), ctx.meta.get(REST)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json, output=False) as tell:

@@ -9,7 +9,7 @@ from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.job import explanation
 from toolkit.job.running.fetch import in_words, list_results
 from toolkit.launch.request import sweep_values
-from toolkit.launch.tracking import arrays, jobs, output, pace, records, states
+from toolkit.launch.tracking import arrays, jobs, output, pace, records, state_text
 from toolkit.launch.tracking.follow import follow
 from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.launch.tracking.worlds import all_alone, same_epochs
@@ -86,7 +86,7 @@ class _Watch:
         # Slurm's expected start changes every minute, so a change of it alone shows no new line.
         shown = (status.state, status.reason, status.answer, status.place, status.restarts)
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
-            self._tell.step(states.sentence(status, self.name))
+            self._tell.step(state_text.sentence(status, self.name))
         self._said, self._status = shown, status
         # Slurm forgets a task minutes after its end.
         ended = self._tasks - sum(task.state not in FINAL_STATES for task in status.tasks)
@@ -111,7 +111,7 @@ class _Watch:
             self._tell.step(f"Job {self.name}: {pace.describe_pace(now)}")
 
     def again(self, record: JobRecord) -> None:
-        self._tell.step(f"Job {states.describe_resumption(record)}")
+        self._tell.step(f"Job {state_text.describe_resumption(record)}")
         self.name, self._said = record.id, None
 
     def lost(self, why: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from toolkit.errors import CheckFailed, Interrupted, Lost
 from toolkit.job.places import Where
 from toolkit.job.running.reach import by_place
-from toolkit.launch.tracking import jobs, states
+from toolkit.launch.tracking import jobs, state_text
 from toolkit.launch.tracking.reasons import waits_for_turn
 from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
@@ -81,7 +81,7 @@ class _Reasons:
         if status.state != "pending" or not reason or waits_for_turn(reason) or reason in self._said:
             return
         self._said.add(reason)
-        self._tell.step(states.sentence(status, record.id or record.key))
+        self._tell.step(state_text.sentence(status, record.id or record.key))
 
 
 class _Host:

@@ -11,7 +11,7 @@ from toolkit.trainers.ranks.devices import choose_gpus, gpus_are_own
 from toolkit.trainers.ranks.launcher import first_number, started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import World, complain_once
-from toolkit.trainers.start import mark
+from toolkit.trainers.start_marks import mark
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 from toolkit.trainers.ranks.launcher import started_size
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.ranks.world import World, complain_once
-from toolkit.trainers.start import mark
+from toolkit.trainers.start_marks import mark
 from toolkit.trainers.trouble import Trouble
 
 if TYPE_CHECKING:

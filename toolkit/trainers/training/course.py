@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolkit.trainers.data.sources import Data
-from toolkit.trainers.start import marks
+from toolkit.trainers.start_marks import marks
 from toolkit.trainers.training.checkpoint import EpochPart
 from toolkit.trainers.training.memory import resident
 from toolkit.trainers.training.metrics import Metrics, Record, Value

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from toolkit.trainers.start import is_complete
+from toolkit.trainers.start_marks import is_complete
 from toolkit.trainers.training.scalars import Scalars
 from toolkit.trainers.trouble import Trouble
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from toolkit.trainers.data.faults import reading
 from toolkit.trainers.data.shares import deal
 from toolkit.trainers.data.sources import Data
-from toolkit.trainers.start import mark
+from toolkit.trainers.start_marks import mark
 from toolkit.trainers.training import divergence
 from toolkit.trainers.training.checkpoint import EpochPart
 

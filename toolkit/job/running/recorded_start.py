@@ -7,7 +7,7 @@ from toolkit.job.running.reach import connect_to_job, find
 from toolkit.launch.tracking import records
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
-from toolkit.study.start import JobStart, job_start
+from toolkit.study.start_parts import JobStart, job_start
 
 
 def start_of(job: str | None, tell: Tell) -> JobStart:

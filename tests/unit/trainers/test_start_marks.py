@@ -7,13 +7,13 @@ import time
 import pytest
 
 from tests.unit.tables import every_row
-from toolkit.trainers import start
+from toolkit.trainers import start_marks
 from toolkit.trainers.training.metrics import FILE, Metrics
 
 
 @pytest.fixture(autouse=True)
 def _no_marks(monkeypatch):
-    monkeypatch.setattr(start, "_MARKS", {})
+    monkeypatch.setattr(start_marks, "_MARKS", {})
 
 
 def container(root, made, process=1000.0):
@@ -31,7 +31,7 @@ def container(root, made, process=1000.0):
 
 def test_the_container_is_as_old_as_its_passwd(tmp_path):
     now = container(tmp_path, time.time() - 5000)
-    assert start.container_made(tmp_path, now + 1) == now
+    assert start_marks.container_made(tmp_path, now + 1) == now
 
 
 @every_row(
@@ -44,25 +44,25 @@ def test_the_container_is_as_old_as_its_passwd(tmp_path):
 def test_another_file_says_nothing(tmp_path_factory, process, begun):
     root = tmp_path_factory.mktemp("root")
     now = container(root, time.time() - 5000, process)
-    assert start.container_made(root, now + begun) is None
+    assert start_marks.container_made(root, now + begun) is None
 
 
 def test_a_system_without_proc_says_nothing(tmp_path):
-    assert start.container_made(tmp_path, time.time()) is None
-    assert start.read_calls(tmp_path / "io") is None
+    assert start_marks.container_made(tmp_path, time.time()) is None
+    assert start_marks.read_calls(tmp_path / "io") is None
 
 
 def test_only_the_first_time_counts_and_reads_come_with_the_first_batch():
-    start.mark("imports")
-    first = start.marks()["imports"]
-    assert not start.is_complete(start.marks())
-    start.mark(start.FIRST)
-    start.mark("imports")
-    found = start.marks()
+    start_marks.mark("imports")
+    first = start_marks.marks()["imports"]
+    assert not start_marks.is_complete(start_marks.marks())
+    start_marks.mark(start_marks.FIRST)
+    start_marks.mark("imports")
+    found = start_marks.marks()
     assert found["imports"] == first
     assert found["interpreter"] <= first <= found["first_batch"]
     assert found["reads"] > 0
-    assert start.is_complete(found)
+    assert start_marks.is_complete(found)
 
 
 def test_the_metrics_have_one_line_of_it(tmp_path):

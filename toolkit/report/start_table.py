@@ -2,7 +2,7 @@
 
 from toolkit.report.plain import joined
 from toolkit.report.table import table
-from toolkit.study.start import JobStart
+from toolkit.study.start_parts import JobStart
 
 _RANK_PARTS = "mount, interpreter, imports, rendezvous and first batch"
 

@@ -2,7 +2,7 @@ import msgspec
 
 from tests.unit.launch.examples import RECORD
 from toolkit.launch.tracking.slurm import JobStatus
-from toolkit.launch.tracking.states import describe_resumption, describe_state, nodes, todo
+from toolkit.launch.tracking.state_text import describe_resumption, describe_state, nodes, todo
 
 
 def test_a_job_that_waits_tells_its_place_the_reason_and_when():

@@ -3,8 +3,8 @@
 import json
 
 from tests.unit.tables import every_row
-from toolkit.report.start import start_text
-from toolkit.study.start import job_start
+from toolkit.report.start_table import start_text
+from toolkit.study.start_parts import job_start
 
 T = 1_795_694_000.0
 SCRIPT = f"script {T + 2}\ncopy {T + 2.5}\ncopied {T + 6}\npreflight {T + 6.5}\nranks {T + 9}\noutput 120\n"
