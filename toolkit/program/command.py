@@ -2,23 +2,25 @@
 
 import posixpath
 import re
-import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolkit.folders import has_file, has_folder
 from toolkit.knowledge.joins import joins
+from toolkit.program import shellwords
 from toolkit.program.options import variables_of_options
 from toolkit.program.script.facts import ScriptFacts
 from toolkit.program.script.read import read_module, read_script, read_text
 
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 _SHELLS = {"sh", "bash", "dash", "zsh", "ksh"}
+_SHELL_FILES = {".sh", ".bash"}
 _TAKE_VALUE = {"-W", "-X", "--check-hash-based-pycs"}
 _BEFORE = {"env", "exec", "time", "nice", "stdbuf"}
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
-_EXPORT = re.compile(r"^export ([A-Z_]+)=['\"]?([\w.:\[\]-]+)['\"]?\s*$", re.MULTILINE)
+_INLINE = re.compile(r"-\w*c")
+_OWN_FOLDER = re.compile(r"dirname[\s\"{$(-]+(0|BASH_SOURCE)")
 _DEEPEST = 3
 _LONGEST = 1 << 20
 
@@ -74,6 +76,8 @@ def _read(words: list[str], place: _Place) -> CommandFacts:
         return _shell(head, rest, place)
     if words[start].endswith(".py") and has_file(place.folder / words[start]):
         return _of_script(words[start], start, read_script(place.folder / words[start], place.files))
+    if posixpath.splitext(head)[1] in _SHELL_FILES and has_file(place.folder / words[start]):
+        return _shell(words[start], [words[start], *rest], place)
     return CommandFacts(words[start], unknown=(f"{head} is not a Python program",))
 
 
@@ -148,27 +152,84 @@ def read_shell(path: Path) -> str | None:
 
 def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
     """Read the commands of a shell script, or those after ``-c``."""
-    options = [word for word in rest if word.startswith("-")]
-    code = next((rest[at + 1] for at, word in enumerate(rest[:-1]) if re.fullmatch(r"-\w*c", word)), None)
+    first = next((at for at, word in enumerate(rest) if not word.startswith("-")), len(rest))
+    inline = any(_INLINE.fullmatch(word) for word in rest[:first])
+    named = rest[first + inline : first + inline + 1]
+    file = named[0] if named else head
+    code = rest[first] if inline and first < len(rest) else None
     if code is None:
-        file = next((word for word in rest if word not in options), "")
-        code = read_shell(place.folder / file) if file else None
+        code = read_shell(place.folder / file) if named else None
         if code is None:
-            return CommandFacts(head, unknown=(f"{file or head} is not a shell script on this machine",))
+            return CommandFacts(head, unknown=(f"{file} is not a shell script on this machine",))
     if place.depth >= _DEEPEST:
         return CommandFacts(head, unknown=("shell scripts start each other",))
-    below = _Place(place.folder, place.files, place.depth + 1)
-    found = [_read(words, below) for words in _commands(code)]
-    return replace(_together(head, code, found), says=_said(code, found))
+    script = _Script(place, file, rest[first + inline + 1 :])
+    found = [_read(words, below) for words, below in script.commands(code)]
+    return replace(_together(head, code, found), says=_said(script.exported(), found))
 
 
-def _said(code: str, found: Sequence[CommandFacts]) -> tuple[tuple[str, str], ...]:
+class _Script:
+    """The variables and the folder of a shell script while its commands are read."""
+
+    def __init__(self, place: _Place, path: str, arguments: Sequence[str]) -> None:
+        self.place = replace(place, depth=place.depth + 1)
+        self.start, self.path, self.arguments = place.folder, path, list(arguments)
+        self.assigned: dict[str, str] = {}
+        self.exports: set[str] = set()
+
+    def commands(self, code: str) -> Iterator[tuple[list[str], _Place]]:
+        """Yield the words of each command, and the place where it starts.
+
+        A word with a part that only running the script shows stays as it is written.
+        """
+        depth = 0
+        for before, written in shellwords.commands(code):
+            deeper, command = shellwords.blocks(written)
+            depth = max(0, depth + deeper)
+            words = [word for one in command for word in self._values(one)]
+            if not words or self._sets(words, certain=not depth and before not in {"&&", "||", "|", "("}):
+                continue
+            if words[0] == "cd" and not depth:
+                self._enter(words[1:2])
+            yield words, self.place
+
+    def exported(self) -> dict[str, str]:
+        """Return the variables that the programs of the script get, as far as they are known."""
+        known = {name: value for name, value in self.assigned.items() if value not in {"", shellwords.UNTOLD}}
+        return {name: value for name, value in known.items() if name in self.exports}
+
+    def _values(self, word: str) -> Iterator[str]:
+        for value in shellwords.values([word], self.path, self.arguments, self.assigned.get):
+            yield word.strip('"') if shellwords.UNTOLD in value else value
+
+    def _sets(self, words: list[str], *, certain: bool) -> bool:
+        """Keep the variables that a command sets; false if it does something else."""
+        exports = words[0] == "export"
+        rest = words[1:] if exports else words
+        if not all(_ASSIGNED.fullmatch(word) or exports for word in rest):
+            return False
+        for word in rest:
+            name, equals, value = word.partition("=")
+            if equals:
+                self.assigned[name] = value if certain and not {"$", "`"} & set(value) else shellwords.UNTOLD
+            self.exports |= {name} if exports else set()
+        return True
+
+    def _enter(self, folder: Sequence[str]) -> None:
+        """Go where ``cd`` goes, if that folder is here; ``$(dirname "$0")`` is the folder of the script."""
+        own = bool(folder) and _OWN_FOLDER.search(folder[0])
+        path = (self.start / self.path).parent if own else self.place.folder.joinpath(*folder)
+        if has_folder(path):
+            self.place = replace(self.place, folder=path)
+
+
+def _said(exports: Mapping[str, str], found: Sequence[CommandFacts]) -> tuple[tuple[str, str], ...]:
     """Return what the commands of a shell script say, what starts ranks among them, and what it exports."""
     says = {name: value for one in found for name, value in one.says}
     started = {name for one in found for name in one.joins if not one.facts}
-    exports = {name: value for name, value in _EXPORT.findall(code) if name in joins().says.variables}
+    known = {name: value for name, value in exports.items() if name in joins().says.variables}
     starter = {"starter": "torchrun"} if "torchrun" in started else {}
-    return tuple(sorted({**says, **exports, **starter}.items()))
+    return tuple(sorted({**says, **known, **starter}.items()))
 
 
 def _together(head: str, code: str, found: Sequence[CommandFacts]) -> CommandFacts:
@@ -186,24 +247,3 @@ def _together(head: str, code: str, found: Sequence[CommandFacts]) -> CommandFac
         unknown.append(f"the shell script reads {', '.join(ranks)}")
     serial = None if unknown or any(one.serial is None for one in programs) else True
     return CommandFacts(head, None, facts, serial=serial, unknown=tuple(unknown))
-
-
-def _commands(code: str) -> Iterator[list[str]]:
-    """Yield the words of each simple command of a shell text, as far as the text shows them."""
-    for line in code.replace("\\\n", " ").splitlines():
-        try:
-            lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()")
-            lexer.whitespace_split = True
-            words = list(lexer)
-        except ValueError:  # a quotation that ends in a later line
-            continue
-        command: list[str] = []
-        for word in words:
-            if re.fullmatch(r"[;&|()]+", word):
-                if command:
-                    yield command
-                command = []
-            elif command or word not in {"if", "then", "do", "else", "while", "!", "{"}:
-                command.append(word)
-        if command:
-            yield command

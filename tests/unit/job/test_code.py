@@ -203,7 +203,7 @@ COMMANDS = {
     "torchrun --nproc-per-node 2 x.py": (False, "torchrun"),
     "accelerate launch x.py": (False, "accelerate"),
     "horovodrun -np 2 python x.py": (False, "horovod"),
-    "sh -c 'cd sub && python3 joined.py'": (False, "horovod"),
+    "sh -c 'cd sub && python3 deep.py'": (False, "horovod"),
     "bash run.sh": (True, ""),
     "bash ranks.sh": (None, ""),
     "python none.py": (None, ""),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
-from toolkit.image.loader.shellwords import UNTOLD
+from toolkit.program.shellwords import UNTOLD
 
 _MOST = 1 << 16
 _SOURCING = frozenset((".", "source"))

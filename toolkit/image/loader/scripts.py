@@ -13,7 +13,7 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.config import BEGINNING
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.activation import activated, hooked
-from toolkit.image.loader.shellwords import LONGEST, UNTOLD, commands, expand
+from toolkit.program.shellwords import LONGEST, UNTOLD, blocks, commands, expand
 
 _MOST_TEXT = 1 << 16
 _MOST_SCRIPTS = 20
@@ -31,10 +31,6 @@ _ASKING = frozenset(("-e", "-f", "-r", "-s"))
 _FUNCTION = re.compile(r"^\s*(function\s|[\w:-]+\s*\(\s*\))", re.MULTILINE)
 """Shell functions and their calls are not evaluated (conda.sh, Intel's setvars.sh)."""
 _MOST_SOURCED = 10
-_NAMING = frozenset(("for", "case", "select", "function"))
-_OPENING = frozenset(("if", "while", "until", "{"))
-_CLOSING = frozenset(("fi", "done", "esac", "}"))
-_GOING_ON = frozenset(("then", "else", "elif", "do", "!", "time"))
 _PATHS = ("PATH", "LD_LIBRARY_PATH")
 _DEFAULT = re.compile(r'"?\$\{\w+:?-')
 _ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=(?P<word>.*)\Z", re.DOTALL)
@@ -89,7 +85,7 @@ class Shell:
         depth, rounds, sure = 0, 0, True
         for before, words in commands(text):
             rounds = max(0, rounds + (before == "(") - (before == ")"))
-            deeper, command = inside(words)
+            deeper, command = blocks(words)
             depth = max(0, depth + deeper)
             certain = not depth + rounds and (before not in {"&&", "||"} or (before == "&&" and sure))
             if certain and command[:1] in (["exit"], ["return"]):
@@ -232,15 +228,3 @@ class Shell:
         for name in _PATHS:
             self.why[name] = f"{self.script} runs {command[:200]}, and only running it shows what that sets"
             self.values[name] = f"{self.values.get(name, '')}:{UNTOLD}"
-
-
-def inside(words: list[str]) -> tuple[int, list[str]]:
-    """Return how many blocks begin minus end before a command, and the command itself."""
-    depth = 0
-    for place, word in enumerate(words):
-        if word in _NAMING:
-            return depth + (word != "function"), []
-        if word not in _OPENING | _CLOSING | _GOING_ON:
-            return depth, words[place:]
-        depth += (word in _OPENING) - (word in _CLOSING)
-    return depth, []

@@ -6,8 +6,8 @@ import posixpath
 from collections.abc import Iterator, Mapping
 
 from toolkit.image.files.tree import FileTree
-from toolkit.image.loader.scripts import Environment, Shell, inside
-from toolkit.image.loader.shellwords import UNTOLD, commands, expand
+from toolkit.image.loader.scripts import Environment, Shell
+from toolkit.program.shellwords import UNTOLD, blocks, commands, values
 
 _BUILTIN = frozenset(
     (
@@ -24,8 +24,6 @@ _TOOLS = frozenset(
     )
 )
 """Programs that prepare the start of another program."""
-_ALL = frozenset(('"$@"', "$@", '"${@}"', "${@}", "$*", '"$*"'))
-"""Words that mean the arguments of the script."""
 
 
 def read_wrapper(
@@ -40,14 +38,7 @@ def read_wrapper(
     words = _last(text)
     if words is None:
         return shell.told(), None
-    found: list[str] = []
-    for word in words:
-        if word in _ALL:
-            found += arguments
-        elif word in {'"$0"', "$0"}:
-            found.append(path)
-        else:
-            found.append(expand(word, shell.values.get))
+    found = values(words, path, arguments, shell.values.get)
     return shell.told(), None if not found or any(UNTOLD in word for word in found[:2]) else found
 
 
@@ -72,7 +63,7 @@ def _started(text: str) -> Iterator[tuple[bool, list[str], bool]]:
     """Yield whether a command runs under no condition, its words, and whether it replaces the script."""
     depth = 0
     for before, words in commands(text):
-        deeper, command = inside(words)
+        deeper, command = blocks(words)
         depth = max(0, depth + deeper)
         place = next((n for n, word in enumerate(command) if not _assigns(word)), len(command))
         rest = command[place:]

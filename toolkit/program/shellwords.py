@@ -1,15 +1,23 @@
-"""Split a shell script into its commands, and expand variables in their words (POSIX, XCU 2).
+"""The commands of a shell script, and the values of their words (POSIX, Shell Command Language 2).
 
 Nothing is run: a value that only running shows becomes :data:`UNTOLD` in its place.
 """
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 
 UNTOLD = "\0"
 """Marks an unknown part of a value; no variable can contain it."""
 Lookup = Callable[[str], str | None]
 _ENDS = ("&&", "||", ";;", ";", "&", "|", "\n", "(", ")")
+_NAMING = frozenset(("for", "case", "select", "function"))
+_OPENING = frozenset(("if", "while", "until", "{"))
+_CLOSING = frozenset(("fi", "done", "esac", "}"))
+_GOING_ON = frozenset(("then", "else", "elif", "do", "!", "time"))
+_ARGUMENTS = frozenset(('"$@"', "$@", '"${@}"', "${@}", "$*", '"$*"'))
+_HERE = re.compile(r"\d*<<(?P<tabs>-?)(?!<)(?P<mark>.*)", re.DOTALL)
+_ARGUMENT = re.compile(r'"?\$\{?(?P<place>[1-9])\}?"?')
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:(?P<how>:?[-+=?])(?P<word>.*))?\Z", re.DOTALL)
 _DEEPEST = 12
@@ -18,16 +26,23 @@ LONGEST = 1 << 13
 
 
 def commands(script: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the operator before each command (``&&``, ``;``, ``(``), and its words as they are written."""
+    """Yield the operator before each command (``&&``, ``;``, ``(``), and its words as they are written.
+
+    Here-documents and comments are left out.
+    """
     text = script.replace("\\\n", "").replace(UNTOLD, "")
     words: list[str] = []
+    here: list[str] = []
     before, at = "\n", 0
     while at < len(text):
         end = next((e for e in _ENDS if text.startswith(e, at)), None)
         if end:
             if words or end in "()":
                 yield before, words
+            here += _here_documents(words)
             before, words, at = end, [], at + len(end)
+            if end == "\n" and here:
+                at, here = _after_documents(text, at, here), []
         elif text[at] == "#":
             at = _find(text, "\n", at)
         elif text[at].isspace():
@@ -36,6 +51,55 @@ def commands(script: str) -> Iterator[tuple[str, list[str]]]:
             start, at = at, _word(text, at)
             words.append(text[start:at])
     yield before, words
+
+
+def _here_documents(words: list[str]) -> list[str]:
+    """Return the closing lines of the here-documents of a command; one with ``<<-`` begins with a tab."""
+    found = []
+    for word, after in zip_longest(words, words[1:], fillvalue=""):
+        if document := _HERE.fullmatch(word):
+            mark = re.sub(r"[\\'\"]", "", document["mark"] or after)
+            found.append(f"\t{mark}" if document["tabs"] else mark)
+    return found
+
+
+def _after_documents(text: str, at: int, closing: list[str]) -> int:
+    """Return the position after here-documents that begin at ``at``."""
+    for mark in closing:
+        line = None
+        while line != mark and at < len(text):
+            end = _find(text, "\n", at)
+            line = f"\t{text[at:end].lstrip(chr(9))}" if mark[:1] == "\t" else text[at:end]
+            at = end + 1
+    return at
+
+
+def blocks(words: list[str]) -> tuple[int, list[str]]:
+    """Return how many blocks begin minus end before a command, and the command itself."""
+    depth = 0
+    for place, word in enumerate(words):
+        if word in _NAMING:
+            return depth + (word != "function"), []
+        if word not in _OPENING | _CLOSING | _GOING_ON:
+            return depth, words[place:]
+        depth += (word in _OPENING) - (word in _CLOSING)
+    return depth, []
+
+
+def values(words: list[str], path: str, arguments: list[str], lookup: Lookup) -> list[str]:
+    """Return the values of the words of a command in the script ``path``, which gets ``arguments``."""
+    found: list[str] = []
+    for word in words:
+        argument = _ARGUMENT.fullmatch(word)
+        if word in _ARGUMENTS:
+            found += arguments
+        elif word in {'"$0"', "$0"}:
+            found.append(path)
+        elif argument and int(argument["place"]) <= len(arguments):
+            found.append(arguments[int(argument["place"]) - 1])
+        else:
+            found.append(expand(word, lookup))
+    return found
 
 
 def _word(text: str, at: int) -> int:
