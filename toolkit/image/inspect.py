@@ -18,7 +18,7 @@ from toolkit.image.files.blobs import ArchiveBlobs, Blobs, FolderBlobs
 from toolkit.image.files.bounded import BoundedTree, Budget
 from toolkit.image.files.config import ImageConfig, architecture
 from toolkit.image.files.daemon import open_engine_image
-from toolkit.image.files.digest import check_digest, sha256
+from toolkit.image.files.digest import check_digest, known_sha256
 from toolkit.image.files.folder import FolderTree
 from toolkit.image.files.inflate import is_packed
 from toolkit.image.files.mounted import MountedTree
@@ -29,6 +29,7 @@ from toolkit.image.files.source import FileSource
 from toolkit.image.files.tar import is_tar
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.scripts import environment
+from toolkit.image.remembered import facts_of
 from toolkit.image.software.describe import describe
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Silent, Tell
@@ -37,6 +38,8 @@ from toolkit.model.stack import ENV_MOUNT
 
 SQUASHFS = b"hsqs"
 _HEAD = 512
+_WHOLE_FILES = frozenset(("sif", "squashfs"))
+"""Formats whose digest is the SHA-256 of the file."""
 _SETS = "/.singularity.d/env/98-toolkit-env.sh"
 """Read after the scripts of the image; a launch sets the same variables behind them."""
 
@@ -82,22 +85,31 @@ def open_image(
         try:
             found = _open(reference, platform, tell or Silent(), budget, stack)
             tree = _with_env(found.tree, Path(view.env), budget, stack) if view.env else found.tree
-            facts = describe(
-                tree,
-                reference.shown,
-                found.form,
-                architecture=found.architecture,
-                digest=found.digest,
-                budget=budget,
-                config=found.config,
-                view=view,
-            )
+            facts = _facts(found, tree, reference.shown, budget, view)
         except OSError as error:
             raise BadInput(
                 f"{reference.shown}: {error.strerror}", fix="give the path of an image that you may read"
             ) from error
         _check_platform(facts, platform)
         yield tree, _with_compression(facts, found.tree)
+
+
+def _facts(found: _Opened, tree: FileTree, path: str, budget: Budget, view: RankView) -> ImageFacts:
+    def read() -> ImageFacts:
+        return describe(
+            tree,
+            path,
+            found.form,
+            architecture=found.architecture,
+            digest=found.digest,
+            budget=budget,
+            config=found.config,
+            view=view,
+        )
+
+    if found.digest is None or found.form not in _WHOLE_FILES:
+        return read()
+    return facts_of(found.digest, found.form, path, view, read)
 
 
 def _with_env(tree: FileTree, env: Path, budget: Budget, stack: ExitStack) -> FileTree:
@@ -185,7 +197,7 @@ def _digest(path: Path) -> str | None:
     noted = check_digest(path)
     if not noted and path.stat().st_size > HASHED_UNASKED:
         return None
-    return f"sha256:{noted or sha256(path)}"
+    return f"sha256:{noted or known_sha256(path)}"
 
 
 def _with_compression(facts: ImageFacts, tree: FileTree) -> ImageFacts:

@@ -4,19 +4,26 @@ import hashlib
 import posixpath
 import re
 import shlex
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from toolkit import hints
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import behind_links
 from toolkit.image.files import workspace
+from toolkit.image.files.filelock import identity
 
 _LINE = re.compile(
     r"\\?(?P<plain>[0-9a-fA-F]{64})(?:\s+\*?(?P<file>\S.*))?"
     r"|SHA256 \((?P<tagged>.+)\) = (?P<sum>[0-9a-fA-F]{64})"
 )
 """The format of sha256sum, with or without ``--tag``; many tools write only the sum."""
+_DIGESTS = "digests"
+_MOST_DIGESTS = 1000
+_SETTLED = 2.0
+"""Seconds; FAT has the coarsest clock of a file system."""
 _MOST = 1 << 20
 """Bytes of a checksum file that are read; the checksums of a whole folder take fewer."""
 
@@ -37,7 +44,7 @@ def check_digest(sif: Path) -> str:
     """
     if not sif.is_file() or not digest_file(sif).is_file():
         return ""
-    found = sha256(sif)
+    found = known_sha256(sif)
     if found != (wanted := noted_digest(sif, found)):
         raise CheckFailed(
             f"{sif}: its content has changed since it was made: sha256 {found[:12]}…, "
@@ -88,6 +95,23 @@ def digest_file(sif: Path) -> Path:
 def sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def known_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, as an earlier command worked it out if the file is the same since.
+
+    The same file is one with the same :func:`toolkit.image.files.filelock.identity`, which no program can
+    set. A file that changed within the last two seconds may change again within the same tick of a file
+    system's clock, so its sum is not kept. Checks of signatures use :func:`sha256`.
+    """
+    seen, now = identity(path), time.time()
+    name = hashlib.sha256(repr(seen).encode()).hexdigest()
+    if kept := hints.recall(_DIGESTS, name, str):
+        return kept
+    found = sha256(path)
+    if seen[-1] < (now - _SETTLED) * 1e9 and identity(path) == seen:
+        hints.keep(_DIGESTS, name, found, _MOST_DIGESTS)
+    return found
 
 
 def publish(part: Path, target: Path, digest: str) -> None:

@@ -1,6 +1,5 @@
 """Compress layers for a registry; a layer that the registry has is not compressed again."""
 
-import contextlib
 import hashlib
 import os
 import threading
@@ -12,9 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.data import cache_dir
-from toolkit.decoding import UNDECODABLE
-from toolkit.files import write_whole
+from toolkit import hints
 from toolkit.model.progress import Tell
 from toolkit.run.registry.manifest import OCI_LAYER, Descriptor
 from toolkit.run.registry.upload import Blob
@@ -24,6 +21,7 @@ _LEVEL = 6
 _WINDOW = 31
 """zlib's number for gzip; its header has neither a time nor a file name."""
 _STEP = 1 << 20
+_PACKED = "registry/packed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ def shrink_layers(
     layers: tuple[Blob, ...], work: Path, present: Callable[[str], bool], tell: Tell
 ) -> tuple[Shrunk, ...]:
     """Compress layers by gzip, which every engine reads, as many at a time as there are processors."""
-    known = {layer.digest: _recall(layer.digest) for layer in layers}
+    known = {layer.digest: hints.recall(_PACKED, _name(layer.digest), _Known) for layer in layers}
     there = {d: k for d, k in known.items() if k is not None and present(k.digest)}
     stop = threading.Event()
     distinct = {layer.digest: layer for layer in layers if layer.digest not in there}
@@ -82,24 +80,9 @@ def _compress(layer: Blob, work: Path, stop: threading.Event) -> Shrunk:
         size = target.tell()
     digest = f"sha256:{whole.hexdigest()}"
     if not stop.is_set():
-        _remember(layer.digest, _Known(digest, size))
+        hints.keep(_PACKED, _name(layer.digest), _Known(digest, size))
     return Shrunk(Descriptor(_GZIP, digest, size), file)
 
 
-def _file(digest: str) -> Path:
-    return cache_dir() / "registry" / "packed" / f"{digest.removeprefix('sha256:')}.json"
-
-
-def _recall(digest: str) -> _Known | None:
-    try:
-        return msgspec.json.decode(_file(digest).read_bytes(), type=_Known)
-    except (OSError, *UNDECODABLE):
-        return None
-
-
-def _remember(digest: str, known: _Known) -> None:
-    # Losing this file only costs the work of compressing again.
-    with contextlib.suppress(OSError):
-        file = _file(digest)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, msgspec.json.encode(known))
+def _name(digest: str) -> str:
+    return digest.removeprefix("sha256:")

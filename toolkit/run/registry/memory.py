@@ -3,15 +3,11 @@
 All of it may be lost or wrong at any time: each entry is only a hint, and the registry decides.
 """
 
-import contextlib
-from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
 
-from toolkit.data import cache_dir
-from toolkit.decoding import UNDECODABLE
-from toolkit.files import write_whole
+from toolkit import hints
 
 _MOST_REPOSITORIES = 8
 
@@ -27,10 +23,7 @@ class RegistryMemory(msgspec.Struct, frozen=True):
 
 def recall(host: str, digest: str) -> RegistryMemory:
     """Return the knowledge about a blob; empty if it cannot be read."""
-    try:
-        return msgspec.json.decode(_file(host, digest).read_bytes(), type=RegistryMemory)
-    except (OSError, *UNDECODABLE):
-        return RegistryMemory()
+    return hints.recall(_folder(host), _name(digest), RegistryMemory) or RegistryMemory()
 
 
 def remember_upload(host: str, digest: str, repository: str, location: str) -> None:
@@ -49,14 +42,14 @@ def remember_blob(host: str, digest: str, repository: str) -> None:
     _write(host, digest, RegistryMemory(names[:_MOST_REPOSITORIES], uploads))
 
 
-def _file(host: str, digest: str) -> Path:
-    return cache_dir() / "registry" / quote(host, safe="") / f"{digest.removeprefix('sha256:')}.json"
+def _folder(host: str) -> str:
+    return f"registry/{quote(host, safe='')}"
+
+
+def _name(digest: str) -> str:
+    return digest.removeprefix("sha256:")
 
 
 def _write(host: str, digest: str, seen: RegistryMemory) -> None:
-    """Write only for this user: the address of an upload may give write access."""
-    file = _file(host, digest)
-    # An unwritable cache only means that a transfer starts again.
-    with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_whole(file, msgspec.json.encode(seen), 0o600)
+    # Only this user may read it: the address of an upload may give write access.
+    hints.keep(_folder(host), _name(digest), seen)

@@ -1,0 +1,37 @@
+"""Values in the cache folder that save work; one that is lost or damaged only costs the work again."""
+
+import contextlib
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from toolkit.data import cache_dir
+from toolkit.decoding import UNDECODABLE
+from toolkit.files import write_whole
+
+_Value = TypeVar("_Value")
+
+
+def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
+    """Return the value ``name`` of a folder of the cache; ``None`` if there is none that can be read."""
+    try:
+        return msgspec.json.decode(_file(folder, name).read_bytes(), type=kind)
+    except (OSError, *UNDECODABLE):
+        return None
+
+
+def keep(folder: str, name: str, value: object, most: int | None = None) -> None:
+    """Write a value, readable only by this user; the oldest ones of more than ``most`` go."""
+    file = _file(folder, name)
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(file, msgspec.json.encode(value), 0o600)
+        if most is not None:
+            entries = sorted(file.parent.glob("*.json"), key=lambda entry: entry.stat().st_mtime)
+            for entry in entries[:-most]:
+                entry.unlink(missing_ok=True)
+
+
+def _file(folder: str, name: str) -> Path:
+    return cache_dir() / folder / f"{name}.json"
