@@ -56,7 +56,9 @@ class FaultRow(Row, frozen=True, kw_only=True):
     """A class of faults: what is true for every fault of it, and the steps that fix it, the best first.
 
     ``retry`` says who can remove the fault. ``signatures`` are prefixes of ids of signatures of the class,
-    for lines that ``faultlines.toml`` does not match.
+    for lines that ``faultlines.toml`` does not match. ``subjects`` are patterns of words that name the
+    class in a line of general words of failure; ``files`` are patterns of the files of libraries that raise
+    its exceptions.
     """
 
     id: str
@@ -65,6 +67,8 @@ class FaultRow(Row, frozen=True, kw_only=True):
     fix: tuple[str, ...]
     retry: Retry
     signatures: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 class FaultLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -15,12 +15,20 @@ HEAD = "Traceback (most recent call last)"
 
 _BEFORE = re.compile(
     r"^(?: *\d+: ?)?(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
+    r"(?:#\d{1,4} (?:\d{1,5}\.\d{1,3} +)?|\d{1,5}\.\d{2,3} (?=[A-Z] ?:|[A-Z][a-z]|error|fatal))?"
+    r"(?:\[[\w.-]{1,60}:\d{1,5}\]: ?(?=\S))?"
     r"(?:\([^()]{0,60}pid=\d+[^()]{0,40}\) )?"
     r"(?:(?:ERROR|WARNING|INFO) (?! ?: ))?"
     r"(?:\[?(?:\d{4}-)?\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\]\s]{0,12}\]?(?: TP\d+\]| \S{1,20}\])?[ :,-]{0,3})?"
     r"(?:\[[\w./]{1,60}\.py:\d+\] )?(?: *what\(\): +)?"
 )
-"""Text before the words of a program: label of the rank, process, level, time, file of the logger."""
+"""Text before the words of a program: label of the rank or build step, process, level, time, file of the logger."""
+
+_RECORD = re.compile(r'^\{"(?:\w{1,20}": ?"[^"]{0,80}", ?"){0,6}(?:log|data|msg|message|line)": ?"')
+"""A line in JSON, as loggers and container engines write it, up to the words of the program."""
+
+_VERBOSE = re.compile(r"^(FATAL|ERROR|ABORT|WARNING|INFO|VERBOSE|DEBUG) +\[U=\d+,P=\d+\] *\w{1,60}\(\) +")
+"""What Apptainer and Singularity print before a message with ``--debug``: user, process and function."""
 
 
 _BARE = re.compile(r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception):$")
@@ -51,6 +59,10 @@ class Clue:
 
 def strip_label(text: str) -> str:
     """Return a line without the names of its rank, process and time."""
+    if text.startswith("{") and (record := _RECORD.match(text)):
+        text = text[record.end() :]
+    if verbose := _VERBOSE.match(text):
+        return f"{verbose[1]}:   {text[verbose.end() :]}"
     found = _BEFORE.match(text)
     return text[found.end() :] if found else text
 

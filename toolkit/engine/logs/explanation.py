@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from toolkit.engine.logs.clues import Clue, clues, strip_label
-from toolkit.engine.logs.codes import error_codes
+from toolkit.engine.logs.codes import code_in, error_codes
 from toolkit.engine.logs.explain import Recognised, SignatureMatch, recognise
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.root import RootClue, find_root, is_stopped, only_misses_gpu, waited_for_ranks
 from toolkit.engine.logs.rows import classify, is_harmless
+from toolkit.engine.logs.topics import GENERAL, class_of_files, class_of_text
 from toolkit.knowledge.signatures import classes
 from toolkit.model.finding import (
     FaultClass,
@@ -26,9 +27,6 @@ _SIGNALS = re.compile(r"(?:For s|S)ignals? \d+(?:(?:, | and )\d+)*")
 
 _NEAR = 60
 """Largest number of lines between a root line and a known message of the same fault."""
-
-_GENERAL = ("unknown-error", "python-exception", "exit-status")
-"""Classes of lines that do not say what the fault is about."""
 
 _ROLES: tuple[KnownRole, ...] = ("cause", "possible", "consequence", "harmless")
 
@@ -55,7 +53,7 @@ def explain_output(output: Output) -> OutputExplanation:
         ),
         fault=FaultClass(id=row.id, title=row.title, means=_about(row.means, signal), fix=tuple(fix)),
         codes=codes,
-        retry=_cause_retry(recognised, known) or root.clue.retry or row.retry,
+        retry=_cause_retry(recognised, known) or root.clue.retry or _code_retry(root, row.id) or row.retry,
         findings=known,
         ended=root.ended,
         consequences=tuple(line.cited for line in root.consequences),
@@ -77,18 +75,29 @@ def _is_about(sentence: str, signal: int | None) -> bool:
 def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:
     """Return the class of the root line; if it is a general one, the class of the cause that it shows."""
     own = root.clue.class_ or "unknown-error"
-    if own not in _GENERAL:
+    if own not in GENERAL:
         return own
     shown = {cause.id for cause in causes(known)}
     matches = [m for m in recognised.matches if m.finding().id in shown and _is_near(m, root)]
     named = (_class_by_name(match.signature.id) for match in matches)
-    return next((class_ for class_ in named if class_ not in _GENERAL), own)
+    known_class = next((class_ for class_ in named if class_ not in GENERAL), None)
+    if known_class is None and own == "python-exception":
+        return class_of_files(root.files) or own
+    if known_class is None and own == "unknown-error":
+        return class_of_text(root.clue.line.text) or own
+    return known_class or own
 
 
 def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
     """Return who can fix the fault: the user or the administrator, if a signature says so."""
     said = {match.finding().id: match.signature.retry for match in recognised.matches}
     return next((said.get(cause.id) for cause in causes(known) if cause.severity == "error"), None)
+
+
+def _code_retry(root: RootClue, class_: str) -> Retry | None:
+    """Return who can fix what the kernel refused to a container runtime, which fails for many reasons."""
+    code = code_in(root.clue.line.text, "errno") if class_ == "container-runtime" else None
+    return code.retry if code and code.retry in {"node", "site"} else None
 
 
 def _all_clues(output: Output, recognised: Recognised) -> list[Clue]:

@@ -8,6 +8,7 @@ from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.rows import classify
+from toolkit.engine.logs.topics import quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
 
 _WINDOW = 200
@@ -20,8 +21,9 @@ _TASK = re.compile(
     r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
     r"|process rank (?P<rank>\d+)|MPI_ABORT was invoked on rank (?P<abort>\d+)|\bon rank (?P<on>\d+)\b"
     r"|Process name: \[[^\]]{0,80},(?P<process>\d+)\]|\(rank (?P<world>\d+) in comm 0\)"
+    r"|\b[Rr]ank (?P<ended>\d+) (?:crashed|died|failed|exited|terminated)\b"
 )
-_RANKS = ("task", "local", "rank", "abort", "on", "process", "world")
+_RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "ended")
 
 _ABSENT = re.compile(
     r"\bRank (\d+) failed to pass monitoredBarrier"
@@ -82,6 +84,7 @@ class RootClue:
     frame: str = ""
     ended: tuple[str, ...] = ()
     consequences: tuple[Line, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
@@ -90,7 +93,7 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     raised = tracebacks(output, heads)
     inside = {number for one in raised for number in one.numbers}
     before = {output.line(position).number - 1 for position in heads}
-    inside |= {c.line.number for c in clues if c.line.number in before and _introduces(c.line.text)}
+    inside |= {c.line.number for c in clues if c.line.number in before and _introduces(c)}
     told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
     made = [(clue, one.frame) for one in raised if (clue := _of_raised(one))]
     causes = sorted(
@@ -109,17 +112,21 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     if chosen is None:
         return None
     clue, frame = chosen
+    if quoted := quoted_fault(output, clue, [cause for cause, _ in causes]):
+        others, clue, frame = [clue, *others], quoted, ""
     if only_misses_gpu(clue.line.text) and (named := _gpu_error_before(output, clue, causes)):
         others, clue, frame = [clue, *others], named, ""
     rank, node = _failed_rank(clue, endings)
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
-    return RootClue(clue, rank, node, frame, _ended([e for e in endings if e.line != clue.line]), after)
+    files = next((one.files for one in raised if one.position == clue.position), ())
+    ended = _ended([ending for ending in endings if ending.line != clue.line])
+    return RootClue(clue, rank, node, frame, ended, after, files)
 
 
-def _introduces(text: str) -> bool:
-    """Return whether a logger introduces a traceback; mpirun may end a line with the tag of the next one."""
-    return _INTRODUCES.search(_LAST_TAG.sub("", text)) is not None
+def _introduces(clue: Clue) -> bool:
+    """Return whether a line before a traceback introduces it; mpirun may end a line with the next tag."""
+    return clue.class_ == "unknown-error" or _INTRODUCES.search(_LAST_TAG.sub("", clue.line.text)) is not None
 
 
 def _of_raised(one: Raised) -> Clue | None:
@@ -175,6 +182,8 @@ def _weak(
     first = next((clue for clue in endings if _number(clue) and _NAMES_STATUS.search(clue.line.text)), None)
     lost = {clue.line.task for clue in others if clue.class_ != "exit-status"}
     if first and lost and not lost & {"", _number(first)}:
+        return first, ""
+    if first and others and not lost and first.position < others[0].position:
         return first, ""
     if others:
         return others[0], ""

@@ -1,7 +1,7 @@
 """Read Python tracebacks in job output: the first exception, and where the user's code raised it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -24,13 +24,17 @@ _RAISED = re.compile(
 
 _WRAPS = re.compile(r"^(?:\w+: )?Caught \w+ in |^(?:\w+\.)*RemoteTraceback\b")
 _NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
+_DIGIT = re.compile(r"\d")
+_INNERMOST = 8
+"""Number of innermost frames whose files show what the exception is about."""
+
 _INTRODUCED = 6
 """Largest number of lines between an exception and the traceback of the exception that it wraps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The exception of a traceback, its frame in the user's code, and its lines."""
+    """The exception of a traceback, its frame in the user's code, its lines, and its files, innermost last."""
 
     position: int
     exception: Line
@@ -38,6 +42,7 @@ class Raised:
     numbers: frozenset[int]
     chained: bool
     wraps: bool = False
+    files: tuple[str, ...] = ()
 
 
 def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
@@ -61,6 +66,7 @@ def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
                 before.numbers | made.numbers,
                 made.chained,
                 first.wraps,
+                first.files,
             )
         else:
             found.append(made)
@@ -70,11 +76,14 @@ def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
 def _read(output: Output, position: int) -> Raised | None:
     """Return the exception of a traceback; ``None`` if the end of the traceback is missing."""
     head = output.line(position)
-    base = _indent(strip_label(head.text)) if strip_label(head.text).lstrip().startswith(HEAD) else 0
+    words = _unlabelled(output, position, strip_label(head.text))
+    base = _indent(words(head) or "")
     numbers, frames = {head.number}, list[re.Match[str]]()
     lines = output.places_after(position, _MOST_LINES)
     for place, line in lines:
-        text = strip_label(line.text)
+        text = words(line)
+        if text is None:
+            continue
         numbers.add(line.number)
         if frame := _FRAME.match(text):
             frames.append(frame)
@@ -83,21 +92,55 @@ def _read(output: Output, position: int) -> Raised | None:
             continue
         if not _RAISED.match(text.strip()):
             continue
-        raised, after = _with_message(line, lines)
+        raised, after = _with_message(_cut(line, text), lines, words)
         chained, wraps = _read_chain(after, raised, numbers)
         wraps = wraps or _WRAPS.search(text.strip()) is not None
-        return Raised(place, raised, _own(frames), frozenset(numbers), chained, wraps)
+        files = tuple(frame["file"] for frame in frames[-_INNERMOST:])
+        return Raised(place, raised, _own(frames), frozenset(numbers), chained, wraps, files)
     return None
 
 
-def _with_message(line: Line, lines: Iterator[tuple[int, Line]]) -> tuple[Line, Iterator[tuple[int, Line]]]:
+def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], str | None]:
+    """Return what reads the words of a traceback; it returns ``None`` for a line of another process.
+
+    Launchers such as pdsh and loggers put a label before each line. A label is the text before the head,
+    if the next lines have it too, perhaps with other numbers.
+    """
+    label = head[: max(head.find(HEAD), 0)]
+    if not label.strip():
+        return lambda line: strip_label(line.text)
+    near = [strip_label(line.text) for line in output.following(position, _INTRODUCED)]
+    for like in (str, _shape):
+        if any(like(text[: len(label)]) == like(label) for text in near):
+            return lambda line: _after(label, strip_label(line.text), like)
+    return lambda line: head[len(label) :] if HEAD in line.text else strip_label(line.text)
+
+
+def _cut(line: Line, text: str) -> Line:
+    """Return a line whose label is part of its tag, if its text ends with the words of the program."""
+    if not line.text.endswith(text):
+        return line
+    return Line(line.number, line.task, text, line.tag + line.text[: len(line.text) - len(text)])
+
+
+def _after(label: str, text: str, like: Callable[[str], str]) -> str | None:
+    return text[len(label) :] if like(text[: len(label)]) == like(label) else None
+
+
+def _shape(text: str) -> str:
+    return _DIGIT.sub("0", text)
+
+
+def _with_message(
+    line: Line, lines: Iterator[tuple[int, Line]], words: Callable[[Line], str | None]
+) -> tuple[Line, Iterator[tuple[int, Line]]]:
     """Return an exception with its message, which may start on the next line, and the lines after it."""
     if not line.text.rstrip().endswith(":"):
         return line, lines
     read = list(islice(lines, 2))
-    words = next((text for _, more in read if (text := strip_label(more.text).strip())), "")
-    plain = words[:1].isalnum() and not words.startswith(_NOT_A_MESSAGE)
-    joined = Line(line.number, line.task, f"{line.text} {words}", line.tag) if plain else line
+    message = next((text for _, more in read if (text := (words(more) or "").strip())), "")
+    plain = message[:1].isalnum() and not message.startswith(_NOT_A_MESSAGE)
+    joined = Line(line.number, line.task, f"{line.text} {message}", line.tag) if plain else line
     return joined, chain(read, lines)
 
 
