@@ -22,7 +22,7 @@ _BEFORE = re.compile(
     r"(?:\[?(?:\d{4}-)?\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\]\s]{0,12}\]?(?: TP\d+\]| \S{1,20}\])?[ :,-]{0,3})?"
     r"(?:\[[\w./]{1,60}\.py:\d+\] )?(?: *what\(\): +)?"
 )
-"""Text before the words of a program: label of the rank or build step, process, level, time, file of the logger."""
+"""Text before the words of a program: label of rank or build step, process, level, time, file."""
 
 _RECORD = re.compile(r'^\{"(?:\w{1,20}": ?"[^"]{0,80}", ?"){0,6}(?:log|data|msg|message|line)": ?"')
 """A line in JSON, as loggers and container engines write it, up to the words of the program."""

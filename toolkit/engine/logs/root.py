@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.lastwords import ABORTED, RANKS, TASK, is_tagged, last_words, said_before_abort
 from toolkit.engine.logs.rows import classify
 from toolkit.engine.logs.topics import quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
@@ -16,14 +17,6 @@ _WINDOW = 200
 
 _LAST_LINES = 8
 """Number of last lines in which words of failure count if no launcher reports the end of ranks."""
-
-_TASK = re.compile(
-    r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
-    r"|process rank (?P<rank>\d+)|MPI_ABORT was invoked on rank (?P<abort>\d+)|\bon rank (?P<on>\d+)\b"
-    r"|Process name: \[[^\]]{0,80},(?P<process>\d+)\]|\(rank (?P<world>\d+) in comm 0\)"
-    r"|\b[Rr]ank (?P<ended>\d+) (?:crashed|died|failed|exited|terminated)\b"
-)
-_RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "ended")
 
 _ABSENT = re.compile(
     r"\bRank (\d+) failed to pass monitoredBarrier"
@@ -40,9 +33,6 @@ _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt|exitcode ?: ?-15
 _CANCELLED = re.compile(
     r"\*\*\* (?:JOB|STEP) \S{1,80} ON \S{1,80} CANCELLED AT |^scancel: |ended as cancelled"
 )
-_ABORTED = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
-"""A rank that exits by SIGABRT found a fault itself."""
-
 _INTRODUCES = re.compile(
     r"(?i)exception (?:when|while|in|during|from|occurred|raised)"
     r"|(?:failed to|error) (?:start|run|call|load)\w*[^:]*$|:$"
@@ -67,11 +57,6 @@ _NO_GPU_FOUND = re.compile(
 
 _GPU_CODES = ("cuda", "hip")
 _GPU_CLASSES = {"cuda-or-hip", "gpu-handover", "node-or-hardware"}
-
-_PROGRESS = re.compile(
-    r"^(?:step|epoch|iter)|(?<!\d)\d{1,9}/\d{1,9} \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
-)
-_SLURM = ("srun:", "slurmstepd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +86,7 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         key=lambda pair: pair[0].position,
     )
     endings = [clue for clue in told if clue.role == "ending"]
-    if _is_tagged(output, endings):
+    if is_tagged(output, endings):
         crash = [c for c, _ in causes if c.class_ == "signal" and not c.line.task]
         causes = [p for p in causes if p[0] not in crash or p[0].position < endings[0].position]
     others = sorted(
@@ -112,6 +97,8 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     if chosen is None:
         return None
     clue, frame = chosen
+    if said := said_before_abort(output, clue, [cause for cause, _ in causes]):
+        others, clue, frame = [clue, *others], said, ""
     if quoted := quoted_fault(output, clue, [cause for cause, _ in causes]):
         others, clue, frame = [clue, *others], quoted, ""
     if only_misses_gpu(clue.line.text) and (named := _gpu_error_before(output, clue, causes)):
@@ -171,7 +158,7 @@ def _weak(
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
     if not weak and (cancelled := _cancelled(endings)):
         return cancelled, ""
-    if end is not None and (said := _last_words(output, endings)):
+    if end is not None and (said := last_words(output, endings)):
         if weak and weak[-1][0].line.number >= said.line.number - 3:
             return weak[-1]
         return said, ""
@@ -212,7 +199,7 @@ def _gpu_error_before(output: Output, clue: Clue, causes: list[tuple[Clue, str]]
 
 def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
     """Return the end of the first rank; of a rank that aborted itself, the line in which it says why."""
-    hit = next((clue for clue in dead if not _ABORTED.search(clue.line.text)), None)
+    hit = next((clue for clue in dead if not ABORTED.search(clue.line.text)), None)
     rank = _number(dead[0])
     said = [
         c
@@ -237,14 +224,14 @@ def _was_survived(output: Output, clue: Clue) -> bool:
 
 def _number(clue: Clue) -> str:
     """Return the number of the rank that a launcher names in a line; empty if it names none."""
-    found = _TASK.search(clue.line.text)
-    return next((found[name] for name in _RANKS if found[name]), "") if found else ""
+    found = TASK.search(clue.line.text)
+    return next((found[name] for name in RANKS if found[name]), "") if found else ""
 
 
 def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[Clue, str]:
     """Return the first report; of ranks that failed together, the rank that the launcher names first."""
     first = found[0]
-    named = next((match for clue in endings if (match := _TASK.search(clue.line.text))), None)
+    named = next((match for clue in endings if (match := TASK.search(clue.line.text))), None)
     if named is None or not named["task"] or first[0].line.task in {"", named["task"]}:
         return first
     own = [pair for pair in found if pair[0].line.task == named["task"]]
@@ -275,32 +262,8 @@ def _kind(clue: Clue) -> str:
 
 def _is_late(clue: Clue, endings: list[Clue]) -> bool:
     """Return whether the launcher stopped a rank, after another one failed."""
-    first = next((ending for ending in endings if _TASK.search(ending.line.text)), clue)
+    first = next((ending for ending in endings if TASK.search(ending.line.text)), clue)
     return clue is not first and _PASSIVE.search(clue.line.text) is not None
-
-
-def _last_words(output: Output, endings: list[Clue]) -> Clue | None:
-    """Return the last line that the first failed rank wrote before it exited."""
-    named = next(((c, m["task"]) for c in endings if (m := _TASK.search(c.line.text)) and m["task"]), None)
-    if named is None and not _is_tagged(output, endings):
-        return None
-    clue, rank = named or (endings[0], "")
-    lines = output.before(clue.position, 200)
-    labelled = [line for _, line in lines if line.task]
-    for position, line in reversed(lines):
-        if labelled and (line.task != rank if rank else not line.task):
-            continue
-        text = strip_label(line.text)
-        if not text.strip() or text.startswith(_SLURM):
-            continue
-        told = bool(labelled) and not _PROGRESS.search(text)
-        return Clue(position, line, "exit-status", 2, "cause") if told else None
-    return None
-
-
-def _is_tagged(output: Output, endings: list[Clue]) -> bool:
-    """Return whether mpirun tagged the lines of ranks before it reported their end."""
-    return bool(endings) and any("<std" in line.tag for _, line in output.before(endings[0].position, 50))
 
 
 def _failed_rank(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
@@ -312,10 +275,10 @@ def _failed_rank(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
         return next(number for number in absent.groups() if number), node
     lines = [clue.line.text, *(ending.line.text for ending in endings)]
     for text in lines:
-        found = _TASK.search(text)
+        found = TASK.search(text)
         if found is None:
             continue
-        number = next((found[name] for name in _RANKS if found[name]), "")
+        number = next((found[name] for name in RANKS if found[name]), "")
         if rank in {"", number}:
             return number, found["node"] or ""
     named = _NODE.search(clue.line.text)

@@ -1,4 +1,4 @@
-"""Name the class of a fault that only general words report: by the subject of a line, or by files of a traceback."""
+"""Name the class of a fault that only general words report, by its subject or the files of a traceback."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,8 @@ _QUOTED = 15
 """Largest number of lines between an error and the output of another program that it quotes."""
 
 _QUOTES = re.compile(
-    r"(?i)(?:^|[\s(])(?:std(?:out|err)|output|details?|reason|caused by|error message|(?:command|error) output)"
-    r"\W{0,2}:?\s*$|^(?:std(?:out|err)|output|details|reason)\W{0,2}:"
+    r"(?i)(?:^|[\s(])(?:std(?:out|err)|output|details?|reason|caused by|error message)\W{0,2}:?\s*$"
+    r"|^(?:std(?:out|err)|output|details|reason)\W{0,2}:"
 )
 """A line after which an error quotes what another program wrote."""
 

@@ -34,7 +34,7 @@ _INTRODUCED = 6
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The exception of a traceback, its frame in the user's code, its lines, and its files, innermost last."""
+    """The exception of a traceback, its frame in the user's code, its lines, its files (innermost last)."""
 
     position: int
     exception: Line

@@ -1,0 +1,76 @@
+"""What a process of a job wrote last, before it exited or aborted itself."""
+
+import re
+
+from toolkit.engine.logs.clues import Clue, strip_label
+from toolkit.engine.logs.joblines import Output
+
+TASK = re.compile(
+    r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
+    r"|process rank (?P<rank>\d+)|MPI_ABORT was invoked on rank (?P<abort>\d+)|\bon rank (?P<on>\d+)\b"
+    r"|Process name: \[[^\]]{0,80},(?P<process>\d+)\]|\(rank (?P<world>\d+) in comm 0\)"
+    r"|\b[Rr]ank (?P<ended>\d+) (?:crashed|died|failed|exited|terminated)\b"
+)
+RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "ended")
+
+ABORTED = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
+"""A rank that exits by SIGABRT found a fault itself."""
+
+_PROGRESS = re.compile(
+    r"^(?:step|epoch|iter)|(?<!\d)\d{1,9}/\d{1,9} \[|^\s*$|^[-=*#_ ]{4,}$|^(?:job|preflight): ", re.IGNORECASE
+)
+_SLURM = ("srun:", "slurmstepd")
+
+_DEMANDS = re.compile(
+    r"(?i)\b(?:requires?|must|needs?|expect(?:s|ed)|at least|exactly|please|usage|wrong|bad|missing"
+    r"|stopping|quitting)\b"
+)
+"""Words of a program that stops because its call or its input is not as it should be."""
+
+_LEVEL = re.compile(
+    r"<(?:warn|error|critical)>|^(?:\S{1,20} [\d:.]{5,20}: )?[EF] |\b(?:WARN|ERROR|FATAL|CRITICAL)\b"
+)
+"""The level of a line of a library that has more to say than the abort after it."""
+
+_SAID = 6
+"""Largest number of lines between what a process said last and its abort."""
+
+
+def said_before_abort(output: Output, clue: Clue, causes: list[Clue]) -> Clue | None:
+    """Return the error that a process reported right before it aborted itself."""
+    if clue.class_ != "signal" or not ABORTED.search(clue.line.text):
+        return None
+    known = {cause.position: cause for cause in causes if cause.class_ != "signal"}
+    for position, line in reversed(output.before(clue.position, _SAID)):
+        text = strip_label(line.text)
+        if line.task != clue.line.task or not text.strip():
+            continue
+        if position in known or _LEVEL.search(text):
+            return known.get(position) or Clue(position, line, "unknown-error", 3, "cause")
+        if not text.startswith((" ", "\t")):
+            return None
+    return None
+
+
+def last_words(output: Output, endings: list[Clue]) -> Clue | None:
+    """Return the last line that the first failed rank wrote before it exited."""
+    named = next(((c, m["task"]) for c in endings if (m := TASK.search(c.line.text)) and m["task"]), None)
+    if named is None and not is_tagged(output, endings):
+        return None
+    clue, rank = named or (endings[0], "")
+    lines = output.before(clue.position, 200)
+    labelled = [line for _, line in lines if line.task]
+    for position, line in reversed(lines):
+        if labelled and (line.task != rank if rank else not line.task):
+            continue
+        text = strip_label(line.text)
+        if not text.strip() or text.startswith(_SLURM):
+            continue
+        told = (bool(labelled) or _DEMANDS.search(text)) and not _PROGRESS.search(text)
+        return Clue(position, line, "exit-status", 2, "cause") if told else None
+    return None
+
+
+def is_tagged(output: Output, endings: list[Clue]) -> bool:
+    """Return whether mpirun tagged the lines of ranks before it reported their end."""
+    return bool(endings) and any("<std" in line.tag for _, line in output.before(endings[0].position, 50))
