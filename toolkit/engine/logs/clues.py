@@ -41,6 +41,12 @@ _RETRY = re.compile(
 """News of another attempt."""
 
 
+_STACK = "error stack:"
+_LEVELS = re.compile(r"^(?:\(unknown\)|\w{2,60})\(\d{0,6}\)\.{0,60}: ?(.{0,400})")
+"""A level of an error stack of MPICH, the outermost first; the last one names the reason."""
+
+_MOST_LEVELS = 12
+
 _LISTED = "tasks are unhealthy (stopped sending heartbeats):"
 """The end of a line of XLA; the next line has the numbers of the tasks."""
 
@@ -97,7 +103,21 @@ def _is_retried(output: Output, position: int) -> bool:
 
 def _with_message(output: Output, position: int, line: Line) -> Line:
     """Return a line that only names an exception, or begins a list, with the text of the next line."""
+    if line.text.endswith(_STACK):
+        words = _reason(output, position)
+        return Line(line.number, line.task, f"{line.text} {words}".rstrip(), line.tag)
     if not _BARE.match(strip_label(line.text)) and not line.text.endswith(_LISTED):
         return line
     words = next((strip_label(after.text).strip() for after in output.following(position, 1)), "")
     return Line(line.number, line.task, f"{line.text} {words}".rstrip(), line.tag)
+
+
+def _reason(output: Output, position: int) -> str:
+    """Return the reason at the end of an error stack of MPICH."""
+    reason = ""
+    for line in output.following(position, _MOST_LEVELS):
+        level = _LEVELS.match(strip_label(line.text))
+        if level is None:
+            break
+        reason = level[1].strip() or reason
+    return reason

@@ -135,7 +135,11 @@ def _class_by_name(signature: str) -> str:
 def _known(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault]:
     """Yield the known messages, the cause of this failure first."""
     lines = {match.finding(): match for match in recognised.matches}
-    told = [(_role(lines.get(finding), finding, root), finding) for finding in recognised.findings()]
+    told = [
+        (_role(lines.get(finding), finding, root), finding)
+        for finding in recognised.findings()
+        if root is not None or not _is_survived(lines.get(finding))
+    ]
     shown = {finding for role, finding in told if role == "cause" and _shows_root(lines.get(finding), root)}
     if shown:
         told = [(_beside(role, finding in shown, lines.get(finding)), finding) for role, finding in told]
@@ -155,6 +159,11 @@ def _known(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault
             source=finding.source,
             role=role,
         )
+
+
+def _is_survived(match: SignatureMatch | None) -> bool:
+    """Return whether a message reports an error; without a root line the job survived it."""
+    return match is not None and match.signature.severity == "error"
 
 
 def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:

@@ -9,6 +9,7 @@ from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.lastwords import ABORTED, RANKS, TASK, is_tagged, last_words, said_before_abort
 from toolkit.engine.logs.rows import classify
+from toolkit.engine.logs.survived import is_ignored, only_warns, survived_until
 from toolkit.engine.logs.topics import quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
 
@@ -77,6 +78,8 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     heads = [clue.position for clue in clues if HEAD in clue.line.text]
     raised = tracebacks(output, heads)
     inside = {number for one in raised for number in one.numbers}
+    ignored = {output.line(position).number for position in heads if is_ignored(output, position)}
+    raised = [one for one in raised if min(one.numbers) not in ignored]
     before = {output.line(position).number - 1 for position in heads}
     inside |= {c.line.number for c in clues if c.line.number in before and _introduces(c)}
     told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
@@ -94,6 +97,13 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         key=lambda clue: clue.position,
     )
     chosen = _choose(output, causes, endings, others)
+    while chosen is not None:
+        last = _survived(output, chosen[0], endings)
+        if last is None:
+            break
+        causes = [pair for pair in causes if pair[0].position > last]
+        others = [clue for clue in others if clue.position > last]
+        chosen = _choose(output, causes, endings, others)
     if chosen is None:
         return None
     clue, frame = chosen
@@ -109,6 +119,15 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     files = next((one.files for one in raised if one.position == clue.position), ())
     ended = _ended([ending for ending in endings if ending.line != clue.line])
     return RootClue(clue, rank, node, frame, ended, after, files)
+
+
+def _survived(output: Output, clue: Clue, endings: list[Clue]) -> int | None:
+    """Return the position up to which the job survived its errors; ``None`` if an error may have ended it."""
+    if clue.role == "ending":
+        return None
+    if only_warns(output, clue):
+        return clue.position
+    return None if endings else survived_until(output, clue)
 
 
 def _introduces(clue: Clue) -> bool:

@@ -30,7 +30,7 @@ REPORTS = read("reports")
 GPU = read("gpu")
 LOCAL = read("local")
 RANKS = read("ranks")
-HEALTHY = read("healthy")
+HEALTHY = [*read("healthy"), *read("healthy-reports")]
 
 
 def squeezed(text: str) -> str:

@@ -1,0 +1,69 @@
+"""Errors that a program survives are no root line; the error that ends it is."""
+
+from tests.unit.engine.logs.test_root import TRACEBACK, told
+from tests.unit.tables import every_row
+from toolkit.engine.logs.explanation import explain_output
+from toolkit.engine.logs.joblines import Output
+
+FAILED = TRACEBACK.format("it", "OSError: [Errno 16] Device or resource busy: 'x'")
+STEPS = "epoch 3 loss 0.3000\nepoch 4 loss 0.2000\n"
+RULE = f"{'-' * 74}\n"
+ENDED = "srun: error: node2: task 1: Exited with exit code 1\n"
+
+
+def test_an_error_before_more_epochs_is_no_root_line():
+    assert explain_output(Output(FAILED + STEPS)).root is None
+
+
+def test_an_error_before_more_epochs_is_no_known_cause_either():
+    found = explain_output(
+        Output("NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory\n" + STEPS)
+    )
+    assert [known for known in found.findings if known.severity == "error"] == []
+
+
+@every_row("end", [ENDED, FAILED.replace("Device", "Disk"), "sacct: 8 FAILED 1:0\n"])
+def test_an_error_before_more_epochs_counts_if_the_job_ends_badly(end):
+    assert told(FAILED + STEPS + end)[0]
+
+
+def test_one_line_of_progress_may_be_that_of_another_rank():
+    assert told(FAILED + "epoch 3 loss 0.3000\n")[0].startswith("OSError")
+
+
+def test_the_error_after_a_survived_one_is_the_root_line():
+    last = TRACEBACK.format("it", "ValueError: batch of 7")
+    assert told(FAILED + STEPS + last)[0] == "ValueError: batch of 7"
+
+
+def test_progress_of_another_rank_shows_nothing():
+    text = "".join(f"0: {line}\n" for line in FAILED.splitlines()) + "".join(
+        f"1: {x}\n" for x in STEPS.splitlines()
+    )
+    assert told(text)[0].startswith("0: OSError")
+
+
+def test_an_exception_that_python_ignores_is_no_root_line():
+    assert (
+        explain_output(Output(f"Exception ignored in: <function X.__del__ at 0x7f>\n{FAILED}")).root is None
+    )
+
+
+@every_row(
+    "words",
+    [
+        "WARNING: no port is active; the device is not supported",
+        "odd: error 4\nThis is a warning and the job goes on",
+    ],
+)
+def test_a_message_between_rules_that_only_warns_is_no_root_line(words):
+    assert explain_output(Output(f"{RULE}{words}\n{RULE}rank 0 of 2\n")).root is None
+
+
+def test_a_message_between_rules_that_reports_an_error_is_the_root_line():
+    assert told(f"{RULE}There are not enough slots available in the system\n{RULE}")[1] == "mpi"
+
+
+def test_an_error_of_slurmstepd_before_output_of_the_program_is_no_root_line():
+    line = "slurmstepd-node1: error: task/cgroup: task[0] unable to set taskset '0x0'\n"
+    assert (told(line)[1], explain_output(Output(line + "hello\n")).root) == ("scheduler-start", None)

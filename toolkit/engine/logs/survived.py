@@ -1,0 +1,70 @@
+"""Tell errors that a program survived from the error that ended it."""
+
+import re
+
+from toolkit.engine.logs.clues import Clue, strip_label
+from toolkit.engine.logs.joblines import Output
+
+_AFTER = 200
+"""Number of lines of a process after its error in which progress shows that the process survived."""
+
+_PROGRESS = re.compile(
+    r"(?i)^(?:\W{0,3}(?:train|val|test)\w{0,6}\W{0,3})?(?:epoch|step|iter(?:ation)?|batch)s?\b\W{0,3}\d.{0,200}\d"
+    r"|\b(?:loss|acc(?:uracy)?)\b\W{1,4}\d{1,4}\.\d|\d{1,3}%\||\d(?:it|s)/(?:s|it)\b"
+    r"|\d{1,6}(?:/\d{1,6})? \[=+>?\.*\]"
+)
+"""A line that a program writes while it computes."""
+
+_ENOUGH = 2
+"""Number of lines of progress that show that a process survived."""
+
+_SLURM = ("slurmstepd", "srun:", "sacct:")
+
+_BLOCK = 15
+"""Largest number of lines of a message that Open MPI writes between two lines of dashes."""
+
+_RULE = re.compile(r"^-{20,}$")
+_WARNS = re.compile(
+    r"(?i)^\W{0,4}(?:\[[^\]]{1,40}\]\W{1,3})?warning\b|this is (?:only )?a warning|lower\s+performance"
+    r"|will\s+be\s+ignored|will\s+continue\s+to\s+run|another\s+transport\s+will"
+)
+_IGNORED = "Exception ignored in"
+"""What Python writes before the traceback of an exception that ends nothing, such as one of ``__del__``."""
+
+
+def is_ignored(output: Output, head: int) -> bool:
+    """Return whether Python ignored the exception of a traceback, whose head is at a position."""
+    line = output.line(head)
+    before = [strip_label(one.text) for _, one in output.before(head, 4) if one.task == line.task]
+    return bool(before) and before[-1].startswith(_IGNORED)
+
+
+def only_warns(output: Output, clue: Clue) -> bool:
+    """Return whether a line is in a message between two lines of dashes that only warns."""
+    block = list[str]()
+    for _, line in reversed(output.before(clue.position, _BLOCK)):
+        if _RULE.match(text := strip_label(line.text).strip()):
+            break
+        block.insert(0, text)
+    else:
+        return False
+    block.append(strip_label(clue.line.text).strip())
+    for line in output.following(clue.position, _BLOCK):
+        if _RULE.match(text := strip_label(line.text).strip()):
+            return _WARNS.search(" ".join(block)) is not None
+        block.append(text)
+    return False
+
+
+def survived_until(output: Output, clue: Clue) -> int | None:
+    """Return the position of the last line that shows that a process survived its error, if there is one.
+
+    Without labels, a few lines of progress may be those of another rank, before the launcher stops it.
+    """
+    seen = list[int]()
+    slurm = clue.class_ == "scheduler-start" and clue.line.text.startswith("slurmstepd")
+    for position, line in output.places_after(clue.position, _AFTER):
+        text = strip_label(line.text).strip()
+        if _PROGRESS.search(text) or (slurm and text and not text.startswith(_SLURM)):
+            seen.append(position)
+    return seen[-1] if len(seen) >= (1 if slurm else _ENOUGH) else None
