@@ -34,6 +34,11 @@ _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt|exitcode ?: ?-15
 _CANCELLED = re.compile(
     r"\*\*\* (?:JOB|STEP) \S{1,80} ON \S{1,80} CANCELLED AT |^scancel: |ended as cancelled"
 )
+_HELPER = re.compile(
+    r"(?i)^(?!srun|slurmstepd|sacct|mpirun|prterun|job:).{0,80}\b(?:worker|process|loader|child)\b"
+)
+"""A program that reports the end of a process that it started, not a launcher."""
+
 _INTRODUCES = re.compile(
     r"(?i)exception (?:when|while|in|during|from|occurred|raised)"
     r"|(?:failed to|error) (?:start|run|call|load)\w*[^:]*$|:$"
@@ -88,7 +93,7 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         [(clue, "") for clue in told if clue.role == "cause"] + [m for m in made if m[0].role == "cause"],
         key=lambda pair: pair[0].position,
     )
-    endings = [clue for clue in told if clue.role == "ending"]
+    endings = [clue for clue in told if clue.role == "ending" and not _is_replaced(output, clue)]
     if is_tagged(output, endings):
         crash = [c for c, _ in causes if c.class_ == "signal" and not c.line.task]
         causes = [p for p in causes if p[0] not in crash or p[0].position < endings[0].position]
@@ -119,6 +124,12 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     files = next((one.files for one in raised if one.position == clue.position), ())
     ended = _ended([ending for ending in endings if ending.line != clue.line])
     return RootClue(clue, rank, node, frame, ended, after, files)
+
+
+def _is_replaced(output: Output, ending: Clue) -> bool:
+    """Return whether a program goes on after it reports the end of one of its helpers."""
+    helper = _HELPER.search(ending.line.text) and not TASK.search(ending.line.text)
+    return bool(helper) and survived_until(output, ending) is not None
 
 
 def _survived(output: Output, clue: Clue, endings: list[Clue]) -> int | None:
