@@ -127,7 +127,7 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
 
 
 def _is_replaced(output: Output, ending: Clue) -> bool:
-    """Return whether a program goes on after it reports the end of one of its helpers."""
+    """Return whether a program continues after it reports the end of one of its helpers."""
     helper = _HELPER.search(ending.line.text) and not TASK.search(ending.line.text)
     return bool(helper) and survived_until(output, ending) is not None
 

@@ -59,7 +59,7 @@ def only_warns(output: Output, clue: Clue) -> bool:
 def survived_until(output: Output, clue: Clue) -> int | None:
     """Return the position of the last line that shows that a process survived its error, if there is one.
 
-    Without labels, a few lines of progress may be those of another rank, before the launcher stops it.
+    Without labels, another rank may write a few lines of progress before the launcher stops it.
     """
     seen = list[int]()
     slurm = clue.class_ == "scheduler-start" and clue.line.text.startswith("slurmstepd")

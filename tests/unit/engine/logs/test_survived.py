@@ -1,4 +1,4 @@
-"""Errors that a program survives are no root line; the error that ends it is."""
+"""An error that a program survives is not the root line; the error that ends the program is."""
 
 from tests.unit.engine.logs.test_root import TRACEBACK, told
 from tests.unit.tables import every_row
