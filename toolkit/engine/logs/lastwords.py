@@ -1,6 +1,7 @@
 """What a process of a job wrote last, before it exited or aborted itself."""
 
 import re
+from collections.abc import Sequence
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
@@ -36,7 +37,7 @@ _SAID = 6
 """Largest number of lines between what a process said last and its abort."""
 
 
-def said_before_abort(output: Output, clue: Clue, causes: list[Clue]) -> Clue | None:
+def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the error that a process reported right before it aborted itself."""
     if clue.class_ != "signal" or not ABORTED.search(clue.line.text):
         return None

@@ -102,22 +102,27 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         key=lambda clue: clue.position,
     )
     chosen = _choose(output, causes, endings, others)
-    while chosen is not None:
-        last = _survived(output, chosen[0], endings)
-        if last is None:
-            break
+    while chosen is not None and (last := _survived(output, chosen[0], endings)) is not None:
         causes = [pair for pair in causes if pair[0].position > last]
         others = [clue for clue in others if clue.position > last]
         chosen = _choose(output, causes, endings, others)
-    if chosen is None:
-        return None
+    return _traced(output, chosen, causes, endings, others, raised) if chosen else None
+
+
+def _traced(
+    output: Output,
+    chosen: tuple[Clue, str],
+    causes: list[tuple[Clue, str]],
+    endings: list[Clue],
+    others: list[Clue],
+    raised: list[Raised],
+) -> RootClue:
+    """Return the line to which the chosen line leads, with the lines and the rank that belong to it."""
     clue, frame = chosen
-    if said := said_before_abort(output, clue, [cause for cause, _ in causes]):
-        others, clue, frame = [clue, *others], said, ""
-    if quoted := quoted_fault(output, clue, [cause for cause, _ in causes]):
-        others, clue, frame = [clue, *others], quoted, ""
-    if only_misses_gpu(clue.line.text) and (named := _gpu_error_before(output, clue, causes)):
-        others, clue, frame = [clue, *others], named, ""
+    reported = [cause for cause, _ in causes]
+    for leads in (said_before_abort, quoted_fault, _gpu_error_before):
+        if source := leads(output, clue, reported):
+            others, clue, frame = [clue, *others], source, ""
     rank, node = _failed_rank(clue, endings)
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
@@ -213,9 +218,11 @@ def only_misses_gpu(text: str) -> bool:
     return _NO_GPU_FOUND.search(text) is not None and deciding_code(text, _GPU_CODES) is None
 
 
-def _gpu_error_before(output: Output, clue: Clue, causes: list[tuple[Clue, str]]) -> Clue | None:
+def _gpu_error_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the first line of a rank that names a GPU error, before it reported that it found no GPU."""
-    known = {cause.position: cause for cause, _ in causes if cause.class_ in _GPU_CLASSES}
+    if not only_misses_gpu(clue.line.text):
+        return None
+    known = {cause.position: cause for cause in causes if cause.class_ in _GPU_CLASSES}
     for position, line in output.before(clue.position, _WINDOW):
         if line.task != clue.line.task or _NO_GPU_FOUND.search(line.text):
             continue
