@@ -60,7 +60,7 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
         inspect_input(runner, sources.image, None, tell, remote=False, view=view_of_job(job, None))
     )
     facts = image.facts
-    sources, job = check_program(sources, asked, call.flags, image, tell)
+    sources, job = check_program(sources, asked, call.flags, image, tell, gpus=True)
     job = trainers.with_strategy(job, facts)
     demand = demand_of(asked, call.flags.verify_key, call.flags.no_verify)
     cleared = clear(image, demand, tell)

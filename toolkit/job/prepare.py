@@ -49,7 +49,7 @@ from toolkit.launch.jobscript.choose import ModeChoice
 from toolkit.launch.jobscript.preflight import has_check
 from toolkit.launch.request import trainers
 from toolkit.launch.request.copies import in_own_folders
-from toolkit.launch.request.gpus import tell_idle
+from toolkit.launch.request.gpus import may_have_gpus, tell_idle
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
 from toolkit.launch.sites.queue import array_faults, queue_faults
 from toolkit.launch.tracking import records
@@ -190,7 +190,8 @@ def prepare(
     job, site = asked.job, asked.site
     target = target_of(runner, asked, flags, sources.image, tell, remote=remote)
     image = target.image.facts
-    sources, job = check_program(sources, asked, flags, target.image, tell)
+    gpus = may_have_gpus(job, site, target.host)
+    sources, job = check_program(sources, asked, flags, target.image, tell, gpus=gpus)
     job = trainers.with_strategy(job, image)
     checked = has_check(image, trainer=bool(job.trainer), user_site=bool(job.user_site))
     if job.preflight and not checked:
@@ -223,9 +224,11 @@ def prepare(
 
 
 def check_program(
-    sources: Sources, asked: JobRequest, flags: Flags, image: StartableImage, tell: Tell
+    sources: Sources, asked: JobRequest, flags: Flags, image: StartableImage, tell: Tell, *, gpus: bool
 ) -> tuple[Sources, JobFile]:
     """Check the program of a command against the image; return both with the image's name for Python.
+
+    ``gpus`` says whether the ranks may have GPUs.
 
     Raises:
         CheckFailed: if the job would fail, unless ``--force`` is given.
@@ -237,7 +240,7 @@ def check_program(
     if offered and asked.origins.get("name") == OF_SCRIPT:
         code = with_python(code, offered)
         job = msgspec.structs.replace(job, command=code.words)
-    found = findings(code, job, image.name, offered, image.facts.python or "", here=flags.sync)
+    found = findings(code, job, image.name, offered, image.facts, here=flags.sync, gpus=gpus)
     refuse(found, flags, tell)
     return replace(sources, code=code), job
 

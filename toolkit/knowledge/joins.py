@@ -51,6 +51,13 @@ class Sayings(Row, frozen=True, kw_only=True):
     call: tuple[SayingCall, ...]
 
 
+class Needs(Row, frozen=True, kw_only=True):
+    """Calls that read a file, and modules that need a package ``beside`` the package that has them."""
+
+    files: tuple[str, ...]
+    beside: dict[str, str]
+
+
 class PlainPackages(Row, frozen=True, kw_only=True):
     """Packages, by import name, that join no ranks by themselves."""
 
@@ -65,6 +72,7 @@ class JoinKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     ranks: RankVariables
     hidden: HiddenCode
     says: Sayings
+    needs: Needs
     plain: PlainPackages
     distributions: dict[str, str]
 

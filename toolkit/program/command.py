@@ -21,6 +21,8 @@ _BEFORE = {"env", "exec", "time", "nice", "stdbuf"}
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _INLINE = re.compile(r"-\w*c")
 _OWN_FOLDER = re.compile(r"dirname[\s\"{$(-]+(0|BASH_SOURCE)")
+_PREPARES = re.compile(r"\bPYTHONPATH\b|\bactivate\b")
+"""What a shell script does to let Python find more modules."""
 _DEEPEST = 3
 _LONGEST = 1 << 20
 
@@ -49,22 +51,37 @@ class _Place:
     folder: Path
     files: frozenset[Path] | None
     depth: int = 0
+    roots: tuple[Path, ...] = ()
+
+    def script(self, path: Path) -> ScriptFacts:
+        return read_script(path, self.files, self.roots, self.folder)
 
 
-def read_command(words: Sequence[str], folder: Path, files: Iterable[Path] | None = None) -> CommandFacts:
+def read_command(
+    words: Sequence[str], folder: Path, files: Iterable[Path] | None = None, python_path: str = ""
+) -> CommandFacts:
     """Return what a command shows of its program.
 
     Args:
         words: the command of one rank.
         folder: the folder that the command starts in, as it is on this machine.
         files: the files that go with it; by default all that are here.
+        python_path: the value of ``PYTHONPATH``.
     """
     chosen = None if files is None else frozenset(files)
-    return _read(list(words), _Place(folder, chosen))
+    return _read(list(words), _Place(folder, chosen, roots=_roots(python_path, folder)))
+
+
+def _roots(python_path: str, folder: Path) -> tuple[Path, ...]:
+    return tuple(folder / part for part in python_path.split(":") if part)
 
 
 def _read(words: list[str], place: _Place) -> CommandFacts:
     start = _start(words)
+    for word in words[:start]:
+        name, _, value = word.partition("=")
+        if name == "PYTHONPATH":
+            place = replace(place, roots=_roots(value, place.folder))
     if start >= len(words):
         return CommandFacts("", unknown=("the command is empty",))
     head, rest = posixpath.basename(words[start]), words[start + 1 :]
@@ -75,7 +92,7 @@ def _read(words: list[str], place: _Place) -> CommandFacts:
     if head in _SHELLS:
         return _shell(head, rest, place)
     if words[start].endswith(".py") and has_file(place.folder / words[start]):
-        return _of_script(words[start], start, read_script(place.folder / words[start], place.files))
+        return _of_script(words[start], start, place.script(place.folder / words[start]))
     if posixpath.splitext(head)[1] in _SHELL_FILES and has_file(place.folder / words[start]):
         return _shell(words[start], [words[start], *rest], place)
     return CommandFacts(words[start], unknown=(f"{head} is not a Python program",))
@@ -103,7 +120,7 @@ def _python(words: list[str], start: int, place: _Place) -> CommandFacts:
             return _module(program, words[at + 1 : at + 2], words[at + 2 :], place)
         elif word == "-c":
             code = words[at + 1] if at + 1 < len(words) else ""
-            return _of_script(program, None, read_text(code, roots=[place.folder]))
+            return _of_script(program, None, read_text(code, roots=[place.folder, *place.roots]))
         elif word.startswith("-") and word != "-":
             at += 1
         else:
@@ -121,7 +138,7 @@ def _module(program: str, name: Sequence[str], rest: Sequence[str], place: _Plac
     module = name[0] if name else ""
     if launcher := _launcher(module):
         return _of_launcher(program, launcher, rest)
-    facts = read_module(module, place.folder, place.files) if module else None
+    facts = read_module(module, place.folder, place.files, place.roots) if module else None
     if facts is None:
         return CommandFacts(program, unknown=(f"the module {module} is not in the project",))
     return _of_script(program, None, facts)
@@ -136,7 +153,7 @@ def _file(program: str, words: Sequence[str], at: int, place: _Place) -> Command
         if not main.is_file():
             return CommandFacts(program, at, unknown=(f"{words[at]} is a folder without __main__.py",))
         path = main
-    return _of_script(program, at, read_script(path, place.files))
+    return _of_script(program, at, place.script(path))
 
 
 def _of_script(program: str, at: int | None, facts: ScriptFacts) -> CommandFacts:
@@ -165,6 +182,8 @@ def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
         return CommandFacts(head, unknown=("shell scripts start each other",))
     script = _Script(place, file, rest[first + inline + 1 :])
     found = [_read(words, below) for words, below in script.commands(code)]
+    if _PREPARES.search(code):
+        found = [replace(one, facts=tuple(replace(f, open_path=True) for f in one.facts)) for one in found]
     return replace(_together(head, code, found), says=_said(script.exported(), found))
 
 

@@ -11,6 +11,7 @@ from toolkit.image.software.contents import Contents
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import code_of
 from toolkit.job.request.flags import Flags
+from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Silent
 from toolkit.program.script import read_text
@@ -19,6 +20,11 @@ IMAGE = Contents(
     frozenset({"python", "python3", "sh", "bash", "mpirun"}),
     frozenset({"numpy", "tensorflow", "horovod", "yaml"}),
 )
+
+
+def facts_of(python):
+    return ImageFacts(path="x.sif", format="sif", python=python)
+
 
 FAULTS = {
     "import numpyy as np": "t.py:1: x.sif has no module `numpyy` (did you mean numpy?)",
@@ -57,7 +63,7 @@ def found(text, *words, offered=IMAGE, python="3.11.2", **said):
     Path("t.py").write_text(text)
     job = JobFile(command=words or ("python", "t.py"), **said)
     code = code_of(job, Flags())
-    return [one.message for one in findings(code, job, "x.sif", offered, python)]
+    return [one.message for one in findings(code, job, "x.sif", offered, facts_of(python))]
 
 
 @every_row("text", FAULTS)
@@ -148,7 +154,7 @@ def test_one_rank_may_start_ranks_inside_its_container():
 def test_a_command_of_a_launch_has_its_own_hint(program, hint):
     Path("t.py").write_text("")
     job = JobFile(command=(program, "t.py"))
-    (fault,) = findings(code_of(job, Flags()), job, "x.sif", IMAGE, "3.11.2")
+    (fault,) = findings(code_of(job, Flags()), job, "x.sif", IMAGE, facts_of("3.11.2"))
     assert hint in fault.fix
 
 
@@ -173,7 +179,7 @@ def test_what_cannot_be_known_is_no_fault():
 def test_force_shows_the_faults_and_launches():
     job = JobFile(command=("python", "t.py"))
     Path("t.py").write_text("import cv2, numpyy")
-    faults = findings(code_of(job, Flags()), job, "x.sif", IMAGE, "")
+    faults = findings(code_of(job, Flags()), job, "x.sif", IMAGE, facts_of(None))
     with pytest.raises(CheckFailed, match="no module `cv2`") as error:
         refuse(faults, Flags(), Silent())
     assert "opencv-python-headless" in error.value.fix

@@ -30,6 +30,8 @@ class Contents:
     commands: frozenset[str]
     modules: frozenset[str]
     whole: bool = True
+    folders: frozenset[str] = frozenset()
+    """The folders on PATH."""
 
 
 def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
@@ -47,7 +49,7 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
                 folders += [one for one in more if one not in folders]
             elif "-" not in name:
                 modules.add(_module(name))
-    return Contents(commands, frozenset(modules), whole)
+    return Contents(commands, frozenset(modules), whole, frozenset(path))
 
 
 def _sites(tree: FileTree, path: list[str], given: str) -> Iterator[str]:

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from toolkit.errors import CheckFailed
 from toolkit.image.software.contents import Contents
-from toolkit.job.project import starts
+from toolkit.job.project import elsewhere, executables, needed, starts
 from toolkit.job.project.code import Code
 from toolkit.job.request.flags import Flags
-from toolkit.knowledge.joins import distribution_of
+from toolkit.knowledge.joins import distribution_of, joins
+from toolkit.model.facts import ImageFacts
 from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
@@ -20,11 +21,21 @@ _OF_TOOLKIT = "toolkit"
 _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 4
 """Letters of a name that is too short to guess another one from."""
+_PREFIXES = {"time", "nice", "stdbuf", "exec"}
+_WRAPPERS = {"mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"}
+_COMPILERS = {"gcc", "cc", "clang", "icc", "icx", "nvc", "gfortran", "ifort", "ifx", "nvfortran", "flang"}
 _SHELL_WORDS = {"[", "cd", "exec", "source", ".", "ulimit", "set", "export", "type", "command"}
 
 
 def findings(
-    code: Code, job: JobFile, image: str, found: Contents | None, python: str, *, here: bool = True
+    code: Code,
+    job: JobFile,
+    image: str,
+    found: Contents | None,
+    facts: ImageFacts,
+    *,
+    here: bool = True,
+    gpus: bool = False,
 ) -> list[LaunchFault]:
     """Return the faults of a program, the first to happen first.
 
@@ -33,16 +44,19 @@ def findings(
         job: the job that it is of.
         image: the name of the image.
         found: what the image offers, if that could be read.
-        python: the version of Python in the image, if it is known.
+        facts: the facts of the image, of which some may be unknown.
         here: whether the job starts in this folder or a copy of it.
+        gpus: whether its ranks get GPUs, or may find GPUs without asking for them.
     """
     here = here and not job.workdir and not job.sweep
-    faults = [*_syntax(code, python)]
+    faults = [*_syntax(code, facts.python or "")]
     if found is not None:
         faults = [*_command(code, job, image, found), *faults]
         faults += starts.module_faults(code, job, image, found) if here else ()
         faults += _imports(code, job, image, found)
-    return [*starts.faults(code, job, here=here), *faults, *_missing(code), *_undefined(code)]
+    faults += executables.faults(code, job, image, facts.architecture, found) if here else ()
+    faults += needed.faults(code, job, image, found, here=here, gpus=gpus)
+    return [*starts.faults(code, job, here=here), *faults, *_missing(code, found), *_undefined(code)]
 
 
 def with_python(code: Code, found: Contents) -> Code:
@@ -55,6 +69,16 @@ def with_python(code: Code, found: Contents) -> Code:
 
 def _command(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[LaunchFault]:
     program = code.facts.program
+    first = code.words[0]
+    if first in _PREFIXES and first not in found.commands:
+        yield LaunchFault(
+            f"{image} has no command `{first}`", f"leave `{first}` out, or write -- bash -c '…'"
+        )
+    if program in _WRAPPERS and not found.commands & _COMPILERS:
+        yield LaunchFault(
+            f"{image} has `{program}` and no compiler",
+            "compile on the login node for the same MPI, or add a compiler such as gcc to the image",
+        )
     if not program or "/" in program or program in found.commands or program in _SHELL_WORDS:
         return
     if any(name == "PATH" for name in (job.env or {})):
@@ -71,10 +95,10 @@ def _syntax(code: Code, python: str) -> Iterator[LaunchFault]:
     newer = _newer(python)
     for facts in code.facts.facts:
         for fault in facts.faults:
-            if not newer:
+            if not newer and not fault.file.endswith(".ipynb"):
                 shown = f": {fault.text.strip()}" if fault.text.strip() else ""
                 yield LaunchFault(
-                    f"{_short(code, fault.file)}:{fault.line}: {fault.message}{shown}",
+                    f"{code.short(fault.file)}:{fault.line}: {fault.message}{shown}",
                     "correct the line",
                 )
 
@@ -88,27 +112,52 @@ def _newer(python: str) -> bool:
 def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[LaunchFault]:
     if not found.whole or not found.modules or job.binds or "PYTHONPATH" in (job.env or {}):
         return
+    yield from _beside(code, image, found)
     known = found.modules | sys.stdlib_module_names | {_OF_TOOLKIT, "__main__"}
     told: set[str] = set()
-    for one in (one for facts in code.facts.facts for one in facts.imports):
+    for one in (one for facts in code.facts.facts if not facts.open_path for one in facts.imports):
         if one.optional or one.package in known or one.package in told:
             continue
         told.add(one.package)
         package = distribution_of(one.package)
         hint = near(one.package, found.modules) if len(one.package) > _SHORTEST else ""
+        here = elsewhere.fix_for_module(code, one.package)
+        if elsewhere.is_empty_submodule(code, one.package):
+            here = "get the files of the submodule: git submodule update --init"
         yield LaunchFault(
-            f"{_short(code, one.file)}:{one.line}: {image} has no module `{one.package}`{hint}",
-            f"put {one.package}.py beside the script, or put {package} over the image: toolkit env create",
+            f"{code.short(one.file)}:{one.line}: {image} has no module `{one.package}`{'' if here else hint}",
+            here
+            or f"put {one.package}.py beside the script, or put {package} over the image: toolkit env create",
         )
 
 
-def _missing(code: Code) -> Iterator[LaunchFault]:
+def _beside(code: Code, image: str, found: Contents) -> Iterator[LaunchFault]:
+    """Yield a fault for a module such as ``horovod.torch`` in an image that has Horovod, and no PyTorch."""
+    imports = [one for facts in code.facts.facts for one in facts.imports if not one.optional]
+    for module, needs in joins().needs.beside.items():
+        for one in imports:
+            names = (one.module, *(f"{one.module}.{name}" for name in one.names))
+            beside = any(f"{name}.".startswith(f"{module}.") for name in names)
+            if beside and one.package in found.modules and needs not in found.modules:
+                fault = f"{image} has no `{needs}`, which `{module}` needs"
+                yield LaunchFault(
+                    f"{code.short(one.file)}:{one.line}: {fault}",
+                    f"use an image that was built with {distribution_of(needs)}",
+                )
+                break
+
+
+def _missing(code: Code, found: Contents | None) -> Iterator[LaunchFault]:
+    known = sys.stdlib_module_names | (found.modules if found else frozenset())
     for facts in code.facts.facts:
         for one in facts.missing:
             if not one.optional:
+                hides = one.package in known
                 yield LaunchFault(
-                    f"{_short(code, one.file)}:{one.line}: the project has no module `{one.module}`",
-                    "correct the name, or add the file",
+                    f"{code.short(one.file)}:{one.line}: the project has no module `{one.module}`",
+                    f"rename the file or folder `{one.package}` of the project: it hides the package"
+                    if hides
+                    else "correct the name, or add the file",
                 )
 
 
@@ -116,7 +165,7 @@ def _undefined(code: Code) -> Iterator[LaunchFault]:
     for facts in code.facts.facts:
         for one in facts.undefined:
             yield LaunchFault(
-                f"{_short(code, one.file)}:{one.line}: the name `{one.name}` is not defined{one.hint}",
+                f"{code.short(one.file)}:{one.line}: the name `{one.name}` is not defined{one.hint}",
                 _fix_of(one.name, facts),
             )
 
@@ -147,7 +196,3 @@ def refuse(found: list[LaunchFault], flags: Flags, tell: Tell) -> None:
         detail=[f"also: {one.message}" for one in others],
         fix=f"{first.fix}; --force launches all the same",
     )
-
-
-def _short(code: Code, file: str) -> str:
-    return file.removeprefix(f"{code.start}/")

@@ -9,24 +9,23 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.folders import at_home, has_file, has_folder, is_below, is_system
+from toolkit.folders import has_file, has_folder, is_below, is_system
 from toolkit.job.project.collect import Collected, collect
 from toolkit.job.project.pack import pack
+from toolkit.job.project.roots import root_of
 from toolkit.job.request.flags import Flags
 from toolkit.launch.request.checks import as_name
 from toolkit.launch.request.specify import JobPaths
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.program.command import CommandFacts, read_command
+from toolkit.program.script.paths import absolute
 from toolkit.run.stage import Parcel
 from toolkit.runtime import apptainer
 from toolkit.units import in_bytes
 
 COPY = "project"
 """The folder of a run in which a job unpacks the project that came with it."""
-
-_MARKS = (".toolkitignore", ".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
-"""What the folder of a project holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,19 @@ class Code:
         at = self.facts.script
         return posixpath.basename(self.words[at]) if at is not None else " ".join(self.words[:3])
 
+    @property
+    def arguments(self) -> tuple[str, ...] | None:
+        """The words after the Python program; ``None`` if another program, such as a shell, starts it."""
+        if self.facts.script is not None:
+            return self.words[self.facts.script + 1 :]
+        python = posixpath.basename(self.facts.program).startswith("python")
+        place = next((n for n, word in enumerate(self.words) if word == "-m"), None)
+        return self.words[place + 2 :] if python and self.facts.facts and place is not None else None
+
+    def short(self, file: str) -> str:
+        """Return a file as messages call it."""
+        return file.removeprefix(f"{self.start}/")
+
 
 def code_of(job: JobFile, flags: Flags) -> Code | None:
     """Return the program of a job's command as the current folder has it; ``None`` for a trainer.
@@ -54,28 +66,24 @@ def code_of(job: JobFile, flags: Flags) -> Code | None:
     if job.trainer is not None or not job.command:
         return None
     here = Path.cwd()
-    facts = read_command(job.command, here)
+    facts = read_command(job.command, here, python_path=(job.env or {}).get("PYTHONPATH") or "")
     script = here / job.command[facts.script] if facts.script is not None else None
     if script is not None and not (has_file(script) or has_folder(script)):
         script = None
-    root = _root(here, script, flags.project)
+    root = root_of(here, script, flags.project, _read_files(facts, here))
     start = here if is_below(str(here), str(root)) else root
     return Code(tuple(job.command), facts, root, start)
 
 
-def _root(here: Path, script: Path | None, given: str | None) -> Path:
-    if given is not None:
-        root = at_home(given).resolve()
-        if not has_folder(root):
-            raise BadInput(f"--project {given}: no such folder")
-        if script is not None and not is_below(str(script.resolve()), str(root)):
-            raise BadInput(f"--project {given}: {script} is not in it", fix="name the folder of the script")
-        return root
-    if script is None or script.resolve().parent == here:
-        return here
-    inside = is_below(str(script.resolve()), str(here))
-    marked = any((here / mark).exists() for mark in _MARKS)
-    return here if inside and marked else script.resolve().parent
+def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
+    """Yield the files that a program is made of, and those that it surely reads by a relative path."""
+    for one in facts.facts:
+        for file in one.files:
+            yield file.parent.resolve() / file.name
+        for need in one.needs:
+            path = absolute(need.text, start)
+            if need.kind == "file" and not posixpath.isabs(need.text) and has_file(path):
+                yield path.parent.resolve() / path.name
 
 
 def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
@@ -120,6 +128,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brou
             fix="move the script to a separate folder, name one with --project DIR, or give --no-sync",
         )
     found = collect(code.root)
+    _check_inside(code)
     _check_ignored(code, found)
     parcel = pack(found, as_name(code.root.name or "project"), posixpath.join(base, "projects"))
     tell.step(f"Project {code.root}: {len(found.files)} files, {in_bytes(found.size)}")
@@ -153,8 +162,7 @@ def with_start_folder(
 
 def _named(code: Code) -> Iterator[Path]:
     """Yield what a command names of its project, and the files that its Python program is made of."""
-    for facts in code.facts.facts:
-        yield from (file for file in facts.files if file.is_file())
+    yield from (file for file in _read_files(code.facts, code.start) if _is_inside(file, code.root))
     for word in code.words:
         for part in (word, word.partition("=")[2]):
             path = Path(part).absolute()
@@ -168,6 +176,21 @@ def _is_inside(path: Path, root: Path) -> bool:
         return real != root and is_below(str(real), str(root)) and real.exists()
     except (OSError, ValueError):
         return False
+
+
+def _check_inside(code: Code) -> None:
+    """Refuse a program with files outside its project, which stay on this machine.
+
+    Raises:
+        BadInput: naming one of them, and the folder that holds all.
+    """
+    files = [file for file in _read_files(code.facts, code.start) if not is_below(str(file), str(code.root))]
+    if files:
+        whole = os.path.commonpath([str(code.root), *map(str, files)])
+        raise BadInput(
+            f"{os.path.relpath(files[0], code.start)} does not travel: it is outside {code.root}",
+            fix=f"--project {os.path.relpath(whole)} takes the folder that holds both",
+        )
 
 
 def _check_ignored(code: Code, found: Collected) -> None:

@@ -15,6 +15,10 @@ from toolkit.render import quoted
 OF_SCRIPT = "name of the script"
 """The source of a job's name that is the name of its script."""
 
+NOTEBOOK = "jupyter nbconvert --to script {}, and launch the .py file; or use toolkit notebook"
+"""What to do with a notebook."""
+_INTERPRETERS = {".jl": "julia", ".R": "Rscript", ".r": "Rscript", ".pl": "perl", ".lua": "lua"}
+_COMPILED = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort", ".f": "mpifort"}
 _OF_TRAINERS = ("strategy",)
 
 
@@ -65,7 +69,16 @@ def _check_not_python(given: str, path: Path) -> None:
     if path.suffix == ".ipynb":
         raise BadInput(
             f"{given}: a job does not run notebooks",
-            fix=f"jupyter nbconvert --to script {given}, and launch the .py file; or use toolkit notebook",
+            fix=NOTEBOOK.format(quoted(given)),
+        )
+    if (compiler := _COMPILED.get(path.suffix)) is not None:
+        raise BadInput(
+            f"{given}: this is source code",
+            fix=f"compile it first: toolkit launch -- {compiler} {quoted(given)}",
+        )
+    if (program := _INTERPRETERS.get(path.suffix)) is not None:
+        raise BadInput(
+            f"{given}: toolkit starts Python files", fix=f"toolkit launch -- {program} {quoted(given)}"
         )
     shell = path.suffix in {".sh", ".bash"}
     words = f"bash {quoted(given)}" if shell else quoted(f"./{given}" if "/" not in given else given)

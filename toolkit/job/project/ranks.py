@@ -30,6 +30,9 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
 def _how_to_join(code: Code) -> str:
     """Return what changes a script for several ranks: a command, if it can read the script."""
     at = code.facts.script
+    imports = [one.module for facts in code.facts.facts for one in facts.imports]
+    if any(module.startswith("mpi4py.futures") for module in imports):
+        return "`python -m mpi4py.futures` before the script"
     trains = {"tensorflow", "keras", "tf_keras", "torch"}
     if (
         at is not None

@@ -11,6 +11,9 @@ from toolkit.folders import has_file, has_folder
 from toolkit.image.loader.wrapper import certain_programs
 from toolkit.image.software.contents import Contents
 from toolkit.job.project.code import Code
+from toolkit.job.project.elsewhere import fix_for_module
+from toolkit.job.project.executables import SHELLS, shell_script
+from toolkit.job.project.plain import NOTEBOOK
 from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
 from toolkit.near import near
@@ -19,11 +22,11 @@ from toolkit.program.launchers import LAUNCHERS
 from toolkit.render import quoted
 
 _CONTAINERS = frozenset({"apptainer", "singularity", "docker", "podman", "enroot", "shifter", "ch-run"})
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _SHELL_FILES = frozenset({".sh", ".bash", ".sbatch", ".slurm", ".job"})
 _BUILTINS = frozenset({"cd", "source", ".", "export", "set", "ulimit", "module", "alias", "eval"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)")
-_PLAIN = "install it in the image"
+_PLAIN = "add its package to the image, or over it with toolkit env create"
+_OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
 
 
 def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
@@ -45,6 +48,13 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
         yield LaunchFault(
             f"`{first}` is a word of the shell, not a program", f"write -- sh -c '{first} …'{more}"
         )
+    if notebook := next((word for word in code.words[1:2] if word.endswith(".ipynb")), ""):
+        yield LaunchFault(f"{notebook}: Python does not run notebooks", NOTEBOOK.format(quoted(notebook)))
+    if stray := next((word for word in code.words if word in _OPERATORS), ""):
+        yield LaunchFault(
+            f"`{stray}` would be given to the program as a word",
+            f"give the line to a shell: -- sh -c {quoted(' '.join(code.words))}",
+        )
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
     if ranks > 1 and (found_launcher := _launcher(code)):
         where, name = found_launcher
@@ -60,7 +70,7 @@ def _launcher(code: Code) -> tuple[str, str] | None:
     name = posixpath.basename(code.facts.program)
     if name in LAUNCHERS:
         return "", name
-    script = code.start / (_script(code) if name in _SHELLS else code.facts.program)
+    script = code.start / (_script(code) if name in SHELLS else code.facts.program)
     try:
         text = read_shell(script) if script.suffix in _SHELL_FILES else None
     except OSError:
@@ -89,8 +99,7 @@ def _script(code: Code) -> str:
     at, words = code.facts.script, code.words
     if at is not None:
         return words[at] if words[at] != "-" and not code.facts.facts else ""
-    shell = posixpath.basename(words[0]) in _SHELLS and len(words) > 1 and not words[1].startswith("-")
-    return words[1] if shell else ""
+    return shell_script(code)
 
 
 def _is_here(word: str) -> bool:
@@ -122,7 +131,8 @@ def module_faults(code: Code, job: JobFile, image: str, found: Contents) -> Iter
     elif found.whole and found.modules and top not in found.modules | sys.stdlib_module_names:
         yield LaunchFault(
             f"{image} has no module `{top}`{near(top, found.modules)}, and the project has none",
-            "launch in the folder that holds the package, or name it with --project DIR",
+            fix_for_module(code, top)
+            or "launch in the folder that holds the package, or name it with --project DIR",
         )
 
 

@@ -3,6 +3,7 @@
 from toolkit.engine.traits import built_for_gpus
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobSpec
+from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
 
@@ -12,6 +13,12 @@ def has_gpus(spec: JobSpec, site: Site | None) -> bool:
     if site is not None:
         return site.has_gpus(spec.partition, spec.gpus_per_node)
     return bool(spec.gpus_per_node)
+
+
+def may_have_gpus(job: JobFile, site: Site | None, host: HostFacts) -> bool:
+    """Return whether ranks get GPUs, or may find the GPUs of the probed machine."""
+    given = site.has_gpus(job.partition, job.gpus_per_node) if site else bool(job.gpus_per_node)
+    return given or bool(host.gpus or host.gpu_driver)
 
 
 def tell_idle(

@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+from toolkit.program.script.options import ProgramOptions
+
+Kind = Literal["file", "argument", "option", "keyboard", "gpu", "command"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -45,6 +50,21 @@ class Undefined:
 
 
 @dataclass(frozen=True, slots=True)
+class Need:
+    """What a program surely needs where it runs.
+
+    ``kind`` is ``file`` (``text`` is its path), ``argument`` (``text`` is the place in ``sys.argv`` of a file
+    that it reads), ``option`` (``text`` is the attribute that holds such a file), ``keyboard`` or ``gpu``
+    (``text`` is the call), or ``command`` (``text`` is the name of a program that it starts).
+    """
+
+    kind: Kind
+    text: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScriptFacts:
     """What the text of a program and of the project files that it imports shows.
 
@@ -67,6 +87,16 @@ class ScriptFacts:
     undefined: tuple[Undefined, ...] = ()
     reads_ranks: bool = False
     """It reads a variable that says which rank it is."""
+    open_path: bool = False
+    """It changes ``sys.path`` in a way that the text does not show, so any module may be found."""
+    needs: tuple[Need, ...] = ()
+    """What the program itself surely needs; its modules may be reached under a condition."""
+    relative: tuple[Import, ...] = ()
+    """Relative imports of the program itself, which only ``python -m`` can run."""
+    words: frozenset[str] = frozenset()
+    """Strings that appear more than once in its files, such as a file that it writes and then reads."""
+    options: ProgramOptions | None = None
+    """Its options, if the text shows all of them."""
     says: tuple[tuple[str, str], ...] = ()
     """Variables that it sets and arguments that it gives, which decide where its ranks meet; ``$`` is a value
     that it works out."""

@@ -1,7 +1,7 @@
 """The modules of a project: which file an import leads to."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -23,6 +23,10 @@ class Project:
             return path.is_file()
         except OSError:
             return False
+
+    def with_root(self, root: Path) -> "Project":
+        """Return the project with one more folder that Python looks in."""
+        return self if root in self.roots else replace(self, roots=(*self.roots, root))
 
     def modules(self, name: str) -> list[Path]:
         """Return the files that ``import NAME`` runs, packages first; empty if the project has none."""

@@ -4,17 +4,21 @@ import ast
 import sys
 import tokenize
 import warnings
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
+from zipfile import is_zipfile
 
 from toolkit.knowledge.joins import joins
-from toolkit.program.script.facts import Import, ScriptFacts, SyntaxFault, Undefined
+from toolkit.program.script.facts import Import, Need, ScriptFacts, SyntaxFault, Undefined
 from toolkit.program.script.imports import imports_of
 from toolkit.program.script.joins import ModuleJoins, found_in
-from toolkit.program.script.names import names_of
+from toolkit.program.script.names import Names, names_of
+from toolkit.program.script.needs import needs_of, strings_of
+from toolkit.program.script.options import ProgramOptions, options_of
+from toolkit.program.script.paths import Paths, absolute, search_path
 from toolkit.program.script.project import Project, project_of
 from toolkit.program.script.rendezvous import rendezvous_in
 from toolkit.program.script.undefined import undefined
@@ -35,10 +39,19 @@ class _Reading:
     unknown: list[str] = field(default_factory=list)
     undefined: list[Undefined] = field(default_factory=list)
     says: dict[str, str] = field(default_factory=dict)
+    start: Path = Path()
+    open_path: bool = False
+    needs: list[Need] = field(default_factory=list)
+    relative: list[Import] = field(default_factory=list)
+    words: Counter[str] = field(default_factory=Counter)
+    options: ProgramOptions | None = None
 
 
 def read_script(
-    path: Path, project_files: Iterable[Path] | None = None, roots: Iterable[Path] = ()
+    path: Path,
+    project_files: Iterable[Path] | None = None,
+    roots: Iterable[Path] = (),
+    start: Path | None = None,
 ) -> ScriptFacts:
     """Return what the text of a program shows; nothing is run.
 
@@ -46,29 +59,39 @@ def read_script(
         path: the file that Python runs.
         project_files: the files that go with it; by default every file that an import leads to.
         roots: folders besides the script's own in which Python looks for modules, as in ``PYTHONPATH``.
+        start: the folder that the program starts in; by default the current folder.
     """
-    return _read([path], project_of((path.parent, *roots), project_files))
+    if path.suffix == ".ipynb":
+        return ScriptFacts(path, unknown=(f"{path.name} is a notebook",))
+    if is_zipfile(path):
+        return ScriptFacts(path, unknown=(f"{path.name} is an archive",), open_path=True)
+    return _read([path], project_of((path.parent, *roots), project_files), start)
 
 
-def read_text(text: str, name: str = "-c", roots: Iterable[Path] = ()) -> ScriptFacts:
+def read_text(text: str, name: str = "-c", roots: Sequence[Path] = ()) -> ScriptFacts:
     """Return what a program on the command line shows, as after ``python -c``."""
-    reading = _Reading(project_of(roots, None))
+    reading = _Reading(project_of(roots, None), start=next(iter(roots), Path()))
     later = deque(_module(reading, Path(name), text))
     trainer = reading.found.trainer
     _read_imported(reading, later)
     return _finished(reading, Path(name), trainer=trainer)
 
 
-def read_module(name: str, root: Path, project_files: Iterable[Path] | None = None) -> ScriptFacts | None:
-    """Return what ``python -m NAME`` runs in ``root``; ``None`` if the project has no such module."""
-    project = project_of((root,), project_files)
+def read_module(
+    name: str, root: Path, project_files: Iterable[Path] | None = None, roots: Iterable[Path] = ()
+) -> ScriptFacts | None:
+    """Return what ``python -m NAME`` runs in ``root``; ``None`` if the project has no such module.
+
+    ``roots`` are as in :func:`read_script`.
+    """
+    project = project_of((root, *roots), project_files)
     main = project.modules(f"{name}.__main__")
     files = main if main and main[-1].name == "__main__.py" else project.modules(name)
-    return _read([files[-1], *files[:-1]], project) if files else None
+    return _read([files[-1], *files[:-1]], project, root) if files else None
 
 
-def _read(paths: list[Path], project: Project) -> ScriptFacts:
-    reading = _Reading(project)
+def _read(paths: list[Path], project: Project, start: Path | None) -> ScriptFacts:
+    reading = _Reading(project, start=start or Path())
     later: deque[Path] = deque()
     for path in paths:
         if (text := _text(reading, path)) is not None:
@@ -89,6 +112,16 @@ def _read_imported(reading: _Reading, later: deque[Path]) -> None:
             break
         if (text := _text(reading, path)) is not None:
             later.extend(_module(reading, path, text))
+        if not later:
+            later.extend(_found_later(reading))
+
+
+def _found_later(reading: _Reading) -> Iterator[Path]:
+    """Yield files for imports that precede the change of ``sys.path`` by which Python finds them."""
+    held = [one for one in reading.imports if reading.project.holds(one.module)]
+    reading.imports = [one for one in reading.imports if one not in held]
+    for one in held:
+        yield from _imported(reading, reading.files[0], one)
 
 
 def _text(reading: _Reading, path: Path) -> str | None:
@@ -117,6 +150,12 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
         names = names_of(tree)
         found = found_in(tree, names)
         reading.says = rendezvous_in(tree, names) | reading.says
+        paths = Paths(tree, names, str(path.absolute()))
+        _search_path(reading, tree, names, paths, path)
+        if path == reading.files[0]:
+            reading.needs += needs_of(tree, names, paths, str(path))
+            reading.options = options_of(tree, names)
+        reading.words.update(strings_of(tree))
         imports = list(imports_of(tree, names, str(path)))
         names_without = [Undefined(name, str(path), line, hint) for name, line, hint in undefined(tree)]
     except SyntaxError as error:
@@ -134,6 +173,16 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
         yield from _imported(reading, path, one)
 
 
+def _search_path(reading: _Reading, tree: ast.Module, names: Names, paths: Paths, path: Path) -> None:
+    """Add the folders that a module puts on ``sys.path`` to the folders of the project."""
+    for line, folder in search_path(tree, names, paths):
+        if folder is None:
+            reading.open_path = True
+            reading.unknown.append(f"{path.name}, line {line}: it changes sys.path")
+        else:
+            reading.project = reading.project.with_root(absolute(folder, reading.start.absolute()))
+
+
 def _fault(path: Path, error: SyntaxError) -> SyntaxFault:
     return SyntaxFault(str(path), error.lineno or 1, error.msg, (error.text or "").strip("\n"))
 
@@ -141,6 +190,8 @@ def _fault(path: Path, error: SyntaxError) -> SyntaxFault:
 def _imported(reading: _Reading, path: Path, one: Import) -> Iterator[Path]:
     name: str | None = one.module
     if one.module.startswith("."):
+        if path == reading.files[0]:
+            reading.relative.append(one)
         name = reading.project.relative(one.module, path)
         if name is None:
             reading.missing.append(one)
@@ -181,6 +232,11 @@ def _finished(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFacts:
         trainer,
         tuple(reading.undefined),
         bool(found.ranks),
+        reading.open_path,
+        tuple(reading.needs),
+        tuple(one for one in reading.relative if not one.optional),
+        frozenset(word for word, count in reading.words.items() if count > 1),
+        reading.options,
         tuple(sorted(reading.says.items())),
     )
 

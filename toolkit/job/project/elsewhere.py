@@ -1,0 +1,57 @@
+"""Modules of a project in folders where Python does not look, and files of a program outside its project."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolkit.folders import has_folder, is_below
+from toolkit.job.project.code import Code
+from toolkit.job.project.roots import enclosing
+from toolkit.render import quoted
+
+_MOST_FOLDERS = 200
+
+
+def fix_for_module(code: Code, package: str) -> str:
+    """Return the option by which Python finds a module of the project; empty if the project has none."""
+    found = next((folder for folder in _folders(code) if _holds(folder, package)), None)
+    if found is None:
+        return ""
+    place = os.path.relpath(found, code.start)
+    wider = "" if is_below(str(found), str(code.root)) else f" --project {quoted(place)}"
+    folder = "the current folder" if place == "." else place
+    why = f"{folder} has the module, and Python does not look there"
+    return f"give --env PYTHONPATH={quoted(place)}{wider}: {why}"
+
+
+def _folders(code: Code) -> Iterator[Path]:
+    """Yield the folders of a project that may be meant: below its start, and around its script."""
+    yield code.start
+    try:
+        below = sorted(one for one in code.start.iterdir() if has_folder(one) and one.name[0] not in "._")
+    except OSError:
+        below = []
+    yield from below[:_MOST_FOLDERS]
+    files = [file.parent for facts in code.facts.facts for file in facts.files[:1]]
+    for folder in [*files, code.start]:
+        yield from enclosing(folder, code.root)
+
+
+def _holds(folder: Path, package: str) -> bool:
+    module = folder / package
+    try:
+        return module.with_name(f"{package}.py").is_file() or any(module.glob("*.py"))
+    except OSError:
+        return False
+
+
+def is_empty_submodule(code: Code, package: str) -> bool:
+    """Return whether a module is a submodule of git whose files are not here."""
+    folder = code.start / package
+    try:
+        modules = (code.root / ".gitmodules").read_text("utf-8", "replace")
+        return (
+            folder.is_dir() and not any(one.name != ".git" for one in folder.iterdir()) and package in modules
+        )
+    except OSError:
+        return False

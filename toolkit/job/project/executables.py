@@ -1,0 +1,128 @@
+"""Faults of files that a job executes: line ends, interpreters, processors, and commands of shell scripts."""
+
+import posixpath
+import re
+import struct
+from collections.abc import Iterator
+
+from toolkit.folders import has_file
+from toolkit.image.loader.wrapper import certain_programs
+from toolkit.image.software.contents import Contents
+from toolkit.job.project.code import Code
+from toolkit.model.finding import LaunchFault
+from toolkit.model.jobfile import JobFile
+from toolkit.near import near
+from toolkit.program.command import read_shell
+from toolkit.program.launchers import LAUNCHERS
+from toolkit.render import quoted
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+_ELF = b"\x7fELF"
+_MACHINES = {0x3E: "x86_64", 0xB7: "aarch64", 0x15: "ppc64le"}
+_FIRST_LINE = 256
+_SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
+_OWN = re.compile(r"^\s*(?:function\s+)?([\w-]+)\s*\(\)|^\s*alias\s+([\w-]+)=", re.MULTILINE)
+_ENVIRONMENTS = frozenset({"conda", "mamba", "micromamba", "module", "ml", "spack", "poetry", "pipenv", "uv"})
+"""Commands that prepare an environment, whose place the image takes."""
+
+
+def faults(
+    code: Code, job: JobFile, image: str, architecture: str | None, found: Contents | None
+) -> Iterator[LaunchFault]:
+    """Yield the faults of the file that a command executes, or of its shell script.
+
+    Args:
+        code: the program as it is on this machine.
+        job: the job that it is of.
+        image: the name of the image.
+        architecture: the processor architecture of the image, if it is known.
+        found: what the image offers, if that could be read.
+    """
+    program = code.facts.program
+    shell = posixpath.basename(program) in SHELLS
+    name = shell_script(code) if shell else program if "/" in program else ""
+    path = code.start / name
+    if not name or posixpath.isabs(name) or not has_file(path):
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(_FIRST_LINE)
+    except OSError:
+        return
+    if head.startswith(_ELF):
+        yield from _machine(name, head, image, architecture)
+        return
+    text = read_shell(path) or ""
+    first = head.split(b"\n", 1)[0]
+    started = head.startswith(b"#!") and not shell
+    if first.endswith(b"\r") and (shell or started):
+        yield LaunchFault(f"{name} has Windows line ends", f"sed -i 's/\\r$//' {quoted(name)}")
+    elif started and found is not None and not job.binds:
+        yield from _interpreter(name, first[2:].decode("utf-8", "replace"), image, found)
+    if found is not None and (shell or any(one in first for one in (b"sh", b"bash"))):
+        yield from _commands(name, text, image, found)
+
+
+def shell_script(code: Code) -> str:
+    """Return the script that a shell runs; empty if there is none."""
+    rest = code.words[1:]
+    return rest[0] if posixpath.basename(code.words[0]) in SHELLS and rest and rest[0][:1] != "-" else ""
+
+
+def _machine(name: str, head: bytes, image: str, architecture: str | None) -> Iterator[LaunchFault]:
+    order = "<" if head[5:6] == b"\x01" else ">"
+    machine = _MACHINES.get(struct.unpack_from(f"{order}H", head, 18)[0]) if len(head) > 20 else None
+    if machine and architecture and machine != architecture:
+        yield LaunchFault(
+            f"{name} is a program for {machine}, and {image} is for {architecture}",
+            f"compile it for {architecture}, best in the image itself",
+        )
+
+
+def _interpreter(name: str, first: str, image: str, found: Contents) -> Iterator[LaunchFault]:
+    """Yield a fault for a first line whose interpreter the image does not have."""
+    words = first.split()
+    if not words:
+        return
+    folder, program = posixpath.split(words[0])
+    if program == "env":
+        program = next((word for word in words[1:] if word[:1] != "-" and "=" not in word), "")
+        folder = ""
+    absent = program not in found.commands or (folder and folder not in _SYSTEM | found.folders)
+    if program and absent:
+        python = program.startswith("python")
+        yield LaunchFault(
+            f"{name} starts with `#!{first.strip()}`, which {image} does not have",
+            f"write `#!/usr/bin/env {'python3' if python else 'bash'}`, or start the file with "
+            f"`{'python' if python else 'bash'} {name}`",
+        )
+
+
+def _commands(name: str, text: str, image: str, found: Contents) -> Iterator[LaunchFault]:
+    """Yield a fault for the first command that a shell script surely starts and the image does not have."""
+    if re.search(r"\bPATH=|\bactivate\b", text) and "conda" not in text:
+        return
+    own = {one for pair in _OWN.findall(text) for one in pair}
+    for word in certain_programs(text):
+        plain = re.fullmatch(r"[\w.+-]+", word)
+        if not plain or word in found.commands | own | LAUNCHERS or word in _SHELL_WORDS:
+            continue
+        if word == "python" and "python3" in found.commands:
+            fix = "write `python3`"
+        elif word in _ENVIRONMENTS:
+            fix = f"remove its lines: the image has the environment; packages come by {_ENV}"
+        else:
+            fix = f"correct the name, or add its package over the image: {_ENV}"
+        yield LaunchFault(f"{name}: {image} has no command `{word}`{near(word, found.commands)}", fix)
+        return
+
+
+_ENV = "toolkit env create"
+_SHELL_WORDS = frozenset(
+    (
+        *("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in"),
+        *("function", "select", "time", "exec", "builtin", "command", "getopts", "let", "wait", "jobs", "bg"),
+        *("fg", "kill", "pushd", "popd", "dirs", "mapfile", "readarray", "disown", "umask", "break"),
+        *("continue", "enable", "help", "logout", "suspend", "caller", "complete", "bind", "coproc"),
+    )
+)

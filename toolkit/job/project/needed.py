@@ -1,0 +1,176 @@
+"""Faults of a program that needs what its job does not have: options, files, a keyboard, GPUs; pure."""
+
+import os
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolkit.folders import has_file, has_folder, is_below
+from toolkit.image.software.contents import Contents
+from toolkit.job.project.code import Code
+from toolkit.job.project.starts import fix_of
+from toolkit.model.finding import LaunchFault
+from toolkit.model.jobfile import JobFile
+from toolkit.near import near
+from toolkit.program.launchers import LAUNCHERS
+from toolkit.program.script.facts import Need, ScriptFacts
+from toolkit.render import quoted
+
+_MOST_SHOWN = 60
+_SLURM = frozenset({"scontrol", "squeue", "sinfo", "sacct", "sbatch", "salloc"})
+_IMPORTED = frozenset(
+    (
+        *(
+            "calendar",
+            "collections",
+            "copy",
+            "dataclasses",
+            "datetime",
+            "email",
+            "enum",
+            "functools",
+            "hashlib",
+        ),
+        *("html", "http", "inspect", "json", "logging", "multiprocessing", "numbers", "operator", "pickle"),
+        *("platform", "queue", "random", "secrets", "select", "signal", "socket", "string", "struct"),
+        *("subprocess", "tempfile", "threading", "token", "tokenize", "types", "typing"),
+    )
+)
+"""Modules of Python that NumPy and the frameworks import."""
+
+
+def faults(
+    code: Code, job: JobFile, image: str, found: Contents | None, *, here: bool, gpus: bool
+) -> Iterator[LaunchFault]:
+    """Yield the faults of a program, the first to happen first.
+
+    Args:
+        code: the program as it is on this machine.
+        job: the job that it is of.
+        image: the name of the image.
+        found: what the image offers, if that could be read.
+        here: whether the job starts in this folder or a copy of it.
+        gpus: whether its ranks get GPUs, or may find GPUs without asking for them.
+    """
+    words = code.arguments
+    ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
+    for facts in code.facts.facts:
+        if words is not None:
+            yield from _relative(code, facts)
+            yield from _options(facts, words, job)
+        for need in facts.needs:
+            if need.kind == "gpu":
+                yield from () if gpus else (_gpu(code, need),)
+            elif need.kind == "command":
+                yield from _command(code, need, image, found, ranks)
+            elif words is not None:
+                yield from _of_need(code, facts, need, words, here=here)
+        yield from _hiding(code, facts)
+
+
+def _place(code: Code, need: Need) -> str:
+    return f"{code.short(need.file)}:{need.line}"
+
+
+def _options(facts: ScriptFacts, words: tuple[str, ...], job: JobFile) -> Iterator[LaunchFault]:
+    if facts.options is None or job.sweep:
+        return
+    if fault := facts.options.fault(words):
+        told = {word for _, names, _ in facts.options.calls for word in names}
+        strange = fault.removeprefix("unrecognized arguments: ").split()[0]
+        yield LaunchFault(
+            f"{facts.path.name}: {fault}{near(strange, told) if strange != fault.split()[0] else ''}",
+            f"correct the words after `--`: toolkit launch … {facts.path.name} -- OPTIONS",
+        )
+
+
+def _of_need(
+    code: Code, facts: ScriptFacts, need: Need, words: tuple[str, ...], *, here: bool
+) -> Iterator[LaunchFault]:
+    where = _place(code, need)
+    if need.kind == "keyboard":
+        debugger = need.text != "input()" and "getpass" not in need.text
+        yield LaunchFault(
+            f"{where}: {need.text} waits for the keyboard, which a job does not have",
+            "remove the line" if debugger else "take the value from the command line or from a file",
+        )
+    elif need.kind == "argument":
+        place = int(need.text) - 1
+        if place >= len(words):
+            yield LaunchFault(
+                f"{where}: it reads the file of argument {need.text}, and gets {len(words)} arguments",
+                f"name the file after `--`: toolkit launch … {facts.path.name} -- FILE",
+            )
+        elif here:
+            yield from _file(code, where, words[place])
+    elif here:
+        if need.kind == "option":
+            path = facts.options.value(words, need.text) if facts.options else ""
+            yield from _file(code, where, path) if path else ()
+        elif need.text not in facts.words:
+            yield from _file(code, where, need.text)
+
+
+def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
+    """Yield a fault for a file of the project that is absent; other absolute paths are of the cluster."""
+    found = Path(os.path.normpath(code.start / path))
+    inside = not posixpath.isabs(path) or is_below(str(found), str(code.root))
+    if "://" in path or "~" in path or not path or not inside or has_file(found) or has_folder(found):
+        return
+    try:
+        names = [one.name for one in found.parent.iterdir()]
+    except OSError:
+        names = []
+    yield LaunchFault(
+        f"{where}: {path}: no such file{near(found.name, names)}", "correct the name, or add the file"
+    )
+
+
+def _command(code: Code, need: Need, image: str, found: Contents | None, ranks: int) -> Iterator[LaunchFault]:
+    """Yield a fault for a command that the program starts, and that the image does not have."""
+    name = need.text
+    if name in LAUNCHERS and ranks > 1:
+        message = f"`{name}` would start its own ranks on each of the {ranks} ranks"
+        yield LaunchFault(f"{_place(code, need)}: {message}", fix_of(name))
+        return
+    if found is None or name in found.commands:
+        return
+    fix = fix_of(name)
+    if name in _SLURM:
+        fix = "read what toolkit sets instead: MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE"
+    yield LaunchFault(f"{_place(code, need)}: {image} has no command `{name}`", fix)
+
+
+def _gpu(code: Code, need: Need) -> LaunchFault:
+    shown = need.text if len(need.text) <= _MOST_SHOWN else f"{need.text[:_MOST_SHOWN]}…"
+    return LaunchFault(
+        f"{_place(code, need)}: `{shown}` needs a GPU, and the job asks for none",
+        "ask for GPUs with --gpus-per-node 1, or write the line for processors too",
+    )
+
+
+def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
+    """Yield a fault for a relative import of a file that Python runs by its path."""
+    if code.facts.script is None or not facts.relative:
+        return
+    one = facts.relative[0]
+    inner = os.path.relpath(Path(facts.path).with_suffix("").absolute(), Path.cwd())
+    words = " ".join(quoted(word) for word in code.arguments or ())
+    command = f"toolkit launch … -- python -m {inner.replace('/', '.')} {words}".rstrip()
+    fix = command if "/" in inner and ".." not in inner else "launch it as a module, from the folder above"
+    yield LaunchFault(
+        f"{code.short(one.file)}:{one.line}: `{one.module}` is not found: Python runs a file by its path",
+        fix,
+    )
+
+
+def _hiding(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
+    """Yield a fault for a file that hides a module of Python's library, which other modules import."""
+    folder = code.start if code.facts.script is None else facts.path.absolute().parent
+    for file in facts.files:
+        stem = file.stem
+        if stem in _IMPORTED and file.absolute().parent == folder and file != facts.path:
+            yield LaunchFault(
+                f"{code.short(str(file))} hides the module `{stem}` of Python, which other modules import",
+                "rename the file",
+            )

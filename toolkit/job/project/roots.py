@@ -1,0 +1,56 @@
+"""The folder of a project: around the script, and around the files that the program reads."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from toolkit.errors import BadInput
+from toolkit.folders import at_home, has_folder, is_below
+
+MARKS = (".toolkitignore", ".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+"""What the folder of a project holds."""
+
+
+def root_of(here: Path, script: Path | None, given: str | None, files: Iterable[Path]) -> Path:
+    """Return the folder of a project.
+
+    Args:
+        here: the current folder.
+        script: the script, if the command has one.
+        given: the value of ``--project``.
+        files: the files that the program is made of and reads; a marked folder around them is the project.
+
+    Raises:
+        BadInput: if ``--project`` is not a folder, or does not hold the script.
+    """
+    if given is not None:
+        root = at_home(given).resolve()
+        if not has_folder(root):
+            raise BadInput(f"--project {given}: no such folder")
+        if script is not None and not is_below(str(script.resolve()), str(root)):
+            raise BadInput(f"--project {given}: {script} is not in it", fix="name the folder of the script")
+        return root
+    root = _around_script(here, script)
+    outside = [file for file in files if not is_below(str(file), str(root))]
+    marked = (folder for folder in enclosing(root, root) if is_marked(folder))
+    whole = (folder for folder in marked if all(is_below(str(file), str(folder)) for file in outside))
+    return next(whole, root) if outside else root
+
+
+def is_marked(folder: Path) -> bool:
+    """Return whether a folder holds what the folder of a project holds."""
+    return any((folder / mark).exists() for mark in MARKS)
+
+
+def enclosing(folder: Path, root: Path) -> Iterator[Path]:
+    """Yield the folders around one, up to the outermost marked one; ``root`` is the project."""
+    around = [one for one in folder.parents if one not in {Path.home(), Path("/")}]
+    last = next((n for n, one in enumerate(around) if is_marked(one)), -1)
+    inside = sum(is_below(str(one), str(root)) for one in around)
+    yield from around[: max(last + 1, inside)]
+
+
+def _around_script(here: Path, script: Path | None) -> Path:
+    if script is None or script.resolve().parent == here:
+        return here
+    inside = is_below(str(script.resolve()), str(here))
+    return here if inside and is_marked(here) else script.resolve().parent

@@ -1,0 +1,124 @@
+"""What a program surely needs of the place where it runs: files, a keyboard, GPUs."""
+
+import ast
+from collections.abc import Iterator
+
+from toolkit.knowledge.joins import joins
+from toolkit.program.script.facts import Kind, Need
+from toolkit.program.script.names import Names
+from toolkit.program.script.paths import Paths
+from toolkit.program.script.reached import reached
+
+_KEYBOARD = {"input", "breakpoint", "pdb.set_trace", "ipdb.set_trace", "getpass.getpass"}
+_FILE_METHODS = {"read_text", "read_bytes"}
+_MOVES = {"os.chdir", "contextlib.chdir"}
+"""Calls after which a relative path is of another folder."""
+_OPENS = {"open", "io.open", "codecs.open", "gzip.open", "h5py.File", "zipfile.ZipFile", "tarfile.open"}
+_GROUPS = {"torch.distributed.init_process_group", "torch.distributed.distributed_c10d.init_process_group"}
+_STARTS = {f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")}
+"""Calls that fail if the program which they start does not exist."""
+_WRITES = set("wax+")
+
+
+def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterator[Need]:
+    """Yield what a program surely needs, the first to be used first."""
+    fixed = _replaced(tree)
+    moved = False
+    for node in reached(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        moved |= names.dotted(node.func) in _MOVES
+        for kind, text in _of_call(node, names, paths):
+            files = kind in {"file", "argument", "option"}
+            if text.partition("(")[0] not in fixed and not (files and moved):
+                yield Need(kind, text, file, node.lineno)
+
+
+def strings_of(tree: ast.Module) -> Iterator[str]:
+    """Yield the strings of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _replaced(tree: ast.Module) -> set[str]:
+    """Return the names that a module defines or binds, which then are not the built-in functions."""
+    return {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)} | {
+        n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
+
+
+def _of_call(call: ast.Call, names: Names, paths: Paths) -> Iterator[tuple[Kind, str]]:
+    name = names.dotted(call.func)
+    if name in _KEYBOARD:
+        yield "keyboard", f"{name}()"
+    elif shown := _gpu(call, name, names, paths):
+        yield "gpu", shown
+    elif name in _STARTS:
+        if command := _started(call):
+            yield "command", command
+    elif (node := _file(call, name)) is not None:
+        if (path := paths.path(node)) is not None:
+            yield "file", path
+        elif argument := _argument(node, names):
+            yield "argument", argument
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield "option", node.attr
+
+
+def _file(call: ast.Call, name: str) -> ast.expr | None:
+    """Return the expression of the file that a call reads."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    if name in _OPENS:
+        mode = given.get("mode") or (call.args[1] if len(call.args) > 1 else None)
+        reads = mode is None or (
+            isinstance(mode, ast.Constant) and isinstance(mode.value, str) and not _WRITES & set(mode.value)
+        )
+        return call.args[0] if reads and call.args else None
+    if name in joins().needs.files:
+        return call.args[0] if call.args else None
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _FILE_METHODS and not call.args:
+        return call.func.value
+    return None
+
+
+def _started(call: ast.Call) -> str:
+    """Return the name of the program that a call starts from a list of words; empty if it is not shown."""
+    words = call.args[0] if call.args else None
+    first = words.elts[0] if isinstance(words, ast.List | ast.Tuple) and words.elts else None
+    name = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+    return "" if "/" in name else name
+
+
+def _argument(node: ast.expr, names: Names) -> str:
+    """Return the place of ``sys.argv[N]``; empty for anything else."""
+    if isinstance(node, ast.Call) and len(node.args) == 1 and names.dotted(node.func) == "pathlib.Path":
+        node = node.args[0]
+    if not isinstance(node, ast.Subscript) or names.dotted(node.value) != "sys.argv":
+        return ""
+    place = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return str(place) if isinstance(place, int) and place > 0 else ""
+
+
+def _gpu(call: ast.Call, name: str, names: Names, paths: Paths) -> str:
+    """Return a call that fails without a GPU, as the text has it; empty for any other."""
+    if not any(one.partition(".")[0] in {"torch", "jax"} for one in names.meanings.values()):
+        return ""
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    first = call.args[0] if call.args else None
+    if name == "torch.cuda.set_device" or (method == "cuda" and not name.startswith("torch.")):
+        needed = True
+    elif name in _GROUPS:
+        needed = _is(given.get("backend", first), paths, "nccl")
+    elif name == "jax.devices":
+        needed = _is(given.get("backend", first), paths, "gpu", "cuda")
+    else:
+        device = given.get("device", first if method == "to" else None)
+        needed = _is(device, paths, "cuda") and (method == "to" or name.startswith("torch."))
+    return ast.unparse(call) if needed else ""
+
+
+def _is(node: ast.expr | None, paths: Paths, *words: str) -> bool:
+    """Return whether an expression is one of some words, or names a device of one, as in ``cuda:0``."""
+    return node is not None and (paths.path(node) or "").partition(":")[0] in words
