@@ -176,5 +176,68 @@ PROGRAMS = {
     ),
     "a notebook": refused({"n.ipynb": "{}"}, ("n.ipynb",), "jupyter nbconvert --to script n.ipynb"),
     "a shell script as the program": refused({"run.sh": "true\n"}, ("run.sh",), "launch -- bash run.sh"),
+    "a module of the folder above": Program(
+        {"scripts/t.py": f"import os, sys\nsys.path.append(os.path.join(os.path.dirname(__file__), '..'))\n"
+                         f"from common import name\n{MPI}if world.rank == 0:\n    print(name, total)\n",
+         "common.py": "name = 'common'\n", "setup.cfg": ""},
+        ("scripts/t.py",), "common 3",
+    ),
+    "a src layout": refused(
+        {"src/net/__init__.py": "", "src/net/train.py": MPI, "pyproject.toml": ""},
+        ("--", "python", "-m", "net.train"), "give --env PYTHONPATH=src",
+    ),
+    "a src layout with its path": Program(
+        {"src/net/__init__.py": "", "src/net/train.py": "from net.work import n\nprint('total:', n)\n",
+         "src/net/work.py": f"{MPI}n = total\n"},
+        ("--", "python", "-m", "net.train"), "total: 3", options=("--env", "PYTHONPATH=src"),
+    ),
+    "a pool of mpi4py": Program(
+        {"t.py": "from mpi4py import MPI\nfrom mpi4py.futures import MPICommExecutor\n"
+                 "with MPICommExecutor(MPI.COMM_WORLD, root=0) as pool:\n    if pool:\n"
+                 "        print('sum:', sum(pool.map(abs, [-1, -2])))\n"},
+        ("t.py",), "sum: 3",
+    ),
+    "a pool that starts its workers": refused(
+        {"t.py": "from mpi4py.futures import MPIPoolExecutor\nMPIPoolExecutor().map(abs, [1])\n"},
+        ("t.py",), "`python -m mpi4py.futures` before the script",
+    ),
+    "processes in each rank": Program(
+        {"t.py": "import multiprocessing as mp\nif __name__ == '__main__':\n    from mpi4py import MPI\n"
+                 "    with mp.Pool(2) as pool:\n        part = sum(pool.map(abs, [-1, 2]))\n"
+                 "    print('sum:', MPI.COMM_WORLD.allreduce(part))\n"},
+        ("t.py",), "sum: 6",
+    ),
+    "a wrong option": refused(
+        {"t.py": f"import argparse\np = argparse.ArgumentParser()\np.add_argument('--rate', type=float)\n"
+                 f"a = p.parse_args()\n{MPI}"},
+        ("t.py", "--", "--rates", "1"), "unrecognized arguments: --rates 1 (did you mean --rate?)",
+    ),
+    "an absent file": refused(
+        {"t.py": f"import json, sys\nsettings = json.load(open(sys.argv[1]))\n{MPI}", "net.json": "{}"},
+        ("t.py", "--", "nets.json"), "t.py:2: nets.json: no such file (did you mean net.json?)",
+    ),
+    "a secret that it reads": refused(
+        {"t.py": f"key = open('.env').read()\n{MPI}", ".env": "KEY=1\n"},
+        ("t.py",), ".env does not travel: it may hold secrets", travelling=True,
+    ),
+    "a question": refused({"t.py": f"n = input()\n{MPI}"}, ("t.py",), "input() waits for the keyboard"),
+    "Windows line ends": refused(
+        {"run.sh": "#!/bin/sh\r\npython t.py\r\n", "t.py": MPI}, ("--", "./run.sh"), "has Windows line ends"
+    ),
+    "the interpreter of a machine": refused(
+        {"t.py": f"#!/home/me/conda/bin/python\n{MPI}"}, ("--", "./t.py"), "write `#!/usr/bin/env python3`"
+    ),
+    "conda in a shell script": refused(
+        {"run.sh": "conda activate tf\npython t.py\n", "t.py": MPI},
+        ("--", "bash", "run.sh"), "remove its lines: the image has the environment",
+    ),
+    "a command of Slurm in the script": refused(
+        {"t.py": f"import subprocess\nhosts = subprocess.check_output(['scontrol', 'show'])\n{MPI}"},
+        ("t.py",), "has no command `scontrol`",
+    ),
+    "a relative import": refused(
+        {"pkg/t.py": f"from .net import n\n{MPI}", "pkg/net.py": "n = 1\n", "setup.cfg": ""},
+        ("pkg/t.py",), "toolkit launch … -- python -m pkg.t",
+    ),
     "a folder as the program": refused({"pkg/__main__.py": MPI}, ("pkg",), "toolkit launch -- python -m pkg"),
 }  # fmt: skip
