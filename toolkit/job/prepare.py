@@ -14,6 +14,7 @@ from toolkit.errors import BadInput
 from toolkit.job.meanwhile import Meanwhile
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import Code, code_of, copy_project, travelling, with_project, with_start_folder
+from toolkit.job.project.desk_paths import check_desk_paths
 from toolkit.job.project.plain import OF_SCRIPT
 from toolkit.job.project.ranks import check_ranks
 from toolkit.job.project.sweep_checks import check_sweep, tell_sweep
@@ -198,6 +199,8 @@ def prepare(
         tell.step("The preflight check is skipped, because the program's MPI is unknown or missing")
     folder, data = _data(target.runner, asked, sources.data, target.base, remote=remote)
     program = _program(sources.program, target.base)
+    if remote:
+        check_desk_paths(sources.code, flags, target.runner)
     project = copy_project(sources.code, flags, target.base, tell) if remote else None
     tell_sweep(job, sources.code, tell, travels=project is not None)
     places = JobPaths(target.run(name_of(job)), target.there, folder, program[0].target if program else "")

@@ -1,7 +1,9 @@
 """Faults of programs that need what their job does not have, found before the job is submitted."""
 
 import struct
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +12,7 @@ from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.software.contents import Contents
 from toolkit.job.project.checks import findings
 from toolkit.job.project.code import code_of, copy_project
+from toolkit.job.project.desk_paths import check_desk_paths
 from toolkit.job.project.ranks import check_ranks
 from toolkit.job.request.flags import Flags
 from toolkit.model.facts import ImageFacts
@@ -211,6 +214,49 @@ def test_a_file_outside_the_project_is_refused_with_the_folder_that_holds_both(f
     assert caught.value.fix.startswith("--project ..")
     moved = code_of(JobFile(command=("python", "train.py")), Flags(project=".."))
     assert copy_project(moved, Flags(project=".."), "/work/me", Silent()).start == "project/scripts"
+
+
+class _Cluster:
+    """A runner for a machine that has only some files."""
+
+    place = "cluster demo"
+
+    def __init__(self, *files):
+        self.files = files
+
+    def run(self, command):
+        return SimpleNamespace(ok=command.words[-1] in self.files)
+
+
+def refusal(text, cluster):
+    Path("t.py").write_text(text)
+    code = code_of(JobFile(command=("python", "t.py")), Flags())
+    try:
+        check_desk_paths(code, Flags(), cluster)
+    except BadInput as error:
+        return str(error), error.fix
+    return None
+
+
+def test_an_absolute_path_of_this_machine_is_refused_unless_the_cluster_has_it(folder):
+    table = folder / "data" / "train.csv"
+    text = f"import numpy as np\nx = np.loadtxt('{table}')\n"
+    assert refusal(text, _Cluster()) == (
+        f"t.py:2: {table} is a file of this machine; cluster demo does not have it",
+        "write the path in the project: data/train.csv",
+    )
+    assert refusal(text, _Cluster(str(table))) is None
+    beside = "from pathlib import Path\nprint((Path(__file__).parent / 'data' / 'train.csv').read_text())\n"
+    assert refusal(beside, _Cluster()) is None
+
+
+def test_an_absolute_path_among_the_words_is_refused_outside_the_project(folder, tmp_path):
+    (tmp_path / "other.csv").write_text("1\n")
+    (folder / "t.py").write_text("print(1)\n")
+    for path, refused in ((tmp_path / "other.csv", True), (folder / "data" / "train.csv", False)):
+        code = code_of(JobFile(command=("python", "t.py", f"--data={path}")), Flags())
+        with pytest.raises(BadInput) if refused else nullcontext():
+            check_desk_paths(code, Flags(), _Cluster())
 
 
 def test_a_notebook_is_refused_as_one(folder):

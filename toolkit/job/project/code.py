@@ -82,7 +82,8 @@ def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
             yield file.parent.resolve() / file.name
         for need in one.needs:
             path = absolute(need.text, start)
-            if need.kind == "file" and not posixpath.isabs(need.text) and has_file(path):
+            relative = need.kind == "file" and not posixpath.isabs(need.text)
+            if (relative or need.kind == "beside") and has_file(path):
                 yield path.parent.resolve() / path.name
 
 

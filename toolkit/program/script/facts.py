@@ -6,7 +6,7 @@ from typing import Literal
 
 from toolkit.program.script.options import ProgramOptions
 
-Kind = Literal["file", "argument", "option", "keyboard", "gpu", "command"]
+Kind = Literal["file", "beside", "argument", "option", "keyboard", "gpu", "command"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,9 +53,10 @@ class Undefined:
 class Need:
     """What a program surely needs where it runs.
 
-    ``kind`` is ``file`` (``text`` is its path), ``argument`` (``text`` is the place in ``sys.argv`` of a file
-    that it reads), ``option`` (``text`` is the attribute that holds such a file), ``keyboard`` or ``gpu``
-    (``text`` is the call), or ``command`` (``text`` is the name of a program that it starts).
+    ``kind`` is ``file`` (``text`` is its path), ``beside`` (``text`` is a path from ``__file__``),
+    ``argument`` (``text`` is the place in ``sys.argv`` of a file that it reads), ``option`` (``text`` is
+    the attribute that holds such a file), ``keyboard`` or ``gpu`` (``text`` is the call), or ``command``
+    (``text`` is the name of a program that it starts).
     """
 
     kind: Kind

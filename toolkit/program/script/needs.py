@@ -29,7 +29,7 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
             continue
         moved |= names.dotted(node.func) in _MOVES
         for kind, text in _of_call(node, names, paths):
-            files = kind in {"file", "argument", "option"}
+            files = kind in {"file", "argument", "option"}  # not "beside": a path from __file__ is absolute
             if text.partition("(")[0] not in fixed and not (files and moved):
                 yield Need(kind, text, file, node.lineno)
 
@@ -59,7 +59,7 @@ def _of_call(call: ast.Call, names: Names, paths: Paths) -> Iterator[tuple[Kind,
             yield "command", command
     elif (node := _file(call, name)) is not None:
         if (path := paths.path(node)) is not None:
-            yield "file", path
+            yield "file" if paths.elsewhere().path(node) == path else "beside", path
         elif argument := _argument(node, names):
             yield "argument", argument
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

@@ -25,9 +25,14 @@ class Paths:
 
     def __init__(self, tree: ast.Module, names: Names, file: str) -> None:
         """``file`` is the value of ``__file__``."""
+        self._tree = tree
         self._names = names
         self._file = file
         self._assigned = dict(_once_assigned(tree))
+
+    def elsewhere(self) -> "Paths":
+        """Return the paths of the module in another folder; only paths from ``__file__`` differ."""
+        return Paths(self._tree, self._names, "/else/where.py")
 
     def path(self, node: ast.AST, depth: int = 0) -> str | None:
         """Return the path that an expression means; ``None`` if the text does not show it."""

@@ -1,0 +1,52 @@
+"""Absolute paths of this machine in a program that runs on another one."""
+
+import os
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolkit.errors import BadInput
+from toolkit.folders import has_file, is_below, is_system
+from toolkit.job.project.code import Code
+from toolkit.job.request.flags import Flags
+from toolkit.run.command import Command, Runner
+
+_LOOK_SECONDS = 30
+_MOST = 20
+
+
+def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
+    """Refuse a program that reads a file of this machine by a path that the cluster does not have.
+
+    Raises:
+        BadInput: naming the path, and what to write instead.
+    """
+    if code is None or flags.force or not flags.sync:
+        return
+    found = dict(list(_paths(code))[:_MOST])
+    for path, where in found.items():
+        if runner.run(Command.of("test", "-e", path, timeout=_LOOK_SECONDS)).ok:
+            continue
+        inside = is_below(path, str(code.root))
+        raise BadInput(
+            f"{where}{path} is a file of this machine; {runner.place} does not have it",
+            fix=f"write the path in the project: {os.path.relpath(path, code.start)}"
+            if inside
+            else "copy the file into the project, or to the cluster, and give its path there",
+        )
+
+
+def _paths(code: Code) -> Iterator[tuple[str, str]]:
+    """Yield each absolute path of a file that a program surely reads or a command names, and its place."""
+    for facts in code.facts.facts:
+        for need in facts.needs:
+            if need.kind == "file" and _is_here(need.text):
+                yield need.text, f"{code.short(need.file)}:{need.line}: "
+    for word in code.words:
+        for part in (word, word.partition("=")[2]):
+            if _is_here(part) and not is_below(os.path.realpath(part), str(code.root.resolve())):
+                yield part, ""
+
+
+def _is_here(path: str) -> bool:
+    return posixpath.isabs(path) and "\n" not in path and not is_system(path) and has_file(Path(path))
