@@ -42,6 +42,27 @@ def job_of(*words, file=None, **said):
     return merge_request(given | ({"trainer": file} if file else {}), words).job
 
 
+def test_what_links_of_the_start_folder_point_to_is_mounted(folder, tmp_path):
+    (tmp_path / "scratch" / "mnist").mkdir(parents=True)
+    (folder / "data").symlink_to(tmp_path / "scratch" / "mnist")
+    (folder / "gone").symlink_to(tmp_path / "scratch" / "cifar")
+    (folder / "inside").symlink_to("pkg")
+    (folder / "tool").symlink_to("/usr/bin/env")
+    job = job_of("python", "joined.py")
+    assert start_here(code_of(job, Flags()), job) == (
+        str(folder),
+        (str(folder), f"{tmp_path}/scratch/mnist"),
+    )
+
+
+def test_the_folder_of_a_file_that_is_read_elsewhere_is_mounted(folder, tmp_path):
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "a.csv").write_text("1\n")
+    (folder / "reads.py").write_text("print(open('../table/a.csv').read())\n")
+    job = job_of("python", "reads.py")
+    assert f"{tmp_path}/table" in start_here(code_of(job, Flags()), job)[1]
+
+
 def test_a_file_that_defines_no_trainer_runs_with_the_users_words_alone(folder):
     job = job_of("--epochs", "5", file="alone.py")
     assert (job.trainer, job.command) == (None, ("python", "alone.py", "--epochs", "5"))

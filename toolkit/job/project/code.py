@@ -1,8 +1,9 @@
 """The user's program of a job: the file or command, the folder that it belongs to, and where it starts."""
 
+import contextlib
 import os
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from toolkit.run.stage import Parcel
 from toolkit.runtime import apptainer
 from toolkit.units import in_bytes
 
+_MOST_LINKS = 20
+"""Folders outside the project that are mounted for links to them."""
 COPY = "project"
 """The folder of a run in which a job unpacks the project that came with it."""
 
@@ -90,14 +93,28 @@ def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
 def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
     """Return the folder that a job of this machine starts in, and the folders that it needs mounted.
 
-    It is the current one, as with sbatch; empty where the container has a folder of that name.
+    It is the current one, as with sbatch; empty where the container has a folder of that name. What links in
+    these folders point to, and the folders of files that the program reads elsewhere, are mounted too.
     """
     if code is None or job.workdir:
         return "", ()
     here = str(Path.cwd())
-    wanted = [path for path in (here, str(code.root)) if path != "/" and not is_system(path)]
+    folders = (here, str(code.root))
+    elsewhere = (*_link_targets(folders), *(str(f.parent) for f in _read_files(code.facts, code.start)))
+    outside = [path for path in elsewhere if not any(is_below(path, folder) for folder in folders)]
+    wanted = [path for path in (*folders, *outside[:_MOST_LINKS]) if path != "/" and not is_system(path)]
     binds = tuple(apptainer.bind(path) for path in dict.fromkeys(wanted))
     return (here if here in wanted else ""), binds
+
+
+def _link_targets(folders: Iterable[str]) -> Iterator[str]:
+    """Yield the folders and files that symbolic links of some folders point to, if they exist."""
+    for folder in dict.fromkeys(folders):
+        with contextlib.suppress(OSError):
+            for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+                target = os.path.realpath(entry.path) if entry.is_symlink() else ""
+                if target and Path(target).exists():
+                    yield target
 
 
 @dataclass(frozen=True, slots=True)
