@@ -49,7 +49,9 @@ def command(
 
     JOB is a job launched from this machine (default: the last one). DIR is the folder of a job or of a
     trainer's output. With --output, the command writes result.json and training.png. For a sweep, it prints a
-    table of the tasks, and writes sweep.csv and sweep.json. STUDY is a folder that toolkit scale made.
+    table of the tasks, and writes sweep.csv and sweep.json. For another program, it prints the figures in
+    the output, such as "loss: 0.31", and writes figures.csv and figures.json. STUDY is a folder that toolkit
+    scale made.
     Several studies share one page; the page, plots, and tables as CSV and LaTeX go to STUDY/report.
 
     \b
@@ -125,6 +127,8 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
         _sweep(record, output, as_json=as_json)
         return
     folder = folder_of(job, Progress())
+    if _printed(folder, output, as_json=as_json):
+        return
     training = read_training(folder)
     result = summarise(training, read_record(folder))
     encoded = msgspec.json.encode(result)
@@ -141,6 +145,36 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
             from toolkit.report.study.plots import training_png
 
             write_report(output / "training.png", training_png(training, result))
+
+
+def _printed(folder: Path, output: Path | None, *, as_json: bool) -> bool:
+    """Report the figures that a job printed; false if it wrote metrics, or printed no figures."""
+    import msgspec
+
+    from toolkit.cli.frame.styles import width_of_terminal
+    from toolkit.launch.tracking.records import OUTPUT
+    from toolkit.report.printed_table import printed_csv, printed_text
+    from toolkit.study.printed import printed_figures
+    from toolkit.study.result import METRICS, read_record
+
+    record = read_record(folder)
+    if record is None or (folder / METRICS).exists() or not (folder / OUTPUT).is_file():
+        return False
+    text = (folder / OUTPUT).read_text(encoding="utf-8", errors="replace")
+    result = printed_figures(record.key, text)
+    if not result.rows:
+        return False
+    encoded = msgspec.json.encode(result)
+    if as_json:
+        say_json(encoded)
+    else:
+        say_text(printed_text(result, width_of_terminal()))
+    if output:
+        from toolkit.cli.frame.files import write_report
+
+        write_report(output / "figures.json", msgspec.json.format(encoded, indent=2) + b"\n")
+        write_report(output / "figures.csv", printed_csv(result).encode())
+    return True
 
 
 def _sweep(record: "JobRecord", output: Path | None, *, as_json: bool) -> None:

@@ -33,14 +33,32 @@ def figures(text: str) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     for line in text.splitlines():
-        label = _LABEL.match(line)
-        if label and int(label[1]):
-            continue
-        for pattern in (_NAMED, _SPEED):
-            for match in pattern.finditer(line[:_LONGEST]):
-                name = re.sub(r"[ \t-]+", "_", match["name"].lower())
-                # The last value is the newest; its column stays where the first one put it.
-                found[name.replace("_/_", "/")] = float(match["value"])
+        # The last value is the newest; its column stays where the first one put it.
+        found.update(_of_line(line))
+    return found
+
+
+def history(text: str) -> list[dict[str, float]]:
+    """Return the figures of each line of an output that has some; of labelled lines only rank 0 counts.
+
+    A line that a program wrote over, as progress bars do, counts as it was in the end.
+
+    >>> history("epoch 1 loss: 0.7\\n1/2 loss: 0.6\\r2/2 loss: 0.5\\ndone")
+    [{'loss': 0.7}, {'loss': 0.5}]
+    """
+    rows = (_of_line(line.rstrip("\r").rpartition("\r")[2]) for line in text.split("\n"))
+    return [row for row in rows if row]
+
+
+def _of_line(line: str) -> dict[str, float]:
+    label = _LABEL.match(line)
+    if label and int(label[1]):
+        return {}
+    found = {}
+    for pattern in (_NAMED, _SPEED):
+        for match in pattern.finditer(line[:_LONGEST]):
+            name = re.sub(r"[ \t-]+", "_", match["name"].lower())
+            found[name.replace("_/_", "/")] = float(match["value"])
     return found
 
 

@@ -64,7 +64,10 @@ def read_training(folder: Path) -> Training:
     """
     path = folder / METRICS
     if not is_there(path):
-        raise BadInput(f"{folder}: holds no {METRICS}; only trainers of toolkit write it")
+        raise BadInput(
+            f"{folder}: holds no {METRICS}, and its output has no figures",
+            fix="print lines such as `epoch 1 loss: 0.31 accuracy: 0.9`, or read toolkit jobs logs",
+        )
     training = parse_metrics(read_given(path, most=_LARGEST), str(path))
     if not training.epochs:
         raise CheckFailed(f"{path}: not one epoch was finished", fix="see why: toolkit jobs logs")

@@ -132,5 +132,35 @@ def test_without_matplotlib_all_but_the_plot_is_there(job, tmp_path, monkeypatch
 
 
 def test_a_folder_without_metrics_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="only trainers"):
+    with pytest.raises(BadInput, match="has no figures"):
         report(tmp_path)
+
+
+def printing(folder, text):
+    """Return the folder of a job that is not a trainer and printed a text."""
+    folder.mkdir(parents=True)
+    record = msgspec.structs.replace(RECORD, key=folder.name, state="completed")
+    (folder / "record.json").write_bytes(msgspec.json.encode(record))
+    (folder / "output.log").write_text(text)
+    return folder
+
+
+def test_figures_that_a_program_printed_are_a_table(tmp_path):
+    text = (
+        "0: Epoch 1/2\n0: 8/8 - 1s - loss: 0.7 - accuracy: 0.5\n1: loss: 9\n0: loss: nan - accuracy: 0.75\n"
+    )
+    folder = printing(tmp_path / "net-20261121-000000-abc123", text)
+    done = report(folder, "-o", tmp_path / "out")
+    assert done.exit_code == 0
+    assert [line.split() for line in done.stdout.splitlines()[2:4]] == [["1", "0.7", "0.5"], ["2", "0.75"]]
+    assert f"from the output of {folder.name}" in done.stdout
+    assert (tmp_path / "out/figures.csv").read_text() == "line,loss,accuracy\n1,0.7,0.5\n2,,0.75\n"
+    told = json.loads(report(folder, "--json").stdout)
+    assert (told["schema"], told["rows"][1]) == ("toolkit.figures/1", {"loss": None, "accuracy": 0.75})
+
+
+def test_a_program_without_figures_gets_the_way_to_have_some(tmp_path):
+    folder = printing(tmp_path / "net-20261121-000000-abc123", "ready\n")
+    with pytest.raises(BadInput, match="and its output has no figures") as caught:
+        report(folder)
+    assert "epoch 1 loss: 0.31" in caught.value.fix

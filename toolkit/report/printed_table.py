@@ -1,0 +1,41 @@
+"""The figures that a job printed, as text and as CSV."""
+
+import csv
+import io
+
+from toolkit.report.table import table
+from toolkit.study.printed import PrintedFigures
+
+_MOST_SHOWN = 40
+
+
+def printed_text(result: PrintedFigures, width: int | None) -> str:
+    """Return a line for each line of the output that has figures; of many the last."""
+    columns = _columns(result)
+    first = max(0, len(result.rows) - _MOST_SHOWN)
+    rows = [
+        (number, *(_cell(row.get(name)) for name in columns))
+        for number, row in enumerate(result.rows[first:], first + 1)
+    ]
+    more = f"; {first} earlier lines are left out" if first else ""
+    return f"{table(('line', *columns), rows, width)}\n\nfrom the output of {result.job}{more}"
+
+
+def printed_csv(result: PrintedFigures) -> str:
+    """Return the table as CSV."""
+    columns = _columns(result)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("line", *columns))
+    for number, row in enumerate(result.rows, 1):
+        found = (row.get(name) for name in columns)
+        writer.writerow((number, *("" if value is None else value for value in found)))
+    return text.getvalue()
+
+
+def _columns(result: PrintedFigures) -> list[str]:
+    return [*dict.fromkeys(name for row in result.rows for name in row)]
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
