@@ -41,7 +41,7 @@ def figures(text: str) -> dict[str, float]:
 def history(text: str) -> list[dict[str, float]]:
     """Return the figures of each line of an output that has some; of labelled lines only rank 0 counts.
 
-    A line that a program wrote over, as progress bars do, counts as it was in the end.
+    Of a line that a program overwrites, such as a progress bar, the last text counts.
 
     >>> history("epoch 1 loss: 0.7\\n1/2 loss: 0.6\\r2/2 loss: 0.5\\ndone")
     [{'loss': 0.7}, {'loss': 0.5}]

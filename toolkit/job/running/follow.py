@@ -17,6 +17,7 @@ from toolkit.model.finding import ADVICE, KnownFault, OutputExplanation
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
+from toolkit.study.figures import history
 
 _MOST_SHOWN = 5
 _PLAIN_SECONDS = 60.0
@@ -137,8 +138,10 @@ def conclude(record: JobRecord, tell: Tell) -> None:
 
 
 def _has_figures(record: JobRecord) -> bool:
-    """Return whether a job left figures that ``toolkit report`` can read; of a sweep it shows a table."""
-    return bool(record.spec.sweep) or (records.folder(record.key) / records.METRICS).is_file()
+    """Return whether a job left figures that ``toolkit report`` can show, as metrics or in its output."""
+    if record.spec.sweep or (records.folder(record.key) / records.METRICS).is_file():
+        return True
+    return not record.tasks and bool(history(jobs.kept_output(record)))
 
 
 def failure(record: JobRecord) -> CheckFailed:
