@@ -14,7 +14,7 @@ HEAD = "Traceback (most recent call last)"
 """The first line of a Python traceback."""
 
 _BEFORE = re.compile(
-    r"^(?: *\d+: ?)?(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
+    r"^(?:[#>] )?(?: *\d+: ?)?(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
     r"(?:#\d{1,4} (?:\d{1,5}\.\d{1,3} +)?|\d{1,5}\.\d{2,3} (?=[A-Z] ?:|[A-Z][a-z]|error|fatal))?"
     r"(?:\[[\w.-]{1,60}:\d{1,5}\]: ?(?=\S))?"
     r"(?:\([^()]{0,60}pid=\d+[^()]{0,40}\) )?"
@@ -26,6 +26,11 @@ _BEFORE = re.compile(
 
 _RECORD = re.compile(r'^\{"(?:\w{1,20}": ?"[^"]{0,80}", ?"){0,6}(?:log|data|msg|message|line)": ?"')
 """A line in JSON, as loggers and container engines write it, up to the words of the program."""
+
+_DAEMON = re.compile(
+    r"^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\] (?:\[[\w.+]{1,30}\] )?(?=(?:error|fatal): )"
+)
+"""What Slurm's daemons write before an error in their log: the time, and the step."""
 
 _VERBOSE = re.compile(r"^(FATAL|ERROR|ABORT|WARNING|INFO|VERBOSE|DEBUG) +\[U=\d+,P=\d+\] *\w{1,60}\(\) +")
 """What Apptainer and Singularity print before a message with ``--debug``: user, process and function."""
@@ -69,6 +74,8 @@ def strip_label(text: str) -> str:
         text = text[record.end() :]
     if verbose := _VERBOSE.match(text):
         return f"{verbose[1]}:   {text[verbose.end() :]}"
+    if daemon := _DAEMON.match(text):
+        return f"slurmd: {text[daemon.end() :]}"
     found = _BEFORE.match(text)
     return text[found.end() :] if found else text
 

@@ -81,9 +81,9 @@ def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFau
     matches = [m for m in recognised.matches if m.finding().id in shown and _is_near(m, root)]
     named = (_class_by_name(match.signature.id) for match in matches)
     known_class = next((class_ for class_ in named if class_ not in GENERAL), None)
-    if known_class is None and own == "python-exception":
+    if known_class is None and own == "python-exception" and root.files:
         return class_of_files(root.files) or own
-    if known_class is None and own == "unknown-error":
+    if known_class is None and own != "exit-status":
         return class_of_text(root.clue.line.text) or own
     return known_class or own
 

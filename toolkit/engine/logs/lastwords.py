@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.rows import classify_warning
+from toolkit.engine.logs.topics import GENERAL
 
 TASK = re.compile(
     r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
@@ -33,6 +35,11 @@ _LEVEL = re.compile(
 )
 """The level of a line of a library that has more to say than the abort after it."""
 
+_WARNED = 40
+"""Number of lines before the end of a rank in which a warning counts if no line reports an error."""
+
+_WARNING = re.compile(r"^\[W\d{0,4} |^W\d{4} |^\S{1,20} [\d:.]{5,20}: W |\bWARN(?:ING)?\b")
+
 _SAID = 6
 """Largest number of lines between what a process said last and its abort."""
 
@@ -50,6 +57,16 @@ def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
             return known.get(position) or Clue(position, line, "unknown-error", 3, "cause")
         if not text.startswith((" ", "\t")):
             return None
+    return None
+
+
+def last_warning(output: Output, ending: Clue) -> Clue | None:
+    """Return the first warning of a library before the launcher reports an end, if it names a fault."""
+    for position, line in output.before(ending.position, _WARNED):
+        text = strip_label(line.text)
+        row = classify_warning(text) if _WARNING.search(text) else None
+        if row is not None and row.class_ not in GENERAL:
+            return Clue(position, line, row.class_, 2, "consequence", row.retry)
     return None
 
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.joblines import Line, Output
-from toolkit.engine.logs.lastwords import ABORTED, RANKS, TASK, is_tagged, last_words, said_before_abort
+from toolkit.engine.logs.lastwords import (
+    ABORTED,
+    RANKS,
+    TASK,
+    is_tagged,
+    last_warning,
+    last_words,
+    said_before_abort,
+)
 from toolkit.engine.logs.rows import classify
 from toolkit.engine.logs.survived import is_ignored, only_warns, survived_until
 from toolkit.engine.logs.topics import quoted_fault
@@ -196,7 +204,7 @@ def _weak(
     if end is not None and (said := last_words(output, endings)):
         if weak and weak[-1][0].line.number >= said.line.number - 3:
             return weak[-1]
-        return said, ""
+        return next((clue for clue in others if clue.position == said.position), said), ""
     if weak:
         return weak[0]
     if end is None:
@@ -209,6 +217,8 @@ def _weak(
         return first, ""
     if others:
         return others[0], ""
+    if endings and (warning := last_warning(output, endings[0])):
+        return warning, ""
     named = [clue for clue in endings if _NAMES_STATUS.search(clue.line.text)]
     return ((named or endings)[0], "") if endings else None
 

@@ -22,6 +22,12 @@ def classify(text: str) -> FaultLine | None:
     return None if row is None or row.role == "harmless" else row
 
 
+def classify_warning(text: str) -> FaultLine | None:
+    """Return the row that a warning would match if it were an error."""
+    found = (part.row_of(text) for part in likely_parts(text) if part.row.role != "harmless")
+    return next((row for row in found if row), None)
+
+
 def is_harmless(text: str) -> bool:
     """Return whether a row of harmless lines matches a line."""
     row = _row_of(text.lstrip())

@@ -16,10 +16,13 @@ _QUOTED = 15
 """Largest number of lines between an error and the output of another program that it quotes."""
 
 _QUOTES = re.compile(
-    r"(?i)(?:^|[\s(])(?:std(?:out|err)|output|details?|reason|caused by|error message)\W{0,2}:?\s*$"
-    r"|^(?:std(?:out|err)|output|details|reason)\W{0,2}:"
+    r"(?i)(?:^|[\s(])(?:std(?:out|err)|output|details?|reason|caused by|error message|last error)\W{0,2}:\s*$"
+    r"|^\[?(?:std(?:out|err)|output|details|reason)\]?(?:\W{0,2}:|\s*$)"
 )
 """A line after which an error quotes what another program wrote."""
+
+_LAST_ERROR = re.compile(r"^\W{0,3}Last error:\s*$")
+"""A line after which PyTorch quotes NCCL."""
 
 _INNERMOST = 2
 """Number of innermost files of a traceback that show its subject."""
@@ -39,24 +42,22 @@ def class_of_files(files: Iterable[str]) -> str | None:
 
 
 def quoted_fault(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the fault that a general error quotes from another program in the lines after it."""
-    if clue.class_ not in GENERAL:
-        return None
-    quotes = False
+    """Return the fault that an error quotes from another program, or from NCCL, in the lines after it."""
+    quotes, introduction = False, _QUOTES if clue.class_ in GENERAL else _LAST_ERROR
     after = {cause.position: cause for cause in causes if cause.position > clue.position}
     for position, line in output.places_after(clue.position, _QUOTED):
         cause = after.get(position)
         if quotes and cause and (cause.class_ not in GENERAL or class_of_text(cause.line.text)):
             return cause
-        quotes = quotes or _QUOTES.search(strip_label(line.text)) is not None
+        quotes = quotes or introduction.search(strip_label(line.text)) is not None
     return None
 
 
 @cache
 def _subjects() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((row.id, re.compile("|".join(row.subjects))) for row in classes().values() if row.subjects)
+    return tuple((row.id, re.compile(pattern)) for row in classes().values() for pattern in row.subjects)
 
 
 @cache
 def _libraries() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple((row.id, re.compile("|".join(row.files))) for row in classes().values() if row.files)
+    return tuple((row.id, re.compile(pattern)) for row in classes().values() for pattern in row.files)

@@ -54,6 +54,8 @@ def test_a_logger_before_a_traceback_without_labels_is_no_label():
             "container-runtime",
         ),
         ("#9 12.3 E: Unable to locate package libfoo", "build"),
+        ("[2024-05-01T10:00:00.123] [88.0] error: switch plugin is odd", "scheduler-start"),
+        ("> RuntimeError: CUDA error: unknown error", "cuda-or-hip"),
         (
             '{"log":"RuntimeError: CUDA error: unknown error\\n","stream":"stderr"}',
             "cuda-or-hip",
@@ -74,6 +76,21 @@ def test_the_words_behind_a_label_tell_the_class(line, class_):
 def test_the_fault_that_an_error_quotes_is_the_root_line(error, quoted, class_):
     text = "\n".join([*HEADS, error, "Output:", "some words", quoted]) + "\n"
     assert told(text)[:2] == (quoted, class_)
+
+
+def test_the_fault_of_nccl_that_pytorch_quotes_is_the_root_line():
+    lines = [
+        "torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled cuda error",
+        "Last error:",
+    ]
+    text = "\n".join([*HEADS, *lines, "Cuda failure 'out of memory'"]) + "\n"
+    assert told(text)[:2] == ("Cuda failure 'out of memory'", "out-of-memory")
+
+
+def test_a_warning_before_the_end_of_a_rank_is_the_root_line_if_no_line_reports_an_error():
+    warning = "[W agent.cpp:9] request 0 failed: Connection reset by peer"
+    text = f"step 1\n{warning}\nsrun: error: node1: task 1: Exited with exit code 1\n"
+    assert told(text)[:2] == (warning, "rendezvous")
 
 
 def test_an_error_that_quotes_nothing_stays_the_root_line():
