@@ -274,6 +274,12 @@ def test_a_pool_of_mpi4py_gets_the_module_that_starts_it(folder):
     assert "`python -m mpi4py.futures`" in caught.value.fix
 
 
+def test_a_command_of_the_gpu_driver_needs_gpus_and_not_the_image():
+    (fault,) = found(["nvidia-smi", "-L"])
+    assert fault.message == "x.sif has no command `nvidia-smi`, and the job asks for no GPUs"
+    assert found(["nvidia-smi", "-L"], gpus=True) == []
+
+
 def test_a_prefix_and_a_compiler_that_the_image_lacks_are_refused(folder):
     (folder / "t.py").write_text("print(1)\n")
     assert [one.message for one in found(["time", "python", "t.py"])] == ["x.sif has no command `time`"]

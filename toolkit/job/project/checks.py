@@ -22,6 +22,7 @@ _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 4
 """Letters of a name that is too short to guess another one from."""
 _PREFIXES = {"time", "nice", "stdbuf", "exec"}
+_OF_DRIVER = {"nvidia-smi", "rocm-smi", "rocminfo"}
 _WRAPPERS = {"mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"}
 _COMPILERS = {"gcc", "cc", "clang", "icc", "icx", "nvc", "gfortran", "ifort", "ifx", "nvfortran", "flang"}
 _SHELL_WORDS = {"[", "cd", "exec", "source", ".", "ulimit", "set", "export", "type", "command"}
@@ -51,7 +52,7 @@ def findings(
     here = here and not job.workdir and not job.sweep
     faults = [*_syntax(code, facts.python or "")]
     if found is not None:
-        faults = [*_command(code, job, image, found), *faults]
+        faults = [*_command(code, job, image, found, gpus=gpus), *faults]
         faults += starts.module_faults(code, job, image, found) if here else ()
         faults += _imports(code, job, image, found)
     faults += executables.faults(code, job, image, facts.architecture, found) if here else ()
@@ -67,7 +68,7 @@ def with_python(code: Code, found: Contents) -> Code:
     return replace(code, words=("python3", *code.words[1:]), facts=facts)
 
 
-def _command(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[LaunchFault]:
+def _command(code: Code, job: JobFile, image: str, found: Contents, *, gpus: bool) -> Iterator[LaunchFault]:
     program = code.facts.program
     first = code.words[0]
     if first in _PREFIXES and first not in found.commands:
@@ -81,7 +82,13 @@ def _command(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
         )
     if not program or "/" in program or program in found.commands or program in _SHELL_WORDS:
         return
-    if any(name == "PATH" for name in (job.env or {})):
+    if any(name == "PATH" for name in (job.env or {})) or (program in _OF_DRIVER and gpus):
+        return
+    if program in _OF_DRIVER:
+        yield LaunchFault(
+            f"{image} has no command `{program}`, and the job asks for no GPUs",
+            "ask for GPUs with --gpus-per-node 1: the job then gets the command of the node's driver",
+        )
         return
     if program == "python" and "python3" in found.commands:
         yield LaunchFault(f"{image} has no `python`", "write `python3` instead")

@@ -133,7 +133,7 @@ def _command(code: Code, need: Need, image: str, found: Contents | None, ranks: 
         message = f"`{name}` would start its own ranks on each of the {ranks} ranks"
         yield LaunchFault(f"{_place(code, need)}: {message}", fix_of(name))
         return
-    if found is None or name in found.commands:
+    if found is None or name in found.commands or name.startswith("nvidia-"):
         return
     fix = fix_of(name)
     if name in _SLURM:
