@@ -7,9 +7,9 @@ TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 
 
 def metrics(folder):
-    header, *epochs, result = (
-        json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()
-    )
+    """Return the header, the epochs and the result of a training, without the parts of its start."""
+    lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    header, *epochs, result = (one for one in lines if one["record"] != "start")
     assert [one["record"] for one in (header, *epochs, result)] == [
         "header",
         *["epoch"] * len(epochs),

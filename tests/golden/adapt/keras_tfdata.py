@@ -31,7 +31,7 @@ model.compile(
     loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
     metrics=[tf.keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
 )
-model.fit(train_ds, epochs=5, validation_data=test_ds,
+model.fit(train_ds, epochs=15, validation_data=test_ds,
           callbacks=[tf.keras.callbacks.TensorBoard(log_dir="logs")])
 results = model.evaluate(test_ds, return_dict=True)
 print(f"Test accuracy: {results['accuracy']:.4f}")

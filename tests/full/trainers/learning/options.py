@@ -53,13 +53,13 @@ PACKED = Trainer(
 
 
 def go(trainer, name, *words):
-    """Run a trainer as the command line does; return its status, and the lines of its metrics."""
+    """Run a trainer as the command line does; return its status, and its metrics but the start."""
     try:
         run(trainer, ["--output", str(OUT / name), *words])
     except SystemExit as end:
         file = OUT / name / "metrics.jsonl"
         lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-        return end.code, lines
+        return end.code, [line for line in lines if line["record"] != "start"]
 
 
 def checkpoints(name):

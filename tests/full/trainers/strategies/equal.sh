@@ -31,6 +31,7 @@ for file in sorted(glob.glob("/out/*/model.keras")):
 one = weights["single"]
 for name, other in weights.items():
     lines = [json.loads(line) for line in open(f"/out/{name}/metrics.jsonl")]
+    lines = [line for line in lines if line["record"] != "start"]
     apart = max(abs(a - b).max() for a, b in zip(one, other)) if len(one) == len(other) else None
     print("RESULT", json.dumps({
         "name": name, "apart": None if apart is None else float(apart), "header": lines[0],
