@@ -52,9 +52,12 @@ class Sayings(Row, frozen=True, kw_only=True):
 
 
 class Needs(Row, frozen=True, kw_only=True):
-    """Calls that read a file, and modules that need a package ``beside`` the package that has them."""
+    """Calls that read a file, modules that need a package ``beside`` the package that has them, and names
+    that only TensorFlow 1 has.
+    """
 
     files: tuple[str, ...]
+    tensorflow_1: tuple[str, ...]
     beside: dict[str, str]
 
 

@@ -105,7 +105,7 @@ def folder(tmp_path, monkeypatch):
     return here
 
 
-def found(words, *, gpus=False, architecture="x86_64", **said):
+def found(words, *, gpus=False, architecture="x86_64", tensorflow=None, **said):
     job = JobFile(command=tuple(words), nodes=2, **said)
     code = code_of(job, Flags())
     return findings(
@@ -113,7 +113,7 @@ def found(words, *, gpus=False, architecture="x86_64", **said):
         job,
         "x.sif",
         IMAGE,
-        ImageFacts(path="x.sif", format="sif", architecture=architecture),
+        ImageFacts(path="x.sif", format="sif", architecture=architecture, tensorflow=tensorflow),
         gpus=gpus,
     )
 
@@ -272,6 +272,19 @@ def test_a_pool_of_mpi4py_gets_the_module_that_starts_it(folder):
     with pytest.raises(CheckFailed) as caught:
         check_ranks(job, code_of(job, Flags()), Flags())
     assert "`python -m mpi4py.futures`" in caught.value.fix
+
+
+OLD = "import tensorflow as tf\nx = tf.compat.v1.placeholder('float32')\nsession = tf.Session()\n"
+
+
+def test_a_script_for_tensorflow_1_is_refused_with_tensorflow_2():
+    messages = {
+        version: [one.message for one in of_text(OLD, tensorflow=version)] for version in ("2.15.1", None)
+    }
+    assert "t.py:3: TensorFlow 2.15.1 of the image has no `tf.Session`" in messages["2.15.1"]
+    assert not [one for one in messages[None] if "tf.Session" in one]
+    bound = OLD.replace("x =", "tf = tf.compat.v1\nx =")
+    assert not [one for one in of_text(bound, tensorflow="2.15.1") if "tf.Session" in one.message]
 
 
 def test_a_command_of_the_gpu_driver_needs_gpus_and_not_the_image():

@@ -56,7 +56,7 @@ def findings(
         faults += starts.module_faults(code, job, image, found) if here else ()
         faults += _imports(code, job, image, found)
     faults += executables.faults(code, job, image, facts.architecture, found) if here else ()
-    faults += needed.faults(code, job, image, found, here=here, gpus=gpus)
+    faults += needed.faults(code, job, image, found, facts.tensorflow or "", here=here, gpus=gpus)
     return [*starts.faults(code, job, here=here), *faults, *_missing(code, found), *_undefined(code)]
 
 

@@ -40,7 +40,14 @@ _IMPORTED = frozenset(
 
 
 def faults(
-    code: Code, job: JobFile, image: str, found: Contents | None, *, here: bool, gpus: bool
+    code: Code,
+    job: JobFile,
+    image: str,
+    found: Contents | None,
+    tensorflow: str,
+    *,
+    here: bool,
+    gpus: bool,
 ) -> Iterator[LaunchFault]:
     """Yield the faults of a program, the first to happen first.
 
@@ -49,6 +56,7 @@ def faults(
         job: the job that it is of.
         image: the name of the image.
         found: what the image offers, if that could be read.
+        tensorflow: the version of TensorFlow in the image, if it is known.
         here: whether the job starts in this folder or a copy of it.
         gpus: whether its ranks get GPUs, or may find GPUs without asking for them.
     """
@@ -61,6 +69,10 @@ def faults(
         for need in facts.needs:
             if need.kind == "gpu":
                 yield from () if gpus else (_gpu(code, need),)
+            elif need.kind == "tensorflow-1":
+                if tensorflow.startswith("2."):
+                    yield _tensorflow(code, need, tensorflow)
+                    break
             elif need.kind == "command":
                 yield from _command(code, need, image, found, ranks)
             elif words is not None:
@@ -123,6 +135,14 @@ def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
         names = []
     yield LaunchFault(
         f"{where}: {path}: no such file{near(found.name, names)}", "correct the name, or add the file"
+    )
+
+
+def _tensorflow(code: Code, need: Need, version: str) -> LaunchFault:
+    return LaunchFault(
+        f"{_place(code, need)}: TensorFlow {version} of the image has no `{need.text}`",
+        "write `import tensorflow.compat.v1 as tf` and `tf.disable_v2_behavior()`, "
+        "or convert the script with tf_upgrade_v2",
     )
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from toolkit.program.script.options import ProgramOptions
 
-Kind = Literal["file", "beside", "argument", "option", "keyboard", "gpu", "command"]
+Kind = Literal["file", "beside", "argument", "option", "keyboard", "gpu", "command", "tensorflow-1"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -56,7 +56,8 @@ class Need:
     ``kind`` is ``file`` (``text`` is its path), ``beside`` (``text`` is a path from ``__file__``),
     ``argument`` (``text`` is the place in ``sys.argv`` of a file that it reads), ``option`` (``text`` is
     the attribute that holds such a file), ``keyboard`` or ``gpu`` (``text`` is the call), or ``command``
-    (``text`` is the name of a program that it starts).
+    (``text`` is the name of a program that it starts), or ``tensorflow-1`` (``text`` is a name that
+    TensorFlow 2 does not have).
     """
 
     kind: Kind

@@ -24,7 +24,14 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
     """Yield what a program surely needs, the first to be used first."""
     fixed = _replaced(tree)
     moved = False
+    old = {f"tensorflow.{name}" for name in joins().needs.tensorflow_1}
     for node in reached(tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and (name := names.dotted(node)) in old
+            and not _bound(node, fixed)
+        ):
+            yield Need("tensorflow-1", f"tf.{name.partition('.')[2]}", file, node.lineno)
         if not isinstance(node, ast.Call):
             continue
         moved |= names.dotted(node.func) in _MOVES
@@ -32,6 +39,13 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
             files = kind in {"file", "argument", "option"}  # not "beside": a path from __file__ is absolute
             if text.partition("(")[0] not in fixed and not (files and moved):
                 yield Need(kind, text, file, node.lineno)
+
+
+def _bound(node: ast.expr, names: set[str]) -> bool:
+    """Return whether an expression begins with one of some names, as in ``tf.Session`` after ``tf = …``."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in names
 
 
 def strings_of(tree: ast.Module) -> Iterator[str]:
