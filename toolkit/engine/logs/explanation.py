@@ -202,7 +202,11 @@ def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None)
 
 
 def _is_near(match: SignatureMatch, root: RootClue) -> bool:
-    return root.clue.line.number in {line.number for line in match.lines}
+    own = root.clue.line
+    return any(
+        line.number == own.number or (line.number == own.number + 1 and line.text.strip() in own.text)
+        for line in match.lines
+    )
 
 
 def _class_of(match: SignatureMatch) -> str:

@@ -18,7 +18,7 @@ from toolkit.engine.logs.lastwords import (
 )
 from toolkit.engine.logs.rows import classify
 from toolkit.engine.logs.survived import is_ignored, only_warns, survived_until
-from toolkit.engine.logs.topics import quoted_fault
+from toolkit.engine.logs.topics import GENERAL, quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
 
 _WINDOW = 200
@@ -68,6 +68,8 @@ _NO_GPU_FOUND = re.compile(
     r"|(?:cuda|rocm|gpu) is not available|cuda\.is_available\(\) is false"
 )
 """What a framework says after every attempt to use a GPU failed, whatever the reason was."""
+
+_ABOUT_GPU = re.compile(r"\b(?:CUDA|GPU|ROCm|HIP|[Cc]ompute capability)\b")
 
 _GPU_CODES = ("cuda", "hip")
 _GPU_CLASSES = {"cuda-or-hip", "gpu-handover", "node-or-hardware"}
@@ -230,7 +232,8 @@ def only_misses_gpu(text: str) -> bool:
 
 def _gpu_error_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the first line of a rank that names a GPU error, before it reported that it found no GPU."""
-    if not only_misses_gpu(clue.line.text):
+    vague = clue.class_ in GENERAL and _ABOUT_GPU.search(clue.line.text)
+    if not vague and not only_misses_gpu(clue.line.text):
         return None
     known = {cause.position: cause for cause in causes if cause.class_ in _GPU_CLASSES}
     for position, line in output.before(clue.position, _WINDOW):
