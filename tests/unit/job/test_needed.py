@@ -1,12 +1,12 @@
 """Faults of programs that need what their job does not have, found before the job is submitted."""
 
-import struct
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tests.unit.image.sifs import elf
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.image.software.contents import Contents
@@ -23,6 +23,7 @@ IMAGE = Contents(
     frozenset({"python", "python3", "sh", "bash", "make"}),
     frozenset({"numpy", "torch", "horovod", "pandas"}),
     folders=frozenset({"/usr/bin", "/opt/venv/bin"}),
+    libraries=frozenset({"libc.so.6", "libm.so.6"}),
 )
 PARSER = "import argparse\np = argparse.ArgumentParser()\n"
 NET = "import torch\nnet = torch.nn.Linear(1, 1)\n"
@@ -105,7 +106,7 @@ def folder(tmp_path, monkeypatch):
     return here
 
 
-def found(words, *, gpus=False, architecture="x86_64", tensorflow=None, **said):
+def found(words, *, gpus=False, tensorflow=None, **said):
     job = JobFile(command=tuple(words), nodes=2, **said)
     code = code_of(job, Flags())
     return findings(
@@ -113,7 +114,7 @@ def found(words, *, gpus=False, architecture="x86_64", tensorflow=None, **said):
         job,
         "x.sif",
         IMAGE,
-        ImageFacts(path="x.sif", format="sif", architecture=architecture, tensorflow=tensorflow),
+        ImageFacts(path="x.sif", format="sif", architecture="x86_64", glibc="2.36", tensorflow=tensorflow),
         gpus=gpus,
     )
 
@@ -186,13 +187,28 @@ def test_a_file_that_the_image_can_execute_is_accepted(text):
     assert found(["./job"]) == []
 
 
-def test_a_program_for_other_processors_is_refused():
-    head = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 2, 0xB7) + bytes(40)
-    Path("job").write_bytes(head)
+BINARIES = {
+    "other processors": ({"machine": 183}, "./job is a program for aarch64, and x.sif is for x86_64"),
+    "a newer C library": (
+        {"needed": ("libc.so.6",), "versions": ("GLIBC_2.4", "GLIBC_2.38")},
+        "./job needs glibc 2.38, and x.sif has 2.36",
+    ),
+    "an absent library": (
+        {"needed": ("libc.so.6", "libmpi.so.40")}, "./job needs libmpi.so.40, which x.sif does not have"
+    ),
+    "its folder": ({"needed": ("libmpi.so.40",), "runpath": "$ORIGIN/lib"}, None),
+    "libraries of the image": ({"needed": ("libc.so.6",), "versions": ("GLIBC_2.36",)}, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BINARIES)
+def test_a_compiled_program_is_compared_with_the_image(name):
+    given, message = BINARIES[name]
+    Path("job").write_bytes(elf(**given))
     Path("job").chmod(0o755)
-    message = "./job is a program for aarch64, and x.sif is for x86_64"
-    assert [one.message for one in found(["./job"])] == [message]
-    assert found(["./job"], architecture="aarch64") == []
+    assert [one.message for one in found(["./job"])] == ([message] if message else [])
+    if "needed" in given and not given.get("versions"):
+        assert found(["./job"], env={"LD_LIBRARY_PATH": "/work/lib"}) == []
 
 
 def test_the_project_is_the_marked_folder_around_all_files_of_the_program(folder):

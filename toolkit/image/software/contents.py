@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
+from toolkit.image.loader.ldcache import read_cache
 from toolkit.model.facts import ImageFacts
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -18,6 +19,8 @@ _SITES = (
 )
 _ENDS = (".py", ".so", ".pyd")
 _LONGEST = 1 << 16
+_CACHE = "/etc/ld.so.cache"
+_LONGEST_CACHE = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,8 @@ class Contents:
     whole: bool = True
     folders: frozenset[str] = frozenset()
     """The folders on PATH."""
+    libraries: frozenset[str] = frozenset()
+    """The names by which the loader finds shared libraries; empty if they are unknown."""
 
 
 def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
@@ -49,7 +54,16 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
                 folders += [one for one in more if one not in folders]
             elif "-" not in name:
                 modules.add(_module(name))
-    return Contents(commands, frozenset(modules), whole, frozenset(path))
+    return Contents(commands, frozenset(modules), whole, frozenset(path), _libraries(tree, facts))
+
+
+def _libraries(tree: FileTree, facts: ImageFacts) -> frozenset[str]:
+    """Return the names in the loader's index, and those in the folders of ``LD_LIBRARY_PATH``."""
+    found = read_cache(files.read(tree, _CACHE, _LONGEST_CACHE) or b"", facts.architecture)
+    if not found:
+        return frozenset()
+    folders = [one for one in facts.environment.get("LD_LIBRARY_PATH", "").split(":") if one.startswith("/")]
+    return frozenset(found) | {name for folder in folders for name in files.names(tree, folder)}
 
 
 def _sites(tree: FileTree, path: list[str], given: str) -> Iterator[str]:

@@ -55,7 +55,7 @@ def findings(
         faults = [*_command(code, job, image, found, gpus=gpus), *faults]
         faults += starts.module_faults(code, job, image, found) if here else ()
         faults += _imports(code, job, image, found)
-    faults += executables.faults(code, job, image, facts.architecture, found) if here else ()
+    faults += executables.faults(code, job, image, facts, found) if here else ()
     faults += needed.faults(code, job, image, found, facts.tensorflow or "", here=here, gpus=gpus)
     return [*starts.faults(code, job, here=here), *faults, *_missing(code, found), *_undefined(code)]
 

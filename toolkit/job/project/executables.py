@@ -2,23 +2,27 @@
 
 import posixpath
 import re
-import struct
 from collections.abc import Iterator
+from pathlib import Path
 
 from toolkit.folders import has_file
+from toolkit.image.loader.elf import read_elf
 from toolkit.image.loader.wrapper import certain_programs
 from toolkit.image.software.contents import Contents
 from toolkit.job.project.code import Code
+from toolkit.model.facts import ImageFacts
 from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
 from toolkit.near import near
 from toolkit.program.command import read_shell
 from toolkit.program.launchers import LAUNCHERS
 from toolkit.render import quoted
+from toolkit.versions import older
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _ELF = b"\x7fELF"
-_MACHINES = {0x3E: "x86_64", 0xB7: "aarch64", 0x15: "ppc64le"}
+_GLIBC = "GLIBC_"
+_LONGEST_PROGRAM = 256 << 20
 _FIRST_LINE = 256
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 _OWN = re.compile(r"^\s*(?:function\s+)?([\w-]+)\s*\(\)|^\s*alias\s+([\w-]+)=", re.MULTILINE)
@@ -27,7 +31,7 @@ _ENVIRONMENTS = frozenset({"conda", "mamba", "micromamba", "module", "ml", "spac
 
 
 def faults(
-    code: Code, job: JobFile, image: str, architecture: str | None, found: Contents | None
+    code: Code, job: JobFile, image: str, facts: ImageFacts, found: Contents | None
 ) -> Iterator[LaunchFault]:
     """Yield the faults of the file that a command executes, or of its shell script.
 
@@ -35,7 +39,7 @@ def faults(
         code: the program as it is on this machine.
         job: the job that it is of.
         image: the name of the image.
-        architecture: the processor architecture of the image, if it is known.
+        facts: the facts of the image, of which some may be unknown.
         found: what the image offers, if that could be read.
     """
     program = code.facts.program
@@ -50,7 +54,7 @@ def faults(
     except OSError:
         return
     if head.startswith(_ELF):
-        yield from _machine(name, head, image, architecture)
+        yield from _binary(path, name, job, image, facts, found)
         return
     text = read_shell(path) or ""
     first = head.split(b"\n", 1)[0]
@@ -69,14 +73,29 @@ def shell_script(code: Code) -> str:
     return rest[0] if posixpath.basename(code.words[0]) in SHELLS and rest and rest[0][:1] != "-" else ""
 
 
-def _machine(name: str, head: bytes, image: str, architecture: str | None) -> Iterator[LaunchFault]:
-    order = "<" if head[5:6] == b"\x01" else ">"
-    machine = _MACHINES.get(struct.unpack_from(f"{order}H", head, 18)[0]) if len(head) > 20 else None
-    if machine and architecture and machine != architecture:
+def _binary(
+    path: Path, name: str, job: JobFile, image: str, facts: ImageFacts, found: Contents | None
+) -> Iterator[LaunchFault]:
+    """Yield the faults of a compiled program: its processor, its C library and its shared libraries."""
+    elf = read_elf(path.read_bytes()[:_LONGEST_PROGRAM])
+    if elf is None:
+        return
+    fix = "compile it in the image, or link it statically"
+    if elf.architecture and facts.architecture and elf.architecture != facts.architecture:
         yield LaunchFault(
-            f"{name} is a program for {machine}, and {image} is for {architecture}",
-            f"compile it for {architecture}, best in the image itself",
+            f"{name} is a program for {elf.architecture}, and {image} is for {facts.architecture}",
+            f"compile it for {facts.architecture}, best in the image itself",
         )
+        return
+    versions = [one.removeprefix(_GLIBC) for one in elf.versions if one.startswith(_GLIBC)]
+    versions.sort(key=lambda one: [int(part) for part in one.split(".") if part.isdigit()])
+    for newer in [one for one in versions if older(facts.glibc, one)][-1:]:
+        yield LaunchFault(f"{name} needs glibc {newer}, and {image} has {facts.glibc}", fix)
+    free = job.binds or "LD_LIBRARY_PATH" in (job.env or {}) or elf.rpath or elf.runpath
+    if found is not None and found.libraries and not free:
+        absent = [one for one in elf.needed if one not in found.libraries and not one.startswith("ld-")]
+        if absent:
+            yield LaunchFault(f"{name} needs {', '.join(absent[:3])}, which {image} does not have", fix)
 
 
 def _interpreter(name: str, first: str, image: str, found: Contents) -> Iterator[LaunchFault]:
