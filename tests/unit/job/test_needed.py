@@ -309,6 +309,21 @@ def test_a_command_of_the_gpu_driver_needs_gpus_and_not_the_image():
     assert found(["nvidia-smi", "-L"], gpus=True) == []
 
 
+def test_a_package_of_an_index_gets_the_commands_that_add_it(folder):
+    create = (
+        "`toolkit env create -f requirements.txt --over x.sif -o my.env`, and launch with --env-image my.env"
+    )
+    assert (
+        of_text("import hydra", image="x.sif")[0].fix
+        == f"write hydra-core into requirements.txt, then {create}"
+    )
+    assert of_text("import mynet", image="x.sif")[0].fix.startswith(
+        "put mynet.py beside the script; or write mynet"
+    )
+    (folder / "requirements.txt").write_text("hydra-core\n")
+    assert of_text("import hydra", image="x.sif")[0].fix == create
+
+
 def test_a_prefix_and_a_compiler_that_the_image_lacks_are_refused(folder):
     (folder / "t.py").write_text("print(1)\n")
     assert [one.message for one in found(["time", "python", "t.py"])] == ["x.sif has no command `time`"]

@@ -16,6 +16,7 @@ from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.near import near
 from toolkit.program.script.facts import ScriptFacts
+from toolkit.render import quoted
 
 _OF_TOOLKIT = "toolkit"
 _NEWER_PYTHON = tuple(sys.version_info[:2])
@@ -126,16 +127,25 @@ def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
         if one.optional or one.package in known or one.package in told:
             continue
         told.add(one.package)
-        package = distribution_of(one.package)
         hint = near(one.package, found.modules) if len(one.package) > _SHORTEST else ""
         here = elsewhere.fix_for_module(code, one.package)
         if elsewhere.is_empty_submodule(code, one.package):
             here = "get the files of the submodule: git submodule update --init"
         yield LaunchFault(
             f"{code.short(one.file)}:{one.line}: {image} has no module `{one.package}`{'' if here else hint}",
-            here
-            or f"put {one.package}.py beside the script, or put {package} over the image: toolkit env create",
+            here or _fix_of_package(code, job, one.package),
         )
+
+
+def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
+    """Return how a job gets a package that its image does not have."""
+    package = distribution_of(module)
+    listed = "requirements.txt"
+    first = "" if (code.root / listed).is_file() else f"write {package} into {listed}, then "
+    create = f"toolkit env create -f {listed} --over {quoted(job.image or 'IMAGE')} -o my.env"
+    known = package != module or module in joins().plain.packages
+    beside = "" if known else f"put {module}.py beside the script; or "
+    return f"{beside}{first}`{create}`, and launch with --env-image my.env"
 
 
 def _beside(code: Code, image: str, found: Contents) -> Iterator[LaunchFault]:
