@@ -575,7 +575,7 @@ ask runtime 5 '
         sed "s/^[[:space:]]*//")
     printf "%s\n" "$configured" |
         grep -E "^(mount tmp|mount home|mount dev|mount hostfs|allow setuid|allow setuid-mount squashfs|allow kernel squashfs|sif fuse|\
-enable overlay|enable underlay|sessiondir max size|user bind control|oci mode|\
+enable overlay|enable underlay|sessiondir max size|user bind control|oci mode|max loop devices|shared loop devices|\
 allow container (sif|dir|squashfs)) *=" |
         sed "s/^/setting /"
     # Whether the site allows only some images, without their names and owners.
@@ -627,6 +627,18 @@ ask user-namespaces 3 '
     printf "%s\n" "$said"
     exit "$status"'
 ask squashfuse 2 'command -v squashfuse_ll || command -v squashfuse'
+# What a setuid runtime needs of the kernel to mount an image: in use, built in, or as a module that can be loaded.
+# shellcheck disable=SC2016
+ask kernel-mounts 3 '
+    modules=/lib/modules/$(uname -r)
+    for name in loop squashfs; do
+        if [ "$name" = squashfs ] && grep -qw squashfs /proc/filesystems; then printf "has squashfs: /proc/filesystems\n"
+        elif [ "$name" = loop ] && { [ -e /dev/loop-control ] || [ -b /dev/loop0 ]; }; then printf "has loop: /dev\n"
+        elif grep -qs "/$name\.ko" "$modules/modules.builtin" "$modules/modules.dep"; then printf "has %s: %s\n" "$name" "$modules"
+        elif [ -r "$modules/modules.dep" ]; then printf "lacks %s\n" "$name"
+        fi
+    done
+    true'
 # For parts of a GPU (MIG), the answer has the profile without the identifier.
 # shellcheck disable=SC2016
 ask gpu 8 '[ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/null || exit 127

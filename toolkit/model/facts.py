@@ -91,8 +91,12 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """Container runtimes that were found in addition."""
     user_namespaces: bool | None = None
     """An ordinary user can create user namespaces, which an unprivileged runtime needs."""
+    user_namespaces_limit: Count | None = None
+    """How many user namespaces the kernel gives one user (``user.max_user_namespaces``)."""
     squashfuse: str | None = None
     """Path of the program that mounts a SIF without privileges."""
+    kernel_mounts: tuple[str, ...] | None = None
+    """Which of ``loop`` and ``squashfs`` the kernel has; it needs both to mount a SIF itself."""
     gpu_driver: str | None = None
     """NVIDIA driver version; ``absent`` if there is no GPU."""
     gpus: tuple[str, ...] | None = None
@@ -257,6 +261,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """The same for an LD_LIBRARY_PATH without folders of the image, for those programs for which it
     differs.
     """
+    programs_fixed: tuple[str, ...] = ()
+    """Programs whose own search path (DT_RPATH) leads to their MPI before LD_LIBRARY_PATH does."""
     libraries: tuple[str, ...] | None = None
     """Every soname that a program without its own search folders finds: by LD_LIBRARY_PATH, ldconfig's
     list and the system's folders; sorted.

@@ -21,9 +21,11 @@ _APART = frozenset(
         "compute_nodes",
         "differs",
         "shm",
+        "user_namespaces_limit",
     }
 )
-"""Fields that are not properties of a node, or that are compared separately."""
+"""Fields that are not properties of a node, or that are compared separately; the kernel derives its limit of
+user namespaces from the size of the memory."""
 _NEAR = 1.05
 """Shared memory is half of all memory, and equal nodes report slightly different sizes."""
 FIELDS = tuple(f.name for f in msgspec.structs.fields(HostFacts) if f.name not in _APART or f.name == "shm")

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from toolkit.probe.evidence import Section
 from toolkit.probe.evidence_log import HostEvidence
-from toolkit.probe.read import machine, system
+from toolkit.probe.read import machine, runtime, system
 from toolkit.probe.read.withheld import public
 
 _T = TypeVar("_T")
@@ -69,6 +69,27 @@ class MachineFacts:
         if found:
             self.book.note("gpu_mismatch", f"nvidia-smi: {system.smi_trouble(section)}")
         return found
+
+    def user_namespaces_limit(self) -> int | None:
+        found = runtime.namespaces_limit(self.ask("user-namespaces"))
+        if found is None:
+            self.book.unknown["user_namespaces_limit"] = "user.max_user_namespaces: the kernel does not say"
+        else:
+            self.book.note("user_namespaces_limit", f"user.max_user_namespaces = {found}")
+        return found
+
+    def kernel_mounts(self) -> tuple[str, ...] | None:
+        section = self.ask("kernel-mounts")
+        found = runtime.kernel_mounts(section) if section.ok else None
+        if found is None:
+            self.book.unknown["kernel_mounts"] = (
+                "the modules of the kernel cannot be read, or were not asked for"
+            )
+            return None
+        has, lacks = found
+        told = "; ".join((*section.values("has"), *(f"no module {name}" for name in lacks)))
+        self.book.note("kernel_mounts", f"kernel: {told}")
+        return has
 
     def amd_gpus(self) -> tuple[str, ...] | None:
         section = self.ask("gpu-amd")

@@ -285,6 +285,29 @@ def test_packages_of_the_home_folder():
     assert host.user_site == {"3.11": ("mpi4py 4.1.2", "impi-rt 2021.19.0")}
 
 
+@every_row(
+    ("lines", "found"),
+    [
+        ("|has loop: /dev\n|has squashfs: /proc/filesystems\n@rc 0\n", ("loop", "squashfs")),
+        ("|lacks loop\n|has squashfs: /lib/modules/6.1\n@rc 0\n", ("squashfs",)),
+        ("|lacks loop\n|lacks squashfs\n@rc 0\n", ()),
+        ("|has loop: /dev\n@rc 0\n", None),
+        ("@rc 124\n", None),
+    ],
+)
+def test_what_the_kernel_needs_to_mount_an_image_is_known_if_both_are(lines, found):
+    host = facts(f"@ kernel-mounts\n{lines}")
+    assert host.kernel_mounts == found
+    assert ("kernel_mounts" in host.evidence) is (found is not None)
+
+
+def test_the_limit_of_user_namespaces_is_read_from_the_kernel():
+    host = facts("@ user-namespaces\n|user/max_user_namespaces = 32\n@rc 0\n")
+    assert host.user_namespaces_limit == 32
+    assert host.evidence["user_namespaces_limit"] == "user.max_user_namespaces = 32"
+    assert facts("@ user-namespaces\n@rc 0\n").user_namespaces_limit is None
+
+
 def test_a_squashfuse_that_was_not_asked_for_in_time_is_not_known():
     assert "squashfuse" in facts("@ squashfuse\n@rc 124\n").unknown
     assert "squashfuse" in facts("@ squashfuse\n@rc 127\n").absent

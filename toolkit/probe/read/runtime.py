@@ -27,6 +27,19 @@ def user_namespaces(section: Section) -> bool | None:
     return False if any(line.startswith("unshare: ") for line in section.lines) else None
 
 
+def namespaces_limit(section: Section) -> int | None:
+    """Return how many user namespaces one user may have."""
+    said = _switches(section).get("user/max_user_namespaces", "")
+    return int(said) if said.isdecimal() else None
+
+
+def kernel_mounts(section: Section) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return what the kernel has for mounting images, and what it lacks; ``None`` if one is unknown."""
+    has = tuple(said.partition(":")[0] for said in section.values("has"))
+    lacks = section.values("lacks")
+    return (has, lacks) if {*has, *lacks} == {"loop", "squashfs"} else None
+
+
 def restricted_by_apparmor(section: Section) -> bool:
     """Return whether AppArmor forbids user namespaces to programs without a profile that allows them."""
     return _switches(section).get("kernel/apparmor_restrict_unprivileged_userns") == "1"
