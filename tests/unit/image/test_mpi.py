@@ -856,6 +856,24 @@ def test_folders_that_stand_in_a_variable_of_the_image_lead_the_loader(tmp_path)
     assert other.pmix == "4.2.2"
 
 
+@every_row(
+    ("path", "fixed"),
+    [
+        ({"rpath": "/opt/own/lib"}, ("/opt/probe",)),
+        ({"rpath": "/opt/own/lib", "runpath": "/opt/own/lib"}, ()),
+        ({"runpath": "/opt/own/lib"}, ()),
+        ({"rpath": "/opt/gone/lib"}, ()),
+        ({}, ()),
+    ],
+)
+def test_a_program_with_an_rpath_takes_its_own_mpi_whatever_a_launch_mounts(tmp_path, path, fixed):
+    own = {"/opt/own/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI)}
+    program = {"/opt/probe": elf(needed=("libmpi.so.40",), **path)}
+    script = {LOADS: "export LD_LIBRARY_PATH=/opt/own/lib\n"}
+    facts, _ = mpi_of(tmp_path, {**own, **program, **script})
+    assert facts.programs_fixed == fixed
+
+
 def test_programs_that_name_their_folder_themselves_do_not_need_the_variable(tmp_path):
     own = {"/opt/ompi/lib/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI)}
     program = {"/opt/probe": elf(needed=("libmpi.so.40",), runpath="/opt/ompi/lib")}

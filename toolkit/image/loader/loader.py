@@ -127,6 +127,13 @@ class Loader:
             return listed
         return self._in_folders(self.standard, soname, wanted)
 
+    def fixes(self, soname: str, *users: str) -> bool:
+        """Return whether a DT_RPATH leads to ``soname``: no LD_LIBRARY_PATH then leads elsewhere."""
+        if self._elf_folders(users[0], "runpath"):
+            return False
+        inherited = tuple(p for user in users for p in self._elf_folders(user, "rpath"))
+        return self._in_folders(inherited, soname, self.elf(users[0])) is not None
+
     def _in_folders(self, folders: tuple[str, ...], soname: str, user: Elf | None) -> str | None:
         """Return the first file of that name; ld.so skips files of another architecture."""
         for folder in dict.fromkeys(folders):

@@ -23,7 +23,7 @@ from toolkit.image.software.mcafiles import mca_files
 from toolkit.image.software.mpi import MpiFound
 from toolkit.image.software.own_description import ComparedVersions, disagreements, labels, stack
 from toolkit.image.software.packages import PackageVersion, debian, python_package, read_distribution
-from toolkit.image.software.programs import needed, otherwise
+from toolkit.image.software.programs import fixed, needed, otherwise
 from toolkit.image.software.python import python, reads_home
 from toolkit.image.software.running import running
 from toolkit.image.software.undecided import doubt, find_decided_mpis, why_undecided, withhold
@@ -183,6 +183,7 @@ def _mpis(
         programs_need=needed(loader, programs),
         refused=refusals(loader, programs),
         programs_otherwise=otherwise(loader, programs),
+        programs_fixed=fixed(loader, programs),
         pmix=wireup.pmix(first, book),
         pmix_components=wireup.pmix_components(first, book),
         pmix_plugins=wireup.pmix_plugins(first),

@@ -140,6 +140,16 @@ def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
     return found
 
 
+def fixed(loader: Loader, programs: dict[str, str]) -> tuple[str, ...]:
+    """Return the programs that need an MPI by name and whose DT_RPATH leads to it."""
+    found: list[str] = []
+    for path, library in programs.items():
+        elf, name = loader.elf(path), named_mpi(loader, path)
+        if library and elf and name in elf.needed and loader.fixes(name, path):
+            found.append(path)
+    return tuple(found)
+
+
 def of_system(loader: Loader) -> dict[str, str]:
     """Return the same for the many programs in the system's folders."""
     with forgiving(loader.tree):
