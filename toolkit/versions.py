@@ -63,6 +63,19 @@ def within(text: str, bounds: str) -> bool:
     return all(_holds(version, sign, limit) for sign, limit in clauses)
 
 
+def is_rounded(text: str, bounds: str) -> bool:
+    """Return whether a version without its last numbers may be inside ``bounds`` or outside.
+
+    ``20.11`` may be 20.11.0 or 20.11.9, and bounds of ``>=20.11.3`` part the two.
+    """
+    version = parse(text)
+    if version is None or version.is_prerelease:
+        return False
+    given = version.release
+    limits = (limit.release for _, limit in map(_clause, bounds.split(",")))
+    return any(limit[: len(given)] == given and any(limit[len(given) :]) for limit in limits)
+
+
 def _holds(version: Version, sign: str, limit: Version) -> bool:
     match sign:
         case ">=":

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tables import every_row
-from toolkit.versions import OLDEST_PYTHON, is_wish, meets, older, parse, same, upstream, within
+from toolkit.versions import OLDEST_PYTHON, is_rounded, is_wish, meets, older, parse, same, upstream, within
 
 numbers = st.lists(st.integers(0, 99), min_size=1, max_size=4).map(lambda n: ".".join(map(str, n)))
 versions = st.tuples(numbers, st.sampled_from(["", "a1", "rc2", "-1+deb12u1", "~rc1-2+b1"])).map("".join)
@@ -47,6 +47,23 @@ def test_bounds_are_joined_by_and():
     assert within("4.2.2", ">=4.2,<5")
     assert not within("5.0", ">=4.2,<5")
     assert within("4.2", "==4.2.0")
+
+
+@every_row(
+    ("text", "bounds", "rounded"),
+    [
+        ("20.11", ">=20.11.0,<20.11.3", True),
+        ("20.11.1", ">=20.11.0,<20.11.3", False),
+        ("20.11", ">=20.11.0,<21", False),
+        ("2.2", "==2.2.2", True),
+        ("2.3", "==2.2.2", False),
+        ("4.1", ">=4.1,<5", False),
+        ("6.0.0rc2", ">=6.0.0.1", False),
+        ("unknown", ">=1.2.3", False),
+    ],
+)
+def test_a_version_without_its_last_numbers_may_be_on_either_side_of_a_bound(text, bounds, rounded):
+    assert is_rounded(text, bounds) is rounded
 
 
 def test_no_version_is_within_no_bounds_but_the_empty_ones():

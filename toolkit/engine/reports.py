@@ -7,7 +7,7 @@ from toolkit.engine.traits import host_launcher
 from toolkit.knowledge.reported import Reported, reported
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request
-from toolkit.versions import within
+from toolkit.versions import is_rounded, within
 
 Held = bool | str
 """``True``, ``False``, or the dotted name of the unknown fact that decides."""
@@ -37,6 +37,7 @@ def _fits(row: Reported, image: ImageFacts, request: Request, mode: Mode, served
     mpi = image.mpi
     return (
         (not row.modes or mode in row.modes)
+        and (not row.formats or image.format in row.formats)
         and knowledge.counts(row.nodes, request.nodes)
         and request.ranks_per_node >= row.ranks_per_node
         and (not row.served_by or served is None or served == row.served_by)
@@ -47,25 +48,21 @@ def _fits(row: Reported, image: ImageFacts, request: Request, mode: Mode, served
 def _bounded(version: str | None, bounds: str, name: str, *, absent: bool) -> Held:
     if not bounds:
         return True
-    return within(version, bounds) if version else (not absent and name)
+    if not version:
+        return not absent and name
+    return name if is_rounded(version, bounds) else within(version, bounds)
 
 
 def _of_host(row: Reported, host: HostFacts) -> Iterator[Held]:
     slurm = host.slurm.version if host.slurm else None
     yield _bounded(slurm, row.slurm, "host.slurm.version", absent="slurm" in host.absent)
     yield _bounded(host.pmix, row.server, "host.pmix", absent="pmix" in host.absent)
-    name, _, bounds = row.runtime.partition(" ")
-    if name and host.runtime:
-        yield host.runtime.name == name
-    yield _bounded(
-        host.runtime.version if host.runtime else None,
-        bounds,
-        "host.runtime",
-        absent="runtime" in host.absent,
-    )
-    if row.launcher:
-        mpi = host_launcher(host)
-        yield mpi.implementation in row.launcher if mpi else host.mpis is None and "host.mpis"
+    yield _bounded(host.kernel, row.kernel, "host.kernel", absent="kernel" in host.absent)
+    if row.distribution:
+        known = host.distribution is not None
+        yield (host.distribution or "").startswith(row.distribution) if known else "host.distribution"
+    yield from _of_runtime(row, host)
+    yield from _of_launcher(row, host)
     if row.lifted_by_host:
         yield not set(row.lifted_by_host) & set(host.environment)
     if row.card is False:
@@ -76,6 +73,26 @@ def _of_host(row: Reported, host: HostFacts) -> Iterator[Held]:
         yield bool(host.amd_gpus) if host.amd_gpus is not None else "host.amd_gpus"
     if row.scheduler:
         yield row.scheduler in (host.schedulers or ())
+
+
+def _of_runtime(row: Reported, host: HostFacts) -> Iterator[Held]:
+    found, absent = host.runtime, "runtime" in host.absent
+    name, _, bounds = row.runtime.partition(" ")
+    if name and found:
+        yield found.name == name
+    yield _bounded(found.version if found else None, bounds, "host.runtime", absent=absent)
+    if row.setuid is not None:
+        yield found.setuid == row.setuid if found and found.setuid is not None else "host.runtime.setuid"
+    given = found.settings if found else {}
+    for setting, wanted in row.setting.items():
+        yield given[setting] == wanted if setting in given else "host.runtime.settings"
+
+
+def _of_launcher(row: Reported, host: HostFacts) -> Iterator[Held]:
+    if row.launcher:
+        mpi = host_launcher(host)
+        yield mpi.implementation in row.launcher if mpi else host.mpis is None and "host.mpis"
+        yield _bounded(mpi.version if mpi else None, row.launcher_versions, "host.mpis", absent=False)
 
 
 def _of_image(row: Reported, image: ImageFacts) -> Iterator[Held]:

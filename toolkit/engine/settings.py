@@ -168,6 +168,7 @@ def _judge_row(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | 
         "transport": lambda: _transport(case, row, ok, bad),
         "network": lambda: _network(case, row, ok, bad),
         "netmod": lambda: _netmod(mpi, ok, bad),
+        "library": lambda: _library(case, row, ok, bad),
         "exclusion": lambda: _exclusion(row, ok, bad),
         "left-out": lambda: _left_out(case, ok, bad),
         "unknown": lambda: replace(ok, outcome="unknown", because=_unmeasured(ok)),
@@ -227,6 +228,13 @@ def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
         return ok
     found = fast_network.networks(case)
     return replace(ok, outcome="unknown", because=_unmeasured(ok)) if found else bad
+
+
+def _library(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect | None:
+    """Judge a word that makes an MPI open a library by its name."""
+    named = set(re.split(r"[,:]", ok.value)) & set(row.value)
+    there = case.image_facts.libraries
+    return bad if named and there is not None and row.library not in there else None
 
 
 def _by_way(way: fast_network.Way, ok: Effect, bad: Effect) -> Effect:

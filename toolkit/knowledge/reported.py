@@ -26,6 +26,12 @@ class Reported(Row, frozen=True, kw_only=True):
     slurm: str = ""
     runtime: str = ""
     launcher: tuple[str, ...] = ()
+    launcher_versions: str = ""
+    setuid: bool | None = None
+    setting: dict[str, str] = msgspec.field(default_factory=dict)
+    formats: tuple[str, ...] = ()
+    kernel: str = ""
+    distribution: str = ""
     modes: tuple[Mode, ...] = ()
     served_by: Literal["pmi", "pmix", ""] = ""
     nodes: Count = "any"

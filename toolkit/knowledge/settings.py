@@ -20,6 +20,7 @@ Kind = Literal[
     "network",
     "transport",
     "netmod",
+    "library",
     "value",
     "any",
     "unknown",
@@ -38,8 +39,9 @@ class Setting(Row, frozen=True, kw_only=True):
     ``path``: a folder of the host in which plugins are searched. ``transport``: fabrics that the host must
     have, unless one of ``value`` is named. ``network``: words that require a fast network, which the host
     must have, unless a word of ``value`` is in it. ``netmod``: one of MPICH's network modules, read if there
-    are several. ``value``: the value itself decides. ``unknown``: its effect depends on something that is not
-    a fact. ``harmless``: no value changes how ranks start.
+    are several. ``library``: a word of ``value`` needs ``library`` in the image; other words, and an image
+    that has it, belong to another row. ``value``: the value itself decides. ``unknown``: its effect depends
+    on something that is not a fact. ``harmless``: no value changes how ranks start.
 
     It applies to MPIs of ``implementation``, ``versions``, a device with one of the prefixes ``device``, PMIx
     clients within ``client``, and with ``speaks`` only to MPIs of that interface; others do not read the
@@ -58,6 +60,7 @@ class Setting(Row, frozen=True, kw_only=True):
     nodes: Count = "any"
     framework: str = ""
     value: tuple[str, ...] = ()
+    library: str = ""
     outcome: Outcome = "ok"
     because: str = ""
     first: bool = False

@@ -72,6 +72,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     kernel: str | None = None
     """What ``uname -r`` prints."""
     distribution: str | None = None
+    """Name and release of its operating system, as /etc/os-release says: ``rhel 9.4``."""
     glibc: str | None = None
     slurm: SlurmFacts | None = None
     """``None`` and ``absent`` if Slurm's commands do not exist."""

@@ -245,6 +245,28 @@ def test_intel_mpi_2018_has_networks_of_its_own(nodes: int, name: str, value: st
     assert fast == ("unknown" if outcome == "init-failure" and value != "shm" else outcome)
 
 
+@every_row(
+    ("name", "value", "library", "outcome"),
+    [
+        ("I_MPI_DEVICE", "rdma", "libdat2.so.2", "init-failure"),
+        ("I_MPI_DEVICE", "rdssm:OpenIB-cma", "libdat2.so.2", "init-failure"),
+        ("I_MPI_FABRICS", "shm:dapl", "libdat2.so.2", "init-failure"),
+        ("I_MPI_FABRICS", "shm:ofa", "libibverbs.so.1", "init-failure"),
+        ("I_MPI_FABRICS", "shm:tcp", "libdat2.so.2", "ok"),
+    ],
+)
+def test_a_network_of_intel_mpi_needs_its_library_in_the_image(name, value, library, outcome):
+    image, request = image_with(with_(INTEL_MPI, version="2018.3")), Request(nodes=2)
+    plan = predict(ETHERNET, image, request).of("srun-pmi2").plan
+    assert plan is not None
+    host = with_(ETHERNET, environment={name: value}, infiniband=("mlx5_0",))
+    without, has = (with_(image, libraries=names) for names in (("libc.so.6",), (library,)))
+    said = predict_plan(host, without, request, plan)
+    assert said.outcome == outcome
+    assert outcome == "ok" or library in said.because
+    assert predict_plan(host, has, request, plan).outcome != "init-failure"
+
+
 def test_what_asks_for_a_fast_network_is_open_where_nobody_looked_for_one():
     image = image_with(with_(INTEL_MPI, version="2018.3"))
     plan = predict(ETHERNET, image, Request()).of("srun-pmi2").plan

@@ -16,6 +16,9 @@ OLD = msgspec.structs.replace(MPI, version="3.1.4", plugins=False, soname="libmp
 INTEL = msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.9", device="ch4:ofi")
 HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.0", pmix=None)
 SLURM_20_11 = msgspec.structs.replace(SLURM, version="20.11.1")
+ROUNDED = msgspec.structs.replace(SLURM, version="20.11")
+"""A report often leaves out the last number: it may be a release with the fault, or one without."""
+ORTE_1 = msgspec.structs.replace(LAUNCHER, version="1.8.8", pmix=None)
 PSM3 = msgspec.structs.replace(MPICH, version="4.1.2", device="ch4:ofi")
 NO_CARD = host(infiniband=(), runtime=examples.with_(examples.APPTAINER, setuid=True))
 CLIENT_2_2 = image(mpi=OLD, pmix="2.2.2")
@@ -55,6 +58,12 @@ def rooted(*container):
     return case(on=host(mpis=(launcher,)), mode="mpirun-host", container=container)
 
 
+def crowded_mounts(of=None, **changes):
+    """Return a launch of many ranks a node, whose images the kernel mounts by shared loop devices."""
+    shared = {"version": "3.7.2", "setuid": True, "settings": {"shared loop devices": "yes"}, **changes}
+    return case(runtime(name="singularity", **shared), of or image(), mode="srun-pmix", ranks_per_node=56)
+
+
 FIRES = {
     "reported-fault": [
         case(on=host(pmix="2.2.2"), of=CLIENT_2_2, nodes=2, ranks_per_node=2),
@@ -67,6 +76,8 @@ FIRES = {
         case(**ROCM_7, env=GDR),
         rccl(),
         rooted("--fakeroot"),
+        crowded_mounts(),
+        case(on=host(mpis=(ORTE_1,)), of=image(mpi=OLD, pmix="2.1.4"), mode="mpirun-host"),
     ],
 }
 QUIET = {
@@ -77,6 +88,11 @@ QUIET = {
         rccl(pytorch="2.7.1+rocm6.4"),
         rccl(libfabric_version="1.15.2"),
         rooted(),
+        crowded_mounts(setuid=False),
+        crowded_mounts(settings={"shared loop devices": "no"}),
+        crowded_mounts(of=image(format="sandbox")),
+        crowded_mounts(version="3.8.0"),
+        case(on=host(slurm=ROUNDED, mpis=(HYDRA,)), of=image(mpi=MPICH), mode="mpirun-host"),
         case(nodes=1, ranks_per_node=1),
         case(on=host(pmix="2.2.2"), of=CLIENT_2_2, env={"PMIX_MCA_gds": "hash"}),
         case(on=host(pmix="2.2.3"), of=CLIENT_2_2),
@@ -103,6 +119,7 @@ UNDECIDED = {
         case(on=NO_CARD, of=unread(psm3(), "libfabric_providers"), mode="srun-pmi2"),
         case(**{**ROCM_7, "on": unread(AMD, "amd_gpus")}, env=GDR),
         case(**{**ROCM_7, "on": unread(AMD, "fabrics")}, env=GDR),
+        case(unread(crowded_mounts(setuid=None).host_facts, "runtime.setuid"), ranks_per_node=56),
     ],
 }
 OUTCOMES = {"reported-fault": "init-failure"}
