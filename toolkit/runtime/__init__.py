@@ -29,6 +29,9 @@ class Runtime(Protocol):
     """Options without which a container is separate; empty if no option shares the aspect."""
     SPLITS: bool
     """Without setuid each start makes a new user namespace, whatever the options are."""
+    BY_ROOT: bool | None
+    """A service or program of root makes its containers; ``False``: the user does, in a user namespace;
+    ``None``: as it is installed."""
     KEEPS_FOLDER: bool
     """A command starts in the folder that the launcher is in."""
     IN_LAUNCHER: bool

@@ -15,6 +15,7 @@ NAMES: tuple[str, ...] = ("apptainer", "singularity", "singularity-ce", "singula
 SECTION = "runtime"
 FORMATS = frozenset({"sif", "squashfs"})
 SPLITS = True
+BY_ROOT: bool | None = None
 KEEPS_FOLDER = True
 IN_LAUNCHER = False
 GPUS: tuple[str, ...] = ("--nv",)

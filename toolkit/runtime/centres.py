@@ -36,6 +36,7 @@ PODMAN_HPC = Described(
 
 SHIFTER = Described(
     NAMES=("shifter",),
+    BY_ROOT=True,
     FORMATS=_ARCHIVES,
     bind=option("--volume="),
     name=lambda image: (f"--image=docker:{_name(image)}:latest",),
@@ -44,6 +45,7 @@ SHIFTER = Described(
 
 SARUS = Described(
     NAMES=("sarus",),
+    BY_ROOT=True,
     FORMATS=_ARCHIVES,
     start=("run",),
     bind=_mounts,

@@ -31,6 +31,7 @@ class Described:
     HIDES: Mapping[Aspect, frozenset[str]] = field(default_factory=dict)
     SHARES: Mapping[Aspect, str] = field(default_factory=dict)
     SPLITS: bool = False
+    BY_ROOT: bool | None = False
     KEEPS_FOLDER: bool = False
     IN_LAUNCHER: bool = False
     SECTION: str = "runtime"

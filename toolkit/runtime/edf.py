@@ -39,6 +39,7 @@ class ByFile(Described):
 
 CE = ByFile(
     NAMES=("ce",),
+    BY_ROOT=None,
     FORMATS=frozenset({"squashfs"}),
     IN_LAUNCHER=True,
     bind=lambda binds: (),  # noqa: ARG005 - they are in the file

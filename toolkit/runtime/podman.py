@@ -18,6 +18,7 @@ SECTION = "podman"
 FORMATS = frozenset({"docker-archive", "oci-archive"})
 SPLITS = False
 """Without ``--userns`` the containers of a user share the namespace of podman's own process on a node."""
+BY_ROOT: bool | None = False
 KEEPS_FOLDER = False
 IN_LAUNCHER = False
 GPUS: tuple[str, ...] = ("--device=nvidia.com/gpu=all",)
