@@ -35,7 +35,15 @@ def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | N
         return host.soname in first_of(host, plan) if "mpi" in image.absent else None
     if host.soname is None or image.mpi.soname is None:
         return None
+    if finds_own_mpi(image):
+        return False
     return host.soname == image.mpi.soname and host.soname in first_of(host, plan)
+
+
+def finds_own_mpi(image: ImageFacts) -> bool:
+    """Return whether a search path in the programs leads to the image's MPI before LD_LIBRARY_PATH does."""
+    users = {path for path, library in image.programs.items() if image.mpi and library == image.mpi.library}
+    return bool(users) and users <= set(image.programs_fixed)
 
 
 def provider_of(case: Case) -> HostMpi | None:

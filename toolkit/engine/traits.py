@@ -145,6 +145,14 @@ def bind_target(bind: str) -> str:
     return rest.split(":")[0] or source
 
 
+def made_by_user(host: HostFacts) -> bool | None:
+    """Return whether the user makes each container, in a user namespace; ``None`` if that is unknown."""
+    by_root = runtime_of(host).BY_ROOT
+    if by_root is None:
+        by_root = host.runtime.setuid if host.runtime else None
+    return None if by_root is None else not by_root
+
+
 def splits_namespaces(host: HostFacts, request: Request, mode: Mode) -> bool | None:
     """Return whether ranks of one node get separate user namespaces; ``None`` if that is unknown."""
     if request.ranks_per_node == 1 or mode in {"mpirun-container", "gloo"} or host.runtime is None:

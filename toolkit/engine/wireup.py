@@ -27,8 +27,8 @@ from toolkit.runtime.aspects import Aspect
 from toolkit.versions import within
 
 PMI = {"pmi1", "pmi2"}
-_PMI_TYPES = {"pmi2", "cray_shasta"}
-"""Values of ``srun --mpi`` for PMI."""
+_OF_CRAY = "cray_shasta"
+"""The value of ``srun --mpi`` for Cray's own PMI, which an MPICH of an image does not speak."""
 
 _STEP = {"SLURM_STEP_ID", "SLURM_STEPID"}
 _JOB = {"SLURM_JOB_ID", "SLURM_JOBID"}
@@ -79,7 +79,14 @@ def _to_mounted(case: Case) -> Offer | None:
         of_cray = provider is not None and provider.implementation == "cray"
         return Offer(pmi=True) if of_cray else _of_launcher(case, provider)
     words = {word[6:] for word in case.plan.launcher if word.startswith("--mpi=")}
-    return Offer(pmix="slurm" if any(map(is_plugin, words)) else "", pmi=bool(words & _PMI_TYPES))
+    if not words:
+        default = step_default(case)
+        if default is None:
+            return None
+        words = {default}
+    loaded = case.image_facts.mpi
+    speaks = {"pmi2", _OF_CRAY} if loaded is None or loaded.implementation == "cray" else {"pmi2"}
+    return Offer(pmix="slurm" if any(map(is_plugin, words)) else "", pmi=bool(words & speaks))
 
 
 def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:

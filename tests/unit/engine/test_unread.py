@@ -18,14 +18,12 @@ FACTS = {
 }
 UNREAD = {
     "host.schema": "names the form of the file, for its readers",
-    "host.distribution": "shown to the reader; its C library decides launches",
     "host.other_runtimes": "`--runtime` makes one of them the host's runtime before rules see the facts",
     "host.slurm.partitions": "a job asks for a partition; `launch` checks it before the engine judges",
     "host.runtime.path": "the name of the command in job scripts",
     "image.schema": "names the form of the file, for its readers",
     "image.path": "the name of the image in messages and job scripts",
     "image.digest": "says which image was judged, in records and fixes",
-    "image.distribution": "shown to the reader; releases of its libraries decide launches",
     "image.hwloc": "no launch was seen to depend on the image's hwloc; that of Slurm is not a fact",
     "image.mpi4py": "shown to the reader; which MPI its extension loads is in `programs`",
     "image.labels": "what the maker of the image says, which no program reads",

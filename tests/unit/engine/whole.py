@@ -173,6 +173,8 @@ _TELLS = {
     "user_packages": "~/.local/lib: packages of Python {}",
     "munge": "/run/munge/munge.socket.2 is there: {}",
     "user_namespaces": "unshare -Ur true works: {}",
+    "user_namespaces_limit": "user.max_user_namespaces = {}",
+    "kernel_mounts": "kernel: has {}",
     "mpi.interfaces": "libmpi.so: {}",
     "mpi.lacks": "libmpi.so: not found: {}",
     "mpi.launcher": "{}",

@@ -5,6 +5,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided, attempt, settle
 from toolkit.engine.host_mpi import (
     SPEAKERS,
+    finds_own_mpi,
     is_split,
     mounted_first,
     mounted_libraries,
@@ -71,7 +72,9 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_has_no_effect(case: Case) -> Hit | None:
-    """The loader compares sonames: ``libmpich.so.12`` is not ``libmpi.so.12`` and not ``libmpi.so.40``."""
+    """The loader compares sonames: ``libmpich.so.12`` is not ``libmpi.so.12`` and not ``libmpi.so.40``. A
+    program with a DT_RPATH, as conda links mpi4py, finds its own MPI first.
+    """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.image.mpi
     if host is None or mpi is None or not case.plan.binds:
@@ -81,11 +84,11 @@ def bind_has_no_effect(case: Case) -> Hit | None:
         raise Undecided("host.mpis.soname" if host.soname is None else "image.mpi.soname")
     if same_name:
         return None
-    why = (
-        f"they need {mpi.soname}, and the host has {host.soname}"
-        if host.soname != mpi.soname
-        else f"LD_LIBRARY_PATH does not lead to {host.library or 'the library that is mounted'}"
-    )
+    why = f"LD_LIBRARY_PATH does not lead to {host.library or 'the library that is mounted'}"
+    if host.soname != mpi.soname:
+        why = f"they need {mpi.soname}, and the host has {host.soname}"
+    elif finds_own_mpi(case.image_facts):
+        why = f"their own search path (DT_RPATH) comes before LD_LIBRARY_PATH and leads to {mpi.library}"
     because = f"{why}: the image's own {mpi_name(mpi)} is loaded"
     evidence = case.cite("host.mpis", "image.mpi")
     hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))

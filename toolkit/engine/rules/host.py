@@ -2,14 +2,25 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
-from toolkit.engine.traits import host_launcher, pmix_type
+from toolkit.engine.traits import host_launcher, made_by_user, pmix_type, runtime_of
+from toolkit.engine.wireup import options
 from toolkit.knowledge.pmix import is_plugin
-from toolkit.model.prediction import PROGRAMS, Mode
+from toolkit.model.prediction import PROGRAMS, Mode, Outcome
 
 OUTSIDE_SLURM: frozenset[Mode] = frozenset(
     {"mpirun-container", "mpirun-host", "gloo", "torch", "jax", "tf-config"}
 )
 """Launchers that start several ranks on one machine without srun. A single rank needs no launcher."""
+_ALLOW = "administrator: allow user namespaces on the compute nodes (sysctl user.max_user_namespaces)"
+_NAMES_HOSTS = frozenset(
+    {
+        *("-H", "--host", "-host", "--hosts", "-hosts", "-f"),
+        *("--hostfile", "-hostfile", "--machinefile", "-machinefile"),
+    }
+)
+"""Options of Open MPI's mpirun and of Hydra that name the hosts."""
+_IN_NAMESPACE = frozenset({"-u", "--userns"})
+"""Options by which a setuid installation makes a user namespace as well."""
 
 
 @rule(
@@ -25,11 +36,14 @@ def slurm_absent(case: Case) -> Hit | None:
     """A job needs an allocation of Slurm. Without Slurm's commands no allocation is possible.
 
     Ranks on this machine (toolkit launch --local) do not need Slurm, unless srun starts them. Jobs of
-    other schedulers (PBS, LSF) start ranks by mpirun, or by a launcher that you name.
+    other schedulers (PBS, LSF) start ranks by mpirun, or by a launcher that you name. An mpirun that names
+    its hosts needs no scheduler.
     """
     if case.host.slurm is not None:
         return None
     if case.host_facts.schedulers and not case.plan.launcher[0].endswith("srun"):
+        return None
+    if case.mode == "mpirun-host" and any(w.partition("=")[0] in _NAMES_HOSTS for w in case.plan.launcher):
         return None
     if not case.request.allocation and (case.mode in OUTSIDE_SLURM or case.request.alone):
         return None
@@ -58,19 +72,65 @@ def runtime_absent(case: Case) -> Hit | None:
     fix="administrator: allow user namespaces (sysctl user.max_user_namespaces; where AppArmor restricts "
     "them, a profile for Apptainer's starter), or install apptainer-suid",
     source="Apptainer administrator guide, user namespaces; apptainer/apptainer issues 2027 and 2608",
-    facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces"),
+    facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces", "host.environment"),
 )
 def user_namespaces_off(case: Case) -> Hit | None:
-    """An unprivileged Apptainer creates a user namespace. If the kernel forbids that, Apptainer needs setuid.
-
-    One of the two is enough, so the rule decides if either is known to work.
+    """An unprivileged Apptainer creates a user namespace, as enroot, podman and Charliecloud do. If the
+    kernel forbids that, Apptainer needs setuid. One of the two is enough, so the rule decides if either is
+    known to work. --userns needs a namespace in any case.
     """
     case.ask("host.runtime")
-    runtime, namespaces = case.host_facts.runtime, case.host_facts.user_namespaces
-    if runtime is None or runtime.setuid or namespaces:
+    asked = options(case, _IN_NAMESPACE)
+    if case.host_facts.user_namespaces or (not asked and made_by_user(case.host_facts) is False):
         return None
-    case.ask("host.runtime.setuid", "host.user_namespaces")
-    return Hit(case.cite("host.user_namespaces", "host.runtime"), "unavailable")
+    case.ask("host.user_namespaces")
+    evidence = case.cite("host.user_namespaces", "host.runtime")
+    if asked:
+        because = f"{next(iter(asked))} needs a user namespace, and the host gives users none"
+        fix = f"leave out {next(iter(asked))}; or {_ALLOW}"
+        return Hit((*evidence, *asked.values()), "unavailable", because, because, fix)
+    by_root = runtime_of(case.host_facts).BY_ROOT
+    if by_root is None:
+        case.ask("host.runtime.setuid")
+        return Hit(evidence, "unavailable")
+    name = case.host_facts.runtime.name if case.host_facts.runtime else ""
+    because = f"{name} starts containers in user namespaces, and the host gives users none"
+    return Hit(evidence, "unavailable", because, because, _ALLOW)
+
+
+@rule(
+    "user-namespaces-few",
+    "The kernel gives a user fewer user namespaces than the ranks of a node need",
+    severity="error",
+    fix="administrator: raise user.max_user_namespaces on the compute nodes; or start fewer ranks on a node;"
+    " or, with Apptainer from 1.3 on, let them share one: --sharens",
+    source=(
+        "Apptainer 1.4.5: one namespace for each start ('maximum number of user namespaces exceeded'); "
+        "apptainer/apptainer issue 1686; NVIDIA/pyxis issue 93; user_namespaces(7), ENOSPC"
+    ),
+    facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces_limit"),
+)
+def user_namespaces_few(case: Case) -> Hit | None:
+    """Each rank in its own container takes a user namespace, and the kernel counts the namespaces of a
+    user. In a report the kernel kept namespaces of earlier steps for a while: a step failed that took a third
+    of the limit or more.
+    """
+    limit, ranks = case.host_facts.user_namespaces_limit, case.request.ranks_per_node
+    if not limit or case.mode in {"mpirun-container", "gloo"} or 3 * ranks <= limit:
+        return None
+    if options(case, {"--sharens"}) or not options(case, _IN_NAMESPACE):
+        made = made_by_user(case.host_facts)
+        if made is False or options(case, {"--sharens"}):
+            return None
+        if made is None:
+            case.ask("host.runtime.setuid")
+    because = f"{ranks} ranks on a node need {ranks} user namespaces, and the kernel allows {limit}"
+    by_chance: tuple[Outcome, ...] = ()
+    if ranks <= limit:
+        because = f"{because}; the kernel may still count namespaces of earlier steps"
+        by_chance = ("ok",)
+    evidence = case.cite("host.user_namespaces_limit", "host.runtime")
+    return Hit(evidence, "unavailable", because, because, by_chance=by_chance)
 
 
 @rule(

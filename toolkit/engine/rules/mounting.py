@@ -5,6 +5,7 @@ from toolkit.engine.host_variables import runtime_prefixes
 from toolkit.engine.rule import Hit, rule
 from toolkit.engine.rules.runtime import ask_release, setting
 from toolkit.knowledge import runtime
+from toolkit.runtime import apptainer
 from toolkit.versions import older
 
 _MENDED = "4.0"
@@ -58,6 +59,36 @@ def image_compression_too_new(case: Case) -> Hit | None:
     return Hit(evidence, "unknown", f"{title}, to which it may have been added", source=row.source)
 
 
+@rule(
+    "kernel-cannot-mount",
+    "The kernel of the host cannot mount an image",
+    severity="error",
+    fix="start it without setuid: --userns; or a folder: apptainer build --sandbox DIR IMAGE; administrator: "
+    "load the kernel modules loop and squashfs on the compute nodes",
+    source=(
+        "apptainer/singularity issues 263 and 813 ('Could not open loop device /dev/loop0'), 3465 "
+        "('Failed to mount squashfs image in (read only): No such device')"
+    ),
+    facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.kernel_mounts"),
+)
+def kernel_cannot_mount(case: Case) -> Hit | None:
+    """With setuid the kernel mounts the file system in a SIF through a loop device. Kernels of compute nodes
+    may lack one of the two modules, although the login node has it.
+    """
+    case.have("host.runtime")
+    runtime_name = case.host_facts.runtime.name if case.host_facts.runtime else ""
+    there = case.host_facts.kernel_mounts
+    lacks = [name for name in ("loop", "squashfs") if there is not None and name not in there]
+    if not lacks or runtime_name not in apptainer.NAMES or case.image.format == "sandbox":
+        return None
+    if not _by_kernel(case, failed_only=False):
+        return None
+    found = {"loop": "loop devices", "squashfs": "squashfs"}
+    title = f"The kernel of the host has no {' and no '.join(found[name] for name in lacks)}"
+    because = f"with setuid the kernel mounts the image, and it has no {found[lacks[0]]}"
+    return Hit(case.cite("host.kernel_mounts", "host.runtime"), "unavailable", because, title)
+
+
 _UNPACK_ONCE = "unpack once: apptainer build --sandbox DIR IMAGE, start DIR"
 
 
@@ -77,7 +108,7 @@ def squashfuse_absent(case: Case) -> Hit | None:
     image's size in /tmp. Without setuid squashfuse needs Linux 4.18; on an older one SingularityCE unpacks.
     """
     found = case.host.runtime
-    if found is None or case.image.format == "sandbox":
+    if found is None or found.name not in apptainer.NAMES or case.image.format == "sandbox":
         return None
     if _by_kernel(case, failed_only=False):
         return None
@@ -113,7 +144,9 @@ def squashfuse_refused(case: Case) -> Hit | None:
     """
     case.have("host.runtime")
     found = case.host_facts.runtime
-    if found is None or case.image.format == "sandbox" or _unpacks(case):
+    if found is None or found.name not in apptainer.NAMES or case.image.format == "sandbox":
+        return None
+    if _unpacks(case):
         return None
     case.ask("host.kernel", failed_only=True)
     fuse, kernel = runtime.runtime().fuse, case.host_facts.kernel
@@ -124,7 +157,7 @@ def squashfuse_refused(case: Case) -> Hit | None:
         return None
     ask_release(case)
     row = runtime.mount(found.name, found.version)
-    if row is not None and row.way != "squashfuse":
+    if row is None or row.way != "squashfuse":
         return None
     title = f"squashfuse mounts an image without setuid from Linux {fuse.kernel} on; the host has {kernel}"
     return Hit(case.cite("host.kernel", "host.runtime"), "unavailable", title, title, source=fuse.source)

@@ -138,15 +138,19 @@ def nothing_offered(case: Case) -> Hit | None:
     severity="error",
     fix="mount an MPI of the same family and ABI as the image's",
     instead=MPI_MODES,
-    source="tests/matrix: set bind, cells where the image's own MPI is loaded",
-    facts=("image.mpi.interfaces", *ALONE),
+    source="tests/matrix: set bind, where the image's own MPI is loaded; DeiC-HPC/cotainr: examples/LUMI",
+    facts=("image.mpi.interfaces", "host.slurm.mpi_default", *ALONE),
     modes=("bind",),
 )
 def bind_interface_differs(case: Case) -> Hit | None:
-    """The plan chose the launcher for the host's MPI, but programs may load another MPI."""
+    """The plan chose the launcher for the host's MPI, but programs may load another MPI. Without ``--mpi``
+    srun offers its default. ``cray_shasta`` serves Cray's MPI alone.
+    """
     case.ask("image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
-    if mpi is None or found is None or interface_in_use(case, found):
+    if found is None:
+        raise Undecided("host.slurm.mpi_default")
+    if mpi is None or interface_in_use(case, found):
         return None
     return judge_unanswered(case, mpi, found.first_interface, "image.mpi.interfaces")
 

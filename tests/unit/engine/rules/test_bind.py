@@ -42,6 +42,8 @@ OF_ITS_OWN = {**FABRIC, "soname": "libmpi.so.40", "places": {"libfabric.so.1": "
 ASKS = mpi(fabric_asked="1.8")
 # Open MPI 1.10 calls its library as all kin of MPICH call theirs.
 NAMESAKE = {"implementation": "mpich", "version": "4.1.3", "soname": "libmpi.so.12", "pmix": None}
+# conda links its programs with the folder of conda's MPI.
+OWN_PATH = image(programs={"/opt/conda/train": IMAGE.mpi.library}, programs_fixed=("/opt/conda/train",))
 OLD_OPEN_MPI = mpi(version="1.10.2", soname="libmpi.so.12")
 NAMED_ALIKE = image(mpi=msgspec.structs.replace(MPICH, soname="libmpi.so.12"))
 PLUGINS = {"components_need": {"pml_ucx": ("libucp.so.0",), "pmix_ext3x": ("libmunge.so.2", "libpmix.so.2")}}
@@ -91,6 +93,7 @@ FIRES = {
         bound(of=image(mpi=MPICH)),
         bound(provider(places={}), env={}),
         bound(of=OLD_OPEN_MPI, env={**OPAL, "OPAL_PREFIX": "/opt/mpi"}),
+        bound(of=OWN_PATH),
     ],
     "bind-name-of-another": [
         bound(provider(**NAMESAKE), OLD_OPEN_MPI),
@@ -129,7 +132,7 @@ QUIET = {
         case(mode="bind", binds=("/tmp",)),
     ],
     "bind-nothing-to-mount": [bound(), bound(with_(provider(), folder_mpis=()))],
-    "bind-has-no-effect": [bound(), case(mode="bind")],
+    "bind-has-no-effect": [bound(), case(mode="bind"), bound(of=with_(OWN_PATH, programs_fixed=()))],
     "bind-name-of-another": [
         bound(),
         bound(provider(**NAMESAKE)),

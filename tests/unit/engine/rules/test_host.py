@@ -21,6 +21,7 @@ from tests.unit.engine.whole import (
 from tests.unit.tables import every_row
 from toolkit.engine.predict import judge_host, predict
 from toolkit.engine.traits import pmix_type
+from toolkit.model.facts import ContainerRuntime
 from toolkit.model.mpifacts import HostMpi
 from toolkit.model.prediction import Request
 
@@ -32,6 +33,8 @@ def slurm(**changes):
 
 NO_SPACES = host(user_namespaces=False)
 SETUID = runtime(setuid=True).runtime
+PYXIS = ContainerRuntime(name="pyxis", version="0.20.0", path="/usr/bin/srun")
+SHIFTER = ContainerRuntime(name="shifter", version="23.02", path="/usr/bin/shifter")
 
 BROKEN = HostMpi(
     implementation="unknown",
@@ -47,9 +50,20 @@ FIRES = {
         case(absent(HOST, "slurm")),
         case(absent(HOST, "slurm"), nodes=1, ranks_per_node=2, allocation=False),
         case(absent(host(schedulers=("pbs",)), "slurm")),
+        case(absent(HOST, "slurm"), mode="mpirun-host", launcher=("mpirun", "-n", "4")),
     ],
     "runtime-absent": [case(absent(HOST, "runtime"))],
-    "user-namespaces-off": [case(NO_SPACES)],
+    "user-namespaces-off": [
+        case(NO_SPACES),
+        case(with_(NO_SPACES, runtime=PYXIS)),
+        case(host(user_namespaces=False, runtime=SETUID), container=("--userns",)),
+    ],
+    "user-namespaces-few": [
+        case(host(user_namespaces_limit=1), ranks_per_node=2),
+        case(host(user_namespaces_limit=10), ranks_per_node=4),
+        case(host(user_namespaces_limit=4, runtime=PYXIS), ranks_per_node=8),
+        case(host(user_namespaces_limit=1, runtime=SETUID), ranks_per_node=2, container=("--userns",)),
+    ],
     "too-few-nodes": [case(nodes=9)],
     "architecture-differs": [case(of=image(architecture="aarch64"))],
     "slurm-lacks-pmix": [case(slurm(mpi_types=("none", "pmi2")))],
@@ -65,12 +79,22 @@ QUIET = {
         case(absent(HOST, "slurm"), mode="mpirun-container", nodes=1, allocation=False),
         case(absent(HOST, "slurm"), mode="srun-none", nodes=1, ranks_per_node=1, allocation=False),
         case(absent(host(schedulers=("pbs",)), "slurm"), mode="mpirun-host"),
+        case(absent(HOST, "slurm"), mode="mpirun-host", launcher=("mpirun", "--hosts=a,b")),
+        case(absent(HOST, "slurm"), mode="mpirun-host", launcher=("mpirun", "-machinefile", "nodes")),
     ],
     "runtime-absent": [case()],
     "user-namespaces-off": [
         case(),
         case(host(user_namespaces=False, runtime=SETUID)),
         case(absent(NO_SPACES, "runtime")),
+        case(with_(NO_SPACES, runtime=SHIFTER)),
+    ],
+    "user-namespaces-few": [
+        case(),
+        case(host(user_namespaces_limit=10), ranks_per_node=3),
+        case(host(user_namespaces_limit=1, runtime=SETUID), ranks_per_node=2),
+        case(host(user_namespaces_limit=1), ranks_per_node=2, container=("--sharens",)),
+        case(host(user_namespaces_limit=1), ranks_per_node=2, mode="mpirun-container", nodes=1),
     ],
     "too-few-nodes": [case(), case(nodes=8), case(absent(HOST, "slurm")), case(slurm(nodes=None))],
     "architecture-differs": [case()],
@@ -91,12 +115,15 @@ UNDECIDED = {
     "user-namespaces-off": [
         case(unread(HOST, "user_namespaces")),
         case(unread(runtime(setuid=None), "user_namespaces")),
+        case(with_(runtime(setuid=None), user_namespaces=False)),
     ],
+    "user-namespaces-few": [case(with_(runtime(setuid=None), user_namespaces_limit=1), ranks_per_node=2)],
 }
 OUTCOMES = {
     "slurm-absent": "unavailable",
     "runtime-absent": "unavailable",
     "user-namespaces-off": "unavailable",
+    "user-namespaces-few": "unavailable",
     "too-few-nodes": "unavailable",
     "architecture-differs": "loader-failure",
     "slurm-lacks-pmix": "unavailable",

@@ -110,6 +110,10 @@ FIRES = {
         case(plain_user("4.12.14-122.201-default")),
         case(plain_user("3.10.0-1062.el7.x86_64")),
     ],
+    "kernel-cannot-mount": [
+        case(with_(setuid(version="1.2.5"), kernel_mounts=("loop",))),
+        case(with_(setuid(name="singularity", version="2.2"), kernel_mounts=())),
+    ],
     "home-not-mounted": [case(setting("mount home", "no"))],
     "binds-refused": [
         case(setting("user bind control", "no")),
@@ -199,6 +203,15 @@ QUIET = {
         case(plain_user("4.12.14-122.201-default", name="singularity-ce", version="4.3.1")),
         case(plain_user("4.12.14-122.201-default"), image(format="sandbox")),
         case(with_(plain_user("4.12.14"), environment={"APPTAINER_UNSQUASH": ""})),
+        case(plain_user("3.10.0-514.el7.x86_64", name="singularity", version="2.2.1")),
+        case(plain_user("3.10.0-514.el7.x86_64", name="pyxis", version="0.20.0")),
+    ],
+    "kernel-cannot-mount": [
+        case(with_(setuid(version="1.2.5"), kernel_mounts=("loop", "squashfs"))),
+        case(host(kernel_mounts=())),
+        case(with_(setuid(version="1.2.5"), kernel_mounts=()), image(format="sandbox")),
+        case(with_(setuid(name="shifter", version="23.02"), kernel_mounts=())),
+        case(with_(setuid(), kernel_mounts=())),
     ],
     "home-not-mounted": [case(), case(NO_RUNTIME)],
     "binds-refused": [case(), case(NO_RUNTIME)],
@@ -227,6 +240,7 @@ UNDECIDED = {
         case(plain_user("4.12.14", name="singularity", version="")),
         case(unread(HOST, "kernel")),
     ],
+    "kernel-cannot-mount": [case(with_(runtime(setuid=None, version="1.2.5"), kernel_mounts=()))],
     "squashfuse-absent": [
         case(unread(HOST, "squashfuse")),
         case(unread(runtime(name="singularity-ce", version="4.3.1"), "kernel")),
@@ -243,6 +257,7 @@ OUTCOMES = {
     "image-kind-forbidden": "unavailable",
     "image-compression-too-new": "unavailable",
     "squashfuse-refused": "unavailable",
+    "kernel-cannot-mount": "unavailable",
 }
 
 

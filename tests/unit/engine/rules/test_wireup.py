@@ -35,6 +35,7 @@ NO_LIST = msgspec.structs.replace(SLURM, mpi_types=None)
 NO_RELEASE = msgspec.structs.replace(SLURM, version=None)
 NEWER = msgspec.structs.replace(SLURM, version="26.05.5")
 PLAIN = msgspec.structs.replace(SLURM, mpi_default="none")
+BY_PMI2 = msgspec.structs.replace(SLURM, mpi_default="pmi2")
 CRAY = mpi(implementation="cray", interfaces=())
 OPT = msgspec.structs.replace(
     LAUNCHER,
@@ -86,6 +87,8 @@ FIRES = {
         case(host(mpis=(OPT,)), **PMI2),
         case(host(mpis=(OPT,)), MPICH_IMAGE, "bind", binds=("/opt/mpi",)),
         case(host(mpis=(OPT,)), MPICH_IMAGE, "bind", launcher=("srun", "--mpi=none")),
+        case(host(mpis=(OPT,)), MPICH_IMAGE, "bind", launcher=("srun", "--mpi=cray_shasta")),
+        case(host(mpis=(OPT,), slurm=PLAIN), MPICH_IMAGE, "bind", launcher=("srun",)),
     ],
     "host-launcher-other-family": [
         case(of=MPICH_IMAGE, mode="mpirun-host"),
@@ -126,6 +129,7 @@ QUIET = {
         case(host(mpis=(OPT,)), mode="bind", binds=("/opt/mpi",)),
         case(host(mpis=(OPT,)), MPICH_IMAGE, **PMI2),
         case(of=absent(IMAGE, "mpi"), mode="bind"),
+        case(host(mpis=(OPT,), slurm=BY_PMI2), MPICH_IMAGE, "bind", launcher=("srun",)),
     ],
     "host-launcher-other-family": [
         case(mode="mpirun-host", **IN_STEP),
@@ -158,6 +162,9 @@ QUIET = {
 UNDECIDED = {
     "environment-cleaned": [case(of=unread(OPEN_MPI_2, "ssh"), container=("--cleanenv",))],
     "image-lacks-pmix": [case(of=unread(IMAGE, "mpi"))],
+    "bind-interface-differs": [
+        case(host(mpis=(OPT,), slurm=NO_DEFAULT), MPICH_IMAGE, "bind", launcher=("srun",)),
+    ],
     "host-launcher-other-family": [case(host(mpis=(HYDRA,), slurm=NO_DEFAULT), mode="mpirun-host")],
     "pmix-refused": [case(host(mpis=(HYDRA,), slurm=NO_DEFAULT), MPICH_5, "mpirun-host")],
     "rank-outside-step": [case(host(slurm=NO_RELEASE), mode="mpirun-host", unset=LAUNCHER.leaks)],
