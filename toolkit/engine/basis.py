@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from toolkit.engine.case import Case
 from toolkit.engine.host_mpi import provider_of
 from toolkit.engine.traits import host_launcher, runtime_of
-from toolkit.engine.words import mpi_name
+from toolkit.engine.words import mpi_name, runtime_name
 from toolkit.knowledge.measured import measured
 from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Basis
@@ -94,14 +94,17 @@ def _beyond(case: Case) -> Iterator[str]:
     if runtime and runtime.setuid and case.mode != "mpirun-container":
         yield "a runtime that is installed with setuid"
     if runtime and not runtime_of(host).MEASURED:
-        yield f"{runtime.name}, whose words follow its documentation"
+        yield f"{runtime_name(runtime.name)}, whose words follow its documentation"
     elif found.runtime and found.runtime not in known.runtimes:
-        yield f"{runtime.name if runtime else ''} {found.runtime.partition(' ')[2]}".strip()
+        yield f"{runtime_name(runtime.name if runtime else '')} {found.runtime.partition(' ')[2]}".strip()
     if found.slurm and found.slurm not in known.slurm:
         yield f"Slurm {found.slurm}"
+    server = ""
     if found.server and not _is_server_recorded(found.server, known.servers):
-        yield _in_words(found.server, provider_of(case) if case.mode == "bind" else host_launcher(host))
-    if mpi and mpi.version and not _between(found.library, known.libraries):
+        server = _in_words(found.server, provider_of(case) if case.mode == "bind" else host_launcher(host))
+        yield server
+    is_named = server == f"{mpi_name(mpi)} of the host"  # the mounted library
+    if mpi and mpi.version and not is_named and not _between(found.library, known.libraries):
         yield mpi_name(mpi)
     if found.ranks_per_node > known.ranks_per_node:
         yield f"{found.ranks_per_node} ranks on a node"

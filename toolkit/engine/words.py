@@ -14,6 +14,18 @@ _NAMES = {
 }
 
 
+_RUNTIMES = {
+    "singularity-ce": "SingularityCE",
+    "singularity-pro": "SingularityPRO",
+    "ch-run": "Charliecloud",
+    "ce": "Container Engine",
+    "pyxis": "pyxis",
+    "enroot": "enroot",
+    "podman-hpc": "podman-hpc",
+}
+"""Names of container runtimes that are not their command with a capital."""
+
+
 def plain(version: str | None) -> str:
     """Return an upstream version number, or a question mark."""
     return upstream(version) if version else "?"
@@ -29,3 +41,8 @@ def mpi_name(mpi: HostMpi | ImageMpi | None) -> str:
     if mpi is None:
         return "no MPI"
     return f"{family(mpi.implementation)} {plain(mpi.version)}"
+
+
+def runtime_name(name: str) -> str:
+    """Return the name of a container runtime as its makers write it."""
+    return _RUNTIMES.get(name, name.capitalize())

@@ -23,11 +23,30 @@ class _Cited(msgspec.Struct, frozen=True, kw_only=True):
     unknown: dict[str, str] = {}
 
     def cite(self, name: str) -> str:
-        """Return the line of evidence for a field, or why there is none."""
+        """Return the line of evidence for a field, or why there is none; facts written by hand have none."""
         for book in (self.evidence, self.absent):
             if name in book:
                 return book[name]
-        return f"{name}: not known, {self.unknown.get(name, 'it was not asked')}"
+        value = None if name in self.unknown else _in_words(_value(self, name))
+        return f"{name}: {value or 'not known, ' + self.unknown.get(name, 'it was not asked')}"
+
+
+def _value(facts: object, name: str) -> object:
+    """Return the value of a dotted name; a field of a list is the first member's."""
+    value = facts
+    for part in name.split("."):
+        value = getattr(value[0] if isinstance(value, tuple) and value else value, part, None)
+    return value
+
+
+def _in_words(value: object) -> str:
+    """Return a value as a line of evidence shows it, empty if there is none."""
+    if isinstance(value, tuple):
+        return ", ".join(_in_words(one) for one in value) or "none"
+    if isinstance(value, msgspec.Struct):
+        named = (getattr(value, field, None) for field in ("implementation", "name", "version"))
+        return " ".join(text for text in named if text)
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class SlurmFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -143,8 +143,9 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def why(self) -> str:
         """Return why the outcome is predicted, and which other outcomes are possible."""
-        others = " or ".join(self.by_chance)
+        others = " or ".join(outcome for outcome in self.by_chance if outcome != "ok")
         because = f"{self.because}; by chance it ends in {others} instead" if others else self.because
+        because = f"{because}; some tries work" if "ok" in self.by_chance else because
         return f"{because}; not measured with {', '.join(self.beyond)}" if self.shown == "ok?" else because
 
     @property

@@ -28,7 +28,7 @@ def test_another_release_between_measured_ones_is_derived():
 
 @every_row("on,of,shape,name", [
     (runtime(setuid=True), image(), {}, "setuid"),
-    (runtime(name="singularity-ce", version="4.1.0"), image(), {}, "singularity-ce 4.1"),
+    (runtime(name="singularity-ce", version="4.1.0"), image(), {}, "SingularityCE 4.1"),
     (host(slurm=msgspec.structs.replace(SLURM, version="23.02.6")), image(), {}, "Slurm 23.2"),
     (host(pmix="3.2.3"), image(), {}, "PMIx 3.2"),
     (host(), image(), {}, "a fast network (mlx5_0)"),
@@ -42,6 +42,12 @@ def test_each_axis_leads_beyond_the_record(on, of, shape, name):
     rests, outside = basis(case(on=on, of=of, **shape))
     assert rests == "beyond"
     assert any(name in words for words in outside), outside
+
+
+def test_an_mpi_of_the_host_that_is_mounted_is_named_once():
+    launcher, inside = (msgspec.structs.replace(one, version="7.0.0") for one in (LAUNCHER, MPI))
+    _, outside = basis(case(on=host(mpis=(launcher,), infiniband=()), of=image(mpi=inside), mode="bind"))
+    assert outside == ("Open MPI 7.0.0 of the host",)
 
 
 def test_a_prediction_shows_that_nothing_like_it_was_measured():

@@ -26,6 +26,11 @@ def test_a_failure_names_what_else_may_come_of_it():
     assert [said.foretells(outcome) for outcome in ("hang", "init-failure", "ok")] == [True, True, False]
 
 
+def test_a_failure_says_that_some_tries_work():
+    said, _ = judge(case(), (saying("some", Hit(("seen",), "hang", "it waits", by_chance=("ok", "crash"))),))
+    assert said.why == "it waits; by chance it ends in crash instead; some tries work"
+
+
 def test_what_works_by_and_large_names_what_may_go_wrong():
     said, _ = judge(case(), (SHAKY, SHAKY))
     assert (said.outcome, said.by_chance) == ("ok", ("crash",))

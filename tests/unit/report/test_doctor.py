@@ -66,6 +66,9 @@ def test_the_first_line_answers_and_has_the_command():
 def test_a_mode_that_the_user_asked_for_is_answered():
     first = shown(100, everything=False, mode="srun-pmi2").splitlines()[0]
     assert first == "No: srun-pmi2 is predicted to end in init-failure."
+    bare = with_(HOST, slurm=None, absent={"slurm": "no"})
+    first = shown(100, bare, everything=False, mode="srun-pmi2").splitlines()[0]
+    assert first == "No: srun-pmi2 cannot start: Slurm is not on this machine."
 
 
 @every_row(
@@ -150,3 +153,25 @@ def test_ids_of_rules_and_modes_are_never_broken():
 def test_gpus_are_told_by_their_maker(facts, told):
     host = HostFacts(place="here", absent={"gpu_driver": "no NVIDIA driver"}, **facts)
     assert told in " ".join(host_page(host, (), width=200).split())
+
+
+def test_runtimes_have_the_names_that_their_makers_write():
+    ce = with_(HOST, runtime=with_(HOST.runtime, name="singularity-ce", version="4.1.0"))
+    assert "SingularityCE 4.1.0" in shown(100, ce)
+
+
+def test_facts_that_were_written_by_hand_are_cited_by_their_value():
+    host = HostFacts(
+        place="x", kernel_mounts=(), mpis=HOST.mpis, user_namespaces=False, unknown={"glibc": "no"}
+    )
+    assert [host.cite(name) for name in ("kernel_mounts", "user_namespaces")] == [
+        "kernel_mounts: none",
+        "user_namespaces: false",
+    ]
+    first = HOST.mpis[0]
+    assert host.cite("mpis") == f"mpis: {first.implementation} {first.version}"
+    assert host.cite("mpis.version") == f"mpis.version: {first.version}"
+    assert [host.cite(name) for name in ("glibc", "pmix")] == [
+        "glibc: not known, no",
+        "pmix: not known, it was not asked",
+    ]

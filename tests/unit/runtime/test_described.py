@@ -8,6 +8,7 @@ import pytest
 from tests.unit.engine.whole import IMAGE, runtime
 from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
+from toolkit.engine.words import runtime_name
 from toolkit.errors import BadInput
 from toolkit.launch.jobscript.plan import launch_words
 from toolkit.model.job import JobSpec
@@ -57,7 +58,7 @@ def test_what_is_predicted_for_a_runtime_that_was_not_run_is_beyond_the_record(k
     said = verdict.of("srun-pmix")
     assert said.basis == "beyond"
     assert said.shown == "ok?"
-    assert f"{kind.NAMES[0]}, whose words follow its documentation" in said.why
+    assert f"{runtime_name(kind.NAMES[0])}, whose words follow its documentation" in said.why
     assert "runtime-not-measured" in [finding.id for finding in verdict.findings]
     assert kind.read(Section("runtime", ("other something",), 127)) is None
 

@@ -85,17 +85,21 @@ def bind_has_no_effect(case: Case) -> Hit | None:
     if same_name:
         return None
     why = f"LD_LIBRARY_PATH does not lead to {host.library or 'the library that is mounted'}"
+    fix = ""
     if host.soname != mpi.soname:
-        why = f"they need {mpi.soname}, and the host has {host.soname}"
+        why = f"programs need {mpi.soname}, and the host has {host.soname}"
     elif finds_own_mpi(case.image_facts):
-        why = f"their own search path (DT_RPATH) comes before LD_LIBRARY_PATH and leads to {mpi.library}"
+        why = (
+            f"programs have a search path (DT_RPATH) that precedes LD_LIBRARY_PATH and leads to {mpi.library}"
+        )
+        fix = "use a mode that starts the image's MPI; or link programs again without DT_RPATH (mpi4py: pip)"
     because = f"{why}: the image's own {mpi_name(mpi)} is loaded"
     evidence = case.cite("host.mpis", "image.mpi")
     hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))
     if hides and mpi.implementation == "openmpi" and mpi.plugins:
         because = f"{because}, and {', '.join(hides)} hides its components"
         return Hit(evidence, "init-failure", because, because, severity="error", stage=LaunchStage.START)
-    return Hit(evidence, because=because, title=because)
+    return Hit(evidence, because=because, title=because, fix=fix)
 
 
 @rule(

@@ -102,8 +102,8 @@ def user_namespaces_off(case: Case) -> Hit | None:
     "user-namespaces-few",
     "The kernel gives a user fewer user namespaces than the ranks of a node need",
     severity="error",
-    fix="administrator: raise user.max_user_namespaces on the compute nodes; or start fewer ranks on a node;"
-    " or, with Apptainer from 1.3 on, let them share one: --sharens",
+    fix="start fewer ranks on a node, or ranks that share a namespace: --sharens (Apptainer from 1.3 on); "
+    "administrator: raise user.max_user_namespaces on the compute nodes",
     source=(
         "Apptainer 1.4.5: one namespace for each start ('maximum number of user namespaces exceeded'); "
         "apptainer/apptainer issue 1686; NVIDIA/pyxis issue 93; user_namespaces(7), ENOSPC"

@@ -50,6 +50,9 @@ def host_answer(place: str, found: tuple[Finding, ...]) -> DoctorAnswer:
 def _of_mode(prediction: Prediction) -> DoctorAnswer:
     if prediction.outcome == "unknown":
         return DoctorAnswer("Unknown", f"toolkit lacks facts that decide about {prediction.mode}")
+    if prediction.outcome == "unavailable":
+        how = "may not" if "ok" in prediction.by_chance else "cannot"
+        return DoctorAnswer("No", f"{prediction.mode} {how} start: {prediction.because}")
     return DoctorAnswer("No", f"{prediction.mode} is predicted to end in {prediction.shown}")
 
 

@@ -83,6 +83,8 @@ def _sorted(verdict: Verdict, request: Request) -> tuple[tuple[Finding, ...], tu
 def _needed(here: tuple[Finding, ...], verdict: Verdict, request: Request) -> tuple[Finding, ...]:
     """Return what a reader needs: what is wrong with the launch; of many faults, the first."""
     wrong = tuple(f for f in here if f.severity != "info")
+    if answer(verdict, request.mode).word == "No":  # what is not decided changes nothing
+        wrong = tuple(f for f in wrong if not f.undecided)
     if not (verdict.chosen or request.mode):
         first = main_fault(verdict)
         wrong = tuple(f for f in wrong if f == first or not f.modes)

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
-from toolkit.engine.words import mpi_name, plain
+from toolkit.engine.words import mpi_name, plain, runtime_name
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.mpifacts import HostMpi
 from toolkit.probe.group import format_field
@@ -68,7 +68,7 @@ def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> It
         f"Slurm {slurm.version}" if slurm else "",
         f"PMIx {plain(host.pmix)}" if host.pmix else "",
         mpi_name(first) if first else "",
-        f"{runtime.name.capitalize()} {runtime.version}" if runtime else "",
+        f"{runtime_name(runtime.name)} {runtime.version}" if runtime else "",
         _gpus(host) if host.gpus or host.amd_gpus else "",
     )
     mpi = image.mpi
@@ -147,7 +147,9 @@ def _runtime(host: HostFacts) -> str:
         return ""
     how = {True: "setuid", False: "unprivileged", None: "setuid not known"}[runtime.setuid]
     spaces = {True: "user namespaces work", False: "no user namespaces", None: ""}[host.user_namespaces]
-    return ", ".join(part for part in (f"{runtime.name.capitalize()} {runtime.version}", how, spaces) if part)
+    return ", ".join(
+        part for part in (f"{runtime_name(runtime.name)} {runtime.version}", how, spaces) if part
+    )
 
 
 def _image_mpi(image: ImageFacts | None) -> str:
