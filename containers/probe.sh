@@ -575,7 +575,7 @@ ask runtime 5 '
         sed "s/^[[:space:]]*//")
     printf "%s\n" "$configured" |
         grep -E "^(mount tmp|mount home|mount dev|mount hostfs|allow setuid|allow setuid-mount squashfs|allow kernel squashfs|sif fuse|\
-enable overlay|enable underlay|sessiondir max size|user bind control|oci mode|max loop devices|shared loop devices|\
+enable overlay|enable underlay|sessiondir max size|user bind control|oci mode|max loop devices|shared loop devices|always use nv|always use rocm|\
 allow container (sif|dir|squashfs)) *=" |
         sed "s/^/setting /"
     # Whether the site allows only some images, without their names and owners.

@@ -142,11 +142,8 @@ def _grade(case: Case, said: Prediction, proposed: Prediction, findings: tuple[F
     if case.observed == "ok":
         return _of_works(case, said, proposed, findings)
     if case.observed == "gpu-fails":
-        return (
-            "right"
-            if any(f.severity == "error" and f.id.startswith("gpu") for f in findings)
-            else "dangerous"
-        )
+        told = any(f.severity == "error" and f.id.startswith("gpu") for f in findings)
+        return "right" if told or said.accelerator == "gpu-failure" else "dangerous"
     if said.outcome == "ok":
         return "dangerous" if said.shown == "ok" else "undecided"
     kinds = (_ALONE, _FAILS, {"unavailable"})

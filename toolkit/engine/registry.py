@@ -145,6 +145,7 @@ RULES: tuple[Rule, ...] = (
     gpu.gpu_driver_mismatch,
     gpu.gpu_without_driver,
     gpu.gpu_of_amd,
+    gpu.gpus_not_handed_in,
     gpu.ranks_more_than_gpus,
     gpu.gpus_numbered_per_rank,
     learning.tensorflow_without_gpu,

@@ -28,7 +28,8 @@ def add_site_settings(
 ) -> Plan:
     """Return the plan with the additions of site, facts and request."""
     kind, container = runtime_of(host), list(plan.container)
-    gpus = kind.AMD_GPUS if image.pytorch_rocm else kind.GPUS
+    of_amd = image.pytorch_rocm or (host.amd_gpus and not host.gpus)
+    gpus = kind.AMD_GPUS if of_amd else kind.GPUS
     if request.gpus and not set(gpus) <= set(container):
         container += gpus
     folder = request.workdir or ("" if kind.KEEPS_FOLDER else request.directory)

@@ -2,12 +2,18 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
+from toolkit.engine.traits import runtime_of
+from toolkit.engine.wireup import hides, options
 from toolkit.knowledge import cuda
 from toolkit.knowledge.cuda import Gpu
+from toolkit.runtime import apptainer
+from toolkit.runtime.enroot import PYXIS, RUNTIME
 from toolkit.versions import older
 
 PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
+_NO_GPUS = "The container gets none of the GPUs of its node"
+_VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 
 
 def gpu_kinds(case: Case) -> tuple[Gpu, ...]:
@@ -194,6 +200,57 @@ def gpu_of_amd(case: Case) -> Hit | None:
     number = len(case.host_facts.amd_gpus)
     title = f"The image is built for NVIDIA GPUs; this host has {number} AMD GPUs"
     return Hit(case.cite("image.cuda", "host.amd_gpus"), title=title)
+
+
+@rule(
+    "gpus-not-handed-in",
+    _NO_GPUS,
+    severity="error",
+    fix="hand them in: --nv for GPUs of NVIDIA, --rocm for GPUs of AMD",
+    source=(
+        "Apptainer user guide, GPU support; ROCm/legacy-rocm-build issue 1798 (--containall); "
+        "NVIDIA/enroot:doc/standard-hooks.md, 98-nvidia.sh; NVIDIA/enroot issue 205"
+    ),
+    facts=("host.runtime", "host.runtime.settings", "host.gpus", "host.amd_gpus", "image.environment"),
+    advice=True,
+    accelerator="gpu-failure",
+)
+def gpus_not_handed_in(case: Case) -> Hit | None:
+    """A driver of NVIDIA consists of devices and libraries, and --nv mounts both. ROCm is in the image, and
+    needs devices only, which --contain takes away. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES says
+    so, which images with CUDA set.
+    """
+    host, kind = case.host_facts, runtime_of(case.host_facts)
+    if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):
+        return None
+    if kind is RUNTIME or kind is PYXIS:
+        return _not_visible(case) if host.gpus else None
+    if kind is not apptainer:
+        return None
+    asked, always = (kind.GPUS, "always use nv") if host.gpus else (kind.AMD_GPUS, "always use rocm")
+    mounted = " ".join((*case.plan.binds, *case.plan.container))
+    if options(case, {*asked, "--nvccli"}) or host.runtime.settings.get(always) == "yes":
+        return None
+    why = f"the container is started without {asked[0]}"
+    if host.gpus and "libcuda" not in mounted:
+        return Hit(case.cite("host.gpus", "host.runtime"), title=f"{_NO_GPUS}: {why}")
+    hidden = hides(case, "shm")
+    if host.gpus or not hidden or "/dev/kfd" in mounted:
+        return None
+    title = f"{_NO_GPUS}: {why}, and {', '.join(hidden)} leaves /dev/kfd out"
+    return Hit((*case.cite("host.amd_gpus", "host.runtime"), *hidden.values()), title=title)
+
+
+def _not_visible(case: Case) -> Hit | None:
+    """Return that enroot's hook mounts no driver, as its variable is not set."""
+    inside = case.image_facts.environment
+    if case.image_facts.cuda or not inside or f"environment.{_VISIBLE}" in case.image_facts.unknown:
+        return None
+    if {**inside, **case.host_facts.environment, **case.plan.env}.get(_VISIBLE, "void") != "void":
+        return None
+    title = f"{_NO_GPUS}: neither the image nor the job sets {_VISIBLE}"
+    evidence = (*case.cite("host.gpus"), f"image: environment: no {_VISIBLE}")
+    return Hit(evidence, title=title, fix=f"set it in the job: --env {_VISIBLE}=all")
 
 
 @rule(

@@ -31,7 +31,7 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.rank import WHOLE, RankView
 from toolkit.model.stack import STACK_PATH
 
-_KEPT = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH")
+_KEPT = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "NVIDIA_VISIBLE_DEVICES")
 _KEPT_PREFIXES = (
     "OMPI_",
     "PMI_",

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread
+from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, runtime, unread
 from tests.unit.tables import every_row
 from toolkit.engine.case import Case
 from toolkit.engine.judge import judge
@@ -19,6 +19,9 @@ K80 = ("Tesla K80",)
 B200 = ("NVIDIA B200",)
 LIBS = "/.singularity.d/libs"
 PODMAN = msgspec.structs.replace(HOST.runtime, name="podman", path="/usr/bin/podman")
+GPUS = {"gpus": True}
+IN_PYXIS = host(runtime=msgspec.structs.replace(HOST.runtime, name="pyxis", path="pyxis", version="0.19"))
+BARE = absent(image(environment={"PATH": "/usr/bin"}, pytorch="2.4.0"), "cuda")
 NO_GPU = absent(HOST, "gpu_driver", "gpus")
 OF_AMD = absent(host(amd_gpus=("gfx90a",) * 8), "gpu_driver", "gpus")
 COMPAT = image(cuda="12.0.1", cuda_compat="525.85.12")
@@ -65,6 +68,13 @@ FIRES = {
     "gpu-parts-apart": [case(host(mig=("3g.20gb", "3g.20gb")), ranks_per_node=2)],
     "gpu-without-driver": [case(NO_GPU)],
     "gpu-of-amd": [case(OF_AMD)],
+    "gpus-not-handed-in": [
+        case(asked=GPUS, container=()),
+        case(asked=GPUS, container=("--rocm",)),
+        case(OF_AMD, asked=GPUS, container=("--containall",)),
+        case(IN_PYXIS, BARE, "torch", asked=GPUS),
+        case(IN_PYXIS, BARE, "torch", asked=GPUS, env={"NVIDIA_VISIBLE_DEVICES": "void"}),
+    ],
     "gpu-driver-mismatch": [case(host(gpu_mismatch=True))],
     "tensorflow-without-gpu": [case(of=absent(IMAGE, "tensorflow_cuda"))],
     "pytorch-without-gpu": [case(of=absent(image(pytorch="2.4.0"), "pytorch_cuda"))],
@@ -92,6 +102,23 @@ FIRES = {
     ],
 }
 QUIET = {
+    "gpus-not-handed-in": [
+        case(),
+        case(container=()),
+        case(asked=GPUS, container=("--nv",)),
+        case(asked=GPUS, container=("--nvccli",)),
+        case(asked=GPUS, container=("--bind", "/usr/lib64/libcuda.so.1")),
+        case(runtime(settings={"always use nv": "yes"}), asked=GPUS, container=()),
+        case(OF_AMD, asked=GPUS, container=()),
+        case(OF_AMD, asked=GPUS, container=("--rocm", "--containall")),
+        case(OF_AMD, asked=GPUS, container=("--containall", "--bind=/dev/kfd,/dev/dri")),
+        case(host(runtime=PODMAN), asked=GPUS, container=()),
+        case(IN_PYXIS, BARE, "torch"),
+        case(IN_PYXIS, BARE, "torch", asked=GPUS, env={"NVIDIA_VISIBLE_DEVICES": "all"}),
+        case(IN_PYXIS, image(environment={"PATH": "/bin"}), "torch", asked=GPUS),
+        case(IN_PYXIS, absent(IMAGE, "cuda"), "torch", asked=GPUS),
+        case(NO_GPU, asked=GPUS, container=()),
+    ],
     "gpu-driver-too-old": [
         case(),
         case(host(gpu_driver="525.60.13")),
