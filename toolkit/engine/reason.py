@@ -4,6 +4,7 @@ import posixpath
 
 from toolkit.engine.case import Case
 from toolkit.engine.planning.proposal import AGENT
+from toolkit.engine.traits import HYDRA, host_launcher
 from toolkit.engine.words import mpi_name, plain
 from toolkit.program import named
 
@@ -24,10 +25,7 @@ def _by_mpi(case: Case) -> str:
         case "srun-pmi2":
             return f"{mpi} in the image speaks PMI, which Slurm's pmi2 plugin answers"
         case "mpirun-host":
-            host = case.host_facts.mpis[0] if case.host_facts.mpis else None
-            if host and host.implementation != "openmpi":
-                return f"the host's {mpi_name(host)} starts {mpi} in the image; both speak PMI"
-            return f"the host's {mpi_name(host)} starts {mpi} in the image; their PMIx is compatible"
+            return _by_launcher(case, mpi)
         case "srun-none":
             return f"no rule predicts a failure for {mpi}"
         case "bind":
@@ -38,6 +36,15 @@ def _by_mpi(case: Case) -> str:
             return f"{mpi} starts its own ranks; the script starts its daemons on the other nodes, by srun"
         case _:
             return f"{mpi} starts its own ranks on one node"
+
+
+def _by_launcher(case: Case, mpi: str) -> str:
+    host = host_launcher(case.host_facts)
+    if host and host.implementation not in {"openmpi", *HYDRA}:
+        return f"the host's {mpi_name(host)} starts the same MPI in the image"
+    if host and host.implementation != "openmpi":
+        return f"the host's {mpi_name(host)} starts {mpi} in the image; both speak PMI"
+    return f"the host's {mpi_name(host)} starts {mpi} in the image; their PMIx is compatible"
 
 
 def _without_mpi(case: Case) -> str:

@@ -31,6 +31,13 @@ def host_launcher(host: HostFacts) -> HostMpi | None:
     return host.mpis[0] if host.mpis else None
 
 
+def is_same_mpi(host: HostMpi | None, image: ImageMpi) -> bool:
+    """Return whether the host has the image's MPI, in the same release: they speak the same protocol."""
+    if host is None or not host.version or host.implementation != image.implementation:
+        return False
+    return host.version == image.version
+
+
 def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
     """Return the MPI of the host that mode ``bind`` mounts.
 

@@ -9,7 +9,14 @@ from toolkit.engine.guarded import Undecided
 from toolkit.engine.host_mpi import mounted_first
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
 from toolkit.engine.settings_in_force import setting_value
-from toolkit.engine.traits import HYDRA, OPAL_FOLDERS, bind_target, host_launcher, mounted_mpi
+from toolkit.engine.traits import (
+    HYDRA,
+    OPAL_FOLDERS,
+    bind_target,
+    host_launcher,
+    is_same_mpi,
+    mounted_mpi,
+)
 from toolkit.engine.wireup import clearing_options, interface_in_use, offer, waits_for_failed_rank
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
@@ -119,13 +126,15 @@ def mpi_lacks_plugins(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def image_mpi_not_measured(case: Case) -> Hit | None:
-    """toolkit predicts only MPI implementations with recorded launches."""
+    """toolkit predicts MPI implementations with recorded launches, and others by their own launcher."""
     case.ask("image.mpi.version")
     mpi = case.image.mpi
     if mpi is None or any(row.implementation == mpi.implementation for row in knowledge.mpi().mismatch):
         return None
     if case.mounted_over is not None and mpi != case.mounted_over.mpi:
         return None  # the host's own MPI, launched as without a container
+    if case.mode == "mpirun-host" and is_same_mpi(host_launcher(case.host_facts), mpi):
+        return None
     return Hit(case.cite("image.mpi"), "unknown", f"{family(mpi.implementation)} has no recorded launches")
 
 

@@ -11,6 +11,7 @@ from toolkit.engine.traits import (
     HYDRA,
     brings_orte,
     host_launcher,
+    is_same_mpi,
     launcher_pair,
     needs_named_components,
 )
@@ -348,6 +349,8 @@ def host_launcher_not_known(case: Case) -> Hit | None:
     """toolkit predicts launchers of Open MPI and Hydra, but not Cray's aprun, IBM's jsrun and others."""
     host = host_launcher(case.host)
     if host is None or host.lacks or host.implementation in {"openmpi", *HYDRA}:
+        return None
+    if case.image_facts.mpi and is_same_mpi(host_launcher(case.host_facts), case.image_facts.mpi):
         return None
     return Hit(
         case.cite("host.mpis"),

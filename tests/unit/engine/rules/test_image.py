@@ -26,6 +26,7 @@ from toolkit.model.prediction import Request
 INTEL = msgspec.structs.replace(MPICH, implementation="intelmpi", version="2021.19.0", device=None)
 NO_LIBFABRIC = absent(image(mpi=INTEL), "libfabric")
 HYDRA = msgspec.structs.replace(LAUNCHER, implementation="mpich", version="4.2.1", pmix=None, leaks=())
+SPECTRUM = msgspec.structs.replace(LAUNCHER, implementation="spectrum", version="10.4.0")
 INTEL_HYDRA = msgspec.structs.replace(HYDRA, implementation="intelmpi", version="2021.13")
 OF_CRAY = host(
     mpis=(
@@ -67,7 +68,10 @@ FIRES = {
     "image-lacks-mpi": [case(of=absent(IMAGE, "mpi")), case(of=absent(IMAGE, "mpi"), nodes=1)],
     "mpi-moved": [case(of=MOVED), case(of=MOVED, mode="srun-none"), case(of=MOVED, mode="mpirun-host")],
     "mpi-lacks-plugins": [case(of=COPIED), case(of=COPIED, mode="srun-none"), case(of=COPIED, nodes=1)],
-    "image-mpi-not-measured": [case(of=mpi(implementation="cray", interfaces=("pmix",)))],
+    "image-mpi-not-measured": [
+        case(of=mpi(implementation="cray", interfaces=("pmix",))),
+        case(host(mpis=(SPECTRUM,)), mpi(implementation="spectrum", version="10.3.1"), "mpirun-host"),
+    ],
     "libfabric-missing": [
         case(of=NO_LIBFABRIC, mode="srun-pmi2"),
         case(host(mpis=(HYDRA,)), NO_LIBFABRIC, "mpirun-host"),
@@ -118,7 +122,12 @@ QUIET = {
         case(of=mpi(components={"pml": ("v",)})),
         case(of=mpi(interfaces=(), components={"btl": ("self", "tcp"), "pml": ("ob1",)})),
     ],
-    "image-mpi-not-measured": [case(), case(of=image(mpi=MPICH)), case(OF_CRAY, ABI, "bind", **IN_FOLDER)],
+    "image-mpi-not-measured": [
+        case(),
+        case(of=image(mpi=MPICH)),
+        case(OF_CRAY, ABI, "bind", **IN_FOLDER),
+        case(host(mpis=(SPECTRUM,)), mpi(implementation="spectrum", version="10.4.0"), "mpirun-host"),
+    ],
     "libfabric-missing": [
         case(mode="srun-pmi2"),
         case(of=NO_LIBFABRIC, mode="srun-pmi2", nodes=1),

@@ -152,6 +152,11 @@ QUIET = {
     ],
     "host-launcher-not-known": [
         case(mode="mpirun-host"),
+        case(
+            host(mpis=(msgspec.structs.replace(LAUNCHER, implementation="spectrum", version="10.4.0"),)),
+            mpi(implementation="spectrum", version="10.4.0"),
+            "mpirun-host",
+        ),
         case(WITH_HYDRA, mode="mpirun-host"),
         case(
             host(mpis=(msgspec.structs.replace(HYDRA, implementation="unknown", lacks=("libx.so.1",)),)),
