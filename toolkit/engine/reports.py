@@ -105,6 +105,7 @@ def _of_image(row: Reported, image: ImageFacts) -> Iterator[Held]:
     yield _bounded(image.pmix, row.client, "image.pmix", absent="pmix" in image.absent)
     if row.device:
         yield mpi.device.startswith(row.device) if mpi and mpi.device else "image.mpi.device"
+    yield _bounded(image.glibc, row.image_glibc, "image.glibc", absent="glibc" in image.absent)
     yield _bounded(image.ucx, row.ucx, "image.ucx", absent="ucx" in image.absent)
     if row.provider:
         there = image.libfabric_providers

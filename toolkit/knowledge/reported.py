@@ -32,6 +32,7 @@ class Reported(Row, frozen=True, kw_only=True):
     formats: tuple[str, ...] = ()
     kernel: str = ""
     distribution: str = ""
+    image_glibc: str = ""
     modes: tuple[Mode, ...] = ()
     served_by: Literal["pmi", "pmix", ""] = ""
     nodes: Count = "any"

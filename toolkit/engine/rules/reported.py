@@ -19,7 +19,7 @@ _SOURCE = "recipes/knowledge/reported.toml"
     facts=(
         *("host.slurm.version", "host.pmix", "host.runtime", "host.mpis", "host.infiniband"),
         *("image.mpi", "image.mpi.version", "image.mpi.device", "image.pmix"),
-        *("image.ucx", "image.libfabric_version", "image.libfabric_providers"),
+        *("image.glibc", "image.ucx", "image.libfabric_version", "image.libfabric_providers"),
         *("host.runtime.setuid", "host.runtime.settings", "host.kernel", "host.distribution"),
         *("host.fabrics", "host.amd_gpus", "image.nccl_ofi", "image.pytorch"),
     ),
