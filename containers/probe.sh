@@ -648,6 +648,7 @@ ask gpu 8 '[ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/nul
     parts=$(nvidia-smi -L 2>/dev/null) || exit 0
     printf "%s\n" "$parts" | sed -n "s/^[[:space:]]*MIG[[:space:]]*\([0-9][^[:space:]]*\).*/part \1/p"
     printf "parts listed\n"'
+ask gpu-container 2 'command -v nvidia-container-cli || exit 127'
 # AMD GPUs: all devices of the driver on the bus; the model of the GPUs that the job may use.
 # shellcheck disable=SC2016
 ask gpu-amd 2 '

@@ -125,6 +125,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """Parts that GPUs are divided into (MIG), one an entry, by profile: ``1g.5gb``; empty if there are
     none.
     """
+    gpu_container_cli: str | None = None
+    """Path of ``nvidia-container-cli``, by which enroot hands in GPUs."""
     gpu_mismatch: bool = False
     """nvidia-smi reports that the driver in the kernel has another release than its libraries."""
     amd_gpus: tuple[str, ...] | None = None

@@ -115,6 +115,15 @@ class MachineFacts:
             self.book.unread("gpu_libraries_glibc", section, "libraries of the NVIDIA driver")
         return found
 
+    def gpu_container_cli(self) -> str | None:
+        section = self.ask("gpu-container")
+        found = system.first_line(section)
+        if found:
+            self.book.note("gpu_container_cli", found)
+        else:
+            self.book.lacks("gpu_container_cli", section, "nvidia-container-cli")
+        return found
+
     def cpu_level(self) -> str | None:
         none = "/proc/cpuinfo has no flags of an x86 processor"
         return self._of_processor("cpu_level", machine.cpu_level, "flags of /proc/cpuinfo", none)

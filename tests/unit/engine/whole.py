@@ -175,6 +175,7 @@ _TELLS = {
     "user_namespaces": "unshare -Ur true works: {}",
     "user_namespaces_limit": "user.max_user_namespaces = {}",
     "kernel_mounts": "kernel: has {}",
+    "gpu_container_cli": "{}",
     "mpi.interfaces": "libmpi.so: {}",
     "mpi.lacks": "libmpi.so: not found: {}",
     "mpi.launcher": "{}",

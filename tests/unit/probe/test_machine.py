@@ -285,6 +285,13 @@ def test_packages_of_the_home_folder():
     assert host.user_site == {"3.11": ("mpi4py 4.1.2", "impi-rt 2021.19.0")}
 
 
+def test_the_program_by_which_enroot_hands_in_gpus():
+    there = facts("@ gpu-container\n|/usr/bin/nvidia-container-cli\n@rc 0\n")
+    assert there.gpu_container_cli == there.cite("gpu_container_cli") == "/usr/bin/nvidia-container-cli"
+    assert "gpu_container_cli" in facts("@ gpu-container\n@rc 127\n").absent
+    assert "gpu_container_cli" in facts("@ gpu-container\n@rc 124\n").unknown
+
+
 @every_row(
     ("lines", "found"),
     [
