@@ -40,6 +40,7 @@ RULES: tuple[Rule, ...] = (
     mounting.image_compression_too_new,
     host.user_namespaces_off,
     host.user_namespaces_few,
+    host.gpu_hook_lacks_program,
     mounting.squashfuse_refused,
     mounting.kernel_cannot_mount,
     host.too_few_nodes,

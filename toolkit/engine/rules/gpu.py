@@ -13,7 +13,13 @@ from toolkit.versions import older
 PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
 _NO_GPUS = "The container gets none of the GPUs of its node"
-_VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+
+
+def names_gpus(case: Case) -> bool:
+    """Return whether enroot's hook mounts the driver."""
+    said = {**case.image_facts.environment, **case.host_facts.environment, **case.plan.env}.get(VISIBLE)
+    return bool(case.image_facts.cuda) if said is None else said not in {"", "void"}
 
 
 def gpu_kinds(case: Case) -> tuple[Gpu, ...]:
@@ -244,13 +250,11 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
 def _not_visible(case: Case) -> Hit | None:
     """Return that enroot's hook mounts no driver, as its variable is not set."""
     inside = case.image_facts.environment
-    if case.image_facts.cuda or not inside or f"environment.{_VISIBLE}" in case.image_facts.unknown:
+    if not inside or f"environment.{VISIBLE}" in case.image_facts.unknown or names_gpus(case):
         return None
-    if {**inside, **case.host_facts.environment, **case.plan.env}.get(_VISIBLE, "void") != "void":
-        return None
-    title = f"{_NO_GPUS}: neither the image nor the job sets {_VISIBLE}"
-    evidence = (*case.cite("host.gpus"), f"image: environment: no {_VISIBLE}")
-    return Hit(evidence, title=title, fix=f"set it in the job: --env {_VISIBLE}=all")
+    title = f"{_NO_GPUS}: neither the image nor the job sets {VISIBLE}"
+    evidence = (*case.cite("host.gpus"), f"image: environment: no {VISIBLE}")
+    return Hit(evidence, title=title, fix=f"set it in the job: --env {VISIBLE}=all")
 
 
 @rule(

@@ -2,10 +2,12 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
+from toolkit.engine.rules.gpu import names_gpus
 from toolkit.engine.traits import host_launcher, made_by_user, pmix_type, runtime_of
 from toolkit.engine.wireup import options
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.prediction import PROGRAMS, Mode, Outcome
+from toolkit.runtime.enroot import PYXIS, RUNTIME
 
 OUTSIDE_SLURM: frozenset[Mode] = frozenset(
     {"mpirun-container", "mpirun-host", "gloo", "torch", "jax", "tf-config"}
@@ -131,6 +133,29 @@ def user_namespaces_few(case: Case) -> Hit | None:
         by_chance = ("ok",)
     evidence = case.cite("host.user_namespaces_limit", "host.runtime")
     return Hit(evidence, "unavailable", because, because, by_chance=by_chance)
+
+
+@rule(
+    "gpu-hook-lacks-program",
+    "enroot starts no container that asks for GPUs: its hook needs nvidia-container-cli",
+    severity="error",
+    fix="administrator: install libnvidia-container-tools on the nodes; to start without GPUs:"
+    " --env NVIDIA_VISIBLE_DEVICES=void",
+    source="NVIDIA/enroot:conf/hooks/98-nvidia.sh; NVIDIA/pyxis issues 101 and 110 ('Command not found')",
+    facts=("host.runtime", "host.gpus", "host.gpu_container_cli", "image.environment"),
+)
+def gpu_hook_lacks_program(case: Case) -> Hit | None:
+    """The hook runs if NVIDIA_VISIBLE_DEVICES is set, which images with CUDA do, and a failed hook ends the
+    start of the container.
+    """
+    host, kind = case.host_facts, runtime_of(case.host_facts)
+    if host.runtime is None or kind not in (RUNTIME, PYXIS) or not host.gpus or not names_gpus(case):
+        return None
+    case.ask("host.gpu_container_cli", failed_only=True)
+    if "gpu_container_cli" not in host.absent:
+        return None
+    because = "enroot's hook for GPUs fails, as the node has no nvidia-container-cli"
+    return Hit(case.cite("host.gpu_container_cli", "host.gpus"), "unavailable", because, because)
 
 
 @rule(

@@ -36,6 +36,9 @@ SETUID = runtime(setuid=True).runtime
 PYXIS = ContainerRuntime(name="pyxis", version="0.20.0", path="/usr/bin/srun")
 SHIFTER = ContainerRuntime(name="shifter", version="23.02", path="/usr/bin/shifter")
 
+IN_PYXIS = host(runtime=PYXIS)
+BARE = absent(image(environment={"PATH": "/usr/bin"}, pytorch="2.4.0"), "cuda")
+
 BROKEN = HostMpi(
     implementation="unknown",
     version=None,
@@ -46,6 +49,10 @@ OTHER_TYPE = replace(case(), plan=with_(case().plan, launcher=("srun", "--mpi=ps
 """A launch with the type that a site profile names, on a host that does not offer it."""
 
 FIRES = {
+    "gpu-hook-lacks-program": [
+        case(absent(IN_PYXIS, "gpu_container_cli"), mode="torch"),
+        case(absent(IN_PYXIS, "gpu_container_cli"), BARE, "torch", env={"NVIDIA_VISIBLE_DEVICES": "all"}),
+    ],
     "slurm-absent": [
         case(absent(HOST, "slurm")),
         case(absent(HOST, "slurm"), nodes=1, ranks_per_node=2, allocation=False),
@@ -74,6 +81,14 @@ FIRES = {
     "mpi-default-none": [case(slurm(mpi_default="none"))],
 }
 QUIET = {
+    "gpu-hook-lacks-program": [
+        case(),
+        case(absent(HOST, "gpu_container_cli")),
+        case(IN_PYXIS, mode="torch"),
+        case(with_(IN_PYXIS, gpu_container_cli="/usr/bin/nvidia-container-cli"), mode="torch"),
+        case(absent(IN_PYXIS, "gpu_container_cli"), BARE, "torch"),
+        case(absent(IN_PYXIS, "gpu_container_cli"), mode="torch", env={"NVIDIA_VISIBLE_DEVICES": "void"}),
+    ],
     "slurm-absent": [
         case(),
         case(absent(HOST, "slurm"), mode="mpirun-container", nodes=1, allocation=False),
@@ -111,6 +126,7 @@ QUIET = {
     "mpi-default-none": [case()],
 }
 UNDECIDED = {
+    "gpu-hook-lacks-program": [case(unread(IN_PYXIS, "gpu_container_cli"), mode="torch")],
     "slurm-absent": [case(unread(HOST, "slurm"))],
     "user-namespaces-off": [
         case(unread(HOST, "user_namespaces")),
@@ -120,6 +136,7 @@ UNDECIDED = {
     "user-namespaces-few": [case(with_(runtime(setuid=None), user_namespaces_limit=1), ranks_per_node=2)],
 }
 OUTCOMES = {
+    "gpu-hook-lacks-program": "unavailable",
     "slurm-absent": "unavailable",
     "runtime-absent": "unavailable",
     "user-namespaces-off": "unavailable",
