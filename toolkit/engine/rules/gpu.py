@@ -254,7 +254,7 @@ def _not_visible(case: Case) -> Hit | None:
         return None
     title = f"{_NO_GPUS}: neither the image nor the job sets {VISIBLE}"
     evidence = (*case.cite("host.gpus"), f"image: environment: no {VISIBLE}")
-    return Hit(evidence, title=title, fix=f"set it in the job: --env {VISIBLE}=all")
+    return Hit(evidence, title=title, fix=f"before you submit: export {VISIBLE}=all; or set it in the image")
 
 
 @rule(

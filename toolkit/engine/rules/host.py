@@ -140,7 +140,7 @@ def user_namespaces_few(case: Case) -> Hit | None:
     "enroot starts no container that asks for GPUs: its hook needs nvidia-container-cli",
     severity="error",
     fix="administrator: install libnvidia-container-tools on the nodes; to start without GPUs:"
-    " --env NVIDIA_VISIBLE_DEVICES=void",
+    " export NVIDIA_VISIBLE_DEVICES=void before you submit",
     source="NVIDIA/enroot:conf/hooks/98-nvidia.sh; NVIDIA/pyxis issues 101 and 110 ('Command not found')",
     facts=("host.runtime", "host.gpus", "host.gpu_container_cli", "image.environment"),
 )
