@@ -126,6 +126,19 @@ def test_a_link_to_a_file_travels_as_the_file_and_one_to_a_folder_stays(tree, tm
     assert found.outside == ["folder"]
 
 
+def test_a_link_to_a_folder_of_the_project_travels_as_the_folder_and_a_circle_stays(tree):
+    root = tree(data__x_txt="x", sub__net_py="y")
+    (root / "sub" / "data").symlink_to("../data")
+    (root / "sub" / "up").symlink_to("..")
+    (root / "data" / "sub").symlink_to("../sub")
+    found = collect(root)
+    assert {"sub/data/x.txt", "data/sub/net.py", "data/x.txt", "sub/net.py"} <= {
+        file.path for file in found.files
+    }
+    assert "sub/up" in found.outside
+    assert len(found.files) < 10
+
+
 def test_an_archive_depends_on_the_content_alone(tree):
     root = tree(train_py="print(1)", sub__net_py="x = 1")
     (root / "train.py").chmod(0o755)

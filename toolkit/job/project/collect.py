@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolkit.errors import BadInput
+from toolkit.folders import is_below
 from toolkit.job.project.ignore import Pattern, decision, patterns
 from toolkit.units import in_bytes
 
@@ -172,8 +173,10 @@ class _Rules:
         return last
 
 
-def _walk(found: Collected, folder: Path, path: str, above: _Rules) -> Iterator[File]:
-    """Yield the files of one folder and of the folders below it."""
+def _walk(
+    found: Collected, folder: Path, path: str, above: _Rules, linked: frozenset[str] = frozenset()
+) -> Iterator[File]:
+    """Yield the files of one folder and of the folders below it; ``linked`` are folders entered by links."""
     rules = above.below(folder, path)
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -186,9 +189,20 @@ def _walk(found: Collected, folder: Path, path: str, above: _Rules) -> Iterator[
             secret = decision(_SECRET, inner, folder=is_folder)
             (found.secrets if secret else found.ignored).append(inner)
         elif is_folder:
-            yield from _walk(found, Path(entry.path), f"{inner}/", rules)
+            yield from _walk(found, Path(entry.path), f"{inner}/", rules, linked)
+        elif target := _inside(found, entry, linked):
+            yield from _walk(found, Path(entry.path), f"{inner}/", rules, linked | {target})
         elif (file := _file(found, Path(entry.path), inner)) is not None:
             yield file
+
+
+def _inside(found: Collected, entry: os.DirEntry[str], linked: frozenset[str]) -> str:
+    """Return the folder of the project that a link points to; empty for any other, and for a circle."""
+    if not entry.is_symlink() or not entry.is_dir():
+        return ""
+    target, around = os.path.realpath(entry.path), os.path.realpath(Path(entry.path).parent)
+    inside = is_below(target, os.path.realpath(found.root))
+    return target if inside and target not in linked and not is_below(around, target) else ""
 
 
 def _file(found: Collected, source: Path, path: str) -> File | None:
