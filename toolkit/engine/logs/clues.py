@@ -14,12 +14,13 @@ HEAD = "Traceback (most recent call last)"
 """The first line of a Python traceback."""
 
 _BEFORE = re.compile(
-    r"^(?:[#>] )?(?: *\d+: ?)?(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
+    r"^(?:[#>│] )?(?: *\d+: ?)?(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
     r"(?:#\d{1,4} (?:\d{1,5}\.\d{1,3} +)?|\d{1,5}\.\d{2,3} (?=[A-Z] ?:|[A-Z][a-z]|error|fatal))?"
     r"(?:\[[\w.-]{1,60}:\d{1,5}\]: ?(?=\S))?"
     r"(?:\([^()]{0,60}pid=\d+[^()]{0,40}\) )?"
     r"(?:(?:ERROR|WARNING|INFO) (?! ?: ))?"
-    r"(?:\[?(?:\d{4}-)?\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\]\s]{0,12}\]?(?: TP\d+\]| \S{1,20}\])?[ :,-]{0,3})?"
+    r"(?:\[?(?:\d{4}[-/])?\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[^\]\s]{0,12}\]?"
+    r"(?: TP\d+\]| \S{1,20}\])?[ :,-]{0,3})?"
     r"(?:\[[\w./]{1,60}\.py:\d+\] )?(?: *what\(\): +)?"
 )
 """Text before the words of a program: label of rank or build step, process, level, time, file."""

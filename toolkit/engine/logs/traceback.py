@@ -22,7 +22,7 @@ _RAISED = re.compile(
 )
 """The last line of a traceback; other ranks may write between its lines."""
 
-_WRAPS = re.compile(r"^(?:\w+: )?Caught \w+ in |^(?:\w+\.)*RemoteTraceback\b")
+_WRAPS = re.compile(r"^(?:[\w.]{1,120}: )?Caught \w+ in |^(?:\w+\.)*RemoteTraceback\b")
 _NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
 _DIGIT = re.compile(r"\d")
 _INNERMOST = 8
@@ -106,7 +106,7 @@ def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], st
     Launchers such as pdsh and loggers put a label before each line. A label is the text before the head,
     if the next lines have it too, perhaps with other numbers.
     """
-    label = head[: max(head.find(HEAD), 0)]
+    label = head[: max(head.find(HEAD), 0)].removesuffix("Original ")  # as PyTorch's data loader writes
     if not label.strip():
         return lambda line: strip_label(line.text)
     near = [strip_label(line.text) for line in output.following(position, _INTRODUCED)]
