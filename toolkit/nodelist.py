@@ -25,9 +25,9 @@ def wrong(text: str) -> str:
     for part in (part for inside in re.findall(r"\[([^]]*)\]", text) for part in inside.split(",")):
         first, _, last = part.partition("-")
         if max(len(first), len(last)) > _LONGEST:
-            return f"no number of Slurm's has more than {_LONGEST} digits"
+            return f"a number in a node name has at most {_LONGEST} digits"
         if last and int(last) < int(first):
-            return f"write a range from the smaller to the larger number, and {part} does not"
+            return f"write the smaller number of the range {part} first"
         if last and int(last) - int(first) >= MOST:
             return f"{part}: no cluster has more than {MOST} nodes"
     return ""

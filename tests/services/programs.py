@@ -151,9 +151,9 @@ PROGRAMS = {
         {}, ("--", "python", "-c", f"{MPI}{SAY}"), "total: 3",
     ),
     "options of the program before the dashes": refused(
-        {"t.py": MPI}, ("t.py", "--epochs", "5"), "option of your program goes after --, as in: -- --epochs"
+        {"t.py": MPI}, ("t.py", "--epochs", "5"), "of your program goes after `--`, as in: `-- --epochs"
     ),
-    "a command without dashes": refused({"t.py": MPI}, ("python", "t.py"), "a command goes after --"),
+    "a command without dashes": refused({"t.py": MPI}, ("python", "t.py"), "a command goes after `--`"),
     "mpirun in the command": refused(
         {"t.py": MPI}, ("--", "mpirun", "-np", "2", "python", "t.py"), "leave `mpirun` out: toolkit starts"
     ),

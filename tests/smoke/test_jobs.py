@@ -22,7 +22,7 @@ def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(box):
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     record = last_record()
-    assert f"toolkit jobs logs --follow {record['key']}" in said
+    assert f"`toolkit jobs logs --follow {record['key']}`" in said
     assert json.loads(toolkit("jobs", "show", record["key"], "--json").stdout)["state"] == "running"
     toolkit("jobs", "cancel", record["key"])
     time.sleep(2)

@@ -137,7 +137,7 @@ def list_clusters(as_json: bool) -> None:
 @_node
 @_user
 @click.option(
-    "-i", "--stdin", "with_input", is_flag=True, help="Pass standard input to WORDS after it has ended"
+    "-i", "--stdin", "with_input", is_flag=True, help="Read all of standard input, then pass it to WORDS"
 )
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
@@ -207,7 +207,7 @@ def _named(given: str | None) -> str:
         return DEFAULT_NAME
     if DEFAULT_NAME in found:
         raise BadInput(
-            f"there are clusters named {DEFAULT_NAME} and {_FORMER_NAME}", fix=f"give --name {DEFAULT_NAME}"
+            f"there are clusters named {DEFAULT_NAME} and {_FORMER_NAME}", fix=f"give `--name {DEFAULT_NAME}`"
         )
     say(
         f"warning: the default name is {DEFAULT_NAME} now; write --name {_FORMER_NAME} for this cluster",

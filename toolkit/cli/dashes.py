@@ -26,11 +26,11 @@ class SplitAtDashes(click.Command):
         except click.NoSuchOption as error:
             if "--" not in given:
                 ctx.meta[FIX] = (
-                    f"an option of your program goes after --, as in: -- {error.option_name} …; "
-                    f"options of toolkit: {ctx.command_path} --help"
+                    f"an option of your program goes after `--`, as in: `-- {error.option_name} …`; "
+                    f"options of toolkit: `{ctx.command_path} --help`"
                 )
             raise
         except click.UsageError as error:
             if "unexpected extra argument" in error.message and ctx.info_name in _RUN_COMMANDS:
-                ctx.meta[FIX] = f"a command goes after --, as in: {ctx.command_path} -- python train.py"
+                ctx.meta[FIX] = f"a command goes after `--`, as in: `{ctx.command_path} -- python train.py`"
             raise

@@ -119,7 +119,9 @@ def _free(profile: Path, force: bool) -> None:
     """Refuse to replace a profile, or facts beside it, which may come from ``toolkit probe -o``."""
     for file in (profile, _facts_of(profile)):
         if is_there(file, label="-o") and not force:
-            raise BadInput(f"{file} already exists", fix="replace it with --force, or give another --name")
+            raise BadInput(
+                f"{file} already exists", fix="replace it with `--force`, or give another `--name`"
+            )
 
 
 def _is_interactive() -> bool:
@@ -147,6 +149,6 @@ def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]
             raise BadInput(
                 f"{question.option} is missing, and standard input is not a terminal: "
                 f"{question.text}?{choices}",
-                fix=f"give {question.option}, or --yes {usual}",
+                fix=f"give {question.option}, or `--yes` {usual}",
             )
     return answers

@@ -68,7 +68,7 @@ def command(
     dry_run, follow, patterns = options.pop("dry_run"), options.pop("follow"), options.pop("patterns")
     if patterns and not follow:
         raise BadInput(
-            "--fetch: with --no-follow nothing waits for the end", fix="fetch later: toolkit jobs fetch"
+            "--fetch: with --no-follow nothing waits for the end", fix="fetch later: `toolkit jobs fetch`"
         )
     _check(local=options["local"], dry_run=dry_run, follow=follow, as_json=as_json)
     quiet = ctx.obj["quiet"] or as_json
@@ -93,5 +93,5 @@ def _check(*, local: bool, dry_run: bool, follow: bool, as_json: bool) -> None:
     if local and not follow:
         raise BadInput(
             "--local: a job of this machine runs as long as the command does; leave --no-follow out",
-            fix="put it into the background with the shell: nohup toolkit launch --local ... &",
+            fix="put it into the background with the shell: `nohup toolkit launch --local ... &`",
         )

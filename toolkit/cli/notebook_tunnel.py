@@ -71,12 +71,12 @@ def attach_to_notebook(wanted: str, session: TunnelSession, tell: Tell) -> None:
     """
     record = records.find(wanted)
     if not notebook.is_notebook(record.spec):
-        raise BadInput(f"--attach {wanted}: {record.key} is not a notebook", fix="toolkit jobs list")
+        raise BadInput(f"--attach {wanted}: {record.key} is not a notebook", fix="`toolkit jobs list`")
     runner = where_of(record).opened()
     try:
         record, _ = jobs.refresh(runner, record)
         if record.state in FINAL_STATES:
-            raise Missing(f"{record.key} has ended: {record.state}", fix="toolkit notebook")
+            raise Missing(f"{record.key} has ended: {record.state}", fix="`toolkit notebook`")
         with _listening(session) as tunnel:
             token = notebook.token_of(runner, record)
             _use(runner, record, token, tunnel, session, tell)
@@ -105,7 +105,7 @@ def _use(
         # The hint of a lost connection, "run the command again", would start a second notebook.
         raise Missing(
             f"{runner.place} is unreachable; job {record.id} still runs",
-            fix=f"toolkit notebook --attach {record.key}",
+            fix=f"`toolkit notebook --attach {record.key}`",
             detail=[error.message],
         ) from error
     except KeyboardInterrupt:
@@ -142,7 +142,7 @@ def _carried(
             time.sleep(1)
     raise Missing(
         f"the tunnel to job {record.id} broke; the job still runs",
-        fix=f"toolkit notebook --attach {record.key}",
+        fix=f"`toolkit notebook --attach {record.key}`",
         detail=[why] if why else [],
     )
 
@@ -168,7 +168,8 @@ def _closed(runner: Runner, record: JobRecord, session: TunnelSession) -> Interr
     if session.keep:
         return Interrupted(
             f"the tunnel is closed; job {record.id} still runs",
-            fix=f"toolkit notebook --attach {record.key}   (to cancel it: toolkit jobs cancel {record.key})",
+            fix=f"`toolkit notebook --attach {record.key}`   (to cancel it: `toolkit "
+            f"jobs cancel {record.key}`)",
         )
     try:
         record = jobs.cancel(runner, record)
@@ -176,7 +177,7 @@ def _closed(runner: Runner, record: JobRecord, session: TunnelSession) -> Interr
     except ToolkitError as error:
         return Interrupted(
             f"the tunnel is closed; job {record.id} may still run: {error.message}",
-            fix=f"toolkit jobs cancel {record.key}",
+            fix=f"`toolkit jobs cancel {record.key}`",
         )
     return Interrupted(f"the notebook is closed; job {record.id} is {record.state}")
 
@@ -185,7 +186,7 @@ def _ended_early(record: JobRecord) -> ToolkitError:
     if record.exit_code == notebook.NO_JUPYTER:
         return Missing(
             f"{record.spec.image} does not contain Jupyter",
-            fix="give --packages DIR, a folder on the cluster made by pip install --target "
+            fix="give `--packages DIR`, a folder on the cluster made by `pip install --target` "
             "(docs/notebook.md), or an image with Jupyter",
         )
     return failure(record)

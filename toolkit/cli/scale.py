@@ -64,7 +64,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     "--prove",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Test the settings suggested by a timeline, against none and autotune",
+    help="Compare settings that a timeline suggests with defaults and autotune",
 )
 @click.option("--profile", is_flag=True, help="Run each size again with Horovod's timeline")
 @click.option("--pattern", metavar="REGEX", help="Find the figures in the output of a command")

@@ -211,4 +211,4 @@ def _only() -> str:
     if len(own) == 1:
         return own[0]
     known = own or sites.names()
-    raise BadInput(f"NAME is missing; choices: {', '.join(known)}", fix="toolkit site check NAME")
+    raise BadInput(f"NAME is missing; choices: {', '.join(known)}", fix="`toolkit site check NAME`")

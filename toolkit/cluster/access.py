@@ -71,7 +71,8 @@ class Access:
         except UNDECODABLE as error:
             raise BadInput(
                 f"{path}: the keys of the cluster {self.name} are damaged: {error}",
-                fix=f"toolkit cluster down --name {self.name}, then toolkit cluster up --name {self.name}",
+                fix=f"`toolkit cluster down --name {self.name}`, then `toolkit "
+                f"cluster up --name {self.name}`",
             ) from error
 
     def keep(self, secrets: Secrets) -> None:

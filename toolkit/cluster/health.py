@@ -56,7 +56,7 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
         time.sleep(_POLL)
     else:
         said = ", ".join(f"{host} is {states.get(host, 'not known to Slurm')}" for host in layout.hosts[1:])
-        raise _unhealthy(nodes, layout, f"its nodes take no jobs after {patience:.0f} s: {said}")
+        raise _unhealthy(nodes, layout, f"its nodes accept no jobs after {patience:.0f} s: {said}")
     if set(states.values()) == {"idle"}:
         _prove(nodes, layout)
 
@@ -91,10 +91,10 @@ def _unhealthy(
         try:
             lines = nodes.log(layout.container(host), _LOG_LINES)
         except CheckFailed:
-            lines = ["(it is gone, with its log)"]
+            lines = ["(the container is gone, with its log)"]
         detail += [f"{host}: {line}" for line in lines]
     return CheckFailed(
         f"the cluster {layout.name} does not work: {why}",
-        fix=f"toolkit cluster down --name {layout.name}, then toolkit cluster up --name {layout.name}",
+        fix=f"`toolkit cluster down --name {layout.name}`, then `toolkit cluster up --name {layout.name}`",
         detail=detail,
     )

@@ -90,7 +90,7 @@ def checked_user(cluster: Cluster, user: str) -> str:
         fix = (
             ""
             if cluster.users
-            else f"toolkit cluster up --name {cluster.name} --users 20 makes user01 to user20"
+            else f"`toolkit cluster up --name {cluster.name} --users 20` makes user01 to user20"
         )
         raise BadInput(f"--user {user}: the cluster {cluster.name} has {_listed(known)}", fix=fix)
     return user

@@ -155,7 +155,7 @@ def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
         if not _remove(engine, name):
             others = " or ".join(_others(engine, name)) or "there is none"
             raise Missing(
-                f"cluster {name}: not found", fix=f"give the --name of an existing cluster: {others}"
+                f"cluster {name}: not found", fix=f"give the `--name` of an existing cluster: {others}"
             )
 
 
@@ -212,14 +212,14 @@ def _check_owner(name: str, found: dict[str, NodeContainer]) -> None:
     if any(machine.labels.get(clone.LABEL) != own[clone.LABEL] for machine in found.values()):
         raise BadInput(
             f"the cluster {name} was not made by this clone's make",
-            fix=f"if no one else uses it: toolkit cluster down --name {name}",
+            fix=f"if no one else uses it: `toolkit cluster down --name {name}`",
         )
 
 
 def _another(name: str, how: str) -> BadInput:
     return BadInput(
         f"the cluster {name} {how}",
-        fix=f"remove it first: toolkit cluster down --name {name}; or give the new one another --name",
+        fix=f"remove it first: `toolkit cluster down --name {name}`; or give the new one another `--name`",
     )
 
 
@@ -318,7 +318,7 @@ def _flavour(found: dict[str, NodeContainer]) -> str | None:
 def _missing(engine: Nodes, name: str, how: str) -> Missing:
     others = _others(engine, name)
     there = f"; running clusters: {', '.join(others)}" if others else ""
-    return Missing(f"cluster {name}: {how}{there}", fix=f"toolkit cluster up --name {name}")
+    return Missing(f"cluster {name}: {how}{there}", fix=f"`toolkit cluster up --name {name}`")
 
 
 def _others(engine: Nodes, name: str) -> list[str]:
@@ -329,7 +329,7 @@ def _foreign(name: str) -> Missing:
     return Missing(
         f"the cluster {name} was made by another user or with another XDG_STATE_HOME: its keys are not in "
         f"{Access(name).folder}",
-        fix=f"use another --name, or remove it: toolkit cluster down --name {name}",
+        fix=f"use another `--name`, or remove it: `toolkit cluster down --name {name}`",
     )
 
 

@@ -155,7 +155,7 @@ def _failed(
     chance = tuple(dict.fromkeys(o for o in (*hit.by_chance, *chances) if o != outcome))
     if earlier:
         lacking = "; ".join(dict.fromkeys(doubt for a in earlier for doubt in _doubts(case, a)))
-        outcome, because = "unknown", f"{because}; but something else may happen first: {lacking}"
+        outcome, because = "unknown", f"{because}; but another fault may occur first: {lacking}"
         chance = ()
     plan = None if outcome == "unavailable" else case.plan
     return Prediction(

@@ -17,7 +17,7 @@ def explain_ok(case: Case) -> str:
 def _by_mpi(case: Case) -> str:
     mpi = mpi_name(case.image_facts.mpi)
     if case.request.alone and case.mode != "mpirun-container":
-        return f"one rank, which needs no other; the image has {mpi}"
+        return f"one rank needs no launcher; the image has {mpi}"
     match case.mode:
         case "srun-pmix":
             client, server = plain(case.image_facts.pmix), plain(case.host_facts.pmix)

@@ -13,9 +13,9 @@ __all__ = ["MPI_MODES", "TRY_IT", "Check", "Hit", "LaunchStage", "Rule", "rule"]
 
 _NO_MPI: frozenset[Mode] = frozenset(mode for p in ALL if not p.BY_MPI for mode in p.MODES) - set(MPI_MODES)
 
-TRY_IT = "try it: toolkit doctor IMAGE --live --mode MODE"
+TRY_IT = "try it: `toolkit doctor IMAGE --live --mode MODE`"
 """The fix for a launch whose outcome is unknown."""
-TRY_SHORT = "try it: toolkit launch --image IMAGE --mode MODE --force --time 5 -- COMMAND"
+TRY_SHORT = "try it: `toolkit launch --image IMAGE --mode MODE --force --time 5 -- COMMAND`"
 """The same fix for a mode without MPI, because ``--live`` does not try such modes."""
 
 

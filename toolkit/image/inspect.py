@@ -165,7 +165,7 @@ def _file(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Ope
         raise BadInput(
             f"{ref.shown}: not an image; toolkit reads SIF and squashfs files, sandboxes, "
             "Docker and OCI archives",
-            fix="convert it first: toolkit image sif, or apptainer build",
+            fix="convert it first: `toolkit image sif`, or `apptainer build`",
         )
     digest = _digest(ref.path)
     if not is_sif(head):
@@ -182,7 +182,7 @@ def _archive(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _
     if ref.transport is None and not blobs.part(oci.INDEX):
         raise BadInput(
             f"{ref.shown}: a tar, but no image: neither {dockersave.MANIFEST} nor {oci.INDEX} is in it",
-            fix="docker save writes one; docker export leaves out what an image sets",
+            fix="`docker save` writes one; `docker export` leaves out what an image sets",
         )
     return _layered(blobs, oci.choose(blobs, ref.tag, platform), "oci-archive", budget)
 

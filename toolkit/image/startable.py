@@ -39,5 +39,5 @@ def check_startable(path: Path, option: str) -> None:
         return
     raise BadInput(
         f"{option} {path}: a job needs a SIF, and this is {facts.format}",
-        fix=f"make one: {sif_command(facts)}",
+        fix=f"make one: `{sif_command(facts)}`",
     )

@@ -88,7 +88,7 @@ def _of_slurm(number: str) -> OutputExplanation:
     if not pieces:
         raise BadInput(
             f"{number}: not a file, a job of toolkit or a failed Slurm job of this machine",
-            fix="give the file that sbatch wrote: toolkit explain slurm-JOB.out",
+            fix="give the file that sbatch wrote: `toolkit explain slurm-JOB.out`",
         )
     return explain_pieces(pieces)
 

@@ -145,7 +145,7 @@ def _check_runtime(command: str) -> None:
     if named(command) is not named(""):
         raise BadInput(
             f"--runtime {command}: a notebook needs Apptainer or Singularity",
-            fix="leave out --runtime, and give a SIF file",
+            fix="leave out `--runtime`, and give a SIF file",
         )
 
 

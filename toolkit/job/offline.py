@@ -80,12 +80,12 @@ def check_not_there(job: JobFile) -> None:
     if job.env_image:
         raise BadInput(
             f"--env-image {job.env_image}: toolkit must compare it with the image on the cluster",
-            fix="also give --host",
+            fix="also give `--host`",
         )
     for option, given in (("image", job.image), ("data", job.data)):
         if given and given.startswith(ON_CLUSTER):
             raise BadInput(
-                f"--{option} {given}: the file is on the cluster", fix="also give --host with --dry-run"
+                f"--{option} {given}: the file is on the cluster", fix="also give `--host` with `--dry-run`"
             )
 
 
@@ -152,7 +152,7 @@ def _named(given: str, tell: Tell) -> ImageFacts:
             f"recipes: {', '.join(known)}"
         )
     make = f"toolkit image build {given} && toolkit image sif {given} -o build/images/{given}.sif"
-    tell.step(f"The image {given} is not built yet: {make}")
+    tell.step(f"The image {given} is not built yet: `{make}`")
     file = find(_RECIPES, given, ".toml")
     raw = tables(text_of(file), str(file))
     wanted = raw.get("want", {})

@@ -61,7 +61,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
             option = name.replace("_", "-")
             raise BadInput(
                 f"--{option}: cannot be combined with --from-job, which repeats image and mode",
-                fix="launch without --from-job to choose them",
+                fix="launch without `--from-job` to choose them",
             )
     old = relaunch(record)
     spec = _changed(old, said, call.words)
@@ -111,7 +111,7 @@ def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site 
         env=record.plan.env | environment(record.plan, host, image, request, site),
         binds=tuple(dict.fromkeys((*_without(record.plan.binds, record.spec.binds), *request.binds))),
     )
-    because = f"'{record.predicted}' was predicted"
+    because = f"toolkit predicted '{record.predicted}'"
     outcome = cast("Outcome", record.predicted)
     return ModeChoice(
         Prediction(mode=record.mode, outcome=outcome, because=because, plan=made), made, record.forced

@@ -80,7 +80,7 @@ def place_of(where: Where, made: JobRequest) -> Where:
     if not made.site.host:
         raise Missing(
             f"this machine has no sbatch, and the profile of {made.site.title} names no host",
-            fix="give --host; or --dry-run to write only the script",
+            fix="give `--host`; or `--dry-run` to write only the script",
         )
     return where._replace(host=made.site.host)
 
@@ -168,5 +168,5 @@ def _check_again(call: Call) -> None:
     if given := [option for option, value in options.items() if value]:
         raise BadInput(
             f"--from-job: cannot be combined with {' and '.join(given)}, which the record sets",
-            fix="leave it out, or launch without --from-job",
+            fix="leave it out, or launch without `--from-job`",
         )

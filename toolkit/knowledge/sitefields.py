@@ -55,10 +55,10 @@ def _of_texts(site: Site) -> Iterator[FieldFault]:
     if not _line(site.image.verify_key):
         yield FieldFault("image.verify_key", "this is not the path of a file")
     if not site.title.strip():
-        yield FieldFault("title", "a profile says what it is of")
+        yield FieldFault("title", "a profile names its cluster")
     here = site.defaults
     for path, word, pattern, like in (
-        ("architecture", site.architecture, WORD, "x86_64, as 'uname -m' says it"),
+        ("architecture", site.architecture, WORD, "expected x86_64, as `uname -m` prints it"),
         ("host", site.host, _HOST, "login.example.org, or USER@HOST"),
         ("directory", site.directory, PATH, "$WORK/toolkit"),
         ("shared", site.shared, PATH, "/project/course"),
@@ -76,7 +76,7 @@ def _of_texts(site: Site) -> Iterator[FieldFault]:
         ("defaults.licenses", here.licenses, _CONSTRAINT, "SCRATCH"),
     ):
         if word and not pattern.fullmatch(word):
-            yield FieldFault(path, f"{word!r} will not do; write something like {like}")
+            yield FieldFault(path, f"{word!r} is not allowed; write something like {like}")
     yield from _counted("defaults.cpus_per_rank", here.cpus_per_rank, least=1)
 
 
@@ -91,7 +91,7 @@ def _of_lists(site: Site) -> Iterator[FieldFault]:
     ):
         for number, word in enumerate(words):
             if not pattern.fullmatch(word):
-                yield FieldFault(f"{path}[{number}]", f"{word!r} will not do; write something like {like}")
+                yield FieldFault(f"{path}[{number}]", f"{word!r} is not allowed; write something like {like}")
     for number, line in enumerate(site.sources):
         if not line.strip() or not _line(line):
             yield FieldFault(f"sources[{number}]", "this is not one line of text")
@@ -119,7 +119,7 @@ def _of_partitions(site: Site) -> Iterator[FieldFault]:
         yield FieldFault("defaults.partition", what, tuple(names))
     if sum(part.default for part in site.partitions) > 1:
         last = max(n for n, part in enumerate(site.partitions) if part.default)
-        yield FieldFault(f"partitions[{last}].default", "one partition is the default, not two")
+        yield FieldFault(f"partitions[{last}].default", "only one partition can be the default")
 
 
 def _of_partition(path: str, part: Partition) -> Iterator[FieldFault]:

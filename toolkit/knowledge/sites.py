@@ -60,7 +60,7 @@ def find(name: str) -> Path:
     known = names(historic=True)
     raise BadInput(
         f"site {name!r}: not found{near(name, known)}; choices: {', '.join(known) or 'none'}",
-        fix="write a profile of your cluster: toolkit init",
+        fix="write a profile of your cluster: `toolkit init`",
     )
 
 

@@ -85,7 +85,7 @@ def shape(message: str, kind: type) -> FieldFault:
         return FieldFault(f"{path}.{missing['field']}".lstrip("."), "this field is required")
     if what.startswith("Invalid enum value"):
         value = what.removeprefix("Invalid enum value").strip()
-        return FieldFault(path, f"{value} is none of the values that it may have", _literals(kind, path))
+        return FieldFault(path, f"{value} is not an allowed value", _literals(kind, path))
     return FieldFault(path, what[0].lower() + what[1:].replace("`", "'"))
 
 

@@ -86,7 +86,9 @@ def token_of(runner: Runner, record: JobRecord) -> str:
     """
     token = runner.read(posixpath.join(record.spec.directory, _TOKEN)).decode("ascii", "replace").strip()
     if not token:
-        raise Missing(f"{record.key}: the notebook has ended; its token was removed", fix="toolkit notebook")
+        raise Missing(
+            f"{record.key}: the notebook has ended; its token was removed", fix="`toolkit notebook`"
+        )
     return token
 
 
@@ -124,7 +126,7 @@ def wait_until_ready(
             if time.monotonic() - running_since > _START_SECONDS:
                 raise CheckFailed(
                     f"job {record.id} runs, but Jupyter did not start within {_START_SECONDS:.0f} s",
-                    fix=f"toolkit jobs logs {record.key}; toolkit jobs cancel {record.key}",
+                    fix=f"`toolkit jobs logs {record.key}`; `toolkit jobs cancel {record.key}`",
                 )
         else:
             pause = min(pause * 1.5, _POLLS[1])

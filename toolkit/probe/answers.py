@@ -36,7 +36,7 @@ def separate(text: str, asked: NodeChoice) -> Answers:
     """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` without it has no nodes."""
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
-        why = "they were not asked" if asked.none else NO_ANSWER
+        why = "toolkit did not ask them" if asked.none else NO_ANSWER
         return Answers(text, trouble=why, ended=asked.none)
     start = lines.index(NODES)
     place, rest = "\n".join(lines[:start]), lines[start + 1 :]
@@ -76,7 +76,7 @@ def _unheard(lines: list[str], asked: NodeChoice) -> Iterator[tuple[str, str]]:
             states.setdefault(row[1], row[2])
     if asked.nodes == "all":
         for name, state in states.items():
-            yield name, "did not answer" if state in _READY else f"was not asked: it is {state}"
+            yield name, "did not answer" if state in _READY else f"toolkit did not ask it: it is {state}"
     elif not asked.nodes.isdecimal():
         for name in expand(asked.nodes):
             yield name, "did not answer"
@@ -91,7 +91,7 @@ def _trouble(status: int, errors: list[str], asked: NodeChoice, *, cut: str) -> 
         said = f"srun: {errors[0]}"
         return f"none answered within {asked.wait} s: {said}" if "busy" in said else said
     if status == _NO_SRUN:
-        return "there is no srun"
+        return "srun was not found"
     if cut:
         return f"the answer of {cut} was cut short"
     return f"none answered within {asked.wait} s"

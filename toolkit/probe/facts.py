@@ -195,7 +195,7 @@ def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]
         book.lacks("runtime", asked, "apptainer, singularity")
         if others := asked.values("other"):
             book.unknown.pop("runtime", None)
-            there = f"there is {', '.join(others)}, which is not used here"
+            there = f"{', '.join(others)} is installed, and not used here"
             book.absent["runtime"] = f"apptainer, singularity: not found on PATH; {there}"
         return ()
     _note_runtime(found[0], book)
@@ -217,7 +217,7 @@ def _user_namespaces(section: Section, book: HostEvidence) -> bool | None:
     found = runtime.user_namespaces(section)
     if found is None:
         book.unknown["user_namespaces"] = (
-            f"unshare -Ur true: {_refusal(section) or 'works for root, which proves nothing for others'}"
+            f"unshare -Ur true: {_refusal(section) or 'works for root; that says nothing about other users'}"
         )
     else:
         book.note("user_namespaces", _by_profile(section) or f"unshare -Ur true: {_tried(section, found)}")
@@ -239,7 +239,7 @@ def _by_profile(section: Section) -> str:
 def _refusal(section: Section) -> str:
     """Return the message of unshare, without the settings that were printed before."""
     said = next((line for line in section.lines if line.startswith("unshare: ")), "")
-    return said or ("there is no unshare" if section.status == 127 else section.trouble)
+    return said or ("unshare was not found" if section.status == 127 else section.trouble)
 
 
 def _squashfuse(section: _Ask, book: HostEvidence) -> str | None:

@@ -34,7 +34,7 @@ def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
     title = _TITLES[result.program or "mpi"]
     lines = [f"{len(result.changes)} changes for {title}."]
     if result.left:
-        lines.append("Not understood, or for you to decide; left as it is:")
+        lines.append("Left unchanged, because adapt does not understand it or you have to decide:")
         for one in result.left:
             head = f"  line {one.line}: "
             lines += textwrap.wrap(

@@ -41,7 +41,7 @@ def _without_mode(found: TicketAnswers) -> str:
     if not unknown:
         return "No: with the facts that you gave, no launch mode works on a usual cluster."
     if len(unknown) == len(found.modes):
-        return "Not known: the facts that you gave do not tell."
+        return "Not known: the facts that you gave do not decide."
     return f"Not known for {', '.join(unknown)}; no other launch mode works on a usual cluster."
 
 

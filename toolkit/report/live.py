@@ -84,7 +84,7 @@ def _transport(trial: Trial, host: HostFacts, style: Style, width: int) -> Itera
         return
     transport = trial.seen.transport
     if transport is None:
-        yield from _row("transport", "the MPI library does not tell", width)
+        yield from _row("transport", "the MPI library does not report it", width)
         return
     yield from _row("transport", transport.name, width)
     yield from (style(line, "dim") for line in _row("", f"· {transport.evidence}", width))

@@ -61,7 +61,8 @@ def signing_key(wanted: str) -> SigningKey:
     if not found:
         raise Missing(
             f"--key {wanted}: gpg has no such secret key",
-            fix="see what it has: gpg --list-secret-keys; make one: gpg --quick-generate-key 'NAME <EMAIL>'",
+            fix="see what it has: `gpg --list-secret-keys`; make one: `gpg "
+            "--quick-generate-key 'NAME <EMAIL>'`",
         )
     if len(found) > 1:
         several = ", ".join(key for key, *_ in found)
@@ -95,7 +96,7 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
         f"gpg did not sign with the key {key.fingerprint}",
         fix="gpg's agent needs its passphrase: sign in a terminal, or unlock the key there before"
         if asked
-        else "try: gpg --clearsign with this key, on any text",
+        else "try: `gpg --clearsign` with this key, on any text",
         detail=said[-3:],
     )
 
@@ -149,7 +150,7 @@ class Verifier:
         )
         if done.timed_out:
             raise CheckFailed(
-                "gpg did not answer within a minute", fix="restart its agent: gpgconf --kill all"
+                "gpg did not answer within a minute", fix="restart its agent: `gpgconf --kill all`"
             )
         if not gpg_status.is_answer(done.text):
             raise _unusable(done, "gpg cannot check signatures")
@@ -172,7 +173,7 @@ def _isolated(keyring: Path, folder: str, option: str = "--keyring") -> tuple[st
     if not _gpg(*home, "--with-colons", "--list-keys").text.count("\npub:"):
         raise BadInput(
             f"{option} {keyring}: there are no public keys in it",
-            fix="write one: gpg --export --armor FINGERPRINT > keys.asc",
+            fix="write one: `gpg --export --armor FINGERPRINT > keys.asc`",
             detail=done.errors.splitlines()[-2:],
         )
     return home
@@ -190,7 +191,7 @@ def _unusable(done: Completed, what: str) -> Missing:
         f"{what}: {why or f'it exited with status {done.status} and no message'}",
         fix="set GNUPGHOME to a folder of yours that you can write to"
         if _is_about_home(done)
-        else "see whether gpg works for you: gpg --list-keys",
+        else "see whether gpg works for you: `gpg --list-keys`",
         detail=said[-3:] if len(said) > 1 else (),
     )
 

@@ -33,7 +33,9 @@ class Tunnel:
             self._socket.bind(("127.0.0.1", port))
         except OSError as error:
             self._socket.close()
-            raise BadInput(f"--port {port}: {error.strerror} on 127.0.0.1", fix="leave --port out") from error
+            raise BadInput(
+                f"--port {port}: {error.strerror} on 127.0.0.1", fix="leave `--port` out"
+            ) from error
         self._socket.listen(64)
         self._numbers = itertools.count(1)
         self._carried: Connections | None = None

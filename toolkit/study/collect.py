@@ -65,7 +65,7 @@ def _check_size(header: MetricsHeader, ranks: int) -> None:
     raise CheckFailed(
         f"the study requested {ranks} rank{'s' if ranks > 1 else ''}, and the training had "
         f"{header.world_size}: strategy {header.strategy} trains so, or ranks do not find each other",
-        fix="toolkit doctor IMAGE says which launch mode fits",
+        fix="`toolkit doctor IMAGE` says which launch mode fits",
     )
 
 
@@ -115,7 +115,7 @@ def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     if not values:
         raise CheckFailed(
             f"--pattern {pattern!r} finds {len(told)} figures, and {warm_up} are left out as warm-up",
-            fix="--warm-up 0 takes them all",
+            fix="`--warm-up 0` takes them all",
         )
     if group == "seconds":
         return Figures(seconds=tuple(values))

@@ -121,7 +121,7 @@ def _demands(
             "run the study with --gpus-per-node; the job records what nvidia-smi reports" if bare else "",
         )
     if form.script:
-        fix = "" if script else "make the report on the machine that ran toolkit scale"
+        fix = "" if script else "make the report on the machine that ran `toolkit scale`"
         yield FormDemand("a job script", script, fix)
 
 

@@ -37,7 +37,7 @@ def load(folder: Path) -> Study:
         BadInput: if there is none, or it has another format.
     """
     file = folder / STUDY
-    content = read_given(file, most=_LARGEST, fix="toolkit scale makes a study")
+    content = read_given(file, most=_LARGEST, fix="`toolkit scale` makes a study")
     try:
         study = msgspec.json.decode(content, type=Study)
     except UNDECODABLE as error:

@@ -153,14 +153,14 @@ def check(study: Study) -> None:
     if trainer and study.pattern:
         raise BadInput("--pattern: a trainer's figures are in its metrics; leave it out")
     if not trainer and not study.words:
-        raise BadInput("say what to run: a trainer, or a command after --", fix="toolkit scale --help")
+        raise BadInput("say what to run: a trainer, or a command after --", fix="`toolkit scale --help`")
     if not trainer and not study.pattern:
         raise BadInput(
             "--pattern is missing: how are the figures of this command found in its output?",
-            fix="--pattern 'images/sec: ([0-9.]+)'",
+            fix="`--pattern 'images/sec: ([0-9.]+)'`",
         )
     if not trainer and study.batch is None and any("{batch}" in word for word in study.words):
-        raise BadInput("{batch}: how large is it?", fix="--batch N")
+        raise BadInput("{batch}: how large is it?", fix="`--batch N`")
     if trainer and any(word.split("=")[0] in {"--epochs", "--batch-size"} for word in study.words):
         raise BadInput(
             "--epochs and --batch-size after --: give --epochs and --batch to toolkit scale itself"
@@ -180,12 +180,12 @@ def _check_series(study: Study) -> None:
     name = study.compare
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
     if name in OWN:
-        by_nodes = "--nodes 1,2 makes a curve of each number of nodes" if name == "nodes" else ""
+        by_nodes = "`--nodes 1,2` makes a curve of each number of nodes" if name == "nodes" else ""
         raise BadInput(f"{option}: a study sets this itself in each run", fix=by_nodes)
     if _kind(name).startswith(("tuple", "dict")):
         raise BadInput(
             f"{option}: takes several values at once, and a series has one",
-            fix="run a study for each with --study DIR; toolkit report shows several together",
+            fix="run a study for each with `--study DIR`; `toolkit report` shows several together",
         )
     names: dict[str, str] = {}
     for value in study.values:
@@ -193,7 +193,7 @@ def _check_series(study: Study) -> None:
         if other != value:
             raise BadInput(
                 f"{option}: the files of {other} and {value} would have the same names",
-                fix="run a study for each with --study DIR; toolkit report shows several together",
+                fix="run a study for each with `--study DIR`; `toolkit report` shows several together",
             )
 
 

@@ -47,7 +47,7 @@ def inside(recipe: str, program: str, *words: str) -> list[dict[str, Any]]:
     """
     digits = cache_dir() / "data" / "mnist"
     if not digits.is_dir():
-        raise Missing(f"MNIST is not in {digits}", fix="toolkit data get mnist")
+        raise Missing(f"MNIST is not in {digits}", fix="`toolkit data get mnist`")
     binds = {
         str(HERE): "/bench:ro",
         str(digits): "/data:ro",

@@ -45,9 +45,9 @@ def measure(recipe: str, sif: Path, rounds: int, epochs: int, only: str) -> Resu
     client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
     digits = cache_dir() / "data" / "mnist"
     if not digits.is_dir():
-        raise Missing(f"MNIST is not in {digits}", fix="toolkit data get mnist")
+        raise Missing(f"MNIST is not in {digits}", fix="`toolkit data get mnist`")
     if not sif.is_file():
-        raise Missing(f"{sif}: no such file", fix=f"toolkit image sif {recipe} -o {sif}")
+        raise Missing(f"{sif}: no such file", fix=f"`toolkit image sif {recipe} -o {sif}`")
     contained_apptainer(client, Silent())
     began, figures = datetime.now(UTC), dict[str, list[Figure]]()
     with contextlib.closing(client), tempfile.TemporaryDirectory() as folder:

@@ -489,13 +489,13 @@ def test_a_cluster_that_is_not_there_is_told_with_those_that_are(cluster, verb):
     done = toolkit("cluster", verb[0], "--name", "nowhere", *verb[1:], ok=False)
     assert done.returncode == 3
     assert re.search(r"cluster nowhere: not running; running clusters: .*\btest\b", done.stderr)
-    assert "hint: toolkit cluster up --name nowhere" in done.stderr
+    assert "hint: `toolkit cluster up --name nowhere`" in done.stderr
 
 
 def test_down_of_an_unknown_name_says_which_there_are(cluster):
     done = toolkit("cluster", "down", "--name", "nowhere", ok=False)
     assert done.returncode == 3
-    assert re.search(r"hint: give the --name of one that is: .*\btest\b", done.stderr)
+    assert re.search(r"hint: give the `--name` of an existing cluster: .*\btest\b", done.stderr)
 
 
 def test_without_an_engine_it_says_so(monkeypatch):

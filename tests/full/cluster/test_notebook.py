@@ -155,7 +155,7 @@ def test_a_kept_notebook_is_come_back_to_and_its_tunnel_ends_with_the_job(cluste
     with opened(*on, "--packages", packages, "--keep") as (process, told):
         code, said = closed(process)
     assert code == 130
-    assert f"toolkit notebook --attach {told['key']}" in said
+    assert f"`toolkit notebook --attach {told['key']}`" in said
     with opened("--attach", told["key"]) as (process, again):
         assert again["key"] == told["key"]
         assert status(again["url"], again["url"].partition("token=")[2])[0] == 200

@@ -372,7 +372,7 @@ def test_one_compute_node_is_asked_by_default_and_none_if_not_wanted(login):
     assert gather(login).host.compute_nodes in {("node1",), ("node2",)}
     alone = gather(login, NodeChoice("0"))
     assert alone.host.compute_nodes is None
-    assert alone.host.unknown["compute_nodes"] == "compute nodes: they were not asked"
+    assert alone.host.unknown["compute_nodes"] == "compute nodes: toolkit did not ask them"
 
 
 def test_a_queue_that_is_full_is_told_and_no_job_stays_in_it(login):

@@ -117,7 +117,7 @@ def test_a_changed_image_is_refused(image, env):
     write_image(image, {"numpy": "1.26.5", "mpi4py": "3.1.6"})
     with pytest.raises(CheckFailed, match=r"--env-image .*my\.env: it was made over centre\.sif") as error:
         prepared(image, env)
-    assert error.value.fix == f"make it again over this image: toolkit env add {env} --over {image}"
+    assert error.value.fix == f"make it again over this image: `toolkit env add {env} --over {image}`"
 
 
 def test_a_runtime_that_cannot_mount_it_is_refused(image, env, tmp_path):

@@ -84,10 +84,10 @@ def test_a_wrong_option_ends_in_2_before_any_place_is_opened(words, said):
     ("words", "said", "hint"),
     [
         (["net.ipynb"], "net.ipynb: a job does not run notebooks", "nbconvert --to script net.ipynb"),
-        (["run.sh"], "run.sh: not a Python file", "toolkit launch -- bash run.sh"),
-        (["program"], "program: not a Python file", "toolkit launch -- ./program"),
-        (["pkg"], "pkg: this is a folder", "toolkit launch -- python -m pkg"),
-        (["data"], "data: this is a folder", "toolkit launch data/FILE.py"),
+        (["run.sh"], "run.sh: not a Python file", "`toolkit launch -- bash run.sh`"),
+        (["program"], "program: not a Python file", "`toolkit launch -- ./program`"),
+        (["pkg"], "pkg: this is a folder", "`toolkit launch -- python -m pkg`"),
+        (["data"], "data: this is a folder", "`toolkit launch data/FILE.py`"),
     ],
 )
 def test_a_program_that_is_no_python_file_is_told_how_to_start_it(tmp_path, monkeypatch, words, said, hint):
@@ -104,8 +104,8 @@ def test_a_program_that_is_no_python_file_is_told_how_to_start_it(tmp_path, monk
 @every_row(
     ("words", "hint"),
     [
-        (["train.py", "--epochs", "5"], "an option of your program goes after --, as in: -- --epochs …"),
-        (["python", "train.py"], "a command goes after --, as in: "),
+        (["train.py", "--epochs", "5"], "an option of your program goes after `--`, as in: `-- --epochs …`"),
+        (["python", "train.py"], "a command goes after `--`, as in: "),
         (["--nods", "2", "--", "x"], "launch --help"),
     ],
 )
@@ -121,7 +121,7 @@ def test_a_recipe_without_image_ends_in_3_and_in_the_commands_that_make_it():
     error = run("--image", "mpi-only", "--", "true").exception
     assert isinstance(error, Missing)
     assert error.fix == (
-        "toolkit image build mpi-only && toolkit image sif mpi-only -o build/images/mpi-only.sif"
+        "`toolkit image build mpi-only && toolkit image sif mpi-only -o build/images/mpi-only.sif`"
     )
 
 
@@ -129,7 +129,7 @@ def test_a_mistyped_recipe_is_told_with_the_one_that_is_close():
     error = run("--image", "mpi-onl", "--", "true").exception
     assert isinstance(error, Missing)
     assert error.message.endswith(" (did you mean mpi-only?)")
-    assert error.fix == "give a SIF file, or a name that toolkit image list shows"
+    assert error.fix == "give a SIF file, or a name that `toolkit image list` shows"
 
 
 def test_a_recipes_image_is_found_where_it_is_made(tmp_path, image):
@@ -141,7 +141,7 @@ def test_a_recipes_image_is_found_where_it_is_made(tmp_path, image):
 def test_data_that_was_not_fetched_ends_in_3_and_in_the_command_that_fetches_it(image):
     error = run("--image", str(image), "mnist").exception
     assert isinstance(error, Missing)
-    assert error.fix == "toolkit data get mnist"
+    assert error.fix == "`toolkit data get mnist`"
 
 
 class Cluster(LocalRunner):

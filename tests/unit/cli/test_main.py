@@ -205,7 +205,7 @@ def test_a_wrong_call_ends_in_2_without_traceback(capsys, words):
     message, *fix = err.splitlines()
     assert message.startswith("error: ")
     # click does not name the command of an option that lacks its value.
-    assert fix in ([f"hint: toolkit{f' {words[0]}' if words[0] in COMMANDS else ''} --help"], [])
+    assert fix in ([f"hint: `toolkit{f' {words[0]}' if words[0] in COMMANDS else ''} --help`"], [])
 
 
 @every_row(

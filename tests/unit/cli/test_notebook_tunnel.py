@@ -68,7 +68,7 @@ def test_one_that_never_starts_is_given_up_with_its_words_and_the_way_back(tunne
     with pytest.raises(Missing) as raised:
         _carried(Node(FAILS), RECORD, PLACE, tunnel, lambda: None)
     assert raised.value.detail == ("srun: error: no such job",)
-    assert raised.value.fix == f"toolkit notebook --attach {RECORD.key}"
+    assert raised.value.fix == f"`toolkit notebook --attach {RECORD.key}`"
 
 
 def test_a_far_end_that_goes_with_its_job_is_no_fault(tunnel, slurm):
@@ -81,7 +81,7 @@ def test_a_kept_job_is_left_alone_and_the_way_back_is_told(monkeypatch):
     said = _closed(LocalRunner(), RECORD, TunnelSession(port=0, keep=True, as_json=False))
     assert isinstance(said, Interrupted)
     assert "still runs" in said.message
-    assert f"toolkit notebook --attach {RECORD.key}" in said.fix
+    assert f"`toolkit notebook --attach {RECORD.key}`" in said.fix
 
 
 def test_a_job_that_could_not_be_ended_is_told(monkeypatch):
@@ -91,7 +91,7 @@ def test_a_job_that_could_not_be_ended_is_told(monkeypatch):
     monkeypatch.setattr(jobs, "cancel", cancel)
     said = _closed(LocalRunner(), RECORD, TunnelSession(port=0, keep=False, as_json=False))
     assert "may still run: scancel timed out" in said.message
-    assert said.fix == f"toolkit jobs cancel {RECORD.key}"
+    assert said.fix == f"`toolkit jobs cancel {RECORD.key}`"
 
 
 def test_no_jupyter_is_told_with_what_to_do():

@@ -36,7 +36,7 @@ def test_a_learner_comes_by_the_own_key(monkeypatch):
 @pytest.mark.parametrize(
     ("users", "known", "fix"),
     [
-        (0, "has ada, root", "toolkit cluster up --name demo --users 20 makes user01 to user20"),
+        (0, "has ada, root", "`toolkit cluster up --name demo --users 20` makes user01 to user20"),
         (3, "has ada, root, user01 to user03", ""),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_pair_that_nobody_measured_is_no_fault_and_is_not_mended():
     assert (
         found.title == "Not decided: no launch was recorded of a PMIx 1.2.5 server with a PMIx 4.2.2 client"
     )
-    assert found.fix == "use mode mpirun-host; or try it: toolkit doctor IMAGE --live --mode MODE"
+    assert found.fix == "use mode mpirun-host; or try it: `toolkit doctor IMAGE --live --mode MODE`"
 
 
 def test_a_mode_that_was_asked_for_keeps_the_others_in_the_fixes():

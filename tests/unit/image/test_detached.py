@@ -126,7 +126,7 @@ def test_a_demanded_key_refuses_all_others(keys, bundle, tmp_path):
 
 def test_a_demanded_key_needs_the_archive(keys, tmp_path):
     error = failed("unbundle", tmp_path, "--verify-key", keys.public(tmp_path / "ada.asc", ADA))
-    assert "is a folder, and the archive is what is signed" in error.message
+    assert "is a folder; only the archive is signed" in error.message
 
 
 @every_row("verb", ["unbundle", "build", "render"])
@@ -165,7 +165,7 @@ def test_a_dangling_link_is_not_taken_for_no_signature(keys, bundle):
 
 def test_a_signature_of_another_text_is_refused(keys, bundle):
     signature_file(bundle).write_bytes(keys.gpg("--local-user", ADA, "--clearsign", stdin=b"I agree\n"))
-    assert "what was signed is not a SHA-256" in failed("unbundle", bundle).message
+    assert "the signed text is not a SHA-256" in failed("unbundle", bundle).message
 
 
 def test_a_signature_that_was_edited_is_refused(keys, bundle):

@@ -166,7 +166,7 @@ def test_other_bytes_are_not_kept(server, other):
     file = locked(server, "/a")
     with pytest.raises(CheckFailed, match="is not the file that the lock names") as caught:
         fetch_files([file], Silent(), recipe="mine")
-    assert "toolkit image lock mine --upgrade" in caught.value.fix
+    assert "`toolkit image lock mine --upgrade`" in caught.value.fix
     assert not path_of(file).exists()
     server.files["/a"] = CONTENT
     fetch_files([file], Silent())
@@ -240,7 +240,7 @@ def test_where_it_is_gone_everywhere_the_mend_is_told(server):
     with pytest.raises(Missing, match="no address gave it") as caught:
         fetch_files([locked(server, "/gone")], Silent(), recipe="mine")
     assert "404" in caught.value.detail[0]
-    assert caught.value.fix.endswith("toolkit image lock mine --upgrade")
+    assert caught.value.fix.endswith("`toolkit image lock mine --upgrade`")
 
 
 def test_a_cache_that_takes_no_file_is_told_with_the_variable_that_moves_it(server, tmp_path):

@@ -72,7 +72,7 @@ def test_a_lock_that_no_longer_fits_is_refused_with_the_command_that_mends_it(mi
     (tmp_path / "mine.toml").write_text(TEXT.replace('"*"', '"4.*"'))
     with pytest.raises(BadInput, match="the recipe has changed since it was locked") as caught:
         fitting_lock(load(mine), mine)
-    assert caught.value.fix == f"toolkit image lock {mine} --upgrade"
+    assert caught.value.fix == f"`toolkit image lock {mine} --upgrade`"
 
 
 def test_a_comment_does_not_make_a_lock_stale(mine, tmp_path):

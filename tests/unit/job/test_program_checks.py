@@ -146,7 +146,7 @@ def test_one_rank_may_start_ranks_inside_its_container():
     ("program", "hint"),
     [
         ("srun", "toolkit starts the ranks"),
-        ("docker", "the container of --image"),
+        ("docker", "the container of `--image`"),
         ("a b", "separately: -- a b"),
         ("a && b", "give it to a shell: -- sh -c 'a && b'"),
     ],

@@ -80,7 +80,7 @@ def test_nodes_that_do_not_end_are_told_apart_from_those_that_say_nothing():
 @every_row(
     ("rest", "nodes", "why"),
     [
-        ("@srun 127\n@nodesend\n", "1", "there is no srun"),
+        ("@srun 127\n@nodesend\n", "1", "srun was not found"),
         ("@srun 127\n!there is no folder for temporary files\n@nodesend\n", "1", "no folder for temporary"),
         ("@srun 124\n@nodesend\n", "1", "none answered within 5 s"),
         ("", "1", "none answered within 5 s"),
@@ -213,7 +213,7 @@ def test_what_slurm_sets_for_a_step_is_not_what_a_job_brings():
 def test_without_nodes_the_view_is_the_login_host_and_says_why():
     asked = view(host(slurm=SLURM), (), "none answered within 5 s")
     assert asked.unknown["compute_nodes"] == "compute nodes: none answered within 5 s"
-    alone = view(host(absent={"slurm": "sinfo, srun: not found on PATH"}), (), "there is no srun")
+    alone = view(host(absent={"slurm": "sinfo, srun: not found on PATH"}), (), "srun was not found")
     assert alone.absent["compute_nodes"] == "sinfo, srun: not found on PATH"
 
 

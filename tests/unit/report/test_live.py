@@ -56,7 +56,7 @@ def test_what_was_not_tried_or_not_told_is_said():
     never = Trial(mode="bind", predicted="unavailable", because="no")
     assert "not tried" in page(never)
     quiet = with_(GOOD, seen=with_(GOOD.seen, transport=None))
-    assert "the MPI library does not tell" in page(quiet)
+    assert "the MPI library does not report it" in page(quiet)
     nothing = compare(PREDICTED, Seen(), "init-failure", HOST, "")
     assert "none of 4 ranks completed MPI_Init" in page(nothing)
 

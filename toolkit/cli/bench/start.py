@@ -50,7 +50,7 @@ def command(
             if options := [name for name, one in {**fields, "host": host, "cluster": cluster}.items() if one]:
                 raise BadInput(
                     f"--{options[0].replace('_', '-')}: an option of a launch, which needs -- and a command",
-                    fix="toolkit bench start --image my.sif --nodes 2 -- python train.py",
+                    fix="`toolkit bench start --image my.sif --nodes 2 -- python train.py`",
                 )
             found = start_of(job, tell)
         else:

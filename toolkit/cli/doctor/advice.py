@@ -98,7 +98,9 @@ def _on_one_node(asked: DoctorRequest) -> Request | None:
 def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> str:
     instead = f" instead of {asked}" if asked else ""
     whom = ", which works only for Horovod" if works == "gloo" else ""
-    unknown = f" Facts that decide about {asked} are unknown: {', '.join(missing)}." if missing else ""
+    unknown = (
+        f" Facts that decide whether {asked} works are unknown: {', '.join(missing)}." if missing else ""
+    )
     return f"Use mode {works}{instead}{whom}: it is predicted to work.{unknown}"
 
 

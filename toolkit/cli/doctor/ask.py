@@ -57,9 +57,9 @@ def _asked() -> Ticket:
     if not sys.stdin.isatty():
         raise BadInput(
             "--ask: standard input is not a terminal",
-            fix="write the facts into a file: toolkit doctor --ask --facts TICKET.toml",
+            fix="write the facts into a file: `toolkit doctor --ask --facts TICKET.toml`",
         )
-    say("Leave empty what you do not know.", err=True)
+    say("Leave unknown values empty.", err=True)
     given: dict[str, dict[str, object]] = {"cluster": {}, "image": {}, "job": {}}
     for key, text in _QUESTIONS:
         section, _, name = key.partition(".")

@@ -110,7 +110,7 @@ def _no_fix(verdict: Verdict) -> CheckFailed:
         "neither options nor an image of toolkit make this launch work",
         fix=f"probe these facts first: {', '.join(missing)}"
         if missing
-        else "see the reasons: toolkit doctor IMAGE",
+        else "see the reasons: `toolkit doctor IMAGE`",
     )
 
 

@@ -133,7 +133,7 @@ def _check_facts(options: DoctorOptions) -> None:
         raise BadInput(
             f"--partition {options.partition}: cannot be combined with --facts, "
             "which has the facts of its nodes",
-            fix=f"toolkit probe --partition {options.partition} -o {options.facts}",
+            fix=f"`toolkit probe --partition {options.partition} -o {options.facts}`",
         )
     if options.where.remote or options.ssh_config is not None:
         raise BadInput("--facts: cannot be combined with --host, --cluster or --ssh-config")

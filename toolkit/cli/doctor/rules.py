@@ -18,7 +18,7 @@ def show_rules(page: str | None, *, as_json: bool) -> None:
         known = [rule.id for rule in RULES]
         raise BadInput(
             f"--explain {page}: unknown rule{near(page or '', known)}",
-            fix="list the rules: toolkit doctor --rules",
+            fix="list the rules: `toolkit doctor --rules`",
         )
     if as_json:
         from toolkit.report.doctor.as_json import rules_json

@@ -15,7 +15,7 @@ from toolkit.report.progress import Progress
 
 @click.command("check")
 @ENV
-@click.option("--over", metavar="IMAGE", help="The image that it is to start over")
+@click.option("--over", metavar="IMAGE", help="Image to check the environment against")
 @JSON
 @click.pass_context
 def command(ctx: click.Context, env: Path, over: str | None, as_json: bool) -> None:

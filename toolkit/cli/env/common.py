@@ -20,7 +20,7 @@ OVER = click.option(
     "--over", metavar="IMAGE", help="The image  [default: the one it was made over, beside it]"
 )
 REPLACE = click.option(
-    "--replace", multiple=True, metavar="NAME", help="Let a package of the image be hidden by another version"
+    "--replace", multiple=True, metavar="NAME", help="Replace a package of the image by another version"
 )
 LINKS = click.option(
     "--find-links", "links", multiple=True, metavar="DIR", help="Look for wheels in a folder, too"
@@ -65,8 +65,8 @@ def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
         if (found := folder / lock.base.name).is_file():
             return found.resolve()
     raise BadInput(
-        f"{env}: {lock.base.name}, which it was made over, is not beside it",
-        fix="name the image: --over IMAGE",
+        f"{env}: {lock.base.name}, the image of this environment, is not beside it",
+        fix="name the image: `--over IMAGE`",
     )
 
 
@@ -107,6 +107,6 @@ def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
     for one, why in made.left.items():
         say(f"  left out: {one}: {why}", err=True)
     for folder in made.outside:
-        say(f"  stays outside: {folder}; jobs read it there")
+        say(f"  not copied: {folder}; jobs read it there")
     if made.packages and not made.compiled:
-        say("  not compiled: no Python of this release is here, and the image does not start here", err=True)
+        say("  not compiled: this machine has no Python of this release and cannot start the image", err=True)

@@ -44,7 +44,7 @@ def of_call(error: click.ClickException) -> ToolkitError | None:
     if isinstance(error, _HELP):
         return None
     ctx = getattr(error, "ctx", None)
-    fix = (ctx.meta.get(FIX) or f"{ctx.command_path} --help") if ctx else ""
+    fix = (ctx.meta.get(FIX) or f"`{ctx.command_path} --help`") if ctx else ""
     return BadInput(message_of(error), fix=fix)
 
 
@@ -58,7 +58,7 @@ def as_toolkit_error(error: Exception) -> ToolkitError:
         return _of_system(error)
     return ToolkitError(
         f"unexpected {type(error).__name__}: {error}",
-        fix="run the command again with --debug, and report the output; this is a bug in toolkit",
+        fix="run the command again with `--debug`, and report the output; this is a bug in toolkit",
     )
 
 
@@ -67,7 +67,7 @@ def _of_system(error: OSError) -> ToolkitError:
     where = f"{error.filename}: " if error.filename else ""
     said = f"{where}{error.strerror or error}"
     if error.errno in _FULL:
-        return CheckFailed(said, fix="free space on that disk (see df -h), or use another disk")
+        return CheckFailed(said, fix="free space on that disk (see `df -h`), or use another disk")
     if error.filename and error.errno in _NO_SUCH_NAME:
         return BadInput(said)
     return ToolkitError(said)
@@ -85,7 +85,7 @@ def _not_installed(package: str) -> Missing:
     wanted = next((line for line in known if _name(line) == package), package)
     return Missing(
         f"the Python package {package} is not installed; this command needs it",
-        fix=f"in toolkit's environment: pip install '{wanted}'",
+        fix=f"in toolkit's environment: `pip install '{wanted}'`",
     )
 
 

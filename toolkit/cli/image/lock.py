@@ -76,7 +76,7 @@ def _own(recipe: str) -> Path:
     if "/" in recipe or recipe.endswith(".toml"):
         raise BadInput(
             f"--own: {recipe} is a file, and its lock is always beside it",
-            fix="leave out --own, or give the name of a shipped recipe",
+            fix="leave out `--own`, or give the name of a shipped recipe",
         )
     return own_path(recipe)
 

@@ -93,7 +93,7 @@ def command(
         return
     host, path = read_target(target, host, cluster)
     source = Path(image)
-    check_given(source, fix="write a file first: toolkit image sif RECIPE")
+    check_given(source, fix="write a file first: `toolkit image sif RECIPE`")
     if facts:
         from toolkit.image.inspect import inspect
 
@@ -169,7 +169,7 @@ def read_target(target: str, host: str | None, cluster: str | None) -> tuple[str
     else:
         raise BadInput(
             f"{target}: the host or the registry is missing",
-            fix="give docker://HOST/NAME:TAG, oras://HOST/NAME:TAG, ssh://HOST/PATH, or a path with --host",
+            fix="give docker://HOST/NAME:TAG, oras://HOST/NAME:TAG, ssh://HOST/PATH, or a path with `--host`",
         )
     if "\0" in path or "\n" in path or path.startswith("~"):
         raise BadInput(f"{target}: {path!r} is not a valid path")

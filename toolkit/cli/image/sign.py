@@ -75,5 +75,5 @@ def _is_lock(file: Path) -> bool:
     """
     if not file.name.endswith(SUFFIX):
         return False
-    decode_lock(read_given(file, most=MOST_LOCK), str(file), fix="toolkit image lock RECIPE")
+    decode_lock(read_given(file, most=MOST_LOCK), str(file), fix="`toolkit image lock RECIPE`")
     return True

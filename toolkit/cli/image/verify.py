@@ -54,7 +54,7 @@ def command(
     if failed and all(check.name == "signature" and found.unknown_keys for check in failed):
         raise Missing(
             f"{sif}: the signer is unknown, because gpg does not have the key {found.unknown_keys[0]}",
-            fix="get the key from the signer, then: gpg --import FILE, or --keyring FILE",
+            fix="get the key from the signer, then: `gpg --import FILE`, or `--keyring FILE`",
         )
     if failed:
         more = f"; also failed: {', '.join(check.name for check in failed[1:])}" if failed[1:] else ""
@@ -63,10 +63,10 @@ def command(
 
 def _fix(failed: list[Check]) -> str:
     if [check.told for check in failed] == [UNSIGNED]:
-        return "sign your own SIF with toolkit image sign; --unsigned accepts a SIF without signature"
+        return "sign your own SIF with `toolkit image sign`; `--unsigned` accepts a SIF without signature"
     return "do not run it; copy it again from its source"
 
 
 def _lock(file: Path) -> Lock:
     content = read_given(file, most=MOST_LOCK, label="--lock")
-    return decode_lock(content, f"--lock {file}", fix="toolkit image lock RECIPE")
+    return decode_lock(content, f"--lock {file}", fix="`toolkit image lock RECIPE`")

@@ -48,7 +48,9 @@ def command(file: Path, output: Path | None, program: str | None, *, force: bool
     from toolkit.report.adapted import already_text, diff_text, notes_text
 
     if output is not None and not force and is_there(output, label="-o"):
-        raise BadInput(f"-o {output}: the file exists", fix="give another name, or --force to write over it")
+        raise BadInput(
+            f"-o {output}: the file exists", fix="give another name, or `--force` to write over it"
+        )
     result, content = adapt(file, cast("Way | None", program))
     if output is not None and not result.joins:
         write_whole(output, content)

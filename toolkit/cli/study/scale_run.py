@@ -152,6 +152,6 @@ def _conclude(sweep: Sweep, points: dict[str, Point]) -> None:
     if failed:
         raise CheckFailed(
             f"{len(failed)} runs failed; their figures are missing",
-            fix=f"run the same command with --retry {max(point.tries for point in failed)}",
+            fix=f"run the same command with `--retry {max(point.tries for point in failed)}`",
             detail=[f"{point.title}: {point.why}" for point in failed],
         )

@@ -123,7 +123,7 @@ def _check_no_job_file(trainer: str) -> None:
     if trainer.endswith(_JOB_FILES):
         raise BadInput(
             f"{trainer}: toolkit scale does not accept a job file",
-            fix="give the trainer and the options of the file, as in toolkit scale mnist --ranks 1,2",
+            fix="give the trainer and the options of the file, as in `toolkit scale mnist --ranks 1,2`",
         )
 
 
@@ -154,7 +154,7 @@ def _check_settings(study: Study) -> None:
     if job.trainer and not study_points.trainer_of(study):
         raise BadInput(
             f"{origins['trainer']}: the trainer {job.trainer} conflicts with the command after --",
-            fix=f"remove this setting, or name the trainer: toolkit scale {job.trainer}",
+            fix=f"remove this setting, or name the trainer: `toolkit scale {job.trainer}`",
         )
     if job.arguments and not study.words:
         raise BadInput(
@@ -165,7 +165,7 @@ def _check_settings(study: Study) -> None:
         raise BadInput(
             f"{origins['workdir']}: --profile needs the job's folder as working directory, "
             "because Horovod writes its timeline to it",
-            fix="leave out the working directory or --profile",
+            fix="leave out the working directory or `--profile`",
         )
 
 
@@ -184,7 +184,7 @@ def join_studies(where: Path, study: Study) -> Study:
     if differs := study_points.differences(old, study):
         raise BadInput(
             f"{where} holds another study: it differs in {', '.join(differs)}",
-            fix="give another folder with --study",
+            fix="give another folder with `--study`",
             detail=[f"{name}: {before!r} before, {now!r} now" for name, (before, now) in differs.items()],
         )
     both = msgspec.structs.replace(
@@ -225,7 +225,7 @@ def _proved(wanted: StudyOptions) -> dict[str, dict[str, str]]:
     if wanted.compare:
         raise BadInput("--prove and --compare: cannot be combined; --prove compares its own settings")
     if min(wanted.ranks) < 2:
-        raise BadInput("--prove: one rank has no reductions to compare", fix="give 2 or more with --ranks")
+        raise BadInput("--prove: one rank has no reductions to compare", fix="give 2 or more with `--ranks`")
     advice = advise(tally_events(events(wanted.prove)))
     if advice is None:
         raise CheckFailed(f"{wanted.prove}: the timeline has too few reductions to suggest settings")
@@ -247,7 +247,7 @@ def _compared(text: str | None) -> tuple[str, tuple[str, ...]]:
     if looks_secret(name):
         raise BadInput(
             f"--compare {name}: the name looks like a secret, and a study stores the values that it compares",
-            fix=f"give the variable to all runs: --env {name}",
+            fix=f"give the variable to all runs: `--env {name}`",
         )
     field = name if name.isupper() else name.replace("-", "_")
     if not name.isupper() and field not in JobFile.__struct_fields__:

@@ -36,8 +36,9 @@ _MOST_CLAIMS = 10_000
 
 _SHOWN = 3
 _FIX = (
-    "toolkit doctor IMAGE says which launch mode fits: srun --mpi must name what the MPI in the image "
-    "speaks, and --cleanenv or --containall must not take it away"
+    "`toolkit doctor IMAGE` says which launch mode fits: the option `--mpi` of srun "
+    "must name what the MPI in the image "
+    "speaks, and `--cleanenv` or `--containall` must not take it away"
 )
 
 

@@ -353,7 +353,7 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
 
 @rule(
     "bind-abi-split",
-    "The program needs Open MPI's second library, which the host's older release does not have",
+    "Programs need Open MPI's libopen_mpi, which the host's older release does not have",
     severity="error",
     fix="mount an Open MPI of the image's release",
     instead=MPI_MODES,

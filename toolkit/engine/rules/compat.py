@@ -108,7 +108,7 @@ def _path_with(case: Case, *first: str) -> str:
     A value set in the container replaces everything that image and runtime set.
     """
     own = (f for f in _named(case) if f not in (*(case.image_facts.cuda_compat_folders or _COMPAT), DRIVER))
-    return f"--env {_PATH}={':'.join((*first, *own, DRIVER))}"
+    return f"`--env {_PATH}={':'.join((*first, *own, DRIVER))}`"
 
 
 def _named(case: Case) -> list[str]:
@@ -173,7 +173,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
     if not asked and not case.image.cuda:
         return None
     evidence = (f"plan: {_PATH}={given}", *case.cite("host.gpu_driver"))
-    fix = f"--env {_PATH}={':'.join((*_named(case), DRIVER))}"
+    fix = f"`--env {_PATH}={':'.join((*_named(case), DRIVER))}`"
     # Without --nv it is a job without GPUs, and the variable does no harm.
     return Hit(evidence, fix=fix, severity="error" if asked else "warning")
 
@@ -182,7 +182,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
     "driver-not-searched",
     "No script of the image leads programs to the host's GPU driver",
     severity="error",
-    fix=f"--env {_PATH}={DRIVER}; or build the folder again: apptainer build --sandbox DIR IMAGE",
+    fix=f"`--env {_PATH}={DRIVER}`; or build the folder again: `apptainer build --sandbox DIR IMAGE`",
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; measured with Apptainer 1.4.5",
     facts=("host.gpu_driver",),
     advice=True,

@@ -23,7 +23,7 @@ def _tmp_is_bound(case: Case) -> bool:
     "tmp-hidden",
     "The container does not see the host's /tmp, where the PMIx server keeps its segments",
     severity="error",
-    fix="add --bind /tmp, or set PMIX_MCA_gds=hash",
+    fix="add `--bind /tmp`, or set PMIX_MCA_gds=hash",
     source=(
         "openpmix/openpmix:src/mca/gds at v5.0.2 to v6.1.0 (shmem2) and at master (shmem3); "
         "tests/matrix: '--contain', 'job TmpDir=private'"
@@ -78,7 +78,7 @@ def _reads_files(case: Case, server: str | None) -> bool:
     "tmp-not-mounted",
     "Open MPI keeps its session in /tmp, which the container does not have as a writable folder",
     severity="error",
-    fix="add --bind /tmp; administrator: 'mount tmp = yes' in apptainer.conf",
+    fix="add `--bind /tmp`; administrator: 'mount tmp = yes' in apptainer.conf",
     source="tests/matrix: 'apptainer --no-mount tmp', '--no-mount tmp plus PMIX_MCA_gds=hash'",
     facts=("image.mpi", "host.runtime"),
     modes=MPI_MODES,

@@ -172,7 +172,7 @@ def libfabric_lacks_provider(case: Case) -> Hit | None:
 
 
 _ANOTHER_MPICH = (
-    "use an MPICH with an external libfabric (--with-libfabric=DIR), or built with that provider; "
+    "use an MPICH with an external libfabric (`--with-libfabric=DIR`), or built with that provider; "
     "mounting the host's changes nothing here"
 )
 
@@ -241,7 +241,7 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
     "locked-memory-limited",
     "The limit on locked memory is too low for RDMA",
     severity="warning",
-    fix="administrator: LimitMEMLOCK=infinity for slurmd; in a job, ulimit -l prints the limit",
+    fix="administrator: LimitMEMLOCK=infinity for slurmd; in a job, `ulimit -l` prints the limit",
     source="Slurm MPI Users Guide: LimitMEMLOCK=infinity; open-mpi/ompi FAQ, locked memory",
     facts=("host.infiniband", "host.locked_memory"),
     advice=True,
@@ -285,7 +285,7 @@ def shared_memory_small(case: Case) -> Hit | None:
     "single-copy-unavailable",
     "Ranks of one node cannot copy from each other's memory directly",
     severity="info",
-    fix="start them in one namespace (--sharens, or a setuid installation); kernel.yama.ptrace_scope=0",
+    fix="start them in one namespace (`--sharens`, or a setuid installation); kernel.yama.ptrace_scope=0",
     source="open-mpi/ompi:NEWS 4.0.2 (CMA and user namespaces); process_vm_readv(2); apptainer issue 769",
     facts=("host.runtime", "host.runtime.setuid", "host.ptrace_scope", "host.xpmem"),
     modes=_OWN_MPI,

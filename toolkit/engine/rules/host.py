@@ -29,8 +29,8 @@ _IN_NAMESPACE = frozenset({"-u", "--userns"})
     "slurm-absent",
     "Slurm is not on this machine",
     severity="error",
-    fix="name the cluster: --host LOGIN, --cluster NAME or --facts FILE;"
-    " or run on this machine without Slurm: toolkit launch --local",
+    fix="name the cluster: `--host LOGIN, --cluster NAME` or `--facts FILE`;"
+    " or run on this machine without Slurm: `toolkit launch --local`",
     source="sbatch(1), srun(1): every launch is a job of Slurm",
     facts=("host.slurm",),
 )
@@ -162,7 +162,7 @@ def gpu_hook_lacks_program(case: Case) -> Hit | None:
     "too-few-nodes",
     "Slurm has fewer nodes than the job requests",
     severity="error",
-    fix="request fewer: --nodes; sinfo shows how many each partition has",
+    fix="request fewer: `--nodes`; `sinfo` shows how many each partition has",
     source="sbatch(1): --nodes; srun(1): 'Requested node configuration is not available'",
     facts=("host.slurm",),
 )
@@ -199,7 +199,7 @@ def architecture_differs(case: Case) -> Hit | None:
     "slurm-lacks-pmix",
     "Slurm has no PMIx plugin",
     severity="error",
-    fix="ask the administrator for Slurm's PMIx plugin (configure --with-pmix)",
+    fix="ask the administrator for Slurm's PMIx plugin (configure `--with-pmix`)",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
     facts=("host.slurm.mpi_types",),
@@ -238,7 +238,7 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     "mpi-type-not-offered",
     "Slurm does not offer the --mpi type of the site profile",
     severity="error",
-    fix="correct launch.mpi in the site profile, or leave --site out; srun --mpi=list prints the types",
+    fix="correct launch.mpi in the site profile, or leave `--site` out; `srun --mpi=list` prints the types",
     instead=MPI_MODES,
     source="srun(1), --mpi: an unknown type ends the step",
     facts=("host.slurm.mpi_types",),
@@ -303,7 +303,7 @@ def host_launcher_broken(case: Case) -> Hit | None:
     "mpi-default-none",
     "srun without --mpi offers no PMI here",
     severity="info",
-    fix="always name an interface: srun --mpi=… (toolkit launch does)",
+    fix="always name an interface: `srun --mpi=…` (`toolkit launch` does)",
     source="srun(1): --mpi, MpiDefault; tests/matrix: 'srun without --mpi'",
     facts=("host.slurm.mpi_default",),
     modes=("srun-pmix",),

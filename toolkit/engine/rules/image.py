@@ -42,7 +42,7 @@ _TRANSPORTS = {"btl", "mtl"}
     "image-lacks-mpi",
     "The image has no MPI library",
     severity="error",
-    fix="build an image with MPI: toolkit image build",
+    fix="build an image with MPI: `toolkit image build`",
     instead=("bind",),
     source="Apptainer user guide, MPI",
     facts=("image.mpi",),
@@ -66,7 +66,7 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     "mpi-moved",
     "The Open MPI in the image was moved and does not find its plugins",
     severity="error",
-    fix="set its folder, as toolkit launch does: --env OPAL_PREFIX=DIR",
+    fix="set its folder, as `toolkit launch` does: `--env OPAL_PREFIX=DIR`",
     source="open-mpi/ompi:opal/mca/installdirs, opal/runtime/opal_init.c; measured with 4.1.6",
     facts=("image.mpi",),
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
@@ -84,7 +84,7 @@ def mpi_moved(case: Case) -> Hit | None:
         return None
     because = f"{mpi_name(mpi)} looks for its plugins in {mpi.built_for}, and there is none"
     words = " ".join(f"--env {name}={value}" for name, value in mpi.led_by.items())
-    fix = f"set its folder, as toolkit launch does: {words}"
+    fix = f"set its folder, as `toolkit launch` does: `{words}`"
     return Hit(
         case.cite("image.mpi", "image.mpi.built_for"),
         "init-failure",
@@ -178,7 +178,7 @@ def libfabric_missing(case: Case) -> Hit | None:
     "libfabric-lacks-providers",
     "The libfabric in the image does not search the folder of its providers",
     severity="error",
-    fix="name the folder: --env FI_PROVIDER_PATH=DIR",
+    fix="name the folder: `--env FI_PROVIDER_PATH=DIR`",
     source="ofiwg/libfabric:src/fabric.c, fi_ini; measured: Intel MPI 2021.13 alone, on one node and on two",
     facts=("image.mpi", "image.libfabric", "image.libfabric_providers", "image.libraries"),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
@@ -203,7 +203,7 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
     evidence = case.cite("image.mpi", "image.libfabric")
     if not folder:
         return Hit(evidence, "init-failure", f"{because}: none in the image loads", fix=_ADD_PROVIDER)
-    fix = f"--env {_PROVIDER_PATH}={folder}"
+    fix = f"`--env {_PROVIDER_PATH}={folder}`"
     return Hit(evidence, "init-failure", f"{because}: they are in {folder}", fix=fix)
 
 

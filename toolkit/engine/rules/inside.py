@@ -13,7 +13,7 @@ _FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
     "network-apart",
     "Each container has a separate network",
     severity="error",
-    fix="give containers the network of the node: podman run --network=host; leave --net out",
+    fix="give containers the network of the node: `podman run --network=host`; leave `--net` out",
     source="podman-run(1), --network; tests/matrix: 'without --network=host'",
     facts=("host.runtime",),
 )
@@ -41,7 +41,7 @@ def network_apart(case: Case) -> Hit | None:
     "user-inside-differs",
     "Ranks have another user number than the PMIx server expects",
     severity="error",
-    fix="keep the user number: podman run --userns=keep-id",
+    fix="keep the user number: `podman run --userns=keep-id`",
     source=(
         "openpmix/openpmix:src/mca/psec/native/psec_native.c at v5.0.7, validate_cred; "
         "tests/matrix: 'without --userns=keep-id'"
@@ -65,7 +65,7 @@ def user_inside_differs(case: Case) -> Hit | None:
     "pmi-socket-closed",
     "The container closes the socket for PMI",
     severity="error",
-    fix="start containers with --preserve-fd=$PMI_FD (podman 5.0, crun); or use PMIx",
+    fix="start containers with `--preserve-fd=$PMI_FD` (podman 5.0, crun); or use PMIx",
     source="podman-run(1), --preserve-fd; tests/matrix: 'without --preserve-fd=PMI_FD'",
     facts=("image.mpi.interfaces",),
     modes=_FROM_HOST,

@@ -29,7 +29,7 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     "host-launcher-leaks",
     "The host's mpirun sets variables that lead the image's MPI to the host's plugins",
     severity="error",
-    fix="unset the variables between mpirun and the container: mpirun … env -u NAME singularity exec …",
+    fix="unset the variables between mpirun and the container: `mpirun … env -u NAME singularity exec …`",
     source="tests/matrix: hybrid-ompi against -unsetpath and -clean",
     facts=("host.mpis", "image.mpi.plugins", "image.pmix", "image.pmix_plugins"),
     modes=("mpirun-host",),
@@ -162,7 +162,7 @@ def container_launcher_absent(case: Case) -> Hit | None:
     "container-launcher-fails",
     "mpirun inside the container cannot start these ranks",
     severity="error",
-    fix="use an image with Open MPI 4.1 or 5: toolkit launch starts its daemons on the other nodes",
+    fix="use an image with Open MPI 4.1 or 5: `toolkit launch` starts its daemons on the other nodes",
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
     facts=(

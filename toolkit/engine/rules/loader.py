@@ -120,7 +120,7 @@ def mpi_lacks_library(case: Case) -> Hit | None:
     if not driver or "--nv" in case.plan.container:
         return None
     title = f"{mpi_name(mpi)} needs {', '.join(driver)}, which only --nv mounts"
-    return Hit(evidence, severity="warning", title=title, fix="start the container with --nv")
+    return Hit(evidence, severity="warning", title=title, fix="start the container with `--nv`")
 
 
 def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str, ...]) -> Hit:

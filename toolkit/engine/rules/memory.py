@@ -19,7 +19,9 @@ _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
 """Transports of UCX between processes of one node (openucx/ucx:docs/source/faq.md)."""
 _LOADERS = 64 << 20
 """Size of /dev/shm in bytes below which batches of images do not fit."""
-_LARGER = "make /dev/shm larger (docker run --shm-size, mount -o remount,size=…), or use another transport"
+_LARGER = (
+    "make /dev/shm larger (`docker run --shm-size`, `mount -o remount,size=…`), or use another transport"
+)
 
 
 def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
@@ -65,7 +67,7 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
     "namespaces-split-a-node",
     "Ranks of one node are in different user namespaces",
     severity="error",
-    fix="start the container with --sharens (Apptainer 1.3), or use a setuid installation",
+    fix="start the container with `--sharens` (Apptainer 1.3), or use a setuid installation",
     source="apptainer/apptainer issue 769; tests/matrix: srun-pmi2-N1n2 against -sharens",
     facts=(
         *("image.mpi.version", "host.runtime", "host.runtime.setuid", "host.ptrace_scope", "host.infiniband"),
@@ -133,7 +135,7 @@ def _still_applies(row: Namespaces, case: Case) -> bool:
     "large-messages-hang",
     "Messages of 3 MiB and more between ranks of one node never arrive",
     severity="error",
-    fix="start with --sharens (Apptainer 1.3), or set OMPI_MCA_btl_vader_single_copy_mechanism=none",
+    fix="start with `--sharens` (Apptainer 1.3), or set OMPI_MCA_btl_vader_single_copy_mechanism=none",
     source=(
         "measured between user namespaces: Open MPI 4.1.4 and 4.1.8 pass 2 MiB and hang from 3 MiB on; "
         "not with --sharens, not with single_copy_mechanism=none, not Open MPI 5.0.10 and 5.0.11"
@@ -161,7 +163,7 @@ def large_messages_hang(case: Case) -> Hit | None:
     "ranks-in-namespaces-of-their-own",
     "Ranks of one node have separate process namespaces, and may have the same process number",
     severity="error",
-    fix="leave --pid out and unset APPTAINER_PID; or add --sharens (Apptainer 1.3)",
+    fix="leave `--pid` out and unset APPTAINER_PID; or add `--sharens` (Apptainer 1.3)",
     source=(
         "open-mpi/ompi:opal/mca/shmem, segment_attach; measured: 55 launches with --pid of Open MPI 4.1.4, "
         "4.1.8, 5.0.7 and 6.0.0rc2, of which the 14 whose two ranks had one number crashed, and no other"
@@ -234,7 +236,7 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
     "shared-memory-apart",
     "Each rank of a node has its own /dev/shm, but the MPI in the image needs a shared one",
     severity="error",
-    fix="give the containers the host's: --bind /dev; or start them with --sharens (Apptainer 1.3)",
+    fix="give the containers the host's: `--bind /dev`; or start them with `--sharens` (Apptainer 1.3)",
     source=(
         "recipes/knowledge/mpi.toml, [[apart]]; apptainer/apptainer:internal/pkg/runtime/engine/apptainer/"
         "container_linux.go, addDevMount"

@@ -30,7 +30,7 @@ def _by_kernel(case: Case, *, failed_only: bool) -> bool:
     "image-compression-too-new",
     "The kernel of the host cannot mount an image with this compression",
     severity="error",
-    fix="build the SIF with gzip: apptainer build --mksquashfs-args '-comp gzip'",
+    fix="build the SIF with gzip: `apptainer build --mksquashfs-args '-comp gzip'`",
     source="recipes/knowledge/runtime.toml, [[compression]], [[setuid_fuse]]",
     facts=("host.runtime", "host.kernel", "host.runtime.setuid", "host.runtime.version", "image.compression"),
 )

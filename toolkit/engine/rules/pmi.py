@@ -17,7 +17,7 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     "slurm-pmi-unreachable",
     "The MPI in the image uses Slurm's PMI-1 library, which does not work inside a container",
     severity="error",
-    fix="build the MPI with its own PMI (MPICH without --with-pmi=slurm) for Slurm's pmi2 plugin; or "
+    fix="build the MPI with its own PMI (MPICH without `--with-pmi=slurm`) for Slurm's pmi2 plugin; or "
     "use an MPI that speaks PMIx",
     instead=MPI_MODES,
     source=(

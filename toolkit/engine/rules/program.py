@@ -15,7 +15,7 @@ from toolkit.program import named
 from toolkit.program.launchers import LAUNCHERS
 
 _OWN_MODES = tuple(mode for mode in MPI_MODES if mode != "bind")
-_NAME_IT = "name the program: toolkit doctor IMAGE -- COMMAND"
+_NAME_IT = "name the program: `toolkit doctor IMAGE -- COMMAND`"
 
 
 @rule(
@@ -120,7 +120,7 @@ def launcher_in_ranks(case: Case) -> Hit | None:
     "entry-point-skipped",
     "The image's entry point sets variables, and `exec` skips it",
     severity="warning",
-    fix="start the program by the entry point: toolkit launch --image IMAGE -- SCRIPT COMMAND",
+    fix="start the program by the entry point: `toolkit launch --image IMAGE -- SCRIPT COMMAND`",
     source="Apptainer user guide: run starts the runscript, exec does not",
     facts=("image.entry_script", "image.entry_sets"),
     advice=True,
@@ -135,7 +135,7 @@ def entry_point_skipped(case: Case) -> Hit | None:
     script, names = image.entry_script, ", ".join(image.entry_sets)
     evidence = tuple(f"image: {script}: {name}={value}" for name, value in image.entry_sets.items())
     command = shlex.join(image.program.command) if image.program else "COMMAND"
-    fix = f"start the program by it: toolkit launch --image IMAGE -- {shlex.quote(script)} {command}"
+    fix = f"start the program by it: `toolkit launch --image IMAGE -- {shlex.quote(script)} {command}`"
     return Hit(evidence, title=f"{script} sets {names}, and `exec` skips this entry point", fix=fix)
 
 
@@ -152,7 +152,7 @@ _FACTS: dict[ProgramName, str] = {"torch": "pytorch", "jax": "jax", "tf-config":
     "ranks-not-told",
     "The container is started without the variables that tell a rank its number",
     severity="error",
-    fix="leave --cleanenv and --containall out; unset single variables instead",
+    fix="leave `--cleanenv` and `--containall` out; unset single variables instead",
     source="Apptainer user guide, environment; srun(1), output environment variables",
     facts=("host.environment",),
     programs=WITHOUT_MPI,

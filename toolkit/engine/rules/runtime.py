@@ -22,7 +22,7 @@ def ask_release(case: Case) -> None:
     "runtime-cannot-read-image",
     "The container runtime of the host cannot read this kind of image",
     severity="error",
-    fix="administrator: install Apptainer; or build a native SIF (apptainer build, without --oci)",
+    fix="administrator: install Apptainer; or build a native SIF (`apptainer build`, without `--oci`)",
     source="recipes/knowledge/runtime.toml, [[unreadable]]",
     facts=("host.runtime", "image.format", "host.runtime.version"),
 )
@@ -45,7 +45,7 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     "runtime-not-measured",
     "No launch was recorded with this container runtime",
     severity="warning",
-    fix="read the job script first: toolkit launch --dry-run",
+    fix="read the job script first: `toolkit launch --dry-run`",
     source="toolkit/runtime: the documentation that each module names",
     facts=("host.runtime",),
     advice=True,
@@ -64,7 +64,7 @@ def runtime_not_measured(case: Case) -> Hit | None:
     "oci-mode",
     "An OCI runtime starts the container and hides more of the host",
     severity="error",
-    fix=f"build a native SIF (singularity build, without --oci); {TRY_IT}",
+    fix=f"build a native SIF (`singularity build`, without `--oci`); {TRY_IT}",
     source=(
         "sylabs/singularity:internal/pkg/runtime/launcher at v4.3.7: oci/spec_linux.go, addNamespaces; "
         "oci/mounts_linux.go; native/launcher_linux.go, checkImage"
@@ -85,7 +85,7 @@ def oci_mode(case: Case) -> Hit | None:
     if not found and case.image.format == "oci-sif" and has_option(case.host, "--no-oci"):
         evidence = (*case.cite("host.runtime"), "image: its format is oci-sif")
         because = "an OCI-SIF needs --oci"
-        return Hit(evidence, "unavailable", because, "An OCI-SIF needs --oci", fix="add --oci")
+        return Hit(evidence, "unavailable", because, "An OCI-SIF needs --oci", fix="add `--oci`")
     if not found or (clearing_options(case) and case.mode != "mpirun-container"):
         return None
     because = "no launch in containers of an OCI runtime was recorded"
@@ -96,7 +96,7 @@ def oci_mode(case: Case) -> Hit | None:
     "image-kind-forbidden",
     "The administrator forbids images of this kind",
     severity="error",
-    fix="convert it to an allowed kind: apptainer build [--sandbox] TARGET IMAGE; administrator: remove "
+    fix="convert it to an allowed kind: `apptainer build [--sandbox] TARGET IMAGE`; administrator: remove "
     "the line 'allow container …' from apptainer.conf",
     source="recipes/knowledge/runtime.toml, [[forbidden]]",
     facts=("host.runtime", "image.format"),
@@ -236,7 +236,7 @@ def _line(case: Case, name: str) -> str:
     "home-not-mounted",
     "The runtime does not mount the home folder into containers",
     severity="info",
-    fix="bind the folders that the program needs: --bind SOURCE; toolkit launch binds its own folders",
+    fix="bind the folders that the program needs: `--bind SOURCE`; `toolkit launch` binds its own folders",
     source="Apptainer administrator guide, apptainer.conf: mount home",
     facts=("host.runtime",),
     advice=True,
@@ -323,7 +323,7 @@ def bind_not_allowed(case: Case) -> Hit | None:
     "device-files-hidden",
     "Containers have a minimal /dev: no InfiniBand or RoCE, no shared memory of the host",
     severity="warning",
-    fix="administrator: 'mount dev = yes' in apptainer.conf; if it is minimal, --bind /dev",
+    fix="administrator: 'mount dev = yes' in apptainer.conf; if it is minimal, `--bind /dev`",
     source=(
         "Apptainer administrator guide, apptainer.conf: mount dev; apptainer/apptainer:internal/pkg/runtime/"
         "engine/apptainer/container_linux.go, addUserbindsMount, at v1.4.5"

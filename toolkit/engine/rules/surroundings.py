@@ -31,7 +31,7 @@ def _said(case: Case, name: str) -> str:
     "tmpdir-not-in-container",
     "TMPDIR names a folder that the container does not have",
     severity="warning",
-    fix='--env TMPDIR=/tmp, or bind the folder: --bind "$TMPDIR"',
+    fix='`--env TMPDIR=`/tmp, or bind the folder: `--bind "$TMPDIR"`',
     source="Apptainer user guide, environment and bind paths; Python documentation, tempfile",
     facts=("host.tmpdir",),
     advice=True,
@@ -50,7 +50,7 @@ def tmpdir_not_in_container(case: Case) -> Hit | None:
     "tmpdir-not-usable",
     "TMPDIR names a folder that is not writable",
     severity="warning",
-    fix='make the folder in the job script (mkdir -p "$TMPDIR"), or --env TMPDIR=/tmp',
+    fix='make the folder in the job script (`mkdir -p "$TMPDIR"`), or `--env TMPDIR=`/tmp',
     source="environ(7): TMPDIR; open-mpi/ompi: session directories below TMPDIR",
     facts=("host.tmpdir_usable",),
     advice=True,
@@ -68,7 +68,7 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
     "slurm-tmp-not-mounted",
     "The container does not have Slurm's folder for temporary files",
     severity="warning",
-    fix="bind it: --bind FOLDER (TmpFS or PMIxCliTmpDirBase of scontrol show config)",
+    fix="bind it: `--bind FOLDER` (TmpFS or PMIxCliTmpDirBase of `scontrol show config`)",
     source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c at slurm-22-05-8-1: cli_tmpdir, spmix_appdir_…",
     facts=("host.slurm",),
     modes=("srun-pmix",),
@@ -85,7 +85,7 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     folder = settings.get(name, "")
     if not folder.startswith("/") or _bound(case, folder):
         return None
-    fix = f"bind it: --bind {folder}"
+    fix = f"bind it: `--bind {folder}`"
     return Hit((f"host: scontrol show config: {name} = {folder}",), fix=fix)
 
 
@@ -122,7 +122,7 @@ def pmix_folder_not_mounted(case: Case) -> Hit | None:
     "pmix-store-of-early-5",
     "The PMIx server and client have incompatible stores",
     severity="warning",
-    fix="--env PMIX_MCA_gds=hash",
+    fix="`--env PMIX_MCA_gds=hash`",
     source="openpmix/openpmix:docs/news/news-v5.x: 5.0.2 replaced shmem by shmem2",
     facts=("host.pmix", "image.pmix"),
     modes=("srun-pmix",),
@@ -147,7 +147,7 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
     "pmix-lacks-native-security",
     "The PMIx client in the image lacks the security module 'native'",
     severity="warning",
-    fix="bind the munge socket (--bind /run/munge), or rebuild PMIx with its component psec/native",
+    fix="bind the munge socket (`--bind /run/munge`), or rebuild PMIx with its component psec/native",
     source="openpmix/openpmix:src/mca/psec; Slurm MPI Users Guide, PMIX_MCA_psec",
     facts=("image.pmix", "image.pmix_components", "host.munge"),
     modes=("srun-pmix", "mpirun-host"),
@@ -170,7 +170,7 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
     "preload-leaks",
     "LD_PRELOAD of the host reaches the container",
     severity="warning",
-    fix="unset LD_PRELOAD before the job (env -u LD_PRELOAD)",
+    fix="unset LD_PRELOAD before the job (`env -u LD_PRELOAD`)",
     source="Apptainer user guide, environment; ld.so(8), LD_PRELOAD",
     facts=("host.environment",),
     advice=True,
@@ -206,7 +206,7 @@ def library_path_forced(case: Case) -> Hit | None:
     "nodes-differ",
     "The compute nodes differ from each other",
     severity="warning",
-    fix="request nodes of one kind (--partition, --constraint), or judge each kind by separate facts",
+    fix="request nodes of one kind (`--partition`, `--constraint`), or judge each kind by separate facts",
     source="toolkit probe on all nodes: facts that differ between them",
     facts=("host.compute_nodes",),
     advice=True,
@@ -224,7 +224,8 @@ def nodes_differ(case: Case) -> Hit | None:
     "compute-nodes-not-asked",
     "The facts describe the login node; no compute node was probed",
     severity="info",
-    fix="probe compute nodes: toolkit probe on the cluster with its nodes; or run toolkit probe inside a job",
+    fix="probe compute nodes: `toolkit probe` on the cluster with its nodes; or "
+    "run `toolkit probe` inside a job",
     source="toolkit probe: srun on the nodes of a partition",
     facts=("host.slurm", "host.compute_nodes"),
     advice=True,

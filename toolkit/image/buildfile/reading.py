@@ -156,7 +156,7 @@ def _begin(step: BuildStep, parts: _Parts, found: tuple[BuildStep, ...]) -> None
     if words:
         parts.told.append(f"{parts.at(step.line)}: FROM {base}: {', '.join(words)}")
     elif not parts.row.musl and not parts.row.opaque:
-        parts.unknown.append(f"{parts.at(step.line)}: {base} does not tell its distribution")
+        parts.unknown.append(f"{parts.at(step.line)}: {base} does not name its distribution")
 
 
 def _take(one: PackageInstall, parts: _Parts) -> None:
@@ -216,7 +216,7 @@ def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
         absent["mpi"] = f"{parts.name} installs no MPI"
     unknown = dict(image.unknown)
     if "mpi" in unknown:
-        unknown["mpi"] = f"{parts.name} does not tell the MPI or its release"
+        unknown["mpi"] = f"{parts.name} does not name the MPI or its release"
     said: dict[str, Any] = {n: parts.versions.get(n) for n in ("tensorflow", "pytorch", "cuda", "python")}
     said |= {name: one.version for name, one in parts.packages.items() if one.version}
     if "horovod" in parts.packages:
@@ -251,4 +251,4 @@ def lines_on(build: BuildFile) -> Iterator[tuple[str, tuple[str, ...]]]:
     if build.told:
         yield "In the file", build.told
     if build.unknown:
-        yield "The file does not tell", build.unknown
+        yield "The file does not say", build.unknown

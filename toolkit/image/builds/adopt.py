@@ -180,19 +180,19 @@ def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
             id="no-mpi",
             severity="error",
             title=f"No MPI was found that a program in it loads ({facts.cite('mpi')})",
-            fix=": ranks can only connect by Horovod's Gloo; or build from a recipe: toolkit image list",
+            fix=": ranks can only connect by Horovod's Gloo; or build from a recipe: `toolkit image list`",
         )
     if facts.mpi4py is None:
         yield Lack(
             id="no-mpi4py",
             severity="warning",
             title="mpi4py is not in it",
-            fix="the preflight is left out; in the image: pip install mpi4py, against its own MPI",
+            fix="the preflight is left out; in the image: `pip install mpi4py`, against its own MPI",
         )
     if tree.kind(TRAINERS) != "folder":
         yield Lack(
             id="no-trainers",
             severity="info",
             title="toolkit's trainers are not in it",
-            fix="toolkit image adopt --layer puts them on top",
+            fix="`toolkit image adopt --layer` puts them on top",
         )

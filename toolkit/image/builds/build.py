@@ -69,12 +69,13 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
     if named.recipe.unbuildable:
         raise BadInput(
             f"{named.name} cannot be built here: {named.recipe.unbuildable}",
-            fix=f"toolkit image render {named.name} prints what to build it from elsewhere",
+            fix=f"`toolkit image render {named.name}` prints what to build it from elsewhere",
         )
     if (has := architecture(client)) != lock.solution.architecture:
         raise BadInput(
             f"{named.name} is for {lock.solution.architecture}, and this Docker engine runs on {has}",
-            fix=f"toolkit image render {named.name} -o ctx, and build there: it holds all that a build needs",
+            fix=f"`toolkit image render {named.name} -o ctx`, and build there: it "
+            "holds all that a build needs",
         )
     making = Making(lock=lock)
     source = source_hash(making)
@@ -132,7 +133,7 @@ def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> No
 def _described(client: "DockerClient", named: Named, *, reused: bool) -> Built:
     image = find_image(client, named.tag)
     if image is None:
-        raise Missing(f"{named.tag} is not in the Docker engine", fix=f"toolkit image build {named.name}")
+        raise Missing(f"{named.tag} is not in the Docker engine", fix=f"`toolkit image build {named.name}`")
     found = image.labels or {}
     return Built(
         recipe=named.name,

@@ -76,7 +76,7 @@ def require_python(facts: ImageFacts, name: str) -> None:
         raise BadInput(
             f"{name}: its Python is {facts.python} ({facts.cite('python')}), and the trainers need "
             f"{OLDEST_PYTHON} or later",
-            fix=f"build one from a recipe: toolkit image list; {_STILL}",
+            fix=f"build one from a recipe: `toolkit image list`; {_STILL}",
         )
 
 

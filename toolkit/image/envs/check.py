@@ -16,7 +16,7 @@ from toolkit.image.files.sif.squash import SquashTree
 from toolkit.model.progress import Tell
 
 _INFO = ".dist-info"
-AGAIN = "make it again over this image: toolkit env add {} --over {}"
+AGAIN = "make it again over this image: `toolkit env add {} --over {}`"
 
 
 class EnvCheck(msgspec.Struct, frozen=True, kw_only=True):

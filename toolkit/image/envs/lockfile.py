@@ -121,7 +121,7 @@ def read_env(path: Path, label: str = "") -> EnvLock:
         named = f"{label} {path}".lstrip()
         if file.read(len(_MAGIC)) != _MAGIC:
             raise BadInput(
-                f"{named}: not an environment", fix="make one: toolkit env create -f FILE --over IMAGE"
+                f"{named}: not an environment", fix="make one: `toolkit env create -f FILE --over IMAGE`"
             )
         return lock_in(SquashTree(file, 0, named, Budget(named)), named)
 
@@ -134,7 +134,7 @@ def lock_in(tree: FileTree, name: str) -> EnvLock:
     """
     if tree.kind(f"/{LOCK}") != "file":
         raise BadInput(
-            f"{name}: a squashfs without {LOCK}", fix="make one: toolkit env create -f FILE --over IMAGE"
+            f"{name}: a squashfs without {LOCK}", fix="make one: `toolkit env create -f FILE --over IMAGE`"
         )
     try:
         return msgspec.json.decode(tree.content(f"/{LOCK}", _MOST), type=EnvLock)

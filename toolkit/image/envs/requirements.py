@@ -101,7 +101,7 @@ def _project(path: Path) -> EnvRequirements:
     if "dependencies" in project.get("dynamic", ()):
         raise BadInput(
             f"-f {path}: its build back end makes up the dependencies",
-            fix="give them as a file: uv pip compile pyproject.toml -o requirements.txt",
+            fix="give them as a file: `uv pip compile pyproject.toml -o requirements.txt`",
         )
     lines = project.get("dependencies", [])
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):

@@ -23,7 +23,7 @@ from toolkit.run.packages.environment import Asking, Pin, Unresolved, lock_of, p
 
 _UV_GLIBC = (17, *range(28, 41))
 """Second numbers of the glibc releases that uv knows by name."""
-_CHANGE = "change the requirement, or hide the image's package: --replace {}"
+_CHANGE = "change the requirement, or hide the image's package: `--replace {}`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class Budget:
     def look(self, count: int = 1) -> None:
         self._looks -= count
         if self._looks < 0:
-            raise self._endless("its links and folders lead to no end")
+            raise self._endless("its links form a loop")
 
     def read(self, count: int) -> None:
         self._size -= count

@@ -41,7 +41,7 @@ def choose(blobs: Blobs, tag: str) -> StoredImage:
         raise _broken(blobs.name, f"its configuration {image.Config[:80]!r} is missing")
     found = hashlib.sha256(config).hexdigest()
     if (named := _NAMED_BY_DIGEST.fullmatch(image.Config)) and named[1] != found:
-        raise _broken(blobs.name, "its configuration is not what its name says")
+        raise _broken(blobs.name, "its configuration does not match the digest in its name")
     settings, inner = read_config(config, blobs.name)
     paths = image.Layers or []
     if len(paths) > _MOST_LAYERS:

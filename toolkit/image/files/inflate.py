@@ -50,7 +50,7 @@ def inflate(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
     for magic, other in _OTHERS.items():
         if head.startswith(magic):
             raise BadInput(
-                f"{name}: compressed with {other}", fix="readable are gzip and zstd: unpack it first"
+                f"{name}: compressed with {other}", fix="toolkit reads gzip and zstd; unpack the file first"
             )
     return None
 

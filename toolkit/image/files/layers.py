@@ -180,7 +180,7 @@ class LayeredTree:
             here.layer = layer
             return
         if len(entry.target) > _MAX_PATH:
-            raise self._refused(f"a link of it has {len(entry.target)} letters")
+            raise self._refused(f"a link in it has {len(entry.target)} characters")
         self._budget.keep(_weight(name) + _weight(entry.target))
         if isinstance(here, _Folder):
             self._last = None
@@ -257,9 +257,9 @@ class LayeredTree:
                 continue
             links += 1
             if below.kind != "link":
-                raise self._refused(f"it has a file below {_shown(path)}, which is no folder")
+                raise self._refused(f"it has a file below {_shown(path)}, which is not a folder")
             if links > _MAX_LINKS or len(below.target) > _MAX_PATH:
-                raise self._refused(f"the links above {_shown(path)} lead to no end")
+                raise self._refused(f"the links above {_shown(path)} form a loop")
             self._budget.look(1 + len(below.target))
             above = [self._root] if below.target.startswith("/") else above
             rest.extendleft(reversed(_parts(below.target)))
@@ -273,12 +273,12 @@ class LayeredTree:
             CheckFailed: if it leads out of the root, or is longer than Linux allows.
         """
         if len(name) > _MAX_PATH:
-            raise self._refused(f"it has a path of {len(name)} letters")
+            raise self._refused(f"it has a path of {len(name)} characters")
         path = posixpath.normpath(name.lstrip("/")) if name.strip("/") else ""
         if path == ".." or path.startswith("../"):
-            raise self._refused(f"{_shown(name)} leads out of it")
+            raise self._refused(f"{_shown(name)} leads out of the image")
         if len(path) > _MAX_NAME and any(len(part) > _MAX_NAME for part in path.split("/")):
-            raise self._refused(f"it has a name of more than {_MAX_NAME} letters")
+            raise self._refused(f"it has a name of more than {_MAX_NAME} characters")
         return "" if path == "." else path
 
     def _refused(self, what: str) -> CheckFailed:

@@ -92,7 +92,7 @@ def _candidates(
 ) -> list[_Candidate]:
     """Return the images of an index and of the indexes inside it."""
     if deep > _MOST_DEEP or len(listed) + len(seen) > _MOST:
-        raise CheckFailed(f"{blobs.name}: toolkit stopped reading: its indexes lead to no end")
+        raise CheckFailed(f"{blobs.name}: toolkit stopped reading: its indexes form a loop")
     found: list[_Candidate] = []
     for descriptor in listed:
         notes = descriptor.annotations or {}
@@ -143,7 +143,7 @@ def _one(name: str, candidates: list[_Candidate], wanted: str) -> _Candidate:
     if not fits or (len({c.found.digest for c in fits}) > 1 and any(c.platform is None for c in fits)):
         shown = ", ".join(sorted({str(c.platform or "unnamed platform") for c in candidates})[:20])
         raise BadInput(
-            f"{name}: no image for {asked} in it: {shown}", fix="choose one of them with --platform"
+            f"{name}: no image for {asked} in it: {shown}", fix="choose one of them with `--platform`"
         )
     return fits[0]
 
@@ -180,7 +180,7 @@ def _blob(blobs: Blobs, descriptor: _Descriptor) -> bytes:
     algorithm, _, digest = descriptor.digest.partition(":")
     if hashlib.new(algorithm, data).hexdigest() != digest:
         raise Damaged(
-            f"{blobs.name}: the image is damaged: {path} is not what its name says",
+            f"{blobs.name}: the image is damaged: {path} does not match the digest in its name",
             fix="copy or save it again",
         )
     return data

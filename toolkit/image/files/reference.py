@@ -90,10 +90,10 @@ def _with_transport(text: str, transport: str, rest: str) -> Reference:
 def _fetching(transport: str, text: str) -> str:
     """Return the command that fetches an image; empty if the text is not such an address."""
     if transport in _REGISTRIES:
-        return f"toolkit image pull {shlex.quote(text)} -o FILE"
+        return f"`toolkit image pull {shlex.quote(text)} -o FILE`"
     if transport in _SERVERS:
-        return f"curl -LO {shlex.quote(text)}"
-    return f"apptainer pull FILE {shlex.quote(text)}" if transport in _LIBRARIES else ""
+        return f"`curl -LO {shlex.quote(text)}`"
+    return f"`apptainer pull FILE {shlex.quote(text)}`" if transport in _LIBRARIES else ""
 
 
 def _there(text: str) -> bool:

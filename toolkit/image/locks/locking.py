@@ -37,7 +37,7 @@ def lock_of(
     if named.recipe.unbuildable:
         raise BadInput(
             f"{named.name} cannot be built here: {named.recipe.unbuildable}",
-            fix=f"toolkit image render {named.name} prints what to build it from elsewhere",
+            fix=f"`toolkit image render {named.name}` prints what to build it from elsewhere",
         )
     solution, rows = solve_recipe_rows(named, host)
     tell.step(f"Locking {named.name}: {_in_words(solution.versions)}")

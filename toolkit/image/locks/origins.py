@@ -103,7 +103,7 @@ def _on_mirrors(file: LockedFile, archive: str, path: str, mirrors: Mirrors) -> 
     if not known:
         raise Missing(
             f"{file.file} is a package of Debian, and this machine knows no mirror of it",
-            fix=f"set {MIRROR}=URL to one that is within reach",
+            fix=f"set {MIRROR}=URL to a mirror that this machine can reach",
         )
     return tuple(f"{mirror}/{path}" for mirror in known)
 
@@ -117,7 +117,8 @@ def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, 
         raise Missing(
             "the package index does not have what the lock names, or does not answer",
             detail=error.detail,
-            fix="set PIP_INDEX_URL to one that has it, or lock again: toolkit image lock RECIPE --upgrade",
+            fix="set PIP_INDEX_URL to an index that has the file, or lock again: "
+            "`toolkit image lock RECIPE --upgrade`",
         ) from error
     there: dict[str, str] = {}
     for package in Pylock.from_dict(tomllib.loads(text.decode())).packages:

@@ -86,7 +86,7 @@ def convert(
     """
     source = find_image(client, image)
     if source is None:
-        raise Missing(f"{image} is not in the Docker engine", fix="toolkit image build RECIPE")
+        raise Missing(f"{image} is not in the Docker engine", fix="`toolkit image build RECIPE`")
     check_file(target, "-o", "image.sif")
     config, real = read_config(source), behind_links(target)
     if not fresh and (kept := reusable(real, config, packing)):

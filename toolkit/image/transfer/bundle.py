@@ -134,7 +134,7 @@ def _locks(recipes: tuple[str, ...], accepted: Collection[str]) -> list[_LockedR
             raise BadInput(
                 f"{locked.place}: its lock starts from {locked.lock.base.published}, which a bundle cannot "
                 "contain by that name",
-                fix="pull that image on the target machine, from a registry there, and build from the lock",
+                fix="pull that image from a registry on the target machine, and build from the lock there",
             )
     return locks
 
@@ -214,7 +214,8 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
             )
         if name.casefold() in map(str.casefold, names[:number]):
             raise BadInput(
-                f"{option}: two of them are called {name} or differ from it by case, and a bundle holds one",
+                f"{option}: two files are called {name}, or their names differ only by "
+                "case; a bundle holds one of them",
                 fix="leave one out, or rename its file",
             )
 

@@ -30,7 +30,7 @@ _LONGEST_VALUE = 260
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _MOST_FILES = 20_000
 """Lines of the list; a bundle of one recipe has about 400."""
-_NOT_A_BUNDLE = "is it a bundle of toolkit image bundle?"
+_NOT_A_BUNDLE = "give a file that `toolkit image bundle` wrote"
 
 
 class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,11 +146,11 @@ def require_listed(index: Index, sums: Mapping[str, str], source: Path) -> None:
     for path in sorted(needed - sums.keys()):
         raise BadInput(
             f"{source}: {INDEX} names {path}, and {SUMS} does not",
-            fix="make the bundle again: toolkit image bundle",
+            fix="make the bundle again: `toolkit image bundle`",
         )
     listed = {path for path in sums if path.startswith(("recipes/", "images/", "sif/"))}
     for path in sorted(listed - needed - allowed):
         raise BadInput(
             f"{source}: {SUMS} names {path}, and {INDEX} does not",
-            fix="make the bundle again: toolkit image bundle",
+            fix="make the bundle again: `toolkit image bundle`",
         )

@@ -114,7 +114,7 @@ def _next(members: Iterator[TarMember], name: str, source: Path) -> TarMember:
     if entry is None or entry.name != name:
         raise BadInput(
             f"{source}: not a bundle: its first members are not {SUMS} and {INDEX}",
-            fix="make it with: toolkit image bundle",
+            fix="make it with: `toolkit image bundle`",
         )
     return entry
 
@@ -157,7 +157,7 @@ def _read(path: Path) -> bytes:
 def _pieces(path: Path) -> Iterator[bytes]:
     if path.is_symlink():
         raise Damaged(f"{path}: a symbolic link, not a file of the bundle", fix="unpack the bundle again")
-    with open_given(path, fix="give a file of toolkit image bundle") as file:
+    with open_given(path, fix="give a file that `toolkit image bundle` wrote") as file:
         while piece := file.read(_CHUNK):
             yield piece
 
@@ -187,7 +187,7 @@ def _compare(pieces: Iterator[bytes], digest: str, target: Path | None, name: st
 
 
 def _differs(name: str) -> Damaged:
-    return Damaged(f"{name}: its content is not what {SUMS} says", fix=_COPY_AGAIN)
+    return Damaged(f"{name}: its content does not match {SUMS}", fix=_COPY_AGAIN)
 
 
 def _new(path: Path) -> BinaryIO:

@@ -40,7 +40,7 @@ def _lock(staged: Staged, name: str, source: Path) -> Lock:
         recipe = parse(text.decode("utf-8"), f"{source}: recipes/{name}.toml")
     except ValueError as error:
         raise BadInput(f"{source}: recipes/{name}.toml: cannot be read: {_shown(str(error))}") from error
-    lock = decode_lock(locked, place, fix=f"{lock_command(name)}, and make the bundle again")
+    lock = decode_lock(locked, place, fix=f"`{lock_command(name)}`, and make the bundle again")
     if why := stale(lock, recipe):
         raise BadInput(f"{place}: {_shown(why)}")
     return lock
@@ -67,7 +67,7 @@ def require_unused_names(staged: Staged, source: Path) -> None:
     if found:
         raise BadInput(
             f"{source}: not installed, because it would replace recipes: {', '.join(found[:5])}",
-            fix="compare them; --replace installs the bundle's recipes",
+            fix="compare them; `--replace` installs the bundle's recipes",
         )
 
 

@@ -97,7 +97,7 @@ def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
         )
         shown = ", ".join(re.sub(r"[^\w/.-]", "?", one) for one in there[:20]) or "none that says"
         raise BadInput(
-            f"{name}: no image for {asked} in it: {shown}", fix="choose one of them with --platform"
+            f"{name}: no image for {asked} in it: {shown}", fix="choose one of them with `--platform`"
         )
     return fits[0]
 

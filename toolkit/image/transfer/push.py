@@ -41,7 +41,7 @@ def push(
         CheckFailed: if the image is damaged, or the registry refuses it.
     """
     if target.digest:
-        raise BadInput(f"{target}: an image is pushed to a tag; its digest is what it is")
+        raise BadInput(f"{target}: give a tag; the digest follows from the image")
     with ExitStack() as stack:
 
         @cache

@@ -105,8 +105,8 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
         return signature_of(source, keyring)
     if keyring is not None:
         raise BadInput(
-            f"--verify-key: {source} is a folder, and the archive is what is signed",
-            fix="toolkit image unbundle BUNDLE.tar --verify-key FILE",
+            f"--verify-key: {source} is a folder; only the archive is signed",
+            fix="`toolkit image unbundle BUNDLE.tar --verify-key FILE`",
         )
     return FileSignature()
 

@@ -107,7 +107,7 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
         raise BadInput(
             f"{ref.shown}: not an image that toolkit can push; give a SIF, an OCI layout, "
             "an OCI archive or a Docker archive",
-            fix="see what it is: toolkit image inspect",
+            fix="see what it is: `toolkit image inspect`",
         )
     check_digest(ref.path)
     archive = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, Budget(ref.shown))
@@ -119,7 +119,7 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
     if not archive.part(MANIFEST) or archive.packed:
         raise BadInput(
             f"{ref.shown}: not an archive that can be sent",
-            fix="docker load it, then push docker-daemon:NAME:TAG",
+            fix="`docker load` it, then push docker-daemon:NAME:TAG",
         )
     file.seek(0)
     return _of_save(iter(lambda: file.read(_CHUNK), b""), ref, present, tell, stack)

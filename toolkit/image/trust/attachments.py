@@ -105,7 +105,9 @@ def full_object(sif: Path) -> Object:
         BadInput: if there is none beside the SIF, or it is about another image.
     """
     path = full_file(sif)
-    text = read_given(path, most=_MOST, label="--provenance full:", fix="toolkit image sif --fresh writes it")
+    text = read_given(
+        path, most=_MOST, label="--provenance full:", fix="`toolkit image sif --fresh` writes it"
+    )
     try:
         said = msgspec.json.decode(text, type=_Statement)
     except UNDECODABLE as error:
@@ -113,7 +115,7 @@ def full_object(sif: Path) -> Object:
     with sif.open("rb") as file:
         digest = rootfs_sha256(file, sif)
     if digest not in {subject.digest.get("sha256") for subject in said.subject}:
-        raise BadInput(f"--provenance full: {path} is about another image", fix="toolkit image sif --fresh")
+        raise BadInput(f"--provenance full: {path} is about another image", fix="`toolkit image sif --fresh`")
     return Object(JSON, text, FULL_NAME)
 
 

@@ -62,10 +62,12 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
     ]
     told = f"{len(wanted)} wheels have the locked versions"
     if manifest is None:
-        return _check("wheels", wrong, f"{told}; their files are not compared, as the image has no manifest")
+        return _check(
+            "wheels", wrong, f"{told}; their files are not compared, because the image has no manifest"
+        )
     for name, (version, folder) in sorted(installed.items()):
         wrong += _brought(f"{name} {version}", tuple(_record(tree, folder)), folder, manifest, hashes)
-    left = f", but for {len(manifest.changed)} that the build changed" if manifest.changed else ""
+    left = f", except {len(manifest.changed)} that the build changed" if manifest.changed else ""
     return _check("wheels", wrong, f"{told} and the files that they contain{left}")
 
 
@@ -84,7 +86,7 @@ def _brought(
     gone = sum(path not in hashes for path, _ in record)
     left_out = manifest.gone.get(posixpath.basename(folder).removesuffix(".dist-info"), 0)
     if gone != left_out:
-        yield f"{wheel}: {gone} of its files are gone, {left_out} were left out by the build"
+        yield f"{wheel}: {gone} of its files are missing; the build left out {left_out}"
 
 
 def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check:
@@ -109,7 +111,7 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
         if name in chosen and not _is(seen or "", chosen[name])
     ]
     told = ", ".join(f"{name} {seen}" for name, seen in found.items() if name in chosen and seen)
-    return _check("versions", wrong, told or "nothing is locked that the inspector could look for")
+    return _check("versions", wrong, told or "the lock names no component that toolkit can find in an image")
 
 
 def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:

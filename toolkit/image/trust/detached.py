@@ -88,7 +88,7 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
     text = _LINE.fullmatch(found.text.replace(b"\r\n", b"\n"))
     wrong = found.state != "good" and (found.state != "unknown-key" or keyring is not None)
     if wrong or text is None:
-        why = WORDS[found.state].format(found.signer) if wrong else "what was signed is not a SHA-256"
+        why = WORDS[found.state].format(found.signer) if wrong else "the signed text is not a SHA-256"
         raise CheckFailed(
             f"{file}: {why}",
             fix=f"get {path.name} and its signature again from where they are from",
@@ -109,7 +109,7 @@ def require_signed(path: Path, signature: FileSignature, digest: str) -> None:
     """
     if signature.sha256 and signature.sha256 != digest:
         raise CheckFailed(
-            f"{path}: its content is not what was signed: its sha256 is {digest[:12]}…, "
+            f"{path}: its content has changed since it was signed: its sha256 is {digest[:12]}…, "
             f"{signature_file(path).name} was made for {signature.sha256[:12]}…",
             fix=f"get {path.name} and its signature again from where they are from",
         )

@@ -70,16 +70,16 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
     try:
         said = msgspec.json.decode(text, type=Metadata)
     except UNDECODABLE as error:
-        yield f"what was signed is not a list of digests: {error}"
+        yield f"the signed text is not a list of digests: {error}"
         return
     if said.version != 1 or len(said.objects) > _MOST:
-        yield f"what was signed is of an unknown kind (version {said.version})"
+        yield f"the signed text is of an unknown kind (version {said.version})"
         return
     entries = table.in_group(group)
     first = entries[0].number if entries else 0
     listed = {first + item.relative_id: item for item in said.objects}
     if len(listed) != len(said.objects):
-        yield "what was signed lists an object twice"
+        yield "the signed text lists an object twice"
         return
     if not _is(said.header.digest, table.header.fixed):
         yield "the header differs from the signed header"
@@ -97,7 +97,7 @@ def _changed(file: BinaryIO, entry: SifDescriptor, first: int, item: _Object) ->
         yield f"{entry.shown}: its descriptor differs from the signed descriptor"
     algorithm = item.object_digest.partition(":")[0]
     if algorithm not in _ALGORITHMS or _digest(file, entry, algorithm) != item.object_digest.lower():
-        yield f"{entry.shown}: its content is not what was signed"
+        yield f"{entry.shown}: its content has changed since it was signed"
 
 
 def _is(wanted: str, content: bytes) -> bool:

@@ -119,7 +119,7 @@ def _signed(sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[O
         with part.open("rb") as file, verifier(None) as keys:
             made = [*_signatures_but(file, read_table(file, sif), keys, before)]
         if not made or not all(checked.holds for checked in made):
-            raise CheckFailed(f"{sif}: the signature was made and does not hold", fix="sign it again")
+            raise CheckFailed(f"{sif}: the new signature is not valid", fix="sign it again")
         digest = sha256(part)
         shutil.copymode(sif, part)
         if identity(real) != before_copy:
@@ -194,5 +194,5 @@ def _checked(file: BinaryIO, table: Table, entry: SifDescriptor, keys: Verifier)
     if found.state in {"bad", "unreadable"}:
         return Checked(found, group, ())
     if not table.in_group(group):
-        return Checked(found, group, ("it signs objects that the file does not contain",))
+        return Checked(found, group, ("the signature covers objects that the file does not contain",))
     return Checked(found, group, tuple(differences(found.text, file, table, group)))

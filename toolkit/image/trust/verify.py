@@ -40,7 +40,7 @@ _UNPACKED = 64 << 30
 _INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versions")
 
 WORDS: dict[SignatureState, str] = {
-    "bad": "the signature by {} is not of this text: it was changed after signing",
+    "bad": "the signature by {} does not fit this text, which was changed after signing",
     "expired-key": "signed by {}, whose key has expired",
     "expired": "signed by {}, and that signature has expired",
     "revoked": "signed by {}, whose key was revoked",
@@ -72,9 +72,9 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
         if unsigned and (unknown or not found):
             checks[-1] = msgspec.structs.replace(checks[-1], outcome="not-checked")
         if checks[0].outcome == "failed" or any(map(_is_wrong, found)):
-            checks += [_unchecked(name, "the file itself differs from when it was made") for name in _INSIDE]
+            checks += [_unchecked(name, "the file has changed since it was made") for name in _INSIDE]
         else:
-            tell.step("Comparing what is inside with its lock")
+            tell.step("Comparing the contents with the lock")
             checks += _inside(file, sif, lock)
     signers = tuple(sorted({one.signature.fingerprint for one in found if one.holds}))
     return Verified(path=str(sif), sha256=digest, signers=signers, unknown_keys=unknown, checks=tuple(checks))
@@ -114,9 +114,8 @@ def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
     if keyring is None and found and not any(map(_is_wrong, found)):
         states = {one.signature.state for one in found if not one.holds}
         if states and states <= {"expired", "expired-key", "unreadable"}:
-            return (
-                "ask the signer for a new signature; --no-verify starts it unchecked, and the record says so"
-            )
+            return "ask the signer for a new signature; `--no-verify` starts it "
+            "unchecked, and the record says so"
     return "use an image with a valid signature by a key that you have"
 
 
@@ -199,7 +198,7 @@ def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
         return [
             _lock(own, given, why),
             written,
-            *(_unchecked(name, "there is no lock to compare with") for name in _INSIDE[2:]),
+            *(_unchecked(name, "toolkit found no lock to compare with") for name in _INSIDE[2:]),
         ]
     facts = describe(tree, sif, "sif", architecture=root.architecture, digest=None, budget=budget)
     return [

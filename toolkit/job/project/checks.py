@@ -92,10 +92,10 @@ def _command(code: Code, job: JobFile, image: str, found: Contents, *, gpus: boo
         )
         return
     if program == "python" and "python3" in found.commands:
-        yield LaunchFault(f"{image} has no `python`", "write `python3` instead")
+        yield LaunchFault(f"{image} has no command `python`", "write `python3` instead")
         return
     local = (code.start / program).exists()
-    fix = f"write ./{program} for the file of this folder" if local else starts.fix_of(program)
+    fix = f"write `./{program}` to run the file in this folder" if local else starts.fix_of(program)
     yield LaunchFault(f"{image} has no command `{program}`{near(program, found.commands)}", fix)
 
 
@@ -211,5 +211,5 @@ def refuse(found: list[LaunchFault], flags: Flags, tell: Tell) -> None:
     raise CheckFailed(
         first.message,
         detail=[f"also: {one.message}" for one in others],
-        fix=f"{first.fix}; --force launches all the same",
+        fix=f"{first.fix}; `--force` launches all the same",
     )

@@ -143,7 +143,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brou
     if code.root in {Path.home(), Path("/")}:
         raise BadInput(
             f"{code.root}: the project would be the whole folder",
-            fix="move the script to a separate folder, name one with --project DIR, or give --no-sync",
+            fix="move the script to a separate folder, name one with `--project DIR`, or give `--no-sync`",
         )
     found = collect(code.root)
     _check_inside(code)
@@ -218,7 +218,7 @@ def _check_ignored(code: Code, found: Collected) -> None:
             if is_below(inner, name):
                 why = "it may hold secrets" if name in found.secrets else "it is ignored"
                 raise BadInput(
-                    f"{inner} does not travel: {why}",
+                    f"{inner} is not copied to the cluster: {why}",
                     fix=f"add a line to {code.root / '.toolkitignore'}: !{name}",
                 )
 

@@ -130,7 +130,7 @@ def collect(root: Path, most: int = LARGEST) -> Collected:
 def _too_large(found: Collected, most: int) -> BadInput:
     largest = sorted(found.files, key=lambda file: file.size, reverse=True)[:_SHOWN]
     return BadInput(
-        f"{found.root}: the project has {in_bytes(found.size)}, and {in_bytes(most)} may travel",
+        f"{found.root}: the project has {in_bytes(found.size)}; toolkit copies at most {in_bytes(most)}",
         fix=_ways(found.root),
         detail=["its largest files:", *(f"    {in_bytes(file.size):>10}  {file.path}" for file in largest)],
     )
@@ -139,7 +139,7 @@ def _too_large(found: Collected, most: int) -> BadInput:
 def _ways(root: Path) -> str:
     return (
         f"list files to leave out in {root / IGNORE_FILES[1]}, and copy data once with scp; "
-        "or give --project DIR for a smaller folder, or --no-sync if the cluster has the files"
+        "or give `--project DIR` for a smaller folder, or `--no-sync` if the cluster has the files"
     )
 
 

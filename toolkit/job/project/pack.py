@@ -57,7 +57,8 @@ def _add(archive: tarfile.TarFile, file: File) -> None:
             archive.addfile(entry, content)
     except OSError as error:
         raise BadInput(
-            f"{file.source}: {error.strerror or error}", fix="name it in .toolkitignore, or make it readable"
+            f"{file.source}: {error.strerror or error}",
+            fix="name the file in `.toolkitignore`, or make it readable",
         ) from error
 
 

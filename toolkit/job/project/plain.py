@@ -40,8 +40,8 @@ def without_trainer(merged: Merged) -> Merged:
     for option in _OF_TRAINERS:
         if getattr(job, option) is not None:
             raise BadInput(
-                f"{merged.origins[option]}: only a trainer has it, and {job.trainer} defines none",
-                fix=f"give it to the script: toolkit launch {job.trainer} -- --{option} …",
+                f"{merged.origins[option]}: an option of trainers, and {job.trainer} defines no trainer",
+                fix=f"give it to the script: `toolkit launch {job.trainer} -- --{option} …`",
             )
     command = ("python", str(path), *(job.arguments or ()))
     name = job.name or as_name(path.stem)
@@ -62,7 +62,9 @@ def _check_not_python(given: str, path: Path) -> None:
     """
     if has_folder(path):
         package = any((path / name).is_file() for name in ("__main__.py", "__init__.py"))
-        command = f"toolkit launch -- python -m {path.name}" if package else f"toolkit launch {given}/FILE.py"
+        command = (
+            f"`toolkit launch -- python -m {path.name}`" if package else f"`toolkit launch {given}/FILE.py`"
+        )
         raise BadInput(f"{given}: this is a folder, not a program", fix=command)
     if not has_file(path):
         return
@@ -82,4 +84,4 @@ def _check_not_python(given: str, path: Path) -> None:
         )
     shell = path.suffix in {".sh", ".bash"}
     words = f"bash {quoted(given)}" if shell else quoted(f"./{given}" if "/" not in given else given)
-    raise BadInput(f"{given}: not a Python file, a trainer or a job file", fix=f"toolkit launch -- {words}")
+    raise BadInput(f"{given}: not a Python file, a trainer or a job file", fix=f"`toolkit launch -- {words}`")

@@ -22,8 +22,8 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
             "nothing in it starts Horovod, mpi4py, torch.distributed, accelerate, DeepSpeed, Lightning,",
             "jax.distributed or a strategy of TensorFlow for several workers",
         ],
-        fix=f"give --nodes 1 --ranks-per-node 1 for one rank, {_how_to_join(code)} to join them, "
-        "or --copies for separate runs",
+        fix=f"give `--nodes 1 --ranks-per-node 1` for one rank, {_how_to_join(code)} to join them, "
+        "or `--copies` for separate runs",
     )
 
 

@@ -40,13 +40,13 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
     first = code.words[0]
     if found := _ASSIGNMENT.match(first):
         yield LaunchFault(
-            f"`{found[1]}` would be taken as the program",
-            f"give --env {quoted(first)}, or write env before it",
+            f"`{found[1]}` would be the program",
+            f"give `--env {quoted(first)}`, or write `env` before it",
         )
     if first in _BUILTINS:
-        more = "; modules of the cluster: --module NAME" if first == "module" else ""
+        more = "; modules of the cluster: `--module NAME`" if first == "module" else ""
         yield LaunchFault(
-            f"`{first}` is a word of the shell, not a program", f"write -- sh -c '{first} …'{more}"
+            f"`{first}` is a word of the shell, not a program", f"write `-- sh -c '{first} …'`{more}"
         )
     if notebook := next((word for word in code.words[1:2] if word.endswith(".ipynb")), ""):
         yield LaunchFault(f"{notebook}: Python does not run notebooks", NOTEBOOK.format(quoted(notebook)))
@@ -90,7 +90,7 @@ def _absent(code: Code) -> Iterator[LaunchFault]:
     if "/" in program and not posixpath.isabs(program) and has_file(path) and not os.access(path, os.X_OK):
         start = "python" if program.endswith(".py") else "bash"
         yield LaunchFault(
-            f"{program} is not executable", f"chmod +x {quoted(program)}, or write `{start} {program}`"
+            f"{program} is not executable", f"`chmod +x {quoted(program)}`, or write `{start} {program}`"
         )
 
 
@@ -143,7 +143,7 @@ def fix_of(program: str) -> str:
     if " " in program:
         return f"write the words separately: -- {program}"
     if program in LAUNCHERS:
-        return f"leave `{program}` out: toolkit starts the ranks, as --nodes and --ranks-per-node say"
+        return f"leave `{program}` out: toolkit starts the ranks, as `--nodes` and `--ranks-per-node` say"
     if program in _CONTAINERS:
-        return f"leave `{program}` out: toolkit starts the container of --image"
+        return f"leave `{program}` out: toolkit starts the container of `--image`"
     return _PLAIN

@@ -44,7 +44,7 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
         other = "" if job.trainer else f"; or read {sweep_values.variable(unused[0])} in it"
         raise CheckFailed(
             f"--sweep {unused[0]}: {program} does not get the value, so all tasks would be the same",
-            fix=f"put {sweep_values.placeholder(unused[0])} into its words, such as: -- {options}{other}",
+            fix=f"put {sweep_values.placeholder(unused[0])} into the command, such as `-- {options}`{other}",
         )
 
 

@@ -77,7 +77,7 @@ def check_runtime(given: str | None, command: str) -> None:
     if given and not kind.MOUNTS_IMAGES:
         raise BadInput(
             f"{OPTION} {given}: {kind.NAMES[0]} mounts no file over an image",
-            fix="launch a SIF with Apptainer or Singularity: --runtime apptainer",
+            fix="launch a SIF with Apptainer or Singularity: `--runtime apptainer`",
         )
 
 

@@ -24,7 +24,7 @@ def load(file: Path) -> Fix:
     Raises:
         BadInput: one line with the file, the line, the field and the choices.
     """
-    content = read_given(file, most=LONGEST, label="--fix", fix="toolkit doctor IMAGE --fix writes one")
+    content = read_given(file, most=LONGEST, label="--fix", fix="`toolkit doctor IMAGE --fix` writes one")
     text = plain_text(content, str(file))
     try:
         fix = msgspec.convert(tables(text, str(file)), Fix)

@@ -148,13 +148,13 @@ def find_startable(image: StartableImage, command: str = "") -> StartableImage:
     able = named(command).FORMATS if command else formats()
     if form in able:
         return image
-    sif = f"make one: {sif_command(image.facts)}"
+    sif = f"make one: `{sif_command(image.facts)}`"
     if able & STARTABLE:
         raise BadInput(f"--image {name}: the file is a {form}; toolkit launch needs a SIF file", fix=sif)
     program = posixpath.basename(command)
     raise BadInput(
         f"--image {name}: the file is a {form}; {program} needs a {' or '.join(sorted(able))}",
-        fix="give the archive from which the image was made: docker save -o my.tar IMAGE",
+        fix="give the archive from which the image was made: `docker save -o my.tar IMAGE`",
     )
 
 
@@ -210,7 +210,7 @@ def _on_cluster(option: str, given: str, site: Site | None) -> OnCluster:
     if site is None or not site.shared:
         raise BadInput(
             f"--{option} {given}: the site profile names no shared folder",
-            fix=f"give --site with a profile that has the key shared, or {ON_CLUSTER} and the full path",
+            fix=f"give `--site` with a profile that has the key shared, or {ON_CLUSTER} and the full path",
         )
     return OnCluster(posixpath.join(site.shared, posixpath.dirname(_LIKE[option]), word))
 
@@ -232,7 +232,7 @@ def _facts_there(runner: Runner, path: str) -> ImageFacts:
     digest = remote_hashes(runner, [path]).get(path)
     if digest is None:
         raise Missing(f"{runner.place}: {path} is not an image that you can read")
-    again = f"ask the owner of the image to run toolkit image push {posixpath.basename(path)} --facts"
+    again = f"ask the owner of the image to run `toolkit image push {posixpath.basename(path)} --facts`"
     written = runner.read(f"{path}{FACTS}")
     if not written:
         raise Missing(f"{runner.place}: {path} has no facts file ({path}{FACTS})", fix=again)

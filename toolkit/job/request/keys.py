@@ -56,7 +56,7 @@ def merge_demands(
     if of_site and no_verify:
         raise BadInput(
             f"--no-verify: {of_site.by} requires a signature by a key in {of_site.key}",
-            fix="leave out --no-verify; only the profile can permit it (image.override)",
+            fix="leave out `--no-verify`; only the profile can permit it (image.override)",
         )
     required = tuple(dict.fromkeys(one for one in (own, of_site) if one))
     for one in required:

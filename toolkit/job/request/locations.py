@@ -43,11 +43,11 @@ def find_image(given: str) -> Path:
         raise BadInput(f"--image {given}: no such file")
     known = names(_RECIPES, ".toml")
     name = shlex.quote(given)
-    make = f"toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif"
+    make = f"`toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif`"
     raise Missing(
         f"--image {given}: not found in {_listed(_image_folders())}"
         f"{near(given, known) if given not in known else ''}",
-        fix=make if given in known else "give a SIF file, or a name that toolkit image list shows",
+        fix=make if given in known else "give a SIF file, or a name that `toolkit image list` shows",
     )
 
 
@@ -99,8 +99,8 @@ def _listed(folders: tuple[Path, ...]) -> str:
 
 def _sif_of(given: str) -> str:
     if given.startswith("docker-daemon:"):
-        return f"toolkit image sif {shlex.quote(given)}"
-    return f"apptainer build my.sif {shlex.quote(given)}"
+        return f"`toolkit image sif {shlex.quote(given)}`"
+    return f"`apptainer build my.sif {shlex.quote(given)}`"
 
 
 def named_image(given: str) -> str:
@@ -133,7 +133,9 @@ def data_folder(given: str | None, dataset: str) -> Path:
         raise BadInput(f"--data {folder}: the folder does not exist")
     if not folder.is_dir():
         wanted = f" -o {shlex.quote(given)}" if given else ""
-        raise Missing(f"the data set {dataset} is not in {folder}", fix=f"toolkit data get {dataset}{wanted}")
+        raise Missing(
+            f"the data set {dataset} is not in {folder}", fix=f"`toolkit data get {dataset}{wanted}`"
+        )
     return folder.resolve()
 
 
@@ -164,7 +166,7 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
     folder = "HOME" if given.startswith("~") else "WORK"
     base = login_variable(runner, folder) or login_variable(runner, "HOME")
     if not base.startswith("/"):
-        raise Missing(f"{runner.place}: HOME is not set there", fix="give --directory with a full path")
+        raise Missing(f"{runner.place}: HOME is not set there", fix="give `--directory` with a full path")
     return posixpath.normpath(posixpath.join(base, given.removeprefix("~").lstrip("/")))
 
 
@@ -207,5 +209,5 @@ def _value(runner: Runner, name: str) -> str:
         return found
     raise Missing(
         f"{runner.place} has no variable {name}, which the site profile uses for the folder",
-        fix=f"set {name} on {runner.place}, or give --directory with a full path",
+        fix=f"set {name} on {runner.place}, or give `--directory` with a full path",
     )

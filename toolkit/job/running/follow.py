@@ -47,13 +47,14 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
         # The hint of a lost connection, "run the command again", would launch a second job.
         raise Missing(
             f"{runner.place} is unreachable; job {watch.name} still runs",
-            fix=f"toolkit jobs logs --follow {record.key}",
+            fix=f"`toolkit jobs logs --follow {record.key}`",
             detail=[error.message],
         ) from error
     except KeyboardInterrupt:
         raise Interrupted(
             f"stopped following; job {watch.name} still runs",
-            fix=f"toolkit jobs logs --follow {record.key}   (to cancel it: toolkit jobs cancel {record.key})",
+            fix=f"`toolkit jobs logs --follow {record.key}`   (to cancel it: "
+            f"`toolkit jobs cancel {record.key}`)",
         ) from None
     return ended
 
@@ -150,13 +151,13 @@ def failure(record: JobRecord) -> CheckFailed:
         return CheckFailed(
             f"job {record.id or record.key} wrote a checkpoint and stopped before its time limit; "
             "Slurm does not restart it",
-            fix=f"resume it from the checkpoint: toolkit jobs resume {record.key}",
+            fix=f"resume it from the checkpoint: `toolkit jobs resume {record.key}`",
         )
     if record.state == "cancelled":
         kept = _has_checkpoint(record)
         return CheckFailed(
             f"job {record.id or record.key} was cancelled",
-            fix=f"resume it from the checkpoint: toolkit jobs resume {record.key}" if kept else "",
+            fix=f"resume it from the checkpoint: `toolkit jobs resume {record.key}`" if kept else "",
         )
     text = jobs.kept_output(record)
     if all_alone(text, record.spec.ranks):
@@ -178,7 +179,7 @@ def failure(record: JobRecord) -> CheckFailed:
     how = "ended as" if record.state in FINAL_STATES else "is"
     return CheckFailed(
         f"job {record.id or record.key} {how} {record.state}{code}",
-        fix=fixes[0] if fixes else f"read all of its output: toolkit jobs logs {record.key}",
+        fix=fixes[0] if fixes else f"read all of its output: `toolkit jobs logs {record.key}`",
         detail=detail,
     )
 
@@ -218,7 +219,7 @@ def _alone(record: JobRecord) -> CheckFailed:
     return CheckFailed(
         f"job {record.id or record.key} is {record.state}{code}: "
         f"each of its {record.spec.ranks} ranks reports a world of size 1",
-        fix=f"use the mode that toolkit doctor {record.spec.image} -- COMMAND names",
+        fix=f"use the mode that `toolkit doctor {record.spec.image} -- COMMAND` names",
         detail=[f"toolkit predicted '{record.predicted}' for {record.mode}"],
     )
 

@@ -51,7 +51,7 @@ def wait_for(found: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> 
                 pause = min(pause * 1.5, _LAST_PAUSE)
         return [record for key, record in now.items() if key not in left]
     except KeyboardInterrupt:
-        raise Interrupted("stopped waiting; the jobs continue", fix="toolkit jobs list") from None
+        raise Interrupted("stopped waiting; the jobs continue", fix="`toolkit jobs list`") from None
     finally:
         for host in hosts.values():
             host.close()
@@ -115,7 +115,7 @@ class _Host:
 
     def _note_lost(self, error: Lost) -> None:
         if time.monotonic() - self._reached > _PATIENCE_SECONDS:
-            raise Lost(error.message, fix="check whether the jobs still run: toolkit jobs list") from error
+            raise Lost(error.message, fix="check whether the jobs still run: `toolkit jobs list`") from error
         if not self._told:
             self._told = True
             telling(self._tell)(error.message)

@@ -62,14 +62,16 @@ def _lines(finding: Finding) -> list[str]:
 
 def _fix(verdict: Verdict, wanted: Mode | None) -> str:
     if verdict.chosen and verdict.chosen != wanted:
-        return f"leave out --mode: {verdict.chosen} is predicted to work (--force launches {wanted} anyway)"
+        return (
+            f"leave out `--mode`: {verdict.chosen} is predicted to work (`--force` launches {wanted} anyway)"
+        )
     if wanted and verdict.of(wanted).outcome == "unknown":
         return _try_out(verdict.of(wanted))
     open_ones = [p for p in verdict.predictions if p.outcome == "unknown"]
     if wanted is None and open_ones and all(p.outcome in _NOT_TOLD for p in verdict.predictions):
         return _try_out(open_ones[0])
     found = main_fault(verdict, wanted)
-    return found.fix if found else "see the reasons: toolkit doctor IMAGE"
+    return found.fix if found else "see the reasons: `toolkit doctor IMAGE`"
 
 
 def _try_out(prediction: Prediction) -> str:
@@ -77,4 +79,4 @@ def _try_out(prediction: Prediction) -> str:
     if NO_ANSWER in prediction.because:
         return "the machine was too busy to answer: run the command again"
     trial = trial_of(prediction.mode).replace("MODE", prediction.mode)
-    return f"name the program: toolkit doctor IMAGE -- COMMAND; or {trial}"
+    return f"name the program: `toolkit doctor IMAGE -- COMMAND`; or {trial}"

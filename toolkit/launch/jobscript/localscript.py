@@ -50,7 +50,7 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     if refused := [_named(name, origins[name]) for name in mine]:
         raise BadInput(
             f"{', '.join(refused)}: not possible with --local, which has no queue",
-            fix="leave it out, or launch on a cluster; docs/launch.md lists the options of --local",
+            fix="leave it out, or launch on a cluster; docs/launch.md lists the options of `--local`",
         )
     told = [_named(name, origins[name]) for name in meant if not origins[name].startswith("default")]
     return msgspec.structs.replace(job, **dict.fromkeys(left)), told
@@ -85,7 +85,7 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
         raise Missing(
             "this machine has neither Apptainer nor Singularity, which start a SIF",
             fix="install Apptainer; or use the virtual cluster, which needs only Docker: "
-            "toolkit cluster up, then --cluster virtual instead of --local",
+            "`toolkit cluster up`, then `--cluster virtual` instead of `--local`",
         )
     request = msgspec.structs.replace(
         request, batch=False, allocation=False, gpus=request.gpus or bool(host.gpus)

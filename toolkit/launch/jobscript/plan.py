@@ -49,7 +49,8 @@ def launch_words(
     container = kind.words(runtime, plan.container, (*plan.binds, *binds))
     if plan.inside and kind.IN_LAUNCHER:
         raise BadInput(
-            f"--mode {plan.mode}: {kind.NAMES[0]} starts containers only with srun", fix="use another --mode"
+            f"--mode {plan.mode}: {kind.NAMES[0]} starts containers only with srun",
+            fix="use another `--mode`",
         )
     image, without = list(kind.image(spec)), _without(plan.unset, dropped)
     launcher = [plan.launcher[0], *_counts(spec, plan), *plan.launcher[1:]]

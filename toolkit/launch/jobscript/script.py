@@ -211,7 +211,7 @@ def _check_elastic(spec: JobSpec, plan: Plan) -> None:
         raise BadInput(
             f"--elastic: mode {plan.mode} starts its ranks with {plan.launcher[0]}, which cannot leave out "
             "a failed node",
-            fix="use a mode that starts its ranks with srun: --mode srun-pmix or gloo",
+            fix="use a mode that starts its ranks with srun: `--mode srun-pmix` or gloo",
         )
 
 

@@ -169,7 +169,7 @@ def check_spec(spec: JobSpec) -> None:
 
 def _check_elastic(spec: JobSpec) -> None:
     if spec.min_nodes and not spec.elastic:
-        raise BadInput(f"--min-nodes {spec.min_nodes}: needs --elastic", fix="add --elastic")
+        raise BadInput(f"--min-nodes {spec.min_nodes}: needs --elastic", fix="add `--elastic`")
     if spec.min_nodes > spec.nodes:
         raise BadInput(f"--min-nodes {spec.min_nodes}: the job has at most --nodes {spec.nodes}")
 
@@ -193,7 +193,7 @@ def check_command(command: Sequence[str]) -> None:
     if not command:
         raise BadInput(
             "the command is missing; name a trainer, or give a command after --",
-            fix="toolkit launch mnist, or: toolkit launch --image FILE.sif -- COMMAND",
+            fix="`toolkit launch mnist`, or: `toolkit launch --image FILE.sif -- COMMAND`",
         )
 
 

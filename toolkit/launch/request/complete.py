@@ -59,12 +59,14 @@ def _swept(merged: Merged) -> Merged:
     job, origins = merged.job, merged.origins
     if not job.sweep:
         if job.sweep_parallel is not None and origins["sweep_parallel"].startswith("-"):
-            raise BadInput("--sweep-parallel: it needs --sweep", fix="give an array of tasks: --array 0-7%2")
+            raise BadInput(
+                "--sweep-parallel: it needs --sweep", fix="give an array of tasks: `--array 0-7%2`"
+            )
         return merged
     if job.array:
         raise BadInput(
             f"{origins['array']}: a sweep sets the array; leave one of them out",
-            fix="--sweep-parallel N limits how many tasks run at once",
+            fix="`--sweep-parallel N` limits how many tasks run at once",
         )
     array = sweep_values.array(job.sweep, job.sweep_parallel)
     return Merged(msgspec.structs.replace(job, array=array), {**origins, "array": "sweep"}, merged.note)

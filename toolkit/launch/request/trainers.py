@@ -100,5 +100,5 @@ def find(name: str) -> TrainerProgram:
             f"trainer '{name}': not found{near(name, shipped_trainers())}; "
             f"choices: {', '.join(shipped_trainers())}, "
             "or a file FILE.py",
-            fix="give your own command after `--`: toolkit launch --image FILE.sif -- COMMAND",
+            fix="give your own command after `--`: `toolkit launch --image FILE.sif -- COMMAND`",
         ) from None

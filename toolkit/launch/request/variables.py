@@ -59,7 +59,7 @@ def from_caller(name: str, environment: Mapping[str, str], label: str) -> Hidden
     if name not in environment:
         raise BadInput(
             f"{label} {name}: the variable is not set",
-            fix=f"read -rs {name} && export {name}, then run the command again",
+            fix=f"`read -rs {name} && export {name}`, then run the command again",
         )
     return Hidden(environment[name])
 
@@ -98,7 +98,7 @@ def secrets_of_record(
     if absent := [name for name in names if name not in given and name not in environment]:
         raise BadInput(
             f"{', '.join(absent)}: not set, and the record keeps no secret values",
-            fix=f"read -rs {absent[0]} && export {absent[0]}, then run the command again",
+            fix=f"`read -rs {absent[0]} && export {absent[0]}`, then run the command again",
         )
     return {name: given.get(name, Hidden(environment.get(name, ""))) for name in names}
 

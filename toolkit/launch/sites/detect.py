@@ -57,7 +57,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
     if host.slurm is None:
         raise Missing(
             f"{host.place}: Slurm was not found: {host.cite('slurm')}",
-            fix="run the command on a login node of a cluster with Slurm, or give a login node with --host",
+            fix="run the command on a login node of a cluster with Slurm, or give a login node with `--host`",
         )
     facts = _sayable(facts)
     # If no partition lists GPUs in GRES, nodes may still have GPUs that Slurm does not count.

@@ -308,7 +308,7 @@ def cancel(runner: Runner, record: JobRecord) -> JobRecord:
     if not record.id:
         raise CheckFailed(
             f"{record.key}: its number in Slurm is unknown",
-            fix="find the number with squeue --me, then: scancel NUMBER",
+            fix="find the number with `squeue --me`, then: `scancel NUMBER`",
         )
     numbers = _live(runner, record) or [record.id]
     runner.run(slurm.scancel(*numbers)).require(f"cancelling job {', '.join(numbers)} on {runner.place}")

@@ -56,7 +56,7 @@ def run_local(
         state = "cancelled"
         raise Interrupted(
             f"interrupted; all ranks of {record.key} have stopped",
-            fix=f"read the output: toolkit jobs logs {record.key}",
+            fix=f"read the output: `toolkit jobs logs {record.key}`",
         ) from None
     finally:
         if records.find(record.key).state == "cancelled":  # `toolkit jobs cancel` killed its processes
@@ -79,17 +79,17 @@ def run_again(
     if record.nodes != socket.gethostname():
         raise CheckFailed(
             f"{record.key} ran without Slurm on {record.nodes}; this machine is {socket.gethostname()}",
-            fix=f"on {record.nodes}: toolkit jobs resume {record.key}",
+            fix=f"on {record.nodes}: `toolkit jobs resume {record.key}`",
         )
     if record.state not in FINAL_STATES or process.running(record):
         raise CheckFailed(
             f"{record.key} still runs; only a job that has ended can be resumed",
-            fix=f"toolkit jobs cancel {record.key}",
+            fix=f"`toolkit jobs cancel {record.key}`",
         )
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     script = runner.read(path).decode()
     if not script:
-        raise Missing(f"{path} no longer exists", fix="toolkit launch --local again")
+        raise Missing(f"{path} no longer exists", fix="`toolkit launch --local` again")
     record = msgspec.structs.replace(record, restarts=record.restarts + 1)
     return run_local(runner, record, script, on_line, secrets)
 

@@ -59,7 +59,7 @@ def group_of(record: JobRecord) -> int:
     if record.nodes != socket.gethostname():
         raise CheckFailed(
             f"{record.key} runs without Slurm on {record.nodes}; this machine is {socket.gethostname()}",
-            fix=f"on {record.nodes}: toolkit jobs cancel {record.key}",
+            fix=f"on {record.nodes}: `toolkit jobs cancel {record.key}`",
         )
     number = running(record)
     if number is None:

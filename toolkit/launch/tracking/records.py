@@ -117,7 +117,7 @@ def find(
     if damaged and not records:
         raise BadInput(f"{jobs_dir()}: no job record can be read", fix="move the damaged records away")
     if not records:
-        raise BadInput("no job was launched from this machine yet", fix="toolkit launch mnist --nodes 2")
+        raise BadInput("no job was launched from this machine yet", fix="`toolkit launch mnist --nodes 2`")
     if wanted is None:
         return records[-1]
     exact = [r for r in records if r.key == wanted]
@@ -127,7 +127,7 @@ def find(
         return (named or matches)[-1]
     names = ", ".join(r.key for r in (matches or records)[-5:])
     fault = "fits several jobs" if matches else "not found; the last jobs"
-    raise BadInput(f"job '{wanted}': {fault}: {names}", fix="toolkit jobs list")
+    raise BadInput(f"job '{wanted}': {fault}: {names}", fix="`toolkit jobs list`")
 
 
 def require_check(record: JobRecord) -> None:
@@ -138,7 +138,7 @@ def require_check(record: JobRecord) -> None:
     """
     if record.image_check is None:
         raise CheckFailed(
-            f"{record.key}: its image was not checked", fix=f"toolkit launch --from-job {record.key}"
+            f"{record.key}: its image was not checked", fix=f"`toolkit launch --from-job {record.key}`"
         )
 
 

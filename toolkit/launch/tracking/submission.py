@@ -36,7 +36,7 @@ def require_slurm(script: str) -> None:
     if any(line.startswith("#PBS ") for line in head):
         raise BadInput(
             "the job script is for PBS; toolkit submits only Slurm jobs",
-            fix="write the script with --dry-run > job.sh, and submit it with qsub job.sh",
+            fix="write the script with `--dry-run > job.sh`, and submit it with `qsub job.sh`",
         )
 
 
@@ -110,13 +110,13 @@ def resubmit(
     if record.state not in FINAL_STATES:
         raise CheckFailed(
             f"job {record.id or record.key} is {record.state}; only a job that has ended can be resumed",
-            fix=f"toolkit jobs wait {record.key}, or toolkit jobs cancel {record.key}",
+            fix=f"`toolkit jobs wait {record.key}`, or `toolkit jobs cancel {record.key}`",
         )
     records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     if not runner.read(path):
         raise Missing(
-            f"{runner.place}: {path} no longer exists", fix=f"toolkit launch --from-job {record.key}"
+            f"{runner.place}: {path} no longer exists", fix=f"`toolkit launch --from-job {record.key}`"
         )
     if later := _active_successors(runner, record):  # the user resumed it by hand
         return successors.continue_under(record, later)
@@ -131,7 +131,7 @@ def resubmit(
     except KeyboardInterrupt:
         raise Interrupted(
             "interrupted while sbatch ran; the job may have been submitted",
-            fix=f"toolkit jobs resume {record.key}   (it finds a job that was submitted)",
+            fix=f"`toolkit jobs resume {record.key}`   (it finds a job that was submitted)",
         ) from None
 
 
@@ -147,7 +147,7 @@ def _active_successors(runner: Runner, record: JobRecord) -> list[str]:
         raise Missing(
             f"{runner.place}: Slurm does not say whether a job already resumes {record.key}; "
             "nothing was submitted",
-            fix=f"when squeue --me answers on {runner.place}: toolkit jobs resume {record.key}",
+            fix=f"when `squeue --me` answers on {runner.place}: `toolkit jobs resume {record.key}`",
             detail=error.detail or (error.message,),
         ) from error
 
@@ -197,7 +197,9 @@ def _in_doubt(record: JobRecord, runner: Runner, why: str) -> Missing:
 
 
 def _look(record: JobRecord) -> str:
-    return f"before you launch again: squeue --me --name={record.spec.name}, toolkit jobs show {record.key}"
+    return (
+        f"before you launch again: `squeue --me --name={record.spec.name}`, `toolkit jobs show {record.key}`"
+    )
 
 
 def _last_words(answer: Completed) -> str:
@@ -210,6 +212,6 @@ def _last_words(answer: Completed) -> str:
 def _refused(runner: Runner, answer: Completed) -> CheckFailed:
     return CheckFailed(
         f"sbatch on {runner.place} refused the job: {_last_words(answer)}",
-        fix="change the option in sbatch's message; --dry-run shows the script",
+        fix="change the option in sbatch's message; `--dry-run` shows the script",
         detail=answer.errors.strip().splitlines()[-5:],
     )

@@ -20,7 +20,7 @@ def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[st
     if not answer.ok:
         raise Missing(
             f"{runner.place}: Slurm does not list your jobs, so the state of {record.key} is unknown",
-            fix=f"when squeue --me answers on {runner.place}: toolkit jobs show {record.key}",
+            fix=f"when `squeue --me` answers on {runner.place}: `toolkit jobs show {record.key}`",
             detail=answer.errors.strip().splitlines()[-3:],
         )
     return slurm.parse_own_jobs(answer.text, record.spec.directory)

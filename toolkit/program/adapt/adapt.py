@@ -36,11 +36,11 @@ def way_of(source: ScriptSource, name: str) -> Way:
     packages = {meaning.partition(".")[0] for meaning in source.names.meanings.values()}
     if packages & {"tensorflow", "keras", "tf_keras", "torch"}:
         raise BadInput(
-            f"{name}: no training is found in it: neither fit, tape.gradient nor backward",
+            f"{name}: toolkit found no training: neither fit, tape.gradient nor backward",
             fix="give the file that holds the loop over the batches",
         )
     raise BadInput(
-        f"{name}: it trains with neither Keras nor PyTorch",
+        f"{name}: the script uses neither Keras nor PyTorch",
         fix="join the ranks as docs/howto/own-script.md shows, or run copies: `toolkit launch --copies`",
     )
 
@@ -59,7 +59,7 @@ def change_script(
         ast.parse(text)
     except SyntaxError as error:  # the changes do not fit together: better nothing than that
         raise BadInput(
-            f"line {error.lineno} of the result would not be Python: {error.msg}",
+            f"line {error.lineno} of the changed script is not valid Python: {error.msg}",
             fix="report this with the script; docs/howto/own-script.md shows how ranks join",
         ) from error
     order = {"key": lambda one: one.line}
@@ -110,11 +110,11 @@ def _strategy(source: ScriptSource) -> Work:
     if gradients(plain):
         raise BadInput(
             "a loop with GradientTape needs more than a strategy: adapt changes it only for Horovod",
-            fix="--program horovod",
+            fix="`--program horovod`",
         )
     if _keras_3(source) is not None:
         # Measured with TensorFlow 2.21: fit cannot take the values of several workers.
-        raise BadInput("Keras 3 fails with MultiWorkerMirroredStrategy", fix="--program horovod")
+        raise BadInput("Keras 3 fails with MultiWorkerMirroredStrategy", fix="`--program horovod`")
     name, rank, own = plain.free("strategy"), plain.free("rank"), plain.free("own")
     work = Work.of(source, f"{name}.num_replicas_in_sync", rank)
     work.mirrored = own

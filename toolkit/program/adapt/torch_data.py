@@ -81,7 +81,9 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
     function = work.source.function(loader)
     several = function is not None and len(work.flow.calls_of(function)) > 1
     if several and (shuffle is None or isinstance(shuffle.value, ast.Constant)):
-        work.leave(loader, "this makes several loaders: each rank gets a part of all, of those for tests too")
+        work.leave(
+            loader, "this makes several loaders; each rank gets a part of each, also of loaders for tests"
+        )
     return True
 
 

@@ -240,7 +240,7 @@ def _reach(work: Work, node: ast.expr, *, mixed: bool) -> None:
         )
     else:
         work.edits.insert(work.source.end(node), ".module")
-    work.did(node, f"`{text}.module` is the model inside")
+    work.did(node, f"`{text}.module` is the model inside DDP")
 
 
 def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]) -> None:
@@ -251,5 +251,5 @@ def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]
     loops = [one for one in work.source.around(node) if isinstance(one, ast.For | ast.While)]
     step = work.source.function(node) or (loops[-1] if loops else node)
     if any(one in backward for one in ast.walk(step)):
-        what = "passes by DDP's forward: gradients of this call are not averaged"
+        what = "bypasses the forward method of DDP: gradients of this call are not averaged"
         work.leave(node, f"`{work.shown(node)}` {what}")

@@ -245,4 +245,4 @@ def _strangers(imports: Iterable[Import]) -> list[str]:
     """Return a line for each package that may join ranks without a call in the program."""
     plain = {*joins().plain.packages, *sys.stdlib_module_names, "toolkit"}
     names = sorted({one.package for one in imports} - plain)
-    return [f"the package {name} may join them" for name in names]
+    return [f"the package {name} may join the ranks" for name in names]

@@ -27,7 +27,7 @@ def findings(
         yield ""
     if undecided:
         label = style("info     ", "dim") if labelled else ""
-        yield f"  {label}not decided, as facts are missing"
+        yield f"  {label}not decided, because facts are missing"
         yield from wrapped(", ".join(finding.id for finding in undecided), 11, width)
         for line in dict.fromkeys(line for finding in undecided for line in finding.evidence):
             yield from (style(part, "dim") for part in wrapped(line, 13, width, first="· "))

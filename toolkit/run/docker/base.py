@@ -98,8 +98,8 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
         raise Missing(
             f"{reference}, the base that the lock names, cannot be pulled: {error}",
             fix=(
-                "pull it once on a network where a registry answers, or lock again: toolkit image lock "
-                "RECIPE --upgrade"
+                "pull it once on a network where a registry answers, or lock again: `toolkit image lock "
+                "RECIPE --upgrade`"
             ),
         ) from error
 
@@ -177,7 +177,7 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
         raise Missing(
             "no registry has the base image, and mmdebstrap, which would build it here, is not installed",
             fix=(
-                "sudo apt-get install mmdebstrap (Debian or Ubuntu), or pull once on a network where a "
+                "`sudo apt-get install mmdebstrap` (Debian or Ubuntu), or pull once on a network where a "
                 "registry answers"
             ),
         ) from error

@@ -87,7 +87,7 @@ class BuildLog:
             fix = "give it more memory: TOOLKIT_BUILD_MEMORY=8g, on a machine that has it"
         elif "No space left on device" in told or "no space left on device" in told:
             reason = "the disk of the Docker engine is full"
-            fix = "make room where the engine keeps its images: docker system df"
+            fix = "make room where the engine keeps its images: `docker system df`"
         return CheckFailed(
             f"{self._what}: the build failed {self.where()}: {reason}", fix=fix, detail=self.recent()
         )

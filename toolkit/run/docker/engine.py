@@ -291,7 +291,7 @@ def _follow(
         if time.monotonic() > deadline:
             raise CheckFailed(
                 f"the build took too long and was stopped {log.where()}",
-                fix="find out with --verbose what takes the time, then run the same command again",
+                fix="find out with `--verbose` what takes the time, then run the same command again",
                 detail=log.recent(),
             )
 

@@ -31,13 +31,13 @@ def no_engine(error: Exception, where: str) -> Missing:
     if "PermissionError" in said or "Permission denied" in said:
         return Missing(
             f"this user may not use the Docker engine on {where}",
-            fix="join its group and log in again: sudo usermod -aG docker $USER",
+            fix="join its group and log in again: `sudo usermod -aG` docker $USER",
         )
     if isinstance(error, FileNotFoundError) or "FileNotFoundError" in said or "Connection refused" in said:
         return Missing(
             f"no Docker engine answers on {where}",
-            fix="start it: sudo systemctl start docker; on Debian or Ubuntu it comes with"
-            " sudo apt-get install docker.io",
+            fix="start it: `sudo systemctl start docker`; on Debian or Ubuntu it comes with"
+            " `sudo apt-get install docker.io`",
         )
     return Missing(
         f"no Docker engine answers on {where}: {said.splitlines()[0] if said else type(error).__name__}",
@@ -54,9 +54,9 @@ def _as_ours(error: Exception, doing: str) -> CheckFailed | Missing:
     if "Read timed out" in str(error):
         return CheckFailed(
             f"the Docker engine said nothing for too long while {doing}",
-            fix="find out with --verbose what takes the time, then run the same command again",
+            fix="find out with `--verbose` what takes the time, then run the same command again",
         )
     return Missing(
         f"the Docker engine stopped answering while {doing}",
-        fix="start it again (sudo systemctl start docker), then run the same command again",
+        fix="start it again (`sudo systemctl start docker`), then run the same command again",
     )

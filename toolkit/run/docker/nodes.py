@@ -142,7 +142,7 @@ class Nodes:
             if "/dev/fuse" in error.message:
                 raise Missing(
                     "the Docker engine's machine has no /dev/fuse, which containers in a container need",
-                    fix="sudo modprobe fuse",
+                    fix="`sudo modprobe fuse`",
                 ) from error
             raise
 

@@ -118,7 +118,7 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
     if not debian:
         raise Missing(
             f"this machine knows no mirror of Debian, to find the packages of {release} on",
-            fix=f"set {MIRROR}=URL to one that is within reach",
+            fix=f"set {MIRROR}=URL to a mirror that this machine can reach",
         )
     areas = "main contrib non-free"
     lines = [f"deb {debian[0]} {suite} {areas}" for suite in (release, f"{release}-updates")]

@@ -108,7 +108,7 @@ def uv_program() -> str:
         import uv
     except ImportError as error:
         raise Missing(
-            "uv, which resolves wheels, is not installed beside toolkit", fix="pip install 'uv>=0.8'"
+            "uv, which resolves wheels, is not installed beside toolkit", fix="`pip install 'uv>=0.8'`"
         ) from error
     return str(uv.find_uv_bin())
 

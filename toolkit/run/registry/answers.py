@@ -47,14 +47,14 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
     if status == 401 and source:
         return Missing(
             f"{host} does not accept the user and password of {source}",
-            fix=f"log in again: docker login {host}",
+            fix=f"log in again: `docker login {host}`",
         )
     if status == 401:
-        return Missing(f"{host} requires a login, and none was found", fix=f"docker login {host}")
+        return Missing(f"{host} requires a login, and none was found", fix=f"`docker login {host}`")
     if status == 403:
         return Missing(
             f"{host} does not allow this{said}",
-            fix=f"ask who runs it for access; as another user: docker login {host}",
+            fix=f"ask who runs it for access; as another user: `docker login {host}`",
         )
     if status in BUSY:
         return Missing(
@@ -76,7 +76,7 @@ def permission_error(host: str, scope: str, words: str, who: str) -> Missing:
     may = f"{who} may not {verb} it" if who else f"it takes a login to {verb} it"
     return Missing(
         f"{where}: no such image, or {may}{f': {words}' if words else ''}",
-        fix=f"look at the name; or ask its owner for access; as another user: docker login {host}",
+        fix=f"look at the name; or ask its owner for access; as another user: `docker login {host}`",
     )
 
 
@@ -88,12 +88,12 @@ def unreachable(host: str, error: Exception) -> Missing:
         why = str(error).partition("certificate verify failed: ")[2].partition(" (_ssl")[0]
         return Missing(
             f"{host}: its certificate is refused: {why[:120] or 'it is not trusted'}",
-            fix="if its CA is a private one: --ca FILE, or SSL_CERT_FILE=FILE",
+            fix="if its CA is a private one: `--ca FILE`, or SSL_CERT_FILE=FILE",
         )
     if is_plain(error):
         return Missing(
             f"{host} does not speak TLS",
-            fix="if plain HTTP is what you want, and your network is safe: --plain-http",
+            fix="if plain HTTP is what you want, and your network is safe: `--plain-http`",
         )
     if limit := broken_limit(error):
         why = str(limit)

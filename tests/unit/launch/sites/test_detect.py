@@ -212,7 +212,7 @@ def test_answers_are_held_against_what_there_is():
             "--partition gpus: unknown name (did you mean gpu?); choices: cpu, gpu",
         ),
         ("--account", "c", "choices: b, a"),
-        ("--directory", "x y", "--directory: directory: 'x y' will not do"),
+        ("--directory", "x y", "--directory: directory: 'x y' is not allowed"),
     ):
         with pytest.raises(BadInput) as caught:
             with_answers(found, {option: value})

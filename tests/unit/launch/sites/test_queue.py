@@ -75,5 +75,5 @@ def test_what_is_unknown_forbids_nothing():
 
 def test_a_cluster_without_a_default_partition_wants_one_named():
     facts = SiteFacts(partitions=(GPU, msgspec.structs.replace(CPU, default=False)))
-    assert faults(facts) == [("Slurm has no default partition", "give --partition gpu or cpu")]
+    assert faults(facts) == [("Slurm has no default partition", "give `--partition gpu or cpu`")]
     assert faults(facts, partition="cpu") == []

@@ -21,6 +21,6 @@ def codec_of(number: int, name: str) -> str:
     if codec not in CODECS:
         raise BadInput(
             f"{name}: its squashfs is compressed with {codec}",
-            fix="readable are gzip, xz, lz4 and zstd: build it again with mksquashfs -comp zstd",
+            fix="toolkit reads gzip, xz, lz4 and zstd; build the image again with `mksquashfs -comp zstd`",
         )
     return codec
