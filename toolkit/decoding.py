@@ -3,5 +3,6 @@
 import msgspec
 
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""No JSON, or none of the shape that is wanted; bytes that are no UTF-8, which msgspec finds last and lets
-Python tell; too many parts in each other."""
+"""Text that is not JSON or has another shape; bytes that are not UTF-8, for which msgspec raises Python's
+error; parts that are nested too deep.
+"""

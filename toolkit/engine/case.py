@@ -51,8 +51,8 @@ class Case:
     def ask(self, *names: str, failed_only: bool = False) -> None:
         """Continue only if each of these facts is known or absent.
 
-        Raise :class:`Undecided` for those that are unknown, and :class:`Moot` if one is part of something
-        absent. With ``failed_only`` a fact counts as unknown only if reading it failed. Facts that an older
+        Raise :class:`Undecided` for unknown facts, and :class:`Moot` if a fact is part of something absent.
+        With ``failed_only`` a fact counts as unknown only if reading it failed. Facts that an older
         toolkit saved lack newer fields, which is not a reason to withhold every prediction.
         """
         unknown: list[str] = []

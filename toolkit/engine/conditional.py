@@ -80,8 +80,8 @@ def answer_ticket(
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
     """Return what each launch mode of the image does, and the facts that decide most.
 
-    The facts of the best mode come first, or of the modes that are not known; then those that decide the
-    most other modes.
+    Facts that decide the best mode, or the undecided modes, come first. Then come facts that decide most
+    other modes.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")
@@ -147,7 +147,7 @@ def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[
 
 
 def _beside(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
-    """Return the facts of the image that are usual beside what is stated."""
+    """Return the usual facts of an image, to add to the stated facts."""
     known, mpi, found = usual(), image.mpi, dict[str, Any]()
     if mpi is not None and (mpi.implementation == "intelmpi" or sends_by_ucx(mpi)):
         found |= known.beside["intelmpi" if mpi.implementation == "intelmpi" else "ucx"]

@@ -48,7 +48,7 @@ def untold(image: ImageFacts) -> tuple[str, ...]:
 def with_answer(view: RankView, asked: UntoldImage, tell: Tell) -> RankView:
     """Return the view of a rank with the variables of a container on a node, if there are any to ask for.
 
-    The call is shown before it is made. Without an answer the view stays as it is.
+    The call is shown before it is made. Without an answer the view is unchanged.
     """
     names = untold(asked.image)
     if not names or not _starts(asked.host) or asked.image.format != "sif" or not _cleared(asked, tell):

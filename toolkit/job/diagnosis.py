@@ -39,7 +39,7 @@ NODES = 2
 class LaunchRequest:
     """What a launch asks of the engine, and the site that it is for.
 
-    ``words`` are the options that lead to it again, ``view`` is what its ranks see of the image.
+    ``words`` are the options that give the same launch again, ``view`` is the image as its ranks see it.
     """
 
     request: Request
@@ -58,7 +58,7 @@ class LaunchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A verdict, and what it was reached from: the facts of host and image, and the launch."""
+    """A verdict with its inputs: the facts of host and image, and the launch."""
 
     host: HostFacts
     image: ImageFacts

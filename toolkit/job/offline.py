@@ -76,7 +76,7 @@ def script_for(asked: JobRequest, site: Site, flags: Flags, tell: Tell) -> str:
 
 
 def check_not_there(job: JobFile) -> None:
-    """Refuse files on the cluster, because toolkit does not connect to it."""
+    """Refuse files on the cluster, because toolkit does not connect to the cluster here."""
     if job.env_image:
         raise BadInput(
             f"--env-image {job.env_image}: toolkit must compare it with the image on the cluster",

@@ -24,7 +24,7 @@ class Fabric(Row, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """Its name as it is usually written."""
+        """The usual spelling of the name."""
         return " ".join(_SHOWN.get(word, word) for word in self.name.split(" "))
 
 

@@ -45,7 +45,7 @@ class SayingCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Sayings(Row, frozen=True, kw_only=True):
-    """Variables of which a program may say the value, and calls of which it may say the arguments."""
+    """Variables that a program may set, and calls to which it may pass arguments."""
 
     variables: tuple[str, ...]
     call: tuple[SayingCall, ...]

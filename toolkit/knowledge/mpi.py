@@ -214,7 +214,7 @@ class Variables(Row, frozen=True, kw_only=True):
     harmful_prefixes: tuple[str, ...]
     harmful: tuple[str, ...]
     fabric: tuple[str, ...]
-    """Patterns of what a job inherits all the same: parameters of one network driver."""
+    """Patterns of variables that a job inherits nevertheless: parameters of one network driver."""
     mounted: tuple[str, ...]
     """The same where the host's MPI replaces the MPI of the image."""
     container_options: tuple[str, ...]

@@ -66,7 +66,7 @@ class Stores(Row, frozen=True, kw_only=True):
 
 
 class Insists(Row, frozen=True, kw_only=True):
-    """Clients that fail if a component that the server names is missing, and servers that name some."""
+    """Clients that fail without a component that the server names, and servers that name such components."""
 
     client: str
     server: str

@@ -70,7 +70,7 @@ class Component(Row, frozen=True, kw_only=True):
     """The outcome if only this component of Open MPI is allowed, though the image has it; the first row whose
     ``versions`` match the image counts.
 
-    ``by`` names what it uses to reach a fast network, ``unless`` the settings that let it work without one.
+    ``by`` names its way to a fast network, ``unless`` the settings that let it work without a fast network.
     """
 
     framework: str

@@ -53,7 +53,8 @@ Role = Literal["cause", "consequence", "ending", "harmless"]
 
 
 class FaultRow(Row, frozen=True, kw_only=True):
-    """A class of faults: what is true for every fault of it, and the steps that fix it, the best first.
+    """A class of faults: a text that is true for every fault of the class, and steps that fix it, the best
+    first.
 
     ``retry`` says who can remove the fault. ``signatures`` are prefixes of ids of signatures of the class,
     for lines that ``faultlines.toml`` does not match. ``subjects`` are patterns of words that name the
@@ -110,7 +111,7 @@ def fault_lines() -> tuple[FaultLine, ...]:
 
 
 def stems() -> tuple[str, ...]:
-    """Return parts of words, in lower case, one of which is in every line of a fault."""
+    """Return parts of words in lower case; every line of a fault contains at least one of these parts."""
     return _lines().stems
 
 

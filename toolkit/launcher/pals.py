@@ -23,7 +23,7 @@ def words(
     request: Request,
     site: Site | None,
 ) -> tuple[str, ...]:
-    """Return what binds a rank to its cores, one hardware thread after the other, and the site's words."""
+    """Return the words that bind a rank to its cores, by hardware threads, and the site's words."""
     cores = request.cpus_per_rank
     depth = cores and cores * (site.threads() if site else 1)
     bound = ("--depth", str(depth), "--cpu-bind", "depth") if depth else ()
@@ -31,5 +31,5 @@ def words(
 
 
 def counts(spec: JobSpec) -> list[str]:
-    """Return the number of ranks, and of those on each node."""
+    """Return the words for the number of ranks and for the ranks on each node."""
     return ["-n", str(spec.ranks), "--ppn", str(spec.ranks_per_node)]

@@ -150,7 +150,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     interfaces_routed: tuple[str, ...] = ()
     """The interfaces that are up and have a route to other machines; empty if unknown."""
     libfabric: str | None = None
-    """Path of the host's libfabric.so.1, which can be mounted into an image without one."""
+    """Path of the host's libfabric.so.1, which can be mounted into an image without libfabric."""
     infiniband: tuple[str, ...] | None = None
     """Devices of InfiniBand, Omni-Path or RoCE (/sys/class/infiniband) with an active port; empty if there
     is none.
@@ -280,8 +280,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     message.
     """
     programs_otherwise: dict[str, str] = {}
-    """The same for an LD_LIBRARY_PATH without folders of the image, for those programs for which it
-    differs.
+    """The same for an LD_LIBRARY_PATH without folders of the image; only programs that then load another
+    library.
     """
     programs_fixed: tuple[str, ...] = ()
     """Programs whose own search path (DT_RPATH) leads to their MPI before LD_LIBRARY_PATH does."""

@@ -90,10 +90,9 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
     ``root`` and ``fault`` are set for every output that ends in failure. ``codes`` are error numbers in the
     root line, or in the lines that report the end of ranks. ``findings`` are known messages, causes before
-    consequences. ``ended`` are lines with which launchers report ended ranks,
-    ``consequences`` lines of ranks that lost another one. ``retry`` says who can end the fault; it is empty
-    without a failure. ``unread`` are the numbers of the first and the last line between which not all was
-    read.
+    consequences. ``ended`` are lines with which launchers report ended ranks, ``consequences`` are lines of
+    ranks that lost another rank. ``retry`` says who can end the fault; it is empty without a failure.
+    ``unread`` are the numbers of the first and the last line between which not all was read.
     """
 
     schema: str = "toolkit.explain/2"

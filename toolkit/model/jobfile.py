@@ -44,8 +44,8 @@ class JobField(NamedTuple):
     be given several times, a ``flag`` has ``--no-`` too. ``bounds`` are the smallest and largest value of a
     number, ``form`` is the form of a text, or the name of one that several fields have
     (:mod:`toolkit.launch.request.checks`). ``sbatch`` is the option of ``sbatch`` that takes the value
-    unchanged. ``queue`` fields have no effect without a scheduler, and PBS has no option for those whose
-    ``pbs`` is false. The figures of a study do not depend on ``free`` fields. ``group`` is the group of the
+    unchanged. ``queue`` fields have no effect without a scheduler. PBS has no option for fields whose ``pbs``
+    is false. The figures of a study do not depend on ``free`` fields. ``group`` is the group of the
     option in help; :mod:`toolkit.cli.options.groups` lists the options of most groups in their order.
     """
 

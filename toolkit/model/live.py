@@ -37,9 +37,9 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """The output of the ranks of a trial.
 
-    ``sizes`` has the size of the world that each rank found, ``hosts`` where those ran, ``sums`` whether each
-    rank's sum is right, ``ended`` how many finished. ``program`` is the trial that was run, ``python`` or
-    ``c``.
+    For each rank, ``sizes`` has the world size that it found, ``hosts`` its node, and ``sums`` whether its
+    sum is right. ``ended`` is the number of ranks that finished. ``program`` is the trial that was run,
+    ``python`` or ``c``.
     """
 
     sizes: tuple[int, ...] = ()

@@ -85,8 +85,8 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ``packages`` names the wheels that the recipe itself asks for. ``epoch`` is the time, in seconds since
     1970, that every file and header of the image gets (SOURCE_DATE_EPOCH). ``steps`` are compiled in this
     order. ``environment`` holds variables of the image, in addition to PATH and LANG. ``licences`` has an
-    identifier of SPDX for each component whose licence is known, or a LicenseRef. ``build`` is what compiling
-    needs and the image does not keep, ``run`` what stays in it.
+    identifier of SPDX for each component whose licence is known, or a LicenseRef. ``build`` lists packages
+    that only compiling needs, ``run`` lists packages that stay in the image.
     """
 
     schema: str = SCHEMA

@@ -105,8 +105,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     (``mpirun-container``); otherwise it runs on the host and starts the container. ``container`` holds
     options for ``singularity exec``. ``env`` is set inside the container, ``unset`` names host variables that
     must not reach it. ``binds`` are ``SRC[:DST[:OPTS]]``. ``wrapper`` holds words before the ranks' command,
-    inside the container. ``program`` says how the ranks find each other; ``starter`` is what the launcher
-    starts once a node, in place of the ranks.
+    inside the container. ``program`` says how the ranks find each other; ``starter`` is the program that the
+    launcher starts once a node, in place of the ranks.
     """
 
     mode: Mode
@@ -124,8 +124,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one mode; ``findings`` are ids, ``missing`` says what an unknown outcome lacks.
 
-    ``by_chance`` are outcomes that the same launch has had in other tries: the outcome depends on timing, for
-    example if one rank gives up and its launcher stops the others, or waits for them. ``outcome`` is the more
+    ``by_chance`` are outcomes of other tries of the same launch. The outcome depends on timing: for example,
+    one rank gives up, and its launcher stops the other ranks or waits for them. ``outcome`` is the more
     frequent one. ``beyond`` names what no recorded launch had.
     """
 

@@ -1,4 +1,4 @@
-"""The program of a rank, and what it sees of its image."""
+"""The program of a rank, and the image as the rank sees it."""
 
 import msgspec
 
@@ -20,4 +20,4 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 WHOLE = RankView()
-"""The image as it is, for any program in it."""
+"""The unchanged image, for any program in it."""

@@ -15,7 +15,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """One PGP signature.
 
     ``fingerprint`` is the primary key's, in hexadecimal, if known, otherwise the number of the key; ``user``
-    is the key's user id, which its owner chose. ``made`` is UTC in ISO 8601. ``text`` is what was signed;
+    is the key's user id, which its owner chose. ``made`` is UTC in ISO 8601. ``text`` is the signed text;
     without ``good`` it is not trustworthy.
     """
 
@@ -32,7 +32,9 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 FileState = Literal["none", "good", "unknown-key", "no-gpg"]
-"""``none``: there is no signature. ``no-gpg``: there is one, and gpg is not here to check it."""
+"""``none``: there is no signature. ``no-gpg``: the file has a signature, and this machine has no gpg to check
+it.
+"""
 
 
 class FileSignature(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,8 +33,8 @@ class NodeChoice:
     """The compute nodes to probe in addition to the place itself.
 
     ``nodes`` is a number (``0`` for none), ``all``, or names in Slurm's notation; ``wait`` is how many
-    seconds they may stay in the queue. An empty ``partition`` is the default one. With ``site`` the questions
-    for a site profile are included, with ``accounts`` only which accounts the user may charge.
+    seconds they may stay in the queue. An empty ``partition`` means the default partition. With ``site`` the
+    questions for a site profile are included, with ``accounts`` only which accounts the user may charge.
     """
 
     nodes: str = "1"

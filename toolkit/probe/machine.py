@@ -1,4 +1,4 @@
-"""The facts of a machine that matter to a rank, each with its line of evidence or why there is none."""
+"""The facts of a machine that matter to a rank, each with its evidence or the reason for its absence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

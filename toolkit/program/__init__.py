@@ -1,4 +1,4 @@
-"""Programs: how the ranks of what a job runs find each other.
+"""Programs: how the ranks of a job find each other.
 
 A new program is a module here, and its name in the model.
 """
@@ -39,7 +39,7 @@ class Program(Protocol):
 
         They find in variables: ``first``, ``nodes`` (names), ``port``, ``job``, ``rank``, ``ranks``,
         ``local_rank``, ``local_ranks``, ``node_rank``, ``node_count``; and the command as ``"$@"``.
-        No lines: it needs none.
+        No lines, because the program needs none.
         """
         ...
 

@@ -44,7 +44,7 @@ def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 
 
 def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
-    """Return the modes that are made for what the program is likely to be; they come before all others."""
+    """Return the modes for the likely kinds of the program; they come before all other modes."""
     first = named(programs_of(image, request)[0])
     return () if first.BY_MPI else first.MODES
 
@@ -52,7 +52,7 @@ def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
     """Return the program that is started in a launch mode.
 
-    An MPI launcher starts every program; any other mode is made for one.
+    An MPI launcher starts every kind of program; any other mode serves one kind.
     """
     programs = programs_of(image, request)
     fitting = (name for name in programs if mode in named(name).MODES)

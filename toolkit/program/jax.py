@@ -2,7 +2,8 @@
 
 Without arguments JAX takes the address from ``JAX_COORDINATOR_ADDRESS``, and the count and the number of a
 process from the step of Slurm (jax-ml/jax at jax-v0.10.2: jax/_src/distributed.py and
-jax/_src/clusters/slurm_cluster.py). It reads no variables for those two; scripts that pass arguments do.
+jax/_src/clusters/slurm_cluster.py). JAX reads no variables for these two values; scripts that pass arguments
+may.
 """
 
 from collections.abc import Sequence

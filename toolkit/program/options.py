@@ -1,4 +1,4 @@
-"""Options of a command that starts the ranks of a node, by the variables that say the same; pure."""
+"""Options of a command that starts the ranks of a node, by the variables of the same meaning; pure."""
 
 from collections.abc import Iterator, Sequence
 

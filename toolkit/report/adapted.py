@@ -30,7 +30,7 @@ def already_text(result: AdaptedScript) -> str:
 
 
 def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
-    """Return what was left as it is, and what to do next."""
+    """Return the parts that are unchanged, and what to do next."""
     title = _TITLES[result.program or "mpi"]
     lines = [f"{len(result.changes)} changes for {title}."]
     if result.left:

@@ -50,7 +50,7 @@ def _assumed(one: TicketAnswer) -> str:
 
 
 def _why(one: TicketAnswer) -> str:
-    """Return the reason, and what it takes as usual."""
+    """Return the reason, and the facts that it assumes."""
     assumed = _assumed(one)
     return f"{one.prediction.because}; if {assumed}" if assumed else one.prediction.because
 

@@ -56,7 +56,7 @@ def one_line(text: str) -> str:
 
 
 def joined(lines: Iterable[str]) -> str:
-    """Join lines to a text in which no line can hold a second one."""
+    """Join lines to a text; a line break inside a line becomes visible."""
     return "\n".join(map(one_line, lines))
 
 

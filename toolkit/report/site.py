@@ -20,12 +20,12 @@ _HEAD = """\
 
 
 def profile(site: Site) -> str:
-    """Return the text of a profile; what is as it is by default is left out."""
+    """Return the text of a profile without default values."""
     return _HEAD.format(title=site.title) + toml(_said(site))
 
 
 def _said(value: msgspec.Struct) -> dict[str, Any]:
-    """Return the fields that differ from their defaults, those without a default always."""
+    """Return the fields that differ from their defaults, and all fields without a default."""
     found: dict[str, Any] = {}
     for field in msgspec.structs.fields(value):
         here = getattr(value, field.name)

@@ -57,5 +57,5 @@ def _text(text: str) -> str:
 
 
 def _basic(text: str) -> str:
-    # A basic string of TOML is one of JSON, but for the one control character that JSON leaves as it is.
+    # A basic string of TOML equals a JSON string, except for DEL, which JSON does not escape.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

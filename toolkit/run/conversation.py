@@ -16,7 +16,7 @@ class Conversation(Protocol):
         """Return its next output, as soon as there is some; empty at the end."""
 
     def write(self, content: bytes) -> None:
-        """Send input to it.
+        """Send input to the program.
 
         Raises:
             OSError: if it accepts no more.

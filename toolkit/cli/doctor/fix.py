@@ -99,7 +99,7 @@ def _write_recipe(diagnosis: Diagnosis, output: Path, *, as_json: bool) -> None:
 
 
 def _without_title(lines: list[str]) -> list[str]:
-    """Return the lines of a recipe that decide what is built."""
+    """Return the lines of a recipe that affect the build."""
     return [line for line in lines if not line.startswith("title")]
 
 

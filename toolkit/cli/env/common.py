@@ -48,7 +48,7 @@ def names_of(given: tuple[str, ...]) -> frozenset[str]:
 
 
 def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequirements:
-    """Return what is wanted, with further folders of wheels."""
+    """Return the request, with further folders of wheels."""
     for link in links:
         folder = Path(link).expanduser()
         if not folder.is_dir():

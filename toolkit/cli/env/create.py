@@ -38,9 +38,9 @@ def command(
 ) -> None:
     """Resolve packages over IMAGE and write them as one file.
 
-    FILE is a requirements file, pyproject.toml, uv.lock or environment.yml. Packages that IMAGE has are taken
-    from it; those that others are compiled against (numpy, torch, TensorFlow, mpi4py, …) stay as they are
-    unless --replace names them. Projects in FILE (-e DIR) stay outside.
+    FILE is a requirements file, pyproject.toml, uv.lock or environment.yml. The environment uses the packages
+    that IMAGE has. Packages that others are compiled against (numpy, torch, TensorFlow, mpi4py, …) keep the
+    version of IMAGE unless --replace names them. Projects in FILE (-e DIR) stay outside.
 
     \b
     Examples:

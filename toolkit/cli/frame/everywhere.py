@@ -23,7 +23,7 @@ def flags(*, hidden: bool = False) -> list[click.Parameter]:
 def taking_flags(command: click.Command) -> click.Command:
     """Add the options to a command and its subcommands, without showing them in help.
 
-    A command that runs another program gets none, because the words may be options of that program.
+    A command that runs another program gets no such option, because its words may be options of that program.
     """
     own = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
     if not any(isinstance(param, click.Argument) and _takes_a_program(param) for param in command.params):

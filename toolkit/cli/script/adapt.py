@@ -34,13 +34,13 @@ def command(file: Path, output: Path | None, program: str | None, *, force: bool
 
     FILE is a script of Keras or PyTorch for one process. The changes join the ranks, share out
     the data, average the gradients, multiply the learning rate by the number of ranks, and
-    write only on rank 0. What adapt does not understand stays as it is, and is named with its
-    line. The script is read and not run. The diff goes to standard output, the rest to standard
+    write only on rank 0. adapt leaves code unchanged that it does not understand, and names its line. The
+    script is read and not run. The diff goes to standard output, the rest to standard
     error.
 
     Example: toolkit adapt train.py -o train_dist.py
     """
-    import msgspec  # not for those who only ask for help
+    import msgspec  # slow to import, so not needed for --help
 
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.files import is_there

@@ -218,8 +218,8 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
 )
 def image_sets_rank(case: Case) -> Hit | None:
     """The environment of an image takes the place of the variables of the host. An image that was saved in a
-    job may have the rank and the size of that job, and each of its ranks takes them for its own: of a size of
-    one, it starts a world of one, and the job exits with status 0.
+    job may contain the rank and the size of that job. Each new rank uses them. With a size of one, each rank
+    starts as a world of size 1, and the job exits with status 0.
     """
     mpi = case.image.mpi
     if mpi is None or mpi.implementation not in HYDRA:

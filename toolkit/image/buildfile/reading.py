@@ -45,7 +45,7 @@ class FoundMpi:
 class BuildFile:
     """A build file as it was read.
 
-    ``told`` are lines on what the file says, ``unknown`` lines on what it does not tell. ``faults`` are
+    ``told`` are sentences about the file, ``unknown`` are facts that the file does not state. ``faults`` are
     faults of the file itself.
     """
 

@@ -69,7 +69,7 @@ def write_base(
 def context_of_base(lock: Lock, files: Mapping[str, Path], *, archive: bool = False) -> Files:
     """Return the files that build ``base.tar`` from a lock's packages: a script and the packages.
 
-    A published base needs none. ``archive`` selects the format that ``docker save`` writes.
+    A published base needs no bootstrap. ``archive`` selects the format that ``docker save`` writes.
     """
     if lock.base.published:
         return {}

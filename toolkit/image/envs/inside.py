@@ -61,7 +61,7 @@ UV_INSIDE = _UV
 
 
 def startable_here(image: Path) -> tuple[InsideImage | None, str]:
-    """Return a way to start commands in an image on this machine; ``None``, and why there is none."""
+    """Return a way to start commands in an image on this machine, or ``None`` and the reason."""
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         return None, "neither Apptainer nor Singularity is on PATH"

@@ -164,7 +164,8 @@ def markers(base: EnvBase) -> dict[str, str]:
 def _satisfied(found: dict[str, tuple[str, str]], base: EnvBase) -> dict[str, Installed]:
     """Return the distributions with the requirements that hold in the image.
 
-    An image may work although a requirement in it does not hold: ``pip install --no-deps`` asks for none.
+    An image may work although it violates a requirement of a package: ``pip install --no-deps`` ignores
+    requirements.
     """
     target = markers(base)
     made = {}

@@ -125,7 +125,9 @@ def _compiled(
 
 
 def _interpreter(minor: str) -> str:
-    """Return a Python of a minor release on this machine; all Pythons of it compile modules alike."""
+    """Return a Python of a minor release on this machine; all Pythons of one minor release compile modules
+    alike.
+    """
     if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
         return sys.executable
     found = shutil.which(f"python{minor}")

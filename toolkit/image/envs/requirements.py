@@ -38,7 +38,7 @@ class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     left: dict[str, str] = {}
 
     def joined(self, other: "EnvRequirements") -> "EnvRequirements":
-        """Return the requirements of both."""
+        """Return the requirements of two files together."""
         return EnvRequirements(
             requirements=tuple(dict.fromkeys((*self.requirements, *other.requirements))),
             constraints=tuple(dict.fromkeys((*self.constraints, *other.constraints))),

@@ -48,7 +48,7 @@ class _Folder:
 
 @dataclass(slots=True)
 class _Leaf:
-    """A file that is not a folder. ``layer`` added it, ``source`` has its bytes; ``why`` they cannot be
+    """Any file except a folder. ``layer`` added it, ``source`` has its bytes; ``why`` they cannot be
     read.
     """
 

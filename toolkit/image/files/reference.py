@@ -12,7 +12,7 @@ from toolkit.model.facts import ImageFacts
 Transport = Literal["docker-archive", "oci-archive", "oci", "docker-daemon"]
 _TRANSPORTS: tuple[Transport, ...] = get_args(Transport)
 TRANSPORTS = tuple(f"{transport}:" for transport in _TRANSPORTS)
-"""Prefixes of a name that is not a path."""
+"""Prefixes of names that are not paths."""
 _REGISTRIES = ("docker", "oras")
 _SERVERS = ("http", "https")
 _LIBRARIES = ("library", "shub")

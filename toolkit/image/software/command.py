@@ -31,8 +31,8 @@ class StartedProgram:
     """The program that a command finally starts.
 
     ``path`` is the file in the image, ``modules`` the modules that its script imports if it is a Python and
-    the script is known. ``environment`` is what scripts set before, ``chain`` names each step. ``why`` says
-    why the program is unknown; it is empty for a known program.
+    the script is known. ``environment`` holds the variables that scripts set before it, ``chain`` the name of
+    each step. ``why`` says why the program is unknown; it is empty for a known program.
     """
 
     path: str = ""
@@ -155,7 +155,7 @@ def _imported(text: str | None) -> frozenset[str] | None:
 def _of_shell(
     loader: Loader, words: list[str], found: StartedProgram
 ) -> StartedProgram | tuple[list[str], StartedProgram]:
-    """Return the command that a shell starts, and what it sets before.
+    """Return the command that a shell starts, and the variables that it sets before.
 
     ``words`` begin with the shell: ``sh script.sh x``, ``sh -c 'a; b'``.
     """

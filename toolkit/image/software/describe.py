@@ -194,7 +194,7 @@ def _mpis(
 
 
 def _answered(said: Environment, told: Mapping[str, str] | None, book: ImageEvidence) -> Environment:
-    """Return variables of which a container printed those that reading the image leaves unknown."""
+    """Return the variables of an image; a container printed values that the image's files leave unknown."""
     if told is None:
         return said
     known = {name: value for name, value in said.values.items() if name not in said.untold}

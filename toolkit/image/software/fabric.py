@@ -54,7 +54,7 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Names, and where they were read; without names, why there are none, or why they are unknown (not
+    """Names and their source. Without names, the reason: the library has none, or they are unknown (not
     ``told``).
     """
 

@@ -56,7 +56,8 @@ _BEFORE = re.compile(
     rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
 )
-"""The same values next to each other, as compilers store them, for a library without their names. The values
+"""The same values next to each other, as compilers store them. A library without the names is recognised by
+them. The values
 of the compilers come first, and count only if each looks like a compiler."""
 _BEFORE_MOST = 4096
 _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
@@ -65,7 +66,7 @@ _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What could be read in the library; ``None`` is what it does not tell."""
+    """Facts that the library contains; ``None`` for facts that it does not contain."""
 
     version: str | None = None
     text: str | None = None

@@ -25,7 +25,9 @@ _MOST_PLUGINS = 300
 
 @dataclass(frozen=True, slots=True)
 class OpenMpi:
-    """``files`` are the loadable plugins, by framework and name; ``broken`` is what others lack."""
+    """``files`` are the loadable plugins, by framework and name; ``broken`` are libraries that the other
+    plugins lack.
+    """
 
     release: str | None
     components: dict[str, tuple[str, ...]]

@@ -116,7 +116,7 @@ def linked_into(loader: Loader, path: str) -> str:
 def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> dict[str, str]:
     """Return programs of an image, and their MPIs, that a mount hides → the folder of the mount.
 
-    ``tree`` is the image as a rank sees it; ``whole`` reads all of it, ``places`` are its folders.
+    ``tree`` is the image as a rank sees it, ``whole`` reads all of the image, and ``places`` are its folders.
     """
     found = loading(whole, places, ())
     listed = (file for pair in found.items() for file in pair if file)

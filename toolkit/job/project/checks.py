@@ -42,7 +42,7 @@ def findings(
     """Return the faults of a program, the first to happen first.
 
     Args:
-        code: the program as it is on this machine.
+        code: the program on this machine.
         job: the job that it is of.
         image: the name of the image.
         found: what the image offers, if that could be read.

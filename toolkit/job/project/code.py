@@ -33,7 +33,7 @@ COPY = "project"
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A command as it is on this machine: what it shows, its project, and the folder that it starts in."""
+    """A command on this machine: what toolkit read of it, its project, and the folder that it starts in."""
 
     words: tuple[str, ...]
     facts: CommandFacts
@@ -157,7 +157,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brou
 
 
 def with_project(job: JobFile, project: Brought | None) -> JobFile:
-    """Return the job with the command as it is where its project was unpacked."""
+    """Return the job with the paths of its command in the unpacked project."""
     return msgspec.structs.replace(job, command=project.command) if project else job
 
 

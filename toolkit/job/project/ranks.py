@@ -8,7 +8,7 @@ from toolkit.render import quoted
 
 
 def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
-    """Refuse several ranks of a program that joins none.
+    """Refuse several ranks of a program that never joins its ranks.
 
     Raises:
         CheckFailed: naming the three ways out.

@@ -33,7 +33,7 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
     """Yield the faults that the words of a command show.
 
     Args:
-        code: the program as it is on this machine.
+        code: the program on this machine.
         job: the job that it is of.
         here: whether the job starts in this folder or a copy of it.
     """

@@ -1,4 +1,4 @@
-"""A sweep on this machine: whether the program takes its values, and what the user sees of it before."""
+"""Check on this machine that a program uses the values of a sweep; show the sweep before submission."""
 
 import contextlib
 from collections.abc import Iterator

@@ -93,7 +93,7 @@ def clear_env(
     """Compare an environment with the image of a job, and check its signature.
 
     Args:
-        env: the file; ``None`` for none.
+        env: the file; ``None`` without an environment.
         image: the image, read with the environment over it.
         demand: the required keys.
         tell: gets progress.

@@ -89,7 +89,7 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell
 
 
 def _decoded(chunks: Iterator[bytes]) -> Iterator[str]:
-    """Yield UTF-8 as text that is cut at ends of lines wherever there is one."""
+    """Yield UTF-8 as text, in pieces that end at line ends if possible."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     rest = ""
     for chunk in chunks:

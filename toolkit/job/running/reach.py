@@ -62,7 +62,7 @@ def refresh_everywhere(found: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
 
 
 def refresh_record(record: JobRecord) -> JobRecord:
-    """Return the record after a query of Slurm; the record of a job that has ended stays as it is."""
+    """Return the record after a query of Slurm; the record of a job that has ended is unchanged."""
     if record.state in FINAL_STATES:
         return record
     from toolkit.launch.tracking import jobs

@@ -1,4 +1,4 @@
-"""Find a sweep, copy what its tasks wrote to this machine, and make the table of it."""
+"""Find a sweep, copy the output of its tasks to this machine, and make its table."""
 
 from toolkit.errors import BadInput, ToolkitError
 from toolkit.job.running.reach import connect_to_job

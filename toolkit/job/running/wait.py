@@ -85,7 +85,7 @@ class _Reasons:
 
 
 class _Host:
-    """A host of jobs, and the connection to it."""
+    """A machine with jobs, and the connection to it."""
 
     def __init__(self, place: Where, tell: Tell, reasons: _Reasons) -> None:
         self._place, self._tell, self._reasons = place, tell, reasons

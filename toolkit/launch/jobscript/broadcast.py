@@ -22,7 +22,7 @@ def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bo
     """Return whether the job copies its image, and why.
 
     Args:
-        spec: the job; ``broadcast`` is what the user says.
+        spec: the job; ``broadcast`` is the value that the user gave.
         site: its site profile.
         runtime: the container runtime.
     """

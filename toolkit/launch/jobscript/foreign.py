@@ -1,7 +1,8 @@
 """The variables of the job's environment that would disturb the MPI in the image.
 
 Modules set variables for the MPI of the host, and the user's login files may load modules. The plan removes
-the variables that the probe saw. The job script removes the others, which are known only in the job.
+the variables that the probe saw. The job script removes the remaining variables, which are known only in the
+job.
 """
 
 from dataclasses import dataclass

@@ -105,7 +105,9 @@ def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *
 
 
 def _conflicts(said: JobFile) -> Iterator[tuple[str, str]]:
-    """Yield fields of one place that exclude each other; of two places, the later place counts."""
+    """Yield fields that exclude each other and come from the same place; of two places, the later place
+    counts.
+    """
     if said.command is not None and said.trainer is not None:
         yield "command", "cannot be combined with a trainer; leave out one of them"
     if said.command is not None and said.arguments is not None:

@@ -43,7 +43,7 @@ def fault(item: str) -> str:
 def rows(sweep: Iterable[str]) -> list[Row]:
     """Return the values of each task, in the order of the tasks: the last name changes first.
 
-    Without a sweep there are none.
+    A job without a sweep has no rows.
 
     >>> rows(["lr=0.1,0.01", "seed=1..2"])[1]
     {'lr': '0.1', 'seed': '2'}

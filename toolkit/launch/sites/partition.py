@@ -34,8 +34,8 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
     """Return a job in a partition that can run it.
 
     A job stays in the partition that it names. Else it goes to the site's default partition if that can run
-    it, or to the first partition of the profile that can. An unknown limit forbids nothing. A partition of
-    which the profile states what matters comes before others: its GPUs if the job asks for some, and the
+    it, or to the first partition of the profile that can. An unknown limit forbids nothing. A partition whose
+    relevant limits the profile states comes first. Relevant are its GPUs if the job asks for GPUs, and the
     limits that the job exceeds in the default partition.
 
     Args:

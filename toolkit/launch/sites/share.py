@@ -51,8 +51,8 @@ def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[st
 def cores_of_rank(spec: JobSpec, partition: Partition) -> int | None:
     """Return a rank's share of a node's cores, ``None`` if they are unknown.
 
-    A job that asks for some of a node's GPUs has that part of its cores; one that asks for memory per core
-    has no more cores than there is memory for.
+    A job that asks for a part of a node's GPUs gets the same part of its cores. A job that asks for memory
+    per core gets only as many cores as the memory of the node allows.
     """
     # Nodes with different features may have different numbers of cores: the profile names the largest.
     if not partition.cores or len(partition.features) >= _MIXED:

@@ -63,8 +63,8 @@ def follow(
     """Pass the job's output to ``on_line`` until the job has ended; return the final record.
 
     For a job of ``launch --local``, toolkit reads the state from this machine instead of from Slurm. The
-    output is saved beside the record in every case, also after an error. ``on_again`` is called if a job
-    with a new number resumes this one. ``on_lost`` is called when the connection breaks; toolkit then
+    output is saved beside the record in every case, also after an error. ``on_again`` is called if a job with
+    a new number resumes this job. ``on_lost`` is called when the connection breaks; toolkit then
     retries it for ten minutes.
 
     Raises:
@@ -228,7 +228,7 @@ class _Queue:
 
 
 def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None:
-    """Wait until Slurm says whether another job resumes this one, before its end is recorded."""
+    """Wait until Slurm reports whether another job resumes this job, before toolkit records the end."""
     began = time.monotonic()
     while jobs.may_have_successor(record, status) and not jobs.slurm_lists_jobs(runner, record):
         give_up(runner, time.monotonic() - began)

@@ -155,7 +155,7 @@ def place_in_queue(runner: Runner, record: JobRecord, partition: str) -> tuple[i
 def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
     """Write Slurm's answer into the record.
 
-    The record stays as it is if Slurm did not answer, or answered with a state that toolkit does not know.
+    The record is unchanged if Slurm did not answer, or answered with an unknown state.
     """
     if status.answer == "silent" or (status.answer, status.state) == ("answered", "unknown"):
         return record

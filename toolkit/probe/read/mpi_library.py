@@ -107,7 +107,7 @@ class MpiLibrary:
 
     @property
     def soname(self) -> str | None:
-        """The name by which programs load it: a name inside it that the file, or the link to it, has."""
+        """The name by which programs load it: its soname, if the file or a link to it has this name."""
         files = {posixpath.basename(self.path), posixpath.basename(self.found)}
         fitting = [n for n in self.values("names") if any(f == n or f.startswith(f"{n}.") for f in files)]
         return fitting[0] if len(fitting) == 1 else None

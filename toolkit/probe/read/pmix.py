@@ -41,9 +41,9 @@ def libraries(section: Section) -> tuple[PmixLibrary, ...]:
 def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     """Return the library that Slurm's plugin opens.
 
-    It is the library that the plugin names or is linked with, and unknown if that one cannot be read;
-    otherwise one of the plugin's major version (``pmix_v5``); otherwise, if Slurm
-    names none, the only one.
+    It is the library that the plugin names or is linked with; it is unknown if that library cannot be read.
+    Otherwise it is a library of the plugin's major version (``pmix_v5``). If Slurm names no version, it is
+    the only library.
     """
     found = libraries(section)
     if named := _named(section, mpi_types):

@@ -91,7 +91,7 @@ def mig(section: Section) -> tuple[str, ...] | None:
 
 
 def amd_gpus(section: Section) -> tuple[str, ...]:
-    """Read ``device 0x7408`` and ``gfx 90010`` lines: the GPUs on the bus, and those that a job may use.
+    """Read ``device 0x7408`` and ``gfx 90010`` lines: the GPUs on the bus, and the GPUs that a job may use.
 
     A divided GPU is several GPUs to the compute driver, and one on the bus.
     """

@@ -1,4 +1,4 @@
-"""What a module imports, and which of it a program can do without."""
+"""Imports of a module, and which of them are optional for the program."""
 
 import ast
 from collections.abc import Iterator

@@ -102,7 +102,7 @@ def _read(paths: list[Path], project: Project, start: Path | None) -> ScriptFact
 
 
 def _read_imported(reading: _Reading, later: deque[Path]) -> None:
-    """Read the project's files that the first ones import, and what those import."""
+    """Read the project's files that the first files import, and their own imports."""
     while later:
         path = later.popleft()
         if path in reading.files:

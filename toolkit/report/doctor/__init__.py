@@ -1,1 +1,1 @@
-"""The doctor's page and JSON: the answer, what it rests on, and each launch mode."""
+"""The doctor's page and JSON: the answer, its reasons, and each launch mode."""

@@ -74,7 +74,7 @@ def host_page(
 
 
 def _sorted(verdict: Verdict, request: Request) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Return the findings about the launch that is answered, and those about other modes."""
+    """Return the findings about the recommended launch, and the findings about other modes."""
     mode = verdict.chosen or request.mode
     here = tuple(f for f in verdict.findings if mode is None or not f.modes or mode in f.modes)
     return here, tuple(f for f in verdict.findings if f not in here)

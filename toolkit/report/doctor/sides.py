@@ -53,7 +53,7 @@ def _beside(
 def _one_below_the_other(
     rows: list[tuple[str, str, str]], with_image: bool, style: Style, width: int
 ) -> Iterator[str]:
-    """Yield the same where two columns have no room beside each other."""
+    """Yield the same text one below the other, if two columns have no room beside each other."""
     for name, left, right in rows:
         yield f"  {style(name, 'dim')}"
         for side, text in (("host   ", left), ("image  ", right if with_image else "")):

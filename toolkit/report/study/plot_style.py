@@ -8,7 +8,7 @@ from toolkit.errors import Missing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The colours of Okabe and Ito stay apart for eyes that take some colours for others; markers say the same.
+# The colours of Okabe and Ito are distinct for colour-blind readers; markers repeat the distinction.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 # One more than there are colours, so that both together are alike again after 56 lines only.
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")

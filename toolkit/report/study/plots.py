@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# From the palette of Okabe and Ito, whose colours stay apart for eyes that take some colours for others.
+# From the palette of Okabe and Ito, whose colours are distinct for colour-blind readers.
 # Markers and dashes say the same again, for print without colour.
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
 

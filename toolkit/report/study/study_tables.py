@@ -46,7 +46,7 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows(report: Report, *, predicted: bool = True) -> list[SizeRow]:
-    """Return what was measured of each curve, then what is predicted of it."""
+    """Return the measured rows of each curve, then its predicted rows."""
     return [
         row for line in report.lines for row in (*_measured(line), *(_predicted(line) if predicted else ()))
     ]

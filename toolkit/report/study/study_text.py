@@ -1,4 +1,4 @@
-"""A study for a terminal: a table with bars of efficiency, and what it says in words."""
+"""A study for a terminal: a table with bars of efficiency, and its meaning in words."""
 
 import textwrap
 

@@ -29,10 +29,10 @@ _DOCKERFILE = "Dockerfile"
 _MOVED = "moved.Dockerfile"
 _BOOTSTRAP = "bootstrap.Dockerfile"
 _BOOTSTRAP_RELEASE = "bookworm"
-"""Debian release whose mmdebstrap builds the bases: other releases of it write other bytes."""
+"""Debian release whose mmdebstrap builds the bases; mmdebstrap of other releases writes other bytes."""
 _SOURCE = "toolkit.source"
 _APPTAINER = "TOOLKIT_APPTAINER"
-"""Selects another Apptainer than the pinned one: ``VERSION:SHA256`` of a package in Debian's pool."""
+"""Selects another Apptainer than the pinned version: ``VERSION:SHA256`` of a package in Debian's pool."""
 _PIN = re.compile(r"[0-9][A-Za-z0-9.+~-]*:[0-9a-f]{64}")
 _BUILD_SECONDS = 1800.0
 _ASK_SECONDS = 120.0

@@ -16,7 +16,7 @@ SYSTEM = (
 
 _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES")
 _PIP_PLACES = ("PIP_FIND_LINKS",)
-"""May name a folder of this machine, which a build cannot read, or an address, which it can."""
+"""May name a folder of this machine, which a build cannot read, or an address, which a build can read."""
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 """Predefined build arguments of Docker, which do not affect the cache of a step."""
