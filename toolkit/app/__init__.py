@@ -1,8 +1,8 @@
 """The Python API of toolkit: inspect images, probe clusters, predict launches, launch and follow jobs.
 
-The functions do what the commands of the same names do, with the same settings and checks. They print
-nothing and never exit. Every error is a class of :mod:`toolkit.errors`; its message names the option of the
-command, such as ``--nodes`` for ``nodes``. ``tell`` receives progress, and the output of jobs that are
+The functions do what the commands of the same names do, with the same settings and checks. The functions
+print nothing and never exit. Every error is a class of :mod:`toolkit.errors`; its message names the option of
+the command, such as ``--nodes`` for ``nodes``. ``tell`` receives progress, and the output of jobs that are
 followed; without it, both are hidden.
 
 The import is fast: each function imports what it needs when it is called.

@@ -50,9 +50,9 @@ def command(
 ) -> None:
     """Probe a cluster and write its site profile.
 
-    Without --host or --cluster, toolkit probes the cluster of this machine. It asks Slurm and one compute
-    node in one round trip, and asks you for the rest. Options answer these questions too. The profile is a
-    TOML file that you can edit.
+    Without --host or --cluster, toolkit probes the cluster of this machine. The probe asks Slurm and one
+    compute node in one round trip; toolkit asks you for the rest. Options answer these questions too. The
+    profile is a TOML file that you can edit.
 
     Example: toolkit init --cluster demo --yes
     """

@@ -47,7 +47,7 @@ def command(
     """Run your script, a trainer, or any command after --, as a Slurm job in a container.
 
     PROGRAM is a Python file (train.py), a job specification in YAML (job.yaml), or one of the
-    trainers mnist, mnist-cnn, fashion-mnist, cifar10, imagenet and imagenet-synthetic. It gets the
+    trainers mnist, mnist-cnn, fashion-mnist, cifar10, imagenet and imagenet-synthetic. The program gets the
     words after --. Without PROGRAM the words after -- are the command of each rank.
 
     \b

@@ -49,7 +49,7 @@ def command(
 
     toolkit runs one script in one round trip, which changes nothing. On a Slurm cluster, the same
     script runs on compute nodes as a job of one second, because login and compute nodes differ.
-    Use the facts file with: toolkit doctor IMAGE --facts FILE. It contains no user names, no
+    Use the facts file with: toolkit doctor IMAGE --facts FILE. The facts file contains no user names, no
     addresses and no tokens.
 
     \b

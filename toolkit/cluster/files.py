@@ -32,7 +32,7 @@ def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
 def accounts_archive(host: str, secrets: Secrets) -> bytes:
     """Return the tar with a class's accounts for a node; unpacked at its root.
 
-    Their keys are only on the login node, whose homes all nodes share.
+    The keys of the accounts are only on the login node, whose homes all nodes share.
     """
     names = "".join(f"{name}\n" for name in secrets.by_account())
     entries = [_file(f"{ACCOUNTS}/names", names.encode(), 0o600)]

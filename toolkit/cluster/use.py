@@ -34,7 +34,7 @@ def execute(
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, where the name cannot be guessed
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     if stdin is not None:
-        # A file: the SDK cannot close what it sends over a TLS socket. It is removed once it is open.
+        # A file: the SDK cannot close what it sends over a TLS socket. The file is removed once it is open.
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
     env = {"HOME": home(user), "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}
@@ -54,7 +54,7 @@ def execute(
 def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
     """Return the command that opens a shell on a node, to replace this program.
 
-    It uses ssh if it exists, as on a real cluster; root, which sshd refuses, uses docker.
+    The command uses ssh if ssh exists, as on a real cluster. Root uses docker, because sshd refuses root.
     """
     checked_host(cluster, host)
     checked_user(cluster, user)

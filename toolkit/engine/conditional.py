@@ -191,7 +191,8 @@ def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
 def _installed(mpi: HostMpi, image: ImageFacts) -> HostMpi:
     """Return an MPI of the host with usual values in place of unknown values.
 
-    It is in one folder with all that it needs, contains its PMIx, and has the components of the image's.
+    This MPI is in one folder with all its dependencies, contains its PMIx, and has the components of the
+    image's MPI.
     """
     is_open = mpi.implementation == "openmpi"
     prefix = mpi.prefix or posixpath.dirname(posixpath.dirname(mpi.launcher))

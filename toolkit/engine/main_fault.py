@@ -11,8 +11,9 @@ _OF_GPUS = {rule.id for rule in RULES if rule.accelerator == "gpu-failure"}
 def main_fault(verdict: Verdict, asked: Mode | None = None) -> Finding | None:
     """Return the finding to fix first, of mode ``asked`` if given; ``None`` if no finding stops a launch.
 
-    It is the finding that concerns the most failing modes. A missing library, for example, stops every mode.
-    If you fix a finding of one mode first, that mode still fails for the common cause.
+    The first finding to fix is the finding that concerns the most failing modes. A missing library, for
+    example, stops every mode. If you fix a finding of one mode first, that mode still fails for the common
+    cause.
     """
     found = [f for f in _possible_causes(verdict) if asked is None or not f.modes or asked in f.modes]
     return max(found, key=lambda f: len(_concerned_modes(f, verdict)), default=None)

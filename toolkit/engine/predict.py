@@ -35,7 +35,7 @@ host and leaves placement to Slurm. Gloo works only for Horovod, so toolkit take
 it."""
 
 _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
-"""Modes of programs without MPI. They apply only to an image that has such a program."""
+"""Modes of programs without MPI. These modes apply only to an image that has such a program."""
 
 _SEVERITIES = ("error", "warning", "info")
 _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")

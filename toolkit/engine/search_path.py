@@ -102,8 +102,8 @@ def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
     """Return whether programs may load an MPI of the distribution instead of the MPI that they name.
 
     From 1.5 on, Apptainer sets LD_LIBRARY_PATH to the distribution's folders if you ask for GPUs and the
-    image sets no LD_LIBRARY_PATH. It wins over DT_RUNPATH but not over DT_RPATH (ld.so(8)), which no fact
-    names.
+    image sets no LD_LIBRARY_PATH. LD_LIBRARY_PATH wins over DT_RUNPATH but not over DT_RPATH (ld.so(8)),
+    which no fact names.
     """
     mpi = image.mpi
     if mpi is None or "--nv" not in plan.container:

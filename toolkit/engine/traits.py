@@ -74,7 +74,7 @@ def pmix_majors(host: HostFacts) -> tuple[int, ...]:
     A plugin refuses a library of another major release than its name says
     (SchedMD/slurm:src/plugins/mpi/pmix/ mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is a link to one
     of the numbered plugins: the newest, as Slurm is installed (Makefile.am, install-exec-hook,
-    slurm-20-11-9-1 to 25-11-0-1). It comes first here.
+    slurm-20-11-9-1 to 25-11-0-1). This release comes first in the result.
     """
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     if pmix_type(host) == "pmix":

@@ -277,7 +277,7 @@ def alone_in_namespace(case: Case) -> bool | None:
 def needs_hint(case: Case) -> bool:
     """Return whether the image's Open MPI 4 starts as a singleton unless it sees a Slurm step.
 
-    Its own launcher sets other variables (open-mpi/ompi:orte/mca/ess); PRRTE does not.
+    Open MPI's own launcher sets other variables (open-mpi/ompi:orte/mca/ess); PRRTE does not.
     """
     mpi = case.image_facts.mpi
     if mpi is None or not brings_orte(mpi) or knowledge.mpi().release.ignores_slurm.of(mpi):

@@ -33,7 +33,7 @@ from toolkit.run.stage import Parcel, stage
 from toolkit.runtime import apptainer
 
 _MINUTES = "4"
-"""Time limit of a trial's job. It runs for seconds, and a trial that hangs must not block nodes for long."""
+"""Time limit of a trial's job. A trial runs for seconds, and must not block nodes for long if it hangs."""
 
 
 @dataclass(frozen=True, slots=True)

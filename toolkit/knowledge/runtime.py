@@ -121,7 +121,7 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 _KIN = {"singularity-pro": "singularity-ce"}
 """SingularityPRO is SingularityCE of the same number with additions (sylabs/singularity: releases,
-v4.6.0). It gets fixes for longer, so rows of ``retired`` do not apply to it.
+v4.6.0). SingularityPRO gets fixes for longer, so rows of ``retired`` do not apply to it.
 """
 
 

@@ -1,7 +1,7 @@
 """The allowed values of a site profile's fields, beyond their types; pure.
 
-The words of a profile become lines of a job script. They are quoted there as well; a value that cannot be
-such a word is refused here, with the field, and not by a cluster.
+The words of a profile become lines of a job script. The script quotes them as well. toolkit refuses a value
+that cannot be such a word before a cluster does, and names the field.
 """
 
 import re

@@ -11,7 +11,8 @@ SCHEMA = "toolkit.live/1"
 class Message(msgspec.Struct, frozen=True, kw_only=True):
     """A message that was sent and returned: its size in bytes, and the seconds for one direction.
 
-    ``between`` is ``nodes``, or ``node`` for two ranks of one node. It is the fastest of many.
+    ``between`` is ``nodes``, or ``node`` for two ranks of one node. The value is the fastest of many
+    exchanges.
     """
 
     between: str

@@ -11,7 +11,7 @@ STACK_PATH = "/opt/toolkit/stack.json"
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
     """Exact versions of everything that matters to MPI jobs; empty text for a missing component.
 
-    They are read from the finished image by its build, never copied from the recipe.
+    The build reads them from the finished image, and never copies them from the recipe.
     """
 
     schema: str = "toolkit.stack/1"

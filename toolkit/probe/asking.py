@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
 class SiteWords:
     """The words of a site profile to check: modules, in the order of loading, programs, folders.
 
-    They are words that :mod:`toolkit.knowledge.sitefields` accepts; a folder may begin with a variable.
+    :mod:`toolkit.knowledge.sitefields` accepts these words; a folder may begin with a variable.
     """
 
     modules: tuple[str, ...] = ()

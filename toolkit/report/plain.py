@@ -30,7 +30,8 @@ _NOT_DRAWN = (
 )
 
 _OURS = f"\x1b{os.urandom(8).hex()}["
-"""Begins a code of a style. It is random in every process, so no text of others holds it."""
+"""Begins a code of a style. The code is random in every process, so no text of another program contains it.
+"""
 
 _CODE = rf"{re.escape(_OURS)}[0-9;]*m"
 _BLOCK = re.compile(f"({_CODE})|[{_NOT_DRAWN}]")

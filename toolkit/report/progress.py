@@ -54,7 +54,7 @@ class Progress:
             # What goes to standard output has to get there: it may be a file while this is a terminal.
             self._shown = Live(
                 self._spinner,
-                # Its own codes move the cursor; the text that it shows went through the filter before.
+                # The codes of the progress line move the cursor; its text went through the filter before.
                 console=Console(file=unfiltered(sys.stderr), highlight=False),
                 refresh_per_second=_REFRESHES,
                 transient=True,

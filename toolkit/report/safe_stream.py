@@ -9,7 +9,7 @@ from toolkit.report.plain import coloured, shown, uncoloured
 class SafeStream(io.TextIOBase):
     """A stream that replaces control characters by visible ones, except in toolkit's own styles.
 
-    It has no ``buffer``, so that a library cannot write bytes around it.
+    The stream has no ``buffer``, so that a library cannot write bytes around the filter.
     """
 
     def __init__(self, below: TextIO) -> None:

@@ -14,7 +14,8 @@ PRIVATE = 0o700
 def writable(folder: Path, option: str) -> Path:
     """Return ``folder``, created if necessary; ``option`` is the option that names it.
 
-    It writes a test file, because neither the mode of a folder nor the user shows whether a disk is writable.
+    This function writes a test file, because neither the mode of a folder nor the user shows whether a disk
+    is writable.
 
     Raises:
         BadInput: if it cannot be created, or nothing can be written to it.

@@ -25,7 +25,7 @@ _HEX = re.compile(r"[0-9A-F]{16,64}")
 def signature(status: str, text: bytes) -> Signature:
     """Judge one clear-signed message by the status lines of ``gpg --verify``.
 
-    Its exit status is not enough: it is 0 for the signature of an expired or revoked key.
+    The exit status of gpg is not enough: it is 0 for the signature of an expired or revoked key.
     """
     # Not splitlines(): a user id may hold a Unicode line break, and gpg prints it.
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
@@ -52,8 +52,8 @@ def signature(status: str, text: bytes) -> Signature:
 def is_answer(status: str) -> bool:
     """Return whether gpg checked the message with its keys.
 
-    It did not if it exited without any line about the message, for example without a home folder, or if it
-    could not open its keyring: then every key looks missing.
+    gpg did not check it if gpg exited without any line about the message, for example without a home folder,
+    or if it could not open its keyring: then every key looks missing.
     """
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     if any(row[:2] == ["ERROR", "add_keyblock_resource"] for row in rows):

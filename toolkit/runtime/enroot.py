@@ -12,7 +12,7 @@ RUNTIME = Described(
     start=("start",),
     bind=option("--mount="),
     name=lambda image: (image,),
-    # It has no option for the folder.
+    # enroot has no option for the folder.
     folder=lambda folder: (),  # noqa: ARG005
 )
 

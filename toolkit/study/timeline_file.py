@@ -1,7 +1,7 @@
 """Read Horovod's timeline as a stream: hundreds of megabytes, and unfinished if the job was stopped.
 
-It is one JSON array in the format of Chrome's trace viewer, with one or several events on a line; Horovod
-writes the closing bracket only in an orderly shutdown (horovod/common/timeline.cc).
+A timeline is one JSON array in the format of Chrome's trace viewer, with one or several events on a line;
+Horovod writes the closing bracket only in an orderly shutdown (horovod/common/timeline.cc).
 """
 
 import json

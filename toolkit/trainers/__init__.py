@@ -1,4 +1,4 @@
-"""Programs that train inside images. They import nothing from the rest of toolkit.
+"""Programs that train inside images. The trainers import nothing from the rest of toolkit.
 
 Run a trainer as ``python -m toolkit.trainers.mnist``, or import these modules from your own trainer. Modules
 such as ``mnist`` describe a model, a data set and defaults (``trainer``, ``command``). ``preflight`` checks

@@ -44,9 +44,9 @@ class DataDistributionError(Exception):
 class DataDistributor:
     """Turns a function that lists items into a function that returns this rank's share of them.
 
-    Only rank 0 calls the function. Its items are dealt like cards: with 10 items and 4 ranks, rank 0 gets
-    items 0, 4 and 8, and rank 3 gets 3 and 7. Each item is assigned exactly once, and the numbers of items
-    differ by at most one.
+    Only rank 0 calls the function. Ranks take turns to get the items of the list: with 10 items and 4 ranks,
+    rank 0 gets items 0, 4 and 8, and rank 3 gets 3 and 7. Each item is assigned exactly once, and the numbers
+    of items differ by at most one.
 
     With ``shutdown_on_error`` an error stops all ranks with status 1, after rank 0 has printed it; otherwise
     all ranks raise it.

@@ -10,9 +10,10 @@ A process that knows the secret of the job is a rank: requests and answers carry
 client sends no header, so its keys are below a path that follows from the secret.
 
 The file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies both, as one file,
-into images without toolkit. It obeys ``HOROVOD_GLOO_IFACE`` and ``HOROVOD_GLOO_TIMEOUT_SECONDS``, and
-``HOROVOD_START_TIMEOUT``, the seconds in which all ranks must join. Exit status: the command's; 1 if ranks do
-not find each other; 2 for a wrong call; 126 and 127 as in shells for a command that cannot be started.
+into images without toolkit. The program obeys ``HOROVOD_GLOO_IFACE`` and ``HOROVOD_GLOO_TIMEOUT_SECONDS``,
+and ``HOROVOD_START_TIMEOUT``, the seconds in which all ranks must join. Exit status: the command's; 1 if
+ranks do not find each other; 2 for a wrong call; 126 and 127 as in shells for a command that cannot be
+started.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Check the options of a trainer without training: ``python -m toolkit.trainers.options NAME OPTIONS``.
 
-It prints the strategy that the options choose. It exits with status 2 and a line on standard error if they
-are wrong. Neither TensorFlow nor the data are needed.
+The module prints the strategy that the options choose. For wrong options it exits with status 2 and a line on
+standard error. Neither TensorFlow nor the data are needed.
 """
 
 import importlib

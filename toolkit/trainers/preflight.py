@@ -1,8 +1,9 @@
 """Check MPI or Gloo before a training: ``python -m toolkit.trainers.preflight --tasks N``.
 
-Every rank runs it. It checks that MPI's world has the size that was started, that messages arrive and how
-fast, and the state of every node. It loads no TensorFlow and takes about a second; without it, a wrong start
-may be noticed only the next morning. ``docs/preflight.md`` describes the checks and what they prove. Exit
+Every rank runs it. The preflight checks that MPI's world has the size that was started, that messages arrive
+and how fast, and the state of every node. The check loads no TensorFlow and takes about a second. Without it,
+you may notice a wrong start only the next morning. ``docs/preflight.md`` describes the checks and what they
+prove. Exit
 status: 0 passed, 1 failed (a sentence for each fault), 3 mpi4py is not installed.
 """
 

@@ -65,8 +65,8 @@ def command(
     ssh://HOST/PATH, or PATH with --host or --cluster. A path that ends with / is a folder. A path that does
     not start with / is below the home folder there.
 
-    toolkit uses the credentials of docker login. It does not copy what is already there, and the same command
-    resumes an interrupted copy.
+    toolkit uses the credentials of docker login. The command does not copy parts that the target already has,
+    and resumes an interrupted copy.
 
     \b
     Examples:

@@ -35,8 +35,8 @@ def command(
 ) -> None:
     """Show which versions RECIPE gives, and why; with facts, for that cluster.
 
-    Exits with status 1 if no versions satisfy RECIPE. It then shows which lines of RECIPE conflict, and the
-    versions without each of these lines.
+    Exits with status 1 if no versions satisfy RECIPE. Then toolkit shows which lines of RECIPE conflict, and
+    the versions without each of these lines.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Options with names of earlier releases. They still work with a warning; help does not show them."""
+"""Options with names of earlier releases. Old names still work with a warning; help does not show them."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar

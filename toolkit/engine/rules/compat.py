@@ -65,9 +65,10 @@ def _refusal(case: Case) -> str:
     advice=True,
 )
 def cuda_compat_needed(case: Case) -> Hit | None:
-    """With --nv the loader finds the host's libcuda in /.singularity.d/libs. It finds the newer libcuda of
-    cuda-compat only if LD_LIBRARY_PATH names that folder first. If you set the variable, name all folders:
-    cuda-compat's, the image's, and the driver's, because programs need other libraries of the driver too.
+    """With --nv the loader finds the host's libcuda in /.singularity.d/libs. The loader finds the newer
+    libcuda of cuda-compat only if LD_LIBRARY_PATH names that folder first. If you set the variable, name all
+    folders: cuda-compat's, the image's, and the driver's, because programs need other libraries of the driver
+    too.
 
     If toolkit's table lacks the CUDA release, it does not know whether its libraries work with this driver.
     """

@@ -184,9 +184,9 @@ def libfabric_missing(case: Case) -> Hit | None:
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def libfabric_lacks_providers(case: Case) -> Hit | None:
-    """The providers of Intel's libfabric are files. It searches FI_PROVIDER_PATH, or the folder that it was
-    built for, which an image does not have. Without a provider MPI_Init ends, even of one rank. The script
-    env/vars.sh of Intel MPI sets the variable; a LD_LIBRARY_PATH that leads to libfabric does not.
+    """The providers of Intel's libfabric are files. This libfabric searches FI_PROVIDER_PATH, or the folder
+    that it was built for, which an image does not have. Without a provider MPI_Init ends, even of one rank.
+    The script env/vars.sh of Intel MPI sets the variable; a LD_LIBRARY_PATH that leads to libfabric does not.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
     if mpi is None or mpi.implementation != "intelmpi" or brings_libfabric(case):

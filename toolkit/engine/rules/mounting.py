@@ -104,7 +104,7 @@ _UNPACK_ONCE = "unpack once: apptainer build --sandbox DIR IMAGE, start DIR"
 def squashfuse_absent(case: Case) -> Hit | None:
     """Without setuid squashfuse mounts the image instead of the kernel. If squashfuse is not installed, or
     the release does not support it (SingularityCE before 4.1, Singularity 3), the runtime unpacks the image
-    into a temporary folder at each start, once for each rank. That takes minutes, and several times the
+    into a temporary folder at each start, once for each rank. Unpacking takes minutes, and several times the
     image's size in /tmp. Without setuid squashfuse needs Linux 4.18; on an older one SingularityCE unpacks.
     """
     found = case.host.runtime

@@ -28,9 +28,9 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def slurm_pmi_unreachable(case: Case) -> Hit | None:
-    """Inside a job, Slurm's libpmi.so sends messages of Slurm's protocol to srun. It needs the cluster's
-    slurm.conf, for which it waits a minute, munge, and a Slurm that understands its release. Outside a job a
-    rank starts as a world of size 1.
+    """Inside a job, Slurm's libpmi.so sends messages of Slurm's protocol to srun. The library needs munge, a
+    Slurm that understands its release, and the cluster's slurm.conf, for which it waits a minute. Outside a
+    job a rank starts as a world of size 1.
     """
     case.ask("image.mpi")
     mpi = case.image_facts.mpi

@@ -202,8 +202,8 @@ def runtime_retired(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_vulnerable(case: Case) -> Hit | None:
-    """Some faults concern only a setuid installation with a certain setting. They do not change how ranks
-    start. The advisory of the CVE says who can exploit the fault.
+    """Some faults concern only a setuid installation with a certain setting. Such faults do not change how
+    ranks start. The advisory of the CVE says who can exploit the fault.
     """
     case.ask("host.runtime")
     ask_release(case)

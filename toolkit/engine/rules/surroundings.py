@@ -101,7 +101,7 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
 )
 def pmix_folder_not_mounted(case: Case) -> Hit | None:
     """Servers before PMIx 5 keep their shared store in PMIX_SERVER_TMPDIR, which is below SlurmdSpoolDir. A
-    client without that folder asks by messages. This works, but very many ranks start more slowly.
+    client without that folder asks by messages. Messages work, but very many ranks start more slowly.
     """
     case.have("host.pmix", "image.pmix")
     folder = case.host_facts.slurm.settings.get("SlurmdSpoolDir", "") if case.host_facts.slurm else ""

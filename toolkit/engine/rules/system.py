@@ -96,9 +96,9 @@ def _without(case: Case, row: Instructions) -> Hit | None:
     facts=("host.gpu_driver", "host.gpu_libraries_glibc", "image.glibc", "image.cuda"),
 )
 def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
-    """``--nv`` mounts libraries of the host's driver into the container. They need a glibc at least as new as
-    the driver's build; with an older glibc in the image they fail with "version `GLIBC_2.xx' not found".
-    Programs built for CUDA then do not start; others run without the GPU.
+    """``--nv`` mounts libraries of the host's driver into the container. The driver's libraries need a glibc
+    at least as new as the driver's build; with an older glibc in the image they fail with "version
+    `GLIBC_2.xx' not found". Programs built for CUDA then do not start; others run without the GPU.
     """
     asked = _NV in case.plan.container
     if asked:

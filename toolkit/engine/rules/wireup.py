@@ -323,7 +323,7 @@ def rank_outside_step(case: Case) -> Hit | None:
     outcome: Outcome = (
         "singletons" if all_outside or (refused and needs_named_components(case.image)) else "hang"
     )
-    # A client that lacks a component aborts immediately. Other clients that PRRTE does not serve hang
+    # A client that lacks a component aborts immediately. Clients that PRRTE does not serve otherwise hang
     # (measured under Open MPI 5.0.9: PMIx 3.2.3 of tests/matrix/truth, and 3.2.5 of Open MPI 4.1.8).
     stage = LaunchStage.START if refused and outcome == "hang" else None
     return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, stage=stage)

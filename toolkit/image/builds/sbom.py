@@ -4,9 +4,9 @@
 - ``attachments.attach`` adds the same bytes to the SIF, as an object of type SBOM.
 - ``toolkit image sbom`` prints the bill of materials of an image.
 
-Package lists contain Debian packages and wheels. They do not contain what was compiled from a source archive
-(an MPI, PMIx, UCX, NCCL, Horovod), nor what Horovod was built for; this bill contains both. The same lock
-gives the same bytes: the serial number is made from its hash, the time is its epoch.
+Package lists contain Debian packages and wheels. This bill also contains components that were compiled from a
+source archive (an MPI, PMIx, UCX, NCCL, Horovod), and the frameworks that Horovod was built for. The same
+lock gives the same bytes: the serial number is made from its hash, the time is its epoch.
 """
 
 import datetime as dt

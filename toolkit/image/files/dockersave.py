@@ -25,8 +25,9 @@ class _Image(msgspec.Struct, frozen=True):
 def choose(blobs: Blobs, tag: str) -> StoredImage:
     """Return the image that ``tag`` names, or the only image.
 
-    Its digest is its configuration's digest, whichever engine saved it. ``docker images`` calls it the id,
-    except with containerd's image store, where the id is the digest of a manifest or an index.
+    The digest of an image is its configuration's digest, whichever engine saved the image. ``docker images``
+    calls it the id, except with containerd's image store, where the id is the digest of a manifest or an
+    index.
 
     Raises:
         BadInput: if there is no such image, or several; the message names them.

@@ -19,8 +19,9 @@ def match_recipe(
 ) -> Recipe | None:
     """Return the first recipe whose image is predicted to work and has the frameworks of ``image``.
 
-    Its versions are pinned, so that it gives this image without the facts of the host too. ``None`` if no row
-    that can be built works on this host, or the program needs no MPI: another image would not help it.
+    The versions of the recipe are pinned, so that it gives the same image without the facts of the host.
+    ``None`` if no row that can be built works on this host, or the program needs no MPI: another image would
+    not help it.
     """
     if not named(programs_of(image, request)[0]).BY_MPI:
         return None

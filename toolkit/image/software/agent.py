@@ -20,9 +20,9 @@ _ORTE = (b"libopen-rte", b"orterun")
 def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
     """Return the program's path, and where it was found or searched.
 
-    It is the first existing program in a variable of the image or in the settings of its Open MPI; otherwise
-    ssh. It is empty if a variable forbids other nodes. ``mpirun`` is the real path of the launcher, beside
-    whose folder the settings are.
+    The agent is the first existing program in a variable of the image or in the settings of its Open MPI;
+    otherwise ssh. The path is empty if a variable forbids other nodes. ``mpirun`` is the real path of the
+    launcher, beside whose folder the settings are.
     """
     if mpirun is None or _of_orte(loader, mpirun):
         if loader.environment.get("OMPI_MCA_plm") == "isolated":

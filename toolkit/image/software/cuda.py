@@ -18,8 +18,8 @@ _TOOLKITS = (
     "/usr/lib64",
 )
 _COMPAT = ("compat", "compat/lib", "compat/lib.real")
-"""Folders of cuda-compat: in its package, and in NVIDIA's images for frameworks. These name ``compat/lib``
-in LD_LIBRARY_PATH and create that link when they start, if a check says that it works.
+"""Folders of cuda-compat: in its package, and in NVIDIA's images for frameworks. NVIDIA's images name
+``compat/lib`` in LD_LIBRARY_PATH, and create that link at their start if a check succeeds.
 """
 _DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
 _WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}

@@ -146,7 +146,7 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
 def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     """Return the folder of libfabric's plugins that it does not search; empty if it needs no other.
 
-    It searches FI_PROVIDER_PATH, else the folder that it was built for, which it has in a text.
+    libfabric searches FI_PROVIDER_PATH, else the folder that it was built for, which it contains as a text.
     (ofiwg/libfabric:src/fabric.c, fi_ini)
     """
     if path is None:

@@ -1,7 +1,7 @@
 """The MPI that an mpi4py for several MPIs loads.
 
-Its wheels since 4.1 have an extension for each binary interface; the first library that opens chooses one
-(mpi4py:src/mpi4py/_mpiabi.py).
+Wheels of mpi4py since 4.1 have an extension for each binary interface; the first library that opens chooses
+one (mpi4py:src/mpi4py/_mpiabi.py).
 """
 
 import posixpath

@@ -36,8 +36,8 @@ def _settings_beside(program: str) -> str:
 def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Untold | None:
     """Return the version of the first python3 on PATH.
 
-    It comes from pyvenv.cfg beside it, its package, its own text or its library's text; or, with the minor
-    release only, from its real name.
+    The version comes from pyvenv.cfg beside the program, its package, its own text or its library's text.
+    From the program's real name comes only the minor release.
     """
     program = loader.program("python3") or loader.program("python")
     if program is None:

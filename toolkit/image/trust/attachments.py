@@ -1,7 +1,7 @@
 """Attach documents to a SIF as objects: the image's bill of materials and provenance.
 
-Both are copied from the image, so that equal images get equal documents; if an image has none, nothing is
-attached. ``apptainer sif list`` shows them by name and kind.
+Bill and provenance are copied from the image, so that equal images get equal documents. Nothing is attached
+for an image without them. ``apptainer sif list`` shows them by name and kind.
 """
 
 import hashlib

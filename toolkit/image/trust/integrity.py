@@ -1,7 +1,8 @@
 """The text that a signature in a SIF signs: digests of its header, descriptors and objects.
 
-It has Apptainer's format (apptainer/sif: pkg/integrity), so each verifies the other's signatures. Sizes,
-kinds, names and contents are covered; the position of an object in the file, and its time, are not.
+The text has Apptainer's format (apptainer/sif: pkg/integrity), so toolkit and Apptainer verify each other's
+signatures. Sizes, kinds, names and contents are covered; the position of an object in the file, and its time,
+are not.
 """
 
 import hashlib

@@ -35,8 +35,8 @@ def merge_demands(
 ) -> KeyDemand:
     """Merge the required keys of an image.
 
-    Options replace settings. They replace the key of a site profile only if the profile permits it
-    (``image.override``). If it does not, a key of each file must have signed.
+    Options replace settings. Keys of the user replace the key of a site profile only if the profile permits
+    it (``image.override``). If it does not, a key of each file must have signed.
 
     Args:
         verify_key: the value of ``--verify-key``.

@@ -23,8 +23,8 @@ Reach = Callable[[JobRecord], contextlib.AbstractContextManager[Runner]]
 def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Iterator[str]:
     """Yield the output of a job as text, of an array the output of each task under its number.
 
-    The copy on this machine is used for a job that has ended. It holds the two ends of a long output; the
-    rest is read from the place of the job, if ``reach`` can reach it. Each text ends where a line ends.
+    The copy on this machine is used for a job that has ended. The copy holds the two ends of a long output.
+    The rest is read from the place of the job, if ``reach`` can reach it. Each text ends where a line ends.
 
     Raises:
         Missing: if there is no copy here and the place cannot be reached.

@@ -1,6 +1,7 @@
 """Check which words a fix file may add to a launch; pure.
 
-A fix file may come from another user. Its words become options of ``singularity exec``, before the image.
+A fix file may come from another user. The words of the file become options of ``singularity exec``, before
+the image.
 """
 
 import re

@@ -81,8 +81,9 @@ def _cores(spec: JobSpec, partition: Partition, cores: int) -> Iterator[LimitExc
 def _threads(spec: JobSpec, partition: Partition) -> int:
     """Return how many ranks may share a core.
 
-    If a rank has a number of cores, the script asks for whole cores: one hardware thread of each. It does not
-    if the job names several partitions. An sbatch option of the user or of the site overrides this.
+    If a rank has a number of cores, the script asks for whole cores: one hardware thread of each. The script
+    asks for hardware threads if the job names several partitions. An sbatch option of the user or of the site
+    overrides this.
     """
     own = any(line.startswith(("--threads-per-core", "--hint")) for line in spec.sbatch)
     whole = spec.cpus_per_rank and "," not in (spec.partition or "")

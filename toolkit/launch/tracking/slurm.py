@@ -232,8 +232,8 @@ def _exit_code(text: str) -> int | None:
 def output_path(directory: str, output: str, number: str, name: str, task: str | None = None) -> str:
     """Return the path of a job's output, from the value of ``--output`` with ``%j``, ``%A``, ``%x``, ``%%``.
 
-    ``task`` is the index of an array's task, for ``%a``. Other patterns stay, because only Slurm knows their
-    values; this includes ``%j`` of a task.
+    ``task`` is the index of an array's task, for ``%a``. Other patterns are unchanged, because only Slurm
+    knows their values; ``%j`` of a task is such a pattern.
     """
     values = {"j": number, "A": number, "x": name}
     if task is not None:

@@ -1,4 +1,4 @@
-"""Find the jobs that resume a stopped job. They have the same folder, which no other job has."""
+"""Find the jobs that resume a stopped job. Both jobs have the same folder, which no other job has."""
 
 from collections.abc import Sequence
 

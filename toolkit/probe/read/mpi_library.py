@@ -141,7 +141,7 @@ class MpiLibrary:
     def relocatable(self, exported: tuple[str, ...] | None) -> bool:
         """Return whether it finds its files in any folder.
 
-        It does if it searches relative to itself, if its launcher sets its folder for ranks
+        A library does so if it searches relative to itself, if its launcher sets its folder for ranks
         (``OPAL_PREFIX``), or if it needs only the C library's files.
         """
         alone = self.followed and not self.closure and not self.plugins

@@ -99,7 +99,7 @@ def base_files(
 def rootfs(client: "DockerClient", release: str, context: Files, target: Path, tell: Tell) -> None:
     """Write the tar of a root file system, from a script of :func:`base_files` that runs in a container.
 
-    It names no mirror, because mirrors differ between machines, and the files must be equal.
+    The file system names no mirror, because mirrors differ between machines, and the files must be equal.
 
     Raises:
         Missing: if the engine cannot build the image with mmdebstrap.

@@ -122,7 +122,7 @@ def create_container(
             )
         yield name
     finally:
-        # It may have disappeared with its engine, or never have been created.
+        # The container may have disappeared with its engine, or may never have been created.
         with contextlib.suppress(Exception):
             client.api.remove_container(name, force=True, v=True)
 

@@ -1,6 +1,6 @@
 """Settings of this machine that a build uses: certificates, proxies, pip's settings.
 
-Only the build stage gets them. None of them stays in the image.
+Only the build stage gets them. These variables do not stay in the image.
 """
 
 from collections.abc import Mapping, Sequence

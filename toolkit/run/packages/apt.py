@@ -109,7 +109,7 @@ def files_of(
 def sources_list(release: str, mirrors: Mirrors) -> str:
     """Return the package sources of a Debian release, with all areas.
 
-    They include security fixes if a mirror has them.
+    The sources include security fixes if a mirror has them.
 
     Raises:
         Missing: if no mirror is known.

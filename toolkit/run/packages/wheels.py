@@ -116,7 +116,8 @@ def uv_program() -> str:
 def uv_settings() -> dict[str, str]:
     """Return pip's settings under uv's names; uv reads variables for certificates and proxies itself.
 
-    It trusts the certificates that the machine trusts, as pip does (earlier releases read UV_NATIVE_TLS).
+    uv then trusts the certificates that the machine trusts, as pip does (earlier releases read
+    UV_NATIVE_TLS).
     """
     index = os.environ.get("PIP_INDEX_URL")
     trusted = {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true"}

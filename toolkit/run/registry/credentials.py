@@ -100,7 +100,7 @@ def read_config(text: bytes, file: Path) -> _DockerConfig:
     """Parse such a file.
 
     Raises:
-        BadInput: if it is damaged. Its content is not shown.
+        BadInput: if it is damaged. The error does not show the content of the file.
     """
     try:
         return msgspec.json.decode(text or b"{}", type=_DockerConfig)
@@ -153,8 +153,8 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
     except Missing as error:
         raise Missing(f"{file} names {program}, which is not installed") from error
     if not done.ok:
-        # Its error output is one line by the protocol, and holds no secret: credentials only go to its
-        # standard output.
+        # The error output of a helper is one line by the protocol, and contains no secret: credentials only
+        # go to its standard output.
         said = (done.text.strip() or done.errors.strip()).splitlines()[:1]
         if said and "not found" in said[0]:
             return None

@@ -169,7 +169,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
     with answer:
         if answer.status_code in _NO_CHUNKS:
             if upload.done:
-                # It accepted chunks before, so the registry has dropped the upload.
+                # The address accepted chunks before, so the registry has dropped the upload.
                 raise Missing(f"{session.host} dropped an upload", fix="run the same command again")
             raise _NoChunksError
         upload.location = _location(answer, session)

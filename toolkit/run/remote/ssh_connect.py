@@ -60,7 +60,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
 
         prefix = "toolkit-internal"
 
-    # It logs what it also raises, and Python prints messages without a handler.
+    # paramiko logs what it also raises, and Python prints messages without a handler.
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if config is not None and not config.is_file():
         raise BadInput(f"{config}: {no_file(config)}")

@@ -1,8 +1,9 @@
 """The optimizers SGD, Adam, LARS and LAMB, with weight decay for all variables but biases and norms.
 
 Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons had LAMB and was given up in 2024; the LARS of the
-TensorFlow models needs dozens of packages. These two implement the algorithms of the papers as optimizers of
-the legacy API: Horovod averages its gradients, and its SGD and Adam update a variable by one fused kernel.
+TensorFlow models needs dozens of packages. LARS and LAMB here implement the algorithms of the papers as
+optimizers of the legacy API: Horovod averages its gradients, and its SGD and Adam update a variable by one
+fused kernel.
 """
 
 from functools import cache

@@ -22,7 +22,8 @@ class JaxModel:
 
     ``init(key)`` returns the parameters, which gradients move, and the state, such as moving averages: trees
     of arrays. ``apply(parameters, state, inputs, key)`` returns the outputs and the next state. The key is
-    for random draws of a training. It is ``None`` when the model is scored; the state then does not change.
+    for random draws of a training. The key is ``None`` when the model is scored; the state then does not
+    change.
     """
 
     init: Callable[["jax.Array"], tuple[Any, Any]]

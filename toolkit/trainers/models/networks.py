@@ -1,4 +1,6 @@
-"""The networks of the trainers. Their inputs are bytes, which they scale; their outputs are logits."""
+"""The networks of the trainers. The inputs of the networks are bytes, which they scale; the outputs are
+logits.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -84,10 +84,10 @@ def config_team(
 ) -> None:
     """Set the schedule of a team.
 
-    Its first ``ksteps`` of ``max_steps`` steps are synchronous. All later steps use the gradients of the step
-    before, which are sent while the next gradients are computed. If ``ksteps`` is negative, the last steps
-    are synchronous instead. ``transition`` must be 0: the change is immediate. With ``verbosity`` 1 or more,
-    rank 0 prints timing every ``perf_freq`` steps; with 2 or more also the schedule.
+    The first ``ksteps`` of the team's ``max_steps`` steps are synchronous. All later steps use the gradients
+    of the step before, which are sent while the next gradients are computed. If ``ksteps`` is negative, the
+    last steps are synchronous instead. ``transition`` must be 0: the change is immediate. With ``verbosity``
+    1 or more, rank 0 prints timing every ``perf_freq`` steps; with 2 or more also the schedule.
 
     Raises:
         Trouble: if there is no such team or schedule.

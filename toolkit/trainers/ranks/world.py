@@ -1,6 +1,7 @@
 """The interface of a way to distribute a training over ranks, and the choice between them.
 
-A rank is a process. It computes on one or several devices; a step takes a batch for each device of each rank.
+A rank is a process. A rank computes on one or several devices; a step takes a batch for each device of each
+rank.
 """
 
 import contextlib

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Replicas(World):
     """A rank that computes by a strategy of ``tf.distribute``.
 
-    Its optimizers sum the gradients of all devices, so each device divides its loss by their number.
+    The optimizers of ``tf.distribute`` sum the gradients of all devices, so each device divides its loss by
+    their number.
     """
 
     strategy: "tf.distribute.Strategy"

@@ -1,6 +1,6 @@
 """Measure speed in the usual way: some steps to warm up, then the same number of steps many times.
 
-It computes no accuracy and saves only the metrics; see ``docs/metrics.md``.
+The benchmark computes no accuracy and saves only the metrics; see ``docs/metrics.md``.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Checkpoints on disk. A checkpoint is complete or absent, and a damaged one is not loaded.
 
 A checkpoint is a folder with the numbers (``state.npy``, arrays one after another as ``numpy.save`` writes
-them) and ``manifest.json``, which records the progress of the training and the digest of both. It is written
-under another name, synchronised to the disk, and renamed. ``docs/checkpoints.md`` describes it.
+them) and ``manifest.json``, which records the progress of the training and the digest of both. A checkpoint
+is written under another name, synchronised to the disk, and renamed. ``docs/checkpoints.md`` describes it.
 """
 
 import contextlib

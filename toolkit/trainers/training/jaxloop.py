@@ -89,7 +89,7 @@ class JaxLoop(Rounds):
         right: int,
     ) -> tuple[float, int]:
         sums = [self._step(rows, done + each * number) for number, rows in enumerate(portion)]
-        # Reading the sums waits for the last step. They are sums of all ranks, which rank 0 counts.
+        # Reading the sums waits for the last step. The sums are over all ranks; only rank 0 counts them.
         found = [(float(more), int(hits)) for more, hits in sums]
         if self._world.rank:
             return loss, right

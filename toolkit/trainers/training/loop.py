@@ -188,8 +188,8 @@ def _steps(
 ) -> Callable[..., "tuple[tf.Tensor, tf.Tensor]"]:
     """Return a function that trains a portion of steps, and adds to the sums of loss and hits.
 
-    Its arguments are the portion and its number of steps, the epochs done and the increment of a step, and
-    the sums. It is TensorFlow graph code.
+    The arguments of the function are the portion and its number of steps, the epochs done and the increment
+    of a step, and the sums. The function is TensorFlow graph code.
     """
     import tensorflow as tf
 

@@ -29,8 +29,8 @@ Record = Mapping[str, Value]
 class Metrics:
     """The file of one run; ``None`` for a rank that writes nothing.
 
-    Its header replaces an earlier run's file: a run that stops before that destroys nothing. If anything
-    cannot be written, a :class:`Trouble` names the file.
+    The header of the run replaces an earlier run's file: a run that stops before that destroys nothing. If
+    anything cannot be written, a :class:`Trouble` names the file.
     """
 
     def __init__(self, folder: Path | None, scalars: Scalars | None = None) -> None:

@@ -25,8 +25,9 @@ _NOTHING = EpochPart()
 class TrainingStart:
     """Where a training starts: at epoch 0, or at the checkpoint ``name``.
 
-    ``passes`` is the number of passes over the data in an epoch. It is the number of ranks that started the
-    training, and does not change if another number resumes it. Only rank 0 has ``records`` and ``arrays``.
+    ``passes`` is the number of passes over the data in an epoch. ``passes`` is the number of ranks that
+    started the training. It does not change if another number of ranks resumes it. Only rank 0 has
+    ``records`` and ``arrays``.
     """
 
     passes: int

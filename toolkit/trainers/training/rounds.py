@@ -25,7 +25,7 @@ _FIRST_SLICE = 32
 
 Pause = Callable[[EpochPart, int], int]
 """Called between two slices with the progress of the epoch and this rank's next number of steps; returns the
-number that all ranks make. It may stop the training by an exception.
+number that all ranks make. The call may stop the training by an exception.
 """
 
 

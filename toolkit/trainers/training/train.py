@@ -126,7 +126,7 @@ def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
     try:
         return trainer.load(data or Path())
     except OSError as error:
-        # It existed when it was checked: a file server failed, or the file was deleted since.
+        # The file existed when it was checked: a file server failed, or the file was deleted since.
         where = error.filename or data
         raise Trouble(f"{where}: cannot be read any more: {error.strerror or error}", code=1) from error
 
