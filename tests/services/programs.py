@@ -121,7 +121,7 @@ PROGRAMS = {
         ("t.py", "--", "in.csv"), "in.csv does not travel", travelling=True,
     ),
     "an option of trainers": refused(
-        {"t.py": MPI}, ("--strategy", "horovod", "t.py"), "only a trainer has it"
+        {"t.py": MPI}, ("--strategy", "horovod", "t.py"), "an option of trainers, and"
     ),
     "pytorch without torch in the image": refused(
         {"t.py": "import torch\nimport torch.distributed as dist\ndist.init_process_group('gloo')\n"},

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from tests.unit.launch.examples import RECORD
 from tests.unit.launch.recorded import Recorded
-from tests.unit.study.test_start import SCRIPT, metrics
+from tests.unit.study.test_start_parts import SCRIPT, metrics
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.job import places

@@ -144,7 +144,7 @@ def test_a_signature_that_is_demanded_counts_for_it_as_well(image, env, tmp_path
         prepared(image, env, force=True)
         with env.open("ab") as file:
             file.write(bytes(4096))
-        with pytest.raises(CheckFailed, match="its content is not what was signed"):
+        with pytest.raises(CheckFailed, match="its content has changed since it was signed"):
             prepared(image, env, force=True)
 
 

@@ -393,7 +393,7 @@ def test_a_job_that_stopped_for_time_is_told_how_to_go_on_and_does(reached):
     )
     error = jobs("wait").exception
     assert "stopped before its time limit" in error.message
-    assert error.fix.endswith(f"toolkit jobs resume {record.key}")
+    assert error.fix.endswith(f"toolkit jobs resume {record.key}`")
     assert "job 9 is submitted" in jobs("resume").stdout
     assert records.find("9").numbers == ("7", "9")
 

@@ -281,7 +281,7 @@ def kept_with(record, strategy=None, **changes):
 
 def test_a_record_is_launched_once_more_in_a_folder_of_its_own(record):
     text = script("--from-job", record.key)
-    assert f"as in {record.key}; 'ok' was predicted" in text
+    assert f"as in {record.key}; toolkit predicted 'ok'" in text
     assert record.spec.image in text
     assert f"{record.spec.directory}\n" not in text
     assert "--epochs 3" in text
@@ -456,7 +456,7 @@ def test_a_job_at_a_host_says_in_its_script_why_it_goes_to_another_partition(mon
 def test_a_partition_without_gpus_is_refused_with_those_that_have_them():
     error = refused(*GPUS, "--partition", "devel", "--dry-run", "--", "./a.out")
     assert error.message == "--gpus-per-node 4: partition devel has no GPUs (site juwels)"
-    assert (error.fix, error.code) == ("--partition gpus or develgpus", 2)
+    assert (error.fix, error.code) == ("give `--partition` gpus or develgpus", 2)
 
 
 def test_the_example_of_the_help_works():

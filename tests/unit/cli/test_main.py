@@ -327,7 +327,7 @@ def test_without_metadata_the_package_is_named_alone(capsys, failing, monkeypatc
 
     monkeypatch.setattr(importlib.metadata, "requires", unknown)
     failing(ModuleNotFoundError("No module named 'docker'", name="docker"))
-    assert "pip install 'docker'\n" in run(capsys, "probe")[2]
+    assert "`pip install 'docker'`\n" in run(capsys, "probe")[2]
 
 
 def test_a_module_of_our_own_that_is_not_there_is_our_fault(capsys, failing):

@@ -156,7 +156,7 @@ def test_one_of_which_nothing_is_said_ends_in_3_and_in_what_says_it(pushed):
     pushed.with_name("tiny.sif.facts.json").unlink()
     with pytest.raises(Missing, match="has no facts file") as caught:
         prepared("cluster:tiny")
-    assert caught.value.fix.endswith("toolkit image push tiny.sif --facts")
+    assert caught.value.fix.endswith("`toolkit image push tiny.sif --facts`")
 
 
 def test_what_is_said_of_it_may_be_damaged(pushed):

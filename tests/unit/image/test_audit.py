@@ -124,7 +124,7 @@ def test_a_file_that_is_gone_and_one_that_was_added_are_found(root: Path):
     put(root, "opt/extra", b"")
     found = checks(root)
     assert found["files"][1] == (f"/{SITE}/demo/pure.py is gone", "/opt/extra was added since the build")
-    assert found["wheels"][1] == ("demo 1.0: 2 of its files are gone, 1 were left out by the build",)
+    assert found["wheels"][1] == ("demo 1.0: 2 of its files are missing; the build left out 1",)
 
 
 def test_a_changed_system_library_is_found(root: Path):

@@ -91,7 +91,7 @@ def test_a_bundle_that_was_changed_after_signing_is_refused_before_anything_is_i
     sign_file(bundle, ADA)
     write_bundle(bundle, contents(title="Another recipe"))
     error = failed("unbundle", bundle)
-    assert "its content is not what was signed" in error.message
+    assert "its content has changed since it was signed" in error.message
     assert error.code == 1
     assert not installed(tmp_path)
 
@@ -104,7 +104,7 @@ def test_every_byte_of_the_archive_is_signed(keys, bundle, where):
     assert data[at] == 0
     data[at] = 1
     bundle.write_bytes(data)
-    assert "not what was signed" in failed("unbundle", bundle).message
+    assert "has changed since it was signed" in failed("unbundle", bundle).message
 
 
 def test_the_hash_of_the_archive_is_that_of_the_file(bundle, tmp_path):
@@ -146,7 +146,7 @@ def test_a_key_that_is_not_here_is_named(keys, bundle, monkeypatch):
             run("unbundle", bundle).output
         )
         write_bundle(bundle, contents(title="Another recipe"))
-        assert "not what was signed" in failed("unbundle", bundle, "--replace").message
+        assert "has changed since it was signed" in failed("unbundle", bundle, "--replace").message
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,9 @@ def test_a_lock_that_was_changed_after_signing_is_refused_before_the_engine_is_a
     sign_file(lock, ADA)
     lock.write_bytes(lock.read_bytes() + b"\n")
     for verb in ("render", "build"):
-        assert "its content is not what was signed" in failed(verb, lock.with_name("mine.toml")).message
+        assert (
+            "its content has changed since it was signed" in failed(verb, lock.with_name("mine.toml")).message
+        )
 
 
 def test_a_demanded_key_is_demanded_of_every_lock(keys, lock, tmp_path):

@@ -101,21 +101,21 @@ def test_names_that_lead_out_are_refused(name):
     layer = {name: "1"}
     if name == "/../x":
         # From the root there is no way up, whatever is written.
-        with pytest.raises(CheckFailed, match="leads out of it"):
+        with pytest.raises(CheckFailed, match="leads out of the image"):
             united(layer)
         return
-    with pytest.raises(CheckFailed, match=r"x\.tar: .*leads out of it"):
+    with pytest.raises(CheckFailed, match=r"x\.tar: .*leads out of the image"):
         united(layer)
 
 
 @every_row(
     ("layer", "why"),
     [
-        ({"a": "1", "a/b": "2"}, "no folder"),
+        ({"a": "1", "a/b": "2"}, "not a folder"),
         ({"a": "->b", "b": "->a", "a/x": "1"}, "form a loop"),
-        ({"n" * 256: "1"}, "a name of more than 255 letters"),
-        ({"/n" * 3000: "1"}, "a path of 6000 letters"),
-        ({"a": "->" + "b/" * 3000}, "a link of it has 6000 letters"),
+        ({"n" * 256: "1"}, "a name of more than 255 characters"),
+        ({"/n" * 3000: "1"}, "a path of 6000 characters"),
+        ({"a": "->" + "b/" * 3000}, "a link in it has 6000 characters"),
     ],
 )
 def test_what_no_engine_would_unpack_is_refused(layer, why):

@@ -177,7 +177,7 @@ def test_a_file_with_another_content_is_refused_whichever_it_is(tmp_path, monkey
 def test_the_last_file_is_compared_before_the_first_is_installed(home):
     found = members(GOOD)
     found[-1] = (found[-1][0], b"a whEEl")
-    assert "wheels/hpc_container_toolkit-0.3.0-py3-none-any.whl: its content is not" in refused(
+    assert "wheels/hpc_container_toolkit-0.3.0-py3-none-any.whl: its content does not match" in refused(
         home, packed(found)
     )
 

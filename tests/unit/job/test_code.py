@@ -74,7 +74,7 @@ def test_a_file_that_defines_no_trainer_runs_with_the_users_words_alone(folder):
 
 @every_row("option", ["strategy"])
 def test_an_option_of_trainers_is_refused_with_a_plain_script(option):
-    with pytest.raises(BadInput, match=f"--{option}: only a trainer has it") as error:
+    with pytest.raises(BadInput, match=f"--{option}: an option of trainers, and") as error:
         job_of(file="alone.py", **{option: "single"})
     assert f"toolkit launch alone.py -- --{option}" in error.value.fix
 
@@ -145,7 +145,7 @@ def test_a_file_that_stays_and_is_named_is_an_error(folder):
     (folder / ".gitignore").write_text("*.csv\n")
     (folder / "data.csv").write_text("1")
     code = code_of(job_of("python", "alone.py", "data.csv"), Flags())
-    with pytest.raises(BadInput, match=r"data\.csv does not travel: it is ignored") as error:
+    with pytest.raises(BadInput, match=r"data\.csv is not copied to the cluster: it is ignored") as error:
         copy_project(code, Flags(), "/big", Silent())
     assert "!data.csv" in error.value.fix
 

@@ -92,7 +92,7 @@ STARTS = {
     ): "x.sif has no module `numpyy` (did you mean numpy?), and the project has none",
     ("python t.py",): "x.sif has no command `python t.py` (did you mean python?)",
     ("apptainer", "exec", "x.sif", "t"): "x.sif has no command `apptainer`",
-    ("OMP_NUM_THREADS=4", "python", "t.py"): "`OMP_NUM_THREADS=` would be taken as the program",
+    ("OMP_NUM_THREADS=4", "python", "t.py"): "`OMP_NUM_THREADS=` would be the program",
     ("bash", "batch.sh"): "batch.sh: `srun` would start its own ranks on each of the 2 ranks",
     ("./batch.sh",): "batch.sh: `srun` would start its own ranks on each of the 2 ranks",
     ("cd", "lib"): "`cd` is a word of the shell, not a program",
@@ -160,7 +160,7 @@ def test_a_command_of_a_launch_has_its_own_hint(program, hint):
 
 def test_a_command_that_the_image_has_not():
     bare = Contents(frozenset({"python3", "sh"}), frozenset())
-    assert found("", offered=bare) == ["x.sif has no `python`"]
+    assert found("", offered=bare) == ["x.sif has no command `python`"]
     assert found("", "mpirum", "x") == ["x.sif has no command `mpirum` (did you mean mpirun?)"]
     assert found("", "/opt/x", "y") == found("", "sh", "-c", "x") == []
     code = code_of(JobFile(command=("python", "t.py")), Flags())

@@ -110,7 +110,7 @@ def test_repositories_environments_and_images_stay(tree):
 
 def test_a_project_that_is_too_large_names_its_largest_files(tree):
     root = tree(train_py="x", data_bin="x" * 3000, more_bin="x" * 2000)
-    with pytest.raises(BadInput, match="may travel") as error:
+    with pytest.raises(BadInput, match="toolkit copies at most") as error:
         collect(root, most=4000)
     assert [line.split()[-1] for line in error.value.detail[1:]] == ["data.bin", "more.bin", "train.py"]
     assert ".toolkitignore" in error.value.fix

@@ -92,7 +92,7 @@ def test_the_message_names_every_value_that_is_missing():
         "--sweep seed: plain.py does not get the value, so all tasks would be the same"
     )
     assert error.value.fix == (
-        "put {seed} into its words, such as: -- --seed {seed} --batch {batch}; "
+        "put {seed} into the command, such as `-- --seed {seed} --batch {batch}`; "
         "or read TOOLKIT_SWEEP_SEED in it"
     )
 

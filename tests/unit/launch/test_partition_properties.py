@@ -121,7 +121,7 @@ def check_refusal(error: BadInput, asked: dict, profile: dict) -> None:
     else:
         assert asked["partition"] not in fitting
         assert fitting
-        offered = re.fullmatch(r"--partition ([^;]+)(; limits of .+ are unknown)?", error.fix)
+        offered = re.fullmatch(r"give `--partition` ([^;]+)(; limits of .+ are unknown)?", error.fix)
         assert offered
         unknown = (offered[2] or "").removeprefix("; limits of ").removesuffix(" are unknown").split(", ")
         assert {*offered[1].split(" or "), *filter(None, unknown)} == fitting

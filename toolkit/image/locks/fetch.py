@@ -246,12 +246,12 @@ def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: 
         return CheckFailed(
             f"{file.file}: the download is not the file that the lock names; it was not kept",
             detail=detail,
-            fix=f"find out who changed it; or lock again and compare the changes: {again}",
+            fix=f"find out who changed it; or lock again and compare the changes: `{again}`",
         )
     return Missing(
         f"{file.file}: no address gave it",
         detail=detail,
-        fix=f"connect this machine or set a proxy (https_proxy); if the file was removed for good: {again}",
+        fix=f"connect this machine or set a proxy (https_proxy); if the file was removed for good: `{again}`",
     )
 
 

@@ -105,7 +105,7 @@ def _refused(named: PartitionFit, others: Sequence[PartitionFit], site: str) -> 
     kinds = _kinds(named)
     known = [part.name for part in fitting if not _unstated(part, kinds)]
     unknown = [part.name for part in fitting if _unstated(part, kinds)]
-    fix = f"`--partition {' or '.join(known or unknown)}`" if fitting else _LESS
+    fix = f"give `--partition` {' or '.join(known or unknown)}" if fitting else _LESS
     if unknown:
         fix += f"; limits of {', '.join(unknown)} are unknown"
     options = ", ".join(problem.option for problem in named.problems)

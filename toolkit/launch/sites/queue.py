@@ -59,7 +59,7 @@ def _partitions(spec: JobSpec, known: tuple[PartitionFacts, ...]) -> Iterator[La
     names = [part.name for part in known]
     wanted = [name for name in (spec.partition or "").split(",") if name]
     if not wanted and not any(part.default for part in known):
-        yield LaunchFault("Slurm has no default partition", f"give `--partition {' or '.join(names)}`")
+        yield LaunchFault("Slurm has no default partition", f"give `--partition` {' or '.join(names)}")
     for name in wanted:
         if name not in names:
             yield LaunchFault(
@@ -82,7 +82,7 @@ def _others(spec: JobSpec, known: tuple[PartitionFacts, ...], but: PartitionFact
         for part in known
         if part != but and part.up and not any(problems(spec, partition_of(part, counted=counted)))
     ]
-    return f"`--partition {' or '.join(fitting)}`" if fitting else "ask for less"
+    return f"give `--partition` {' or '.join(fitting)}" if fitting else "ask for less"
 
 
 def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:

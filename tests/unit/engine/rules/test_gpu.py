@@ -258,7 +258,7 @@ UNDECIDED = {
 )
 def test_a_search_path_that_is_proposed_keeps_the_image_and_the_driver(name: str, of: Case, fix: str):
     _, findings = judge(of, tuple(r for r in RULES if r.id == name))
-    assert [f.fix.rpartition("--env LD_LIBRARY_PATH=")[2] for f in findings] == [fix]
+    assert [f.fix.rpartition("`--env LD_LIBRARY_PATH=")[2] for f in findings] == [f"{fix}`"]
 
 
 @every_row(

@@ -94,7 +94,7 @@ def test_an_image_whose_programs_disagree_has_no_mode_that_is_called_right():
 def test_the_fix_of_a_skipped_entry_point_starts_the_command_by_it():
     found = predict(HOST, started(TOOL), Request(nodes=2)).findings
     fix = next(finding.fix for finding in found if finding.id == "entry-point-skipped")
-    assert fix.endswith(f"toolkit launch --image IMAGE -- {SCRIPT} {TOOL}")
+    assert fix.endswith(f"toolkit launch --image IMAGE -- {SCRIPT} {TOOL}`")
 
 
 def test_a_family_names_its_programs_and_copies_of_one_release_are_one_family():

@@ -105,7 +105,7 @@ def test_a_package_that_contradicts_the_image_is_refused(tmp_path, made, require
     with pytest.raises(CheckFailed) as error:
         made(requirement)
     assert error.value.message == told
-    assert error.value.fix.endswith("--replace numpy")
+    assert error.value.fix.endswith("`--replace numpy`")
     assert not (tmp_path / "my.env").exists()
     assert packages(made(requirement, replaced=frozenset({"numpy"})))["numpy"] == "1.19.5"
 

@@ -79,7 +79,7 @@ def test_what_nobody_can_tell_may_be_tried_and_the_fix_says_how():
     assert "--live --mode srun-pmix" in caught.value.fix
     with pytest.raises(CheckFailed, match="no launch mode") as caught:
         choose(verdict, None, force=True)
-    assert caught.value.fix.endswith("toolkit doctor IMAGE --live --mode srun-pmix")
+    assert caught.value.fix.endswith("`toolkit doctor IMAGE --live --mode srun-pmix`")
     assert "--force" not in caught.value.fix
     assert choose(verdict, "srun-pmix", force=True).forced
 

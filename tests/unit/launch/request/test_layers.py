@@ -55,7 +55,7 @@ def test_a_file_says_texts_as_they_stand_there():
         ("nodes: 1\nbinds: /data\n", "job.yaml:2: binds: write a list"),
         (
             "mode: srun\n",
-            "job.yaml:1: mode: 'srun' is none of the values that it may have; choices: srun-pmix,",
+            "job.yaml:1: mode: 'srun' is not an allowed value; choices: srun-pmix,",
         ),
         ("a: 1\na: 2\n", "job.yaml:2: a: appears twice"),
         ("nodes: 1\nname: 'a b'\n", "job.yaml:2: name: 'a b': Slurm's names may hold"),

@@ -98,7 +98,7 @@ def test_a_named_partition_that_cannot_run_a_job_is_refused_with_those_that_can(
     error = told(**changes)
     named = f"partition {changes.get('partition', 'batch')} has"
     assert error.message == f"{message.format(named)} (site mine)"
-    assert error.fix == f"--partition {fix}"
+    assert error.fix == f"give `--partition` {fix}"
 
 
 def test_an_unknown_partition_is_told_with_the_choices():

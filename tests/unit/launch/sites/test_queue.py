@@ -27,7 +27,7 @@ def faults(facts=None, **job):
             "--partition gpus: unknown partition (did you mean gpu?)",
             "partitions: cpu, gpu, old",
         ),
-        ({"gpus_per_node": 2}, "--gpus-per-node 2: partition cpu has no GPUs", "--partition gpu"),
+        ({"gpus_per_node": 2}, "--gpus-per-node 2: partition cpu has no GPUs", "give `--partition` gpu"),
         (
             {"partition": "gpu", "gpus_per_node": 8},
             "--gpus-per-node 8: partition gpu has 4 GPUs per node",
@@ -37,9 +37,9 @@ def faults(facts=None, **job):
         (
             {"partition": "gpu", "time": "24:00:00"},
             "--time 24:00:00: partition gpu has a time limit of 12:00:00",
-            "--partition cpu",
+            "give `--partition` cpu",
         ),
-        ({"partition": "old"}, "partition old is down", "--partition cpu or gpu"),
+        ({"partition": "old"}, "partition old is down", "give `--partition` cpu or gpu"),
         (
             {"account": "trani"},
             "--account trani: not one of your accounts (did you mean train?)",
@@ -75,5 +75,5 @@ def test_what_is_unknown_forbids_nothing():
 
 def test_a_cluster_without_a_default_partition_wants_one_named():
     facts = SiteFacts(partitions=(GPU, msgspec.structs.replace(CPU, default=False)))
-    assert faults(facts) == [("Slurm has no default partition", "give `--partition gpu or cpu`")]
+    assert faults(facts) == [("Slurm has no default partition", "give `--partition` gpu or cpu")]
     assert faults(facts, partition="cpu") == []
