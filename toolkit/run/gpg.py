@@ -57,7 +57,7 @@ def signing_key(wanted: str) -> SigningKey:
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
     found = _keys(listed.text)
     if not found and _is_about_home(listed):
-        raise _unusable(listed, "gpg cannot look for the key")
+        raise _unusable(listed, "gpg cannot search for the key")
     if not found:
         raise Missing(
             f"--key {wanted}: gpg has no such secret key",
@@ -70,10 +70,10 @@ def signing_key(wanted: str) -> SigningKey:
     fingerprint, validity, abilities, user = found[0]
     states = {"e": "has expired", "r": "was revoked", "d": "is disabled", "i": "is invalid"}
     if why := states.get(validity):
-        raise CheckFailed(f"--key {wanted}: the key {fingerprint} {why}", fix="take or make another key")
+        raise CheckFailed(f"--key {wanted}: the key {fingerprint} {why}", fix="use another key, or make one")
     if "S" not in abilities:
         raise CheckFailed(
-            f"--key {wanted}: the key {fingerprint} cannot sign", fix="take or make another key"
+            f"--key {wanted}: the key {fingerprint} cannot sign", fix="use another key, or make one"
         )
     if len(fingerprint) != _FINGERPRINT:
         raise BadInput(f"--key {wanted}: a SIF accepts keys of version 4, and this is a newer one")
@@ -94,7 +94,7 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
     asked = done.timed_out or any(hint in line.lower() for line in said for hint in _NO_PERSON)
     raise CheckFailed(
         f"gpg did not sign with the key {key.fingerprint}",
-        fix="gpg's agent needs its passphrase: sign in a terminal, or unlock the key there before"
+        fix="gpg's agent needs the key's passphrase: sign in a terminal, or unlock the key before"
         if asked
         else "try: `gpg --clearsign` with this key, on any text",
         detail=said[-3:],
@@ -172,7 +172,7 @@ def _isolated(keyring: Path, folder: str, option: str = "--keyring") -> tuple[st
     done = _gpg(*home, "--import", str(keyring.resolve()))
     if not _gpg(*home, "--with-colons", "--list-keys").text.count("\npub:"):
         raise BadInput(
-            f"{option} {keyring}: there are no public keys in it",
+            f"{option} {keyring}: the file contains no public key",
             fix="write one: `gpg --export --armor FINGERPRINT > keys.asc`",
             detail=done.errors.splitlines()[-2:],
         )

@@ -80,17 +80,17 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
         # Another process that copied the same file may have finished first.
         if remote_hashes(runner, [parcel.target]).get(parcel.target) == parcel.sha256:
             return
-        raise CheckFailed(f"{runner.place}: {parcel.target} was copied but cannot be read there")
+        raise CheckFailed(f"{runner.place}: {parcel.target} was copied but cannot be read on the target")
     if found[part] != parcel.sha256:
         _remove(runner, part)
         raise CheckFailed(
             f"{runner.place}: {parcel.target} arrived with other bytes than {parcel.source}",
-            fix="run the same command again; if it happens twice, the disk there may be full or failing",
+            fix="run the same command again; if it fails twice, check the disk of the target",
         )
     moved = runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS))
     # The answer to a first try may be what was lost.
     if not moved.ok and remote_hashes(runner, [parcel.target]).get(parcel.target) != parcel.sha256:
-        moved.require(f"giving {parcel.target} its name on {runner.place}")
+        moved.require(f"renaming {parcel.target} on {runner.place}")
 
 
 def _remove(runner: Runner, path: str) -> None:
@@ -180,7 +180,8 @@ def _sha256sum(runner: Runner, *words: str) -> Completed:
     absent = done.status == 1 and "sha256sum: " in done.errors
     if done.timed_out or not (done.ok or absent):
         done.require(
-            f"reading the SHA-256 of files on {runner.place}", "is the file system there slow or unreachable?"
+            f"reading the SHA-256 of files on {runner.place}",
+            "check whether the file system there is slow or unreachable",
         )
     return done
 

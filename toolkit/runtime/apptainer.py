@@ -85,7 +85,7 @@ def bind(source: str, target: str | None = None, *, read_only: bool = False) -> 
     for path in (source, target or ""):
         if bad := next((c for c in ",:\n" if c in path), None):
             raise BadInput(
-                f"{path!r} holds {bad!r}, which singularity's --bind takes for a separator",
+                f"{path!r} contains {bad!r}, which is a separator for singularity's --bind",
                 fix="use a folder without comma, colon and line break in its path",
             )
     if not target and not read_only:

@@ -85,20 +85,22 @@ def _reasons(advice: Advice) -> list[str]:
     within = "all at once" if at_once else f"within {advice.ready:.2g} ms"
     said = [f"the gradients of a step are {size}, and become ready {within}"]
     if advice.start is None:
-        said.append(f"reductions run at {rate}; all are of one size, so what a small one costs is not known")
+        said.append(
+            f"reductions run at {rate}; all have one size, so the cost of a small reduction is unknown"
+        )
     else:
-        said.append(f"a reduction takes {advice.start:.2g} ms however small it is, and runs at {rate}")
+        said.append(f"a reduction takes {advice.start:.2g} ms even if it is small, and runs at {rate}")
     now = f"now {advice.now:.1f}"
     if advice.groups == 1:
         said.append(f"so one reduction a step is best ({now}): the threshold holds all gradients")
     else:
-        first = "the first ones run while later gradients are made"
+        first = "the first reductions run while later gradients are computed"
         said.append(f"so {advice.groups} reductions a step are best ({now}): {first}")
     looks = "" if advice.cycle_now is None else f"Horovod looks every {advice.cycle_now:.2g} ms now; "
     if at_once:
         said.append(f"{looks}a longer cycle than {advice.cycle:g} ms would only delay them")
     else:
-        said.append(f"{looks}in {advice.cycle:g} ms as much becomes ready as is to be reduced together")
+        said.append(f"{looks}in {advice.cycle:g} ms enough gradients become ready for one reduction")
     return said
 
 

@@ -32,7 +32,7 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
     training = parse_metrics(content)
     header, epochs = training.header, training.epochs
     if training.resumed:
-        raise CheckFailed("it was stopped and resumed from a checkpoint: its epochs are of two runs")
+        raise CheckFailed("it was stopped and resumed from a checkpoint: its epochs come from two runs")
     if not training.complete:
         raise CheckFailed("its metrics end without a result: the training did not finish")
     _check_size(header, ranks)

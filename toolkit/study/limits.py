@@ -23,10 +23,10 @@ _INPUT = (
     "faster storage, or fewer and larger files"
 )
 _SHARED = (
-    "{on} the computation between allreduces takes {slower:.2g} times as long as it should, so ranks share "
-    "something: cores, memory bandwidth, or a disk"
+    "{on} the computation between allreduces takes {slower:.2g} times as long as expected, so ranks share "
+    "cores, memory bandwidth or a disk"
 )
-_LESS = "a larger batch needs fewer of them, a faster network makes them shorter"
+_LESS = "a larger batch needs fewer allreduces, a faster network makes each shorter"
 
 
 def sentences(
@@ -55,12 +55,12 @@ def _why(curve: Curve) -> Iterator[str]:
     largest = curve.points[-1]
     yield from _threads(curve)
     if largest.efficiency.value >= _WELL:
-        yield "That is near ideal; larger sizes are worth a try."
+        yield "The speed is near ideal; try larger sizes."
     told = next((point for point in reversed(curve.points) if point.shares), None)
     if told is None or told.shares is None:
         yield from _known(largest)
         if largest.efficiency.value < _WELL:
-            yield "Where the time of a step goes was not measured; toolkit scale --profile does."
+            yield "The parts of a step were not measured; `toolkit scale --profile` measures them."
         return
     causes = sorted(_causes(curve, told, told.shares), reverse=True)
     found = [text for part, text in causes if part >= _WORTH]
@@ -76,7 +76,7 @@ def _threads(curve: Curve) -> Iterator[str]:
     few, many = largest.figures.threads, base.figures.threads
     if few and many and few != many:
         had = f"with {_ranks(base)} each had {many} core{'s' * (many > 1)}, with {_ranks(largest)} {few}"
-        yield f"The sizes are not alike: {had}; --cpus-per-rank gives all the same."
+        yield f"The sizes have different cores: {had}; `--cpus-per-rank` gives all sizes the same number."
 
 
 def _causes(curve: Curve, told: Measured, shares: Shares) -> Iterator[tuple[float, str]]:
@@ -98,7 +98,7 @@ def _causes(curve: Curve, told: Measured, shares: Shares) -> Iterator[tuple[floa
 
 def _known(point: Measured) -> Iterator[str]:
     if (point.waiting or 0) >= _WORTH:
-        yield f"What is known to limit it: {_waits(point)}."
+        yield f"Known limits: {_waits(point)}."
 
 
 def _waits(point: Measured) -> str:
@@ -117,18 +117,15 @@ def _model(curve: Curve, made: Fit | None) -> Iterator[str]:
     if made is None:
         return
     if len(curve.points) < 3:
-        yield "Two sizes do not tell serial work from communication; a third one does."
+        yield "Two sizes do not separate serial work from communication; a third size does."
         return
     serial = made.serial
     if serial.high - serial.low > _OPEN:
-        yield "The figures scatter too much for the model to tell serial work from communication."
+        yield "The figures vary too much for the model to separate serial work from communication."
         return
     holds = "serial work or latency" if curve.scaling == "weak" else "serial work or bandwidth"
     if serial.high >= 0.001:
-        yield (
-            f"By the model, {_between(serial)} of one rank's time is not shared out ({holds}); "
-            f"no number of ranks makes it shorter."
-        )
+        yield f"By the model, {_between(serial)} of one rank's time stays with more ranks ({holds})."
     if (rate := bandwidth(curve, made)) is not None:
         yield f"By the model, gradients travel at about {rate / 1e9:.2g} GB/s."
     if (each := latency(curve, made)) is not None:
@@ -140,10 +137,10 @@ def _checked(check: FitCheck | None) -> Iterator[str]:
         said = f"{duration(check.predicted.low)} to {duration(check.predicted.high)}"
         verdict = "within" if check.holds else "outside: the model does not describe this machine well"
         if check.holds and check.predicted.high > _WIDE * check.predicted.low:
-            verdict = "within, but a range as wide as that says little: more runs make it narrower"
+            verdict = "within, but so wide a range says little: more runs make it narrower"
         yield (
             f"Check: from the smaller sizes, the model predicts {said} for {check.ranks} ranks; "
-            f"measured are {duration(check.measured)}, {verdict}."
+            f"the runs measured {duration(check.measured)}, {verdict}."
         )
 
 

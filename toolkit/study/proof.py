@@ -41,14 +41,14 @@ def _size(found: dict[str, Measured]) -> Iterator[str]:
     if default:
         said = {
             -1: f"the suggestion held: an epoch takes {took}, {_less(suggested, default)} less than",
-            0: f"the suggestion makes no difference that these runs can tell: an epoch takes {took}, beside",
+            0: f"these runs show no difference with the suggestion: an epoch takes {took}, beside",
             1: f"the suggestion did not hold: an epoch takes {took}, {_more(suggested, default)} more than",
         }[_compared(suggested, default)]
         yield f"{on} {said} {_ranged(default)} without it{_chance(suggested, default)}."
     if tuned:
         said = {
             -1: f"{_more(tuned, suggested)} more than with the suggestion",
-            0: "no other than with the suggestion, as far as these runs can tell",
+            0: "the same as with the suggestion, within the variation of these runs",
             1: f"{_less(tuned, suggested)} less than with the suggestion",
         }[_compared(suggested, tuned)]
         yield f"{on}, tuned by Horovod itself, it takes {_ranged(tuned)}, {said}{_chance(suggested, tuned)}."
@@ -76,4 +76,4 @@ def _ranged(point: Measured) -> str:
 
 def _chance(*points: Measured) -> str:
     few = min(len(point.runs) for point in points) < _TELLING
-    return f"; that may be chance, and --repeat {_TELLING} tells" if few else ""
+    return f"; the difference may be chance, which `--repeat {_TELLING}` shows" if few else ""

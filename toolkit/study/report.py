@@ -81,7 +81,7 @@ def read(folders: Sequence[Path]) -> Report:
         points = folder.load_points(where, study)
         found = curves(study, points)
         if not found:
-            raise CheckFailed(f"{where}: not one run is measured yet", fix="`toolkit scale` resumes it")
+            raise CheckFailed(f"{where}: no run is measured yet", fix="`toolkit scale` resumes it")
         lines += [_line(name, study, curve, several=len(folders) > 1) for curve in found]
         studies.append((name, study))
         environment.append((name, _environment(study, points)))

@@ -70,7 +70,7 @@ def read_training(folder: Path) -> Training:
         )
     training = parse_metrics(read_given(path, most=_LARGEST), str(path))
     if not training.epochs:
-        raise CheckFailed(f"{path}: not one epoch was finished", fix="see why: `toolkit jobs logs`")
+        raise CheckFailed(f"{path}: no epoch was finished", fix="see why: `toolkit jobs logs`")
     return training
 
 

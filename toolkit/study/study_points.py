@@ -181,10 +181,10 @@ def _check_series(study: Study) -> None:
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
     if name in OWN:
         by_nodes = "`--nodes 1,2` makes a curve of each number of nodes" if name == "nodes" else ""
-        raise BadInput(f"{option}: a study sets this itself in each run", fix=by_nodes)
+        raise BadInput(f"{option}: a study sets this option itself in each run", fix=by_nodes)
     if _kind(name).startswith(("tuple", "dict")):
         raise BadInput(
-            f"{option}: takes several values at once, and a series has one",
+            f"{option}: takes several values at once, and a series needs single values",
             fix="run a study for each with `--study DIR`; `toolkit report` shows several together",
         )
     names: dict[str, str] = {}

@@ -64,7 +64,7 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
         if cut < 0:
             if len(text) > _LONGEST:
                 raise BadInput(
-                    f"{name}: no timeline of Horovod: no event ends in {len(text) >> 20} MB from {at}"
+                    f"{name}: not a timeline of Horovod: no event ends in {len(text) >> 20} MB from {at}"
                 )
             rest = text
             continue
@@ -79,7 +79,7 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
 def _opened(text: bytes, name: str) -> bytes:
     start = text.lstrip()
     if not start.startswith(b"["):
-        raise BadInput(f"{name}: no timeline of Horovod: it does not begin with '['")
+        raise BadInput(f"{name}: not a timeline of Horovod: it does not begin with '['")
     return start[1:]
 
 
@@ -87,7 +87,7 @@ def _decoded(decoder: "msgspec.json.Decoder[list[Event]]", whole: bytes, name: s
     try:
         return decoder.decode(b"[" + whole + b"]")
     except UNDECODABLE as error:
-        raise BadInput(f"{name}: no timeline of Horovod: {error}, in the events from byte {at}") from error
+        raise BadInput(f"{name}: not a timeline of Horovod: {error}, in the events from byte {at}") from error
 
 
 def _last(decoder: "msgspec.json.Decoder[list[Event]]", rest: bytes, name: str, at: int) -> list[Event]:

@@ -146,21 +146,21 @@ def _add_training(trainer: Trainer, add: Callable[..., None]) -> None:
         "--batch-size",
         type=count_or_auto,
         default=trainer.batch_size,
-        help="samples a step of each device; auto: the fastest of those that fit",
+        help="samples a step of each device; auto: the fastest batch that fits into memory",
     )
     add(
         "--batch-limit",
         type=count,
         default=Options.batch_limit,
         metavar="N",
-        help="the largest that auto tries",
+        help="largest batch that auto tries",
     )
-    add("--seed", type=seed, default=1, help="of the first weights and of the shuffling")
+    add("--seed", type=seed, default=1, help="seed of the first weights and of the order of samples")
 
 
 def _add_output(add: Callable[..., None]) -> None:
     """Add the options for checkpoints and logs."""
-    add("--fresh", action="store_true", help="start again; without it a checkpoint in DIR is resumed")
+    add("--fresh", action="store_true", help="start again instead of resuming the checkpoint in DIR")
     add("--keep", type=count, default=Options.keep, metavar="N", help="number of checkpoints to keep")
     add(
         "--checkpoint-seconds",
@@ -200,7 +200,7 @@ def _look(trainer: Trainer, options: Options) -> Trouble | None:
             trainer.check(options.data)
         options.output.mkdir(parents=True, exist_ok=True)
         if not os.access(options.output, os.W_OK):
-            return Trouble(f"{options.output}: nothing may be written there")
+            return Trouble(f"{options.output}: no file can be written there")
     except Trouble as trouble:
         return trouble
     except OSError as error:

@@ -55,8 +55,8 @@ def test_an_advice_becomes_the_series_that_prove_it():
         ),
         (
             (1.6, 1.95, 2.2),
-            "the suggestion makes no difference that these runs can tell: an epoch takes 1.95 s",
-            "no other than with the suggestion, as far as these runs can tell.",
+            "these runs show no difference with the suggestion: an epoch takes 1.95 s",
+            "the same as with the suggestion, within the variation of these runs.",
         ),
         (
             (2.4, 2.5, 2.6),
@@ -75,7 +75,9 @@ def test_the_suggestion_held_or_did_not_or_nobody_can_tell(seconds, first, secon
 
 def test_what_one_run_of_each_says_may_be_chance():
     _, one = said([*runs("default", 2.0), *runs("suggested", 1.0)])
-    assert one.endswith("50 % less than 2 s without it; that may be chance, and --repeat 3 tells.")
+    assert one.endswith(
+        "50 % less than 2 s without it; the difference may be chance, which `--repeat 3` shows."
+    )
 
 
 def test_without_the_suggestion_measured_there_is_no_verdict():

@@ -30,7 +30,7 @@ def test_a_folder_that_is_not_there_has_a_reason(tmp_path):
 def test_a_folder_that_takes_nothing_has_a_reason(tmp_path, monkeypatch):
     # Permissions do not stop who runs tests as root.
     monkeypatch.setattr(node.os, "access", lambda *_: False)
-    assert node.free(tmp_path) == "nothing may be written there"
+    assert node.free(tmp_path) == "no file can be written there"
 
 
 @every_row("size", [0, 100, 1 << 16, (1 << 16) + 1, 3 << 20])

@@ -76,7 +76,7 @@ def test_what_arrives_damaged_is_told_by_all(monkeypatch):
     with served(task()) as store:
         found = together(store, 2)
     assert {problem for problem, _, _ in found.values()} == {
-        "what came from rank 1 to rank 0 is not what was sent"
+        "what came from rank 1 to rank 0 differs from the sent bytes"
     }
 
 

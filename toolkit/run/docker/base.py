@@ -78,7 +78,7 @@ def ensure_base(
         return _describe(pulled, name, published)
     if kept := find_image(client, name):
         return _describe(kept, name, published)
-    tell.step(f"No registry gives it: bootstrapping {name} with mmdebstrap")
+    tell.step(f"No registry has the base image: bootstrapping {name} with mmdebstrap")
     return _describe(_bootstrap(client, release, name, tell), name, published)
 
 
@@ -98,7 +98,8 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
         raise Missing(
             f"{reference}, the base that the lock names, cannot be pulled: {error}",
             fix=(
-                "pull it once on a network where a registry answers, or lock again: `toolkit image lock "
+                "pull the image once on a network where a registry answers, or lock "
+                "again: `toolkit image lock "
                 "RECIPE --upgrade`"
             ),
         ) from error
@@ -124,7 +125,7 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
     try:
         digest = asking.images.get_registry_data(reference).id
     except (docker.errors.APIError, requests.exceptions.RequestException) as error:
-        tell.step(f"The registry does not give {reference}: {_said(error)}")
+        tell.step(f"The registry does not send {reference}: {_said(error)}")
         return None
     finally:
         asking.close()
@@ -175,7 +176,7 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
         done = LocalRunner().stream(command, lambda line: tell.detail(without_login(line)))
     except Missing as error:
         raise Missing(
-            "no registry has the base image, and mmdebstrap, which would build it here, is not installed",
+            "no registry has the base image, and mmdebstrap, which can build it, is not installed",
             fix=(
                 "`sudo apt-get install mmdebstrap` (Debian or Ubuntu), or pull once on a network where a "
                 "registry answers"

@@ -112,7 +112,7 @@ def _pinned() -> str:
     pin = os.environ.get(_APPTAINER, "").strip()
     if pin and not _PIN.fullmatch(pin):
         raise BadInput(
-            f"{_APPTAINER}={pin}: not VERSION:SHA256", fix=f"unset {_APPTAINER} for the pinned one"
+            f"{_APPTAINER}={pin}: not VERSION:SHA256", fix=f"unset {_APPTAINER} to use the pinned version"
         )
     return pin
 
@@ -132,7 +132,7 @@ def _ensure(
     if kept is not None and kept.labels.get(_SOURCE) == source:
         return name
     base = ensure_base(client, release, f"debian:{release}-slim", tell)
-    tell.step(f"Building {name}, which holds {program}, on {base}")
+    tell.step(f"Building {name}, which contains {program}, on {base}")
     options = BuildOptions(
         memory=2 << 30,
         timeout=_BUILD_SECONDS,

@@ -84,7 +84,7 @@ class BuildLog:
         told = "\n".join((*self._faults, *self._lines, message))
         if (status and int(status["status"]) == _KILLED) or "Killed signal" in told:
             reason = f"a command was killed, most likely by the memory limit of {self._memory >> 20} MiB"
-            fix = "give it more memory: TOOLKIT_BUILD_MEMORY=8g, on a machine that has it"
+            fix = "allow more memory, such as TOOLKIT_BUILD_MEMORY=8g"
         elif "No space left on device" in told or "no space left on device" in told:
             reason = "the disk of the Docker engine is full"
             fix = "make room where the engine keeps its images: `docker system df`"

@@ -41,7 +41,7 @@ def no_engine(error: Exception, where: str) -> Missing:
         )
     return Missing(
         f"no Docker engine answers on {where}: {said.splitlines()[0] if said else type(error).__name__}",
-        fix="look at DOCKER_HOST, at docker context ls, and at the engine's log",
+        fix="check `DOCKER_HOST`, `docker context ls`, and the engine's log",
     )
 
 

@@ -72,9 +72,7 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
     for chunk in stream_archive(client, str(image.id)):
         size += len(chunk)
         if size > most:
-            raise CheckFailed(
-                f"the Docker engine sends more than the {most >> 20} MiB that {image.id} can have"
-            )
+            raise CheckFailed(f"the Docker engine sends more than {most >> 20} MiB for {image.id}")
         file.write(chunk)
     file.flush()
     return size
@@ -93,7 +91,7 @@ def load(client: "DockerClient", archive: Path, identity: str, name: str) -> Non
     if (found := _first(client, (identity,))) is None:
         held = _identities(archive)
         if identity not in held:
-            raise CheckFailed(f"{archive}: it does not hold {name}", fix="make the bundle again")
+            raise CheckFailed(f"{archive}: the archive does not contain {name}", fix="make the bundle again")
         found = _first(client, held) or load_archive(client, archive)
     kept = find_image(client, name)
     if kept is None or kept.id != found:
@@ -110,14 +108,14 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
     with speaking(f"loading {archive.name}"), archive.open("rb") as file:
         for event in client.api.load_image(file):
             if "error" in event:
-                raise CheckFailed(f"{archive}: the Docker engine does not take it: {event['error']}")
+                raise CheckFailed(f"{archive}: the Docker engine refuses the archive: {event['error']}")
             said += _LOADED.findall(event.get("stream") or "")
     found = {str(image.id) for name in said if (image := find_image(client, name)) is not None}
     if not found and (held := _first(client, _identities(archive))):
         # containerd's store names an image as its archive says, and then does not find a short name.
         found = {held}
     if len(found) != 1:
-        raise CheckFailed(f"{archive}: {len(found)} images are in it; expected one")
+        raise CheckFailed(f"{archive}: {len(found)} images are in the archive; expected one")
     return found.pop()
 
 

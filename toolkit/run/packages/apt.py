@@ -117,7 +117,7 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
     debian, security = (mirrors.get(archive, ()) for archive in ("debian", "debian-security"))
     if not debian:
         raise Missing(
-            f"this machine knows no mirror of Debian, to find the packages of {release} on",
+            f"this machine knows no mirror of Debian for the packages of {release}",
             fix=f"set {MIRROR}=URL to a mirror that this machine can reach",
         )
     areas = "main contrib non-free"

@@ -120,4 +120,6 @@ def _pip(words: tuple[str, ...], tell: Tell) -> None:
         raise Missing(
             "this installation has no pip, which fetches wheels", fix=f"{sys.executable} -m ensurepip"
         )
-    done.require("fetching wheels", "is the package index reachable? pip's own settings and proxies apply")
+    done.require(
+        "fetching wheels", "check that the package index is reachable; pip's settings and proxies apply"
+    )

@@ -54,7 +54,7 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
     if status == 403:
         return Missing(
             f"{host} does not allow this{said}",
-            fix=f"ask who runs it for access; as another user: `docker login {host}`",
+            fix=f"ask the operators of the registry for access; as another user: `docker login {host}`",
         )
     if status in BUSY:
         return Missing(
@@ -73,10 +73,10 @@ def permission_error(host: str, scope: str, words: str, who: str) -> Missing:
     repository, _, actions = rest.partition(":")
     where = f"{host}/{repository}" if kind == "repository" else host
     verb = "write" if "push" in actions else "read"
-    may = f"{who} may not {verb} it" if who else f"it takes a login to {verb} it"
+    may = f"{who} may not {verb} it" if who else f"a login is needed to {verb} it"
     return Missing(
         f"{where}: no such image, or {may}{f': {words}' if words else ''}",
-        fix=f"look at the name; or ask its owner for access; as another user: `docker login {host}`",
+        fix=f"check the name; or ask its owner for access; as another user: `docker login {host}`",
     )
 
 
@@ -88,12 +88,12 @@ def unreachable(host: str, error: Exception) -> Missing:
         why = str(error).partition("certificate verify failed: ")[2].partition(" (_ssl")[0]
         return Missing(
             f"{host}: its certificate is refused: {why[:120] or 'it is not trusted'}",
-            fix="if its CA is a private one: `--ca FILE`, or SSL_CERT_FILE=FILE",
+            fix="for a private CA: `--ca FILE`, or SSL_CERT_FILE=FILE",
         )
     if is_plain(error):
         return Missing(
             f"{host} does not speak TLS",
-            fix="if plain HTTP is what you want, and your network is safe: `--plain-http`",
+            fix="for plain HTTP in a network that you trust: `--plain-http`",
         )
     if limit := broken_limit(error):
         why = str(limit)

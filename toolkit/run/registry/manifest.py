@@ -74,7 +74,9 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
     except UNDECODABLE as error:
         raise CheckFailed(f"{name}: its manifest cannot be read: {error}") from error
     if found.schema_version != 2:
-        raise CheckFailed(f"{name}: its manifest is of version {found.schema_version}; 2 is what is read")
+        raise CheckFailed(
+            f"{name}: its manifest is of version {found.schema_version}; toolkit reads version 2"
+        )
     if len(found.layers) > _MOST_LAYERS or len(found.manifests) > _MOST_LAYERS:
         raise CheckFailed(f"{name}: its manifest names more than {_MOST_LAYERS} parts")
     for part in (*found.blobs, *found.manifests):

@@ -153,7 +153,7 @@ class Tokens:
             shown = without_login(realm)[:80]
             raise CheckFailed(
                 f"{self._host} names a token server at {shown!r}, which is not protected by TLS",
-                fix="ask who runs the registry",
+                fix="ask the operators of the registry",
             )
 
 
@@ -178,7 +178,7 @@ def read_token(text: bytes, host: str) -> str:
     try:
         found = msgspec.json.decode(text, type=_Token)
     except UNDECODABLE as error:
-        raise CheckFailed(f"{host}: its token server answers with something else") from error
+        raise CheckFailed(f"{host}: its token server sends an invalid answer") from error
     token = found.token or found.access_token
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise CheckFailed(f"{host}: its token server answers without a token")

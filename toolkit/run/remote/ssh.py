@@ -69,10 +69,7 @@ class SshRunner:
         return SshConversation(channel)
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        fix = (
-            "is the disk there full, or your quota used up? What was sent stays; the same command "
-            "resumes the copy"
-        )
+        fix = "check the disk and your quota there; the same command resumes the copy"
         # Opened first: if it is missing, nothing there is touched; if it is deleted later, it can still be
         # read.
         with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):

@@ -139,7 +139,7 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
         raise _not_let_in(hop, where, str(error), line) from error
     except paramiko.SSHException as error:
         if _KEY_OF_ANOTHER_KIND in str(error):
-            raise _not_let_in(hop, where, "none of its keys is accepted", line) from error
+            raise _not_let_in(hop, where, "the host accepted none of your keys", line) from error
         said = "no answer in time" if _NO_SESSION in str(error) else why(error)
         raise Lost(f"{where}: SSH failed: {said}") from error
     except (OSError, EOFError) as error:

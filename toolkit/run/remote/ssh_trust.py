@@ -67,12 +67,12 @@ class Trust:
             case "revoked":
                 return Missing(
                     f"{self.place}: its host key {key} is revoked in {where}; this may be an attack",
-                    fix="do not connect; ask the operators which key replaces it",
+                    fix="do not connect; ask the operators which key replaces this key",
                 )
             case "changed":
                 return Missing(
                     f"{self.place}: its host key is {key}, but {where} has {known}; this may be an attack",
-                    fix=f"{compare}; only if it is the same: {self._remove(found.entry)}, then: {self.add}",
+                    fix=f"{compare}; only if both are equal: {self._remove(found.entry)}, then: {self.add}",
                 )
             case "authority":
                 return Missing(

@@ -132,7 +132,7 @@ def open_address(
     """
     shown = without_login(url)
     if not url.startswith(("http://", "https://")):
-        raise Missing(f"{shown}: only http and https are read")
+        raise Missing(f"{shown}: toolkit reads only http and https")
     client = Client(ssl.create_default_context())
     try:
         with _answer(client, url, start, stalled) as response:

@@ -46,7 +46,7 @@ class Redirects:
                 fix=f"ask the operators of {_host(here)} why; toolkit never follows https to http",
             )
         if url in self._seen:
-            raise BadRedirect(f"{_host(here)} redirects in a circle: {_shown(url)} comes again")
+            raise BadRedirect(f"{_host(here)} redirects in a circle, back to {_shown(url)}")
         if len(self._seen) > MOST:
             raise BadRedirect(f"{_host(self._seen[0])} redirects more than {MOST} times")
         self._seen.append(url)

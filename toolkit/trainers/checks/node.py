@@ -77,7 +77,7 @@ def free(folder: Path) -> int | str:
     try:
         told = os.statvfs(folder)
         if not os.access(folder, os.W_OK):
-            return "nothing may be written there"
+            return "no file can be written there"
     except OSError as error:
         return error.strerror or str(error)
     return told.f_bavail * told.f_frsize

@@ -52,7 +52,7 @@ def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[Pr
     try:
         return _agree(late, size, found, facts, wanted), interface
     except Silence:
-        silent = f"not all ranks told rank 0 within {wanted.seconds:g} s how they fared"
+        silent = f"not all ranks reported to rank 0 within {wanted.seconds:g} s"
         return _failed(found or silent), interface
 
 
@@ -85,7 +85,7 @@ def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) 
     if received is None:
         return f"nothing came from rank {left} to rank {rank} at {host}"
     if received != _message(left):
-        return f"what came from rank {left} to rank {rank} is not what was sent"
+        return f"what came from rank {left} to rank {rank} differs from the sent bytes"
     return ""
 
 

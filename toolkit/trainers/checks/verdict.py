@@ -57,7 +57,8 @@ def _gpus(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
         seen = len(by_host[one.host])
         if one.first and seen < wanted.gpus_per_node:
             have = f"{seen} GPU{'s' * (seen != 1)}" if seen else "no GPU"
-            yield f"{_who(one)}: {have} can be opened there, and the job has {wanted.gpus_per_node} a node"
+            yield f"{_who(one)}: {have} can be opened on this node, and the job has "
+            f"{wanted.gpus_per_node} a node"
 
 
 def _space(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
@@ -89,7 +90,7 @@ def _images(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
         if one.image.startswith("!"):
             yield f"{_who(one)}: {wanted.image} cannot be read: {one.image[1:]}"
         elif one.image != facts[0].image and not facts[0].image.startswith("!"):
-            yield f"{_who(one)}: {wanted.image} is another image there than on {facts[0].host}"
+            yield f"{_who(one)}: {wanted.image} is another image than on {facts[0].host}"
 
 
 def _speeds(facts: Sequence[Facts], wanted: Requirements, tcp: bool) -> Iterator[str]:

@@ -39,16 +39,16 @@ def parse(words: Sequence[str] | None) -> Requirements:
     add = parser.add_argument
     add("--tasks", type=count, required=True, metavar="N", help="number of ranks that were started")
     add("--seconds", type=positive, default=Requirements.seconds, metavar="S", help="limit for the messages")
-    add("--nodes", type=count, metavar="N", help="number of nodes that they should be on")
+    add("--nodes", type=count, metavar="N", help="number of nodes of the job")
     add("--gpus-per-node", type=count, metavar="N", help="GPUs that the job has on each node")
     add("--fabric-gbit", type=positive, metavar="G", help="Gbit/s of a node; a fifth of it is too slow")
-    add("--output", type=Path, metavar="DIR", help="folder that is written to; must exist")
+    add("--output", type=Path, metavar="DIR", help="folder for output; must exist")
     add(
         "--min-free",
         type=size,
         default=Requirements.min_free,
         metavar="SIZE",
-        help="free space there, as in 2G",
+        help="free space in the folder, as in 2G",
     )
     add(
         "--min-free-tmp",
@@ -57,12 +57,12 @@ def parse(words: Sequence[str] | None) -> Requirements:
         metavar="SIZE",
         help="free space in TMPDIR",
     )
-    add("--image", type=Path, metavar="FILE", help="file of the image; the same on all nodes?")
+    add("--image", type=Path, metavar="FILE", help="file of the image, to compare between nodes")
     add(
         "--max-skew",
         type=positive,
         default=Requirements.max_skew,
         metavar="S",
-        help="seconds clocks may differ",
+        help="seconds by which clocks may differ",
     )
     return Requirements(**vars(parser.parse_args(words)))
