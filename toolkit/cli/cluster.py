@@ -37,7 +37,7 @@ def command() -> None:
 @command.command("up", short_help="Start a cluster, or repair it")
 @_name
 @click.option("--nodes", type=WholeNumber(), help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
-@click.option("--flavour", metavar="KIND", help="Kind of cluster; an unknown one lists them  [default: pmix]")
+@click.option("--flavour", metavar="KIND", help="Kind of cluster; an unknown kind lists all  [default: pmix]")
 @click.option("--users", type=WholeNumber(), help="Number of accounts user01 … for a class")
 @click.option("--listen", metavar="ADDRESS:PORT", help="Address for a class  [default: only this machine]")
 @_json
