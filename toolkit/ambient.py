@@ -54,12 +54,12 @@ def read_trusted(path: Path, *, most: int) -> bytes:
     return read_given(path, most=most)
 
 
-def _trusted() -> set[int]:
+def _trusted_owners() -> set[int]:
     return {0, os.geteuid()}
 
 
 def _why(place: Path, found: os.stat_result) -> str:
-    if found.st_uid not in _trusted():
+    if found.st_uid not in _trusted_owners():
         return f"{place} belongs to {_owner(found.st_uid)}, not to you or root"
     if found.st_mode & stat.S_IWOTH:
         return f"every user can write to {place}"

@@ -71,7 +71,7 @@ def up(
             "users of the class are not root; see docs/security.md",
             err=True,
         )
-    name = _named(name)
+    name = _resolve_name(name)
     with _progress(ctx) as tell:
         cluster = virtual.up(name, nodes, tell, flavour, users, listen)
     if as_json:
@@ -99,7 +99,7 @@ def status(ctx: click.Context, name: str | None, as_json: bool) -> None:
     """
     from toolkit.cluster import virtual
 
-    found = virtual.status(_named(name))
+    found = virtual.status(_resolve_name(name))
     if as_json:
         say_json(found)
     else:
@@ -154,7 +154,7 @@ def execute(
 
     if with_input and sys.stdin is None:
         raise BadInput("-i: standard input is closed", fix="leave out -i")
-    cluster = virtual.find(_named(name))
+    cluster = virtual.find(_resolve_name(name))
     given = sys.stdin.buffer.read() if with_input else None
     ctx.exit(use.execute(cluster, node, user, words, _pass_on, given))
 
@@ -170,7 +170,7 @@ def shell(name: str | None, node: str, user: str) -> None:
     """
     from toolkit.cluster import use, virtual
 
-    words = use.shell_words(virtual.find(_named(name)), node, user)
+    words = use.shell_words(virtual.find(_resolve_name(name)), node, user)
     program = shutil.which(words[0])
     if program is None:
         raise Missing(f"{words[0]} is not installed on this machine", fix="install openssh-client")
@@ -187,12 +187,12 @@ def down(ctx: click.Context, name: str | None) -> None:
     """
     from toolkit.cluster import virtual
 
-    name = _named(name)
+    name = _resolve_name(name)
     with _progress(ctx) as tell:
         virtual.down(name, tell)
 
 
-def _named(given: str | None) -> str:
+def _resolve_name(given: str | None) -> str:
     """Return the given name, else the default; a cluster with the former default name also counts.
 
     Raises:

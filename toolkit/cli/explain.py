@@ -31,7 +31,7 @@ def command(file: str, as_json: bool) -> None:
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.report.explained import explanation_lines
 
-    found = _explained(file)
+    found = _explain(file)
     if as_json:
         say_json(found, indent=True)
     elif found.root or found.findings:
@@ -47,7 +47,7 @@ def command(file: str, as_json: bool) -> None:
         )
 
 
-def _explained(file: str) -> "OutputExplanation":
+def _explain(file: str) -> "OutputExplanation":
     from toolkit import app
 
     if file != "-":

@@ -68,7 +68,7 @@ def command(
         _free(output or own_folder() / f"{checked_name(name or '')}{SUFFIX}", force)
     runner = open_runner(host, cluster, ssh_config)
     try:
-        bundle = _asked(runner, partition or "", wait)
+        bundle = _probe_cluster(runner, partition or "", wait)
     finally:
         runner.close()
     called = name or bundle.site.cluster or cluster or bundle.host.place
@@ -93,7 +93,7 @@ def command(
     say(f"  launch:   toolkit launch mnist --site {where}{place}")
 
 
-def _asked(runner: "Runner", partition: str, wait: int) -> "Bundle":
+def _probe_cluster(runner: "Runner", partition: str, wait: int) -> "Bundle":
     """Return the facts of a cluster. If Slurm has no default partition, a node of the first one is probed."""
     from toolkit.probe.asking import NodeChoice, SiteWords
     from toolkit.probe.probe import gather

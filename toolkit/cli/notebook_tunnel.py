@@ -99,7 +99,9 @@ def _use(
             notebook.clear(patient, record)
             raise _ended_early(record)
         url, found = notebook.address(tunnel.port, token), record
-        record = _carried(patient, record, place, tunnel, lambda: _show(found, place, url, session, tell))
+        record = _forward_until_end(
+            patient, record, place, tunnel, lambda: _show(found, place, url, session, tell)
+        )
         notebook.clear(patient, record)
     except Lost as error:
         # The hint of a lost connection, "run the command again", would start a second notebook.
@@ -109,11 +111,11 @@ def _use(
             detail=[error.message],
         ) from error
     except KeyboardInterrupt:
-        raise _closed(runner, record, session) from None
+        raise _close_notebook(runner, record, session) from None
     tell.step(f"Job {record.id} has ended: {record.state}; the notebook is closed")
 
 
-def _carried(
+def _forward_until_end(
     runner: Runner,
     record: JobRecord,
     place: notebook.NotebookAddress,
@@ -130,7 +132,7 @@ def _carried(
         far = runner.converse(notebook.relay_command(record, place))
         try:
             tunnel.serve(far, on_ready)
-            failed, on_ready = 0, _nothing
+            failed, on_ready = 0, _ignore_address
         except CheckFailed as error:
             failed, why = failed + 1, next(iter(error.detail[-1:]), "")
         finally:
@@ -147,7 +149,7 @@ def _carried(
     )
 
 
-def _nothing() -> None:
+def _ignore_address() -> None:
     """Do nothing, because the address was shown and stays the same."""
 
 
@@ -163,7 +165,7 @@ def _show(
     say(url)
 
 
-def _closed(runner: Runner, record: JobRecord, session: TunnelSession) -> Interrupted:
+def _close_notebook(runner: Runner, record: JobRecord, session: TunnelSession) -> Interrupted:
     """Cancel the job after Ctrl-C, unless ``--keep`` was given; return the error to show."""
     if session.keep:
         return Interrupted(

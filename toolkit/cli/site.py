@@ -121,7 +121,7 @@ def check(
 
     name = name or _only()
     site = sites.site(name)
-    bundle = _asked(site, host, cluster, ssh_config, facts, wait)
+    bundle = _probe_site(site, host, cluster, ssh_config, facts, wait)
     found = tuple(points(site, bundle.host, bundle.site))
     if as_json:
         say_json(check_json(name, bundle.host.place, found), indent=True)
@@ -166,7 +166,7 @@ def share(
     name = name or _only()
     site = sites.site(name)
     plain = sites.find(name).name.removesuffix(sites.SUFFIX)
-    shared = encode(without_users(_asked(site, host, cluster, ssh_config, facts, wait), plain))
+    shared = encode(without_users(_probe_site(site, host, cluster, ssh_config, facts, wait), plain))
     if not output:
         say_exact(shared)
         return
@@ -174,7 +174,7 @@ def share(
     say(f"Wrote {output}: the facts of {plain} without accounts, names of machines and users' folders")
 
 
-def _asked(
+def _probe_site(
     site: "Site",
     host: str | None,
     cluster: str | None,

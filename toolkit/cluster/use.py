@@ -92,11 +92,11 @@ def checked_user(cluster: Cluster, user: str) -> str:
             if cluster.users
             else f"`toolkit cluster up --name {cluster.name} --users 20` makes user01 to user20"
         )
-        raise BadInput(f"--user {user}: the cluster {cluster.name} has {_listed(known)}", fix=fix)
+        raise BadInput(f"--user {user}: the cluster {cluster.name} has {_name_range(known)}", fix=fix)
     return user
 
 
-def _listed(known: Sequence[str]) -> str:
+def _name_range(known: Sequence[str]) -> str:
     """Return numbered names as the first and the last one."""
     few, counted = known[:2], known[2:]
     return ", ".join((*few, *([f"{counted[0]} to {counted[-1]}"] if counted else [])))

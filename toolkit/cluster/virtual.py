@@ -68,7 +68,7 @@ def up(
     if flavour is not None:
         checked_flavour(flavour)  # before an engine is contacted
     tell = tell or Silent()
-    with _alone(tell), open_nodes() as engine:
+    with _cluster_lock(tell), open_nodes() as engine:
         found = engine.found(label(name))
         _check_owner(name, found)
         layout = _layout(engine, name, nodes, found, flavour, listen)
@@ -113,7 +113,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
 def names() -> tuple[str, ...]:
     """Return the names of the clusters in the Docker engine, also of incomplete ones."""
     with open_nodes() as engine:
-        return tuple(_others(engine, ""))
+        return tuple(_other_clusters(engine, ""))
 
 
 def status(name: str = DEFAULT_NAME) -> ClusterStatus:
@@ -149,11 +149,11 @@ def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
     """
     checked_name(name)
     tell = tell or Silent()
-    with _alone(tell), open_nodes() as engine:
+    with _cluster_lock(tell), open_nodes() as engine:
         _check_owner(name, engine.found(label(name)))
         tell.step(f"Removing the cluster {name}")
         if not _remove(engine, name):
-            others = " or ".join(_others(engine, name)) or "there is none"
+            others = " or ".join(_other_clusters(engine, name)) or "there is none"
             raise Missing(
                 f"cluster {name}: not found", fix=f"give the `--name` of an existing cluster: {others}"
             )
@@ -316,12 +316,12 @@ def _flavour(found: dict[str, NodeContainer]) -> str | None:
 
 
 def _missing(engine: Nodes, name: str, how: str) -> Missing:
-    others = _others(engine, name)
+    others = _other_clusters(engine, name)
     there = f"; running clusters: {', '.join(others)}" if others else ""
     return Missing(f"cluster {name}: {how}{there}", fix=f"`toolkit cluster up --name {name}`")
 
 
-def _others(engine: Nodes, name: str) -> list[str]:
+def _other_clusters(engine: Nodes, name: str) -> list[str]:
     return sorted({machine.labels[LABEL] for machine in engine.found(LABEL).values()} - {name})
 
 
@@ -334,7 +334,7 @@ def _foreign(name: str) -> Missing:
 
 
 @contextlib.contextmanager
-def _alone(tell: Tell) -> Iterator[None]:
+def _cluster_lock(tell: Tell) -> Iterator[None]:
     """Let one toolkit at a time create and remove clusters; the lock ends with the process."""
     folder = writable(clusters(), "XDG_STATE_HOME")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

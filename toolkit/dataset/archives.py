@@ -36,16 +36,16 @@ class Archive:
             Missing: if there is no such file, or the archive is damaged.
         """
         path = f"{self._folder}/{name}"
-        if (stream := self._found(path)) is not None:
+        if (stream := self._open_member(path)) is not None:
             with stream:
                 yield stream
-        elif (packed := self._found(f"{path}.gz")) is not None:
+        elif (packed := self._open_member(f"{path}.gz")) is not None:
             with packed, gzip.GzipFile(fileobj=packed, mode="rb") as unpacked:
                 yield cast("IO[bytes]", unpacked)
         else:
             raise Missing(f"{self.place}: holds no file {path}")
 
-    def _found(self, path: str) -> IO[bytes] | None:
+    def _open_member(self, path: str) -> IO[bytes] | None:
         try:
             for member in self._tar:
                 if member.isreg() and member.name.removeprefix("./") == path:

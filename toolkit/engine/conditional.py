@@ -63,17 +63,19 @@ def answer_ticket(
     """
     made = words or (lambda on, of: plan(on, of, request, mode))
     filled = fill(host, image, mode)
-    said = _said(*filled, request, made)
+    said = _predict_with(*filled, request, made)
     found: list[DecidingFact] = []
     for question in usual().question:
-        if not _unstated(host, image, question.fact):
+        if not _is_unstated(host, image, question.fact):
             continue
-        if question.needs and _unstated(host, image, question.needs):
+        if question.needs and _is_unstated(host, image, question.needs):
             continue
-        others = [_said(*_with(filled, question.fact, v), request, made).outcome for v in question.values]
+        others = [
+            _predict_with(*_with(filled, question.fact, v), request, made).outcome for v in question.values
+        ]
         changed = tuple(dict.fromkeys(outcome for outcome in others if outcome != said.outcome))
         if changed or (not question.values and question.fact in said.missing):
-            found.append(DecidingFact(question, _assumed(filled, question), changed))
+            found.append(DecidingFact(question, _assumption(filled, question), changed))
     return TicketAnswer(said, tuple(found[:MOST]))
 
 
@@ -97,7 +99,7 @@ def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswe
     return TicketAnswers(found, chosen, tuple(by_name[name] for name in order[:MOST]))
 
 
-def _assumed(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> str:
+def _assumption(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> str:
     """Return the usual value of a fact in words, nothing if it stays unknown."""
     side, *parts = question.fact.split(".")
     value: Any = filled[0] if side == "host" else filled[1]
@@ -122,8 +124,8 @@ def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[
     if not image.format:
         formats = runtime_of(host).FORMATS
         image = msgspec.structs.replace(image, format="sif" if "sif" in formats else min(formats))
-    image = _filled(image, {**known.image, **_beside(host, image)}, known.absent.image)
-    host = _filled(host, {**known.host, "runtime": _runtime(host)}, known.absent.host)
+    image = _fill_usual(image, {**known.image, **_usual_additions(host, image)}, known.absent.image)
+    host = _fill_usual(host, {**known.host, "runtime": _runtime(host)}, known.absent.host)
     if (
         image.mpi is not None
         and image.mpi.interfaces is None
@@ -132,7 +134,7 @@ def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[
         faces = known.interfaces[image.mpi.implementation]
         image = msgspec.structs.replace(image, mpi=msgspec.structs.replace(image.mpi, interfaces=faces))
     if host.pmix is None and "pmix" not in host.absent:
-        host = _known(host, "pmix", _of_plugin(host))
+        host = _with_fact(host, "pmix", _of_plugin(host))
     client = (
         image.mpi
         and image.mpi.implementation == "openmpi"
@@ -140,13 +142,13 @@ def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[
     )
     if client and image.pmix is None:
         external = image.mpi and any(name.startswith("ext") for name in image.mpi.components.get("pmix", ()))
-        image = _known(image, "pmix", known.external_pmix if external else client)
+        image = _with_fact(image, "pmix", known.external_pmix if external else client)
     if mode == "bind" and "mpi" in image.absent and host.mpis is None and not host.folder_mpis:
         return _of_one_architecture(host, image)
     return _of_one_architecture(_with_mpi(host, image), image)
 
 
-def _beside(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
+def _usual_additions(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
     """Return the usual facts of an image, to add to the stated facts."""
     known, mpi, found = usual(), image.mpi, dict[str, Any]()
     if mpi is not None and (mpi.implementation == "intelmpi" or sends_by_ucx(mpi)):
@@ -171,11 +173,11 @@ def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
     """Return the host with a copy of the image's MPI in a folder, if the ticket states no MPI of the host."""
     mpi = image.mpi
     if host.mpis:
-        return _known(host, "mpis", tuple(_installed(one, image) for one in host.mpis))
+        return _with_fact(host, "mpis", tuple(_usual_host_mpi(one, image) for one in host.mpis))
     if host.mpis is not None:
         return host
     if mpi is None:
-        return _known(host, "mpis", ())
+        return _with_fact(host, "mpis", ())
     copy = HostMpi(
         implementation=mpi.implementation,
         version=mpi.version,
@@ -185,10 +187,10 @@ def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
         interfaces=mpi.interfaces,
         device=mpi.device,
     )
-    return _known(host, "mpis", (_installed(copy, image),))
+    return _with_fact(host, "mpis", (_usual_host_mpi(copy, image),))
 
 
-def _installed(mpi: HostMpi, image: ImageFacts) -> HostMpi:
+def _usual_host_mpi(mpi: HostMpi, image: ImageFacts) -> HostMpi:
     """Return an MPI of the host with usual values in place of unknown values.
 
     This MPI is in one folder with all its dependencies, contains its PMIx, and has the components of the
@@ -232,7 +234,7 @@ def _of_one_architecture(host: HostFacts, image: ImageFacts) -> tuple[HostFacts,
     return host, image
 
 
-def _filled(facts: _Facts, usually: dict[str, Any], absent: tuple[str, ...]) -> _Facts:
+def _fill_usual(facts: _Facts, usually: dict[str, Any], absent: tuple[str, ...]) -> _Facts:
     given = msgspec.to_builtins(facts)
     merged = _merge_facts(given, usually, {*facts.absent})
     lacking = {name: "not stated; absent as usual" for name in absent if merged.get(name) is None}
@@ -263,7 +265,7 @@ def _is_missing(name: str, merged: dict[str, Any]) -> bool:
     return value is None and name not in merged["absent"]
 
 
-def _known(facts: _Facts, name: str, value: object) -> _Facts:
+def _with_fact(facts: _Facts, name: str, value: object) -> _Facts:
     books = {"absent": dict(facts.absent), "unknown": dict(facts.unknown)}
     for book in books.values():
         book.pop(name, None)
@@ -277,7 +279,7 @@ def _with(filled: tuple[HostFacts, ImageFacts], fact: str, value: object) -> tup
     side, *parts = fact.split(".")
     facts: Any = filled[0] if side == "host" else filled[1]
     if len(parts) == 1:
-        changed = _known(facts, parts[0], tuple(value) if isinstance(value, list) else value)
+        changed = _with_fact(facts, parts[0], tuple(value) if isinstance(value, list) else value)
     else:
         inner = getattr(facts, parts[0])
         if inner is None:
@@ -289,7 +291,7 @@ def _with(filled: tuple[HostFacts, ImageFacts], fact: str, value: object) -> tup
     return (changed, filled[1]) if side == "host" else (filled[0], changed)
 
 
-def _unstated(host: HostFacts, image: ImageFacts, fact: str) -> bool:
+def _is_unstated(host: HostFacts, image: ImageFacts, fact: str) -> bool:
     side, *parts = fact.split(".")
     facts: Any = host if side == "host" else image
     if parts[0] in facts.absent:
@@ -299,5 +301,5 @@ def _unstated(host: HostFacts, image: ImageFacts, fact: str) -> bool:
     return facts is None
 
 
-def _said(host: HostFacts, image: ImageFacts, request: Request, made: Words) -> Prediction:
+def _predict_with(host: HostFacts, image: ImageFacts, request: Request, made: Words) -> Prediction:
     return predict_plan(host, image, request, made(host, image))

@@ -81,7 +81,7 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
         doubts = [a for a in before if a.hit and a.hit.outcome == "unknown"]
         named = tuple(o for a in doubts if a.hit for o in a.hit.by_chance if o != "ok")
         earlier = [a for a in (*undecided, *doubts) if a in before and not (a.hit and a.hit.by_chance)]
-        return _failed(case, first, earlier, named, ids, missing)
+        return _failure_prediction(case, first, earlier, named, ids, missing)
     if missing:
         because = "what is not known: " + "; ".join(dict.fromkeys(map(case.why_unknown, missing)))
         return Prediction(
@@ -139,7 +139,7 @@ def _failure_stage(answer: RuleAnswer) -> LaunchStage:
     return answer.hit.shows if answer.hit else LaunchStage.UNKNOWN
 
 
-def _failed(
+def _failure_prediction(
     case: Case,
     first: RuleAnswer,
     earlier: list[RuleAnswer],

@@ -29,7 +29,7 @@ def _by_mpi(case: Case) -> str:
         case "srun-none":
             return f"no rule predicts a failure for {mpi}"
         case "bind":
-            return f"{_loaded(case)}, and {posixpath.basename(case.plan.launcher[0])} serves it"
+            return f"{_loaded_mpi(case)}, and {posixpath.basename(case.plan.launcher[0])} serves it"
         case "gloo":
             return "Horovod's Gloo finds its ranks over TCP, without MPI"
         case _ if AGENT in case.plan.launcher:
@@ -57,7 +57,7 @@ def _without_mpi(case: Case) -> str:
     return f"the job script gives each rank of {title} its number and its peers; MPI is not needed"
 
 
-def _loaded(case: Case) -> str:
+def _loaded_mpi(case: Case) -> str:
     """Say whose MPI programs load in mode ``bind``."""
     mpi = mpi_name(case.image_facts.mpi)
     if case.image_facts is case.original_facts:

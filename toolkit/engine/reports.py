@@ -45,7 +45,7 @@ def _fits(row: Reported, image: ImageFacts, request: Request, mode: Mode, served
     )
 
 
-def _bounded(version: str | None, bounds: str, name: str, *, absent: bool) -> Held:
+def _within_bounds(version: str | None, bounds: str, name: str, *, absent: bool) -> Held:
     if not bounds:
         return True
     if not version:
@@ -101,8 +101,8 @@ def _of_image(row: Reported, image: ImageFacts) -> Iterator[Held]:
         yield "mpi" not in image.absent and "image.mpi"
         return
     version = mpi.version if mpi else None
-    yield _bounded(version, row.versions, "image.mpi.version", absent=False)
-    yield _bounded(image.pmix, row.client, "image.pmix", absent="pmix" in image.absent)
+    yield _within_bounds(version, row.versions, "image.mpi.version", absent=False)
+    yield _within_bounds(image.pmix, row.client, "image.pmix", absent="pmix" in image.absent)
     if row.device:
         yield mpi.device.startswith(row.device) if mpi and mpi.device else "image.mpi.device"
     yield _bounded(image.glibc, row.image_glibc, "image.glibc", absent="glibc" in image.absent)
@@ -120,4 +120,4 @@ def _of_image(row: Reported, image: ImageFacts) -> Iterator[Held]:
         yield image.nccl_ofi is not None or (not absent and "image.nccl_ofi")
     release = image.libfabric_version
     absent = "libfabric_version" in image.absent
-    yield _bounded(release, row.libfabric, "image.libfabric_version", absent=absent)
+    yield _within_bounds(release, row.libfabric, "image.libfabric_version", absent=absent)

@@ -56,7 +56,7 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
     if named:
         programs = {**programs, **dict.fromkeys(image.programs_otherwise, named[0].library)}
     changed = msgspec.structs.replace(image, programs=programs, programs_otherwise={})
-    other = _other(image, programs)
+    other = _other_mpi(image, programs)
     if other is None or other.library == image.mpi.library:
         return changed
     return _with_mpi(changed, other, asked)
@@ -124,7 +124,7 @@ def with_unknown_mpi(image: ImageFacts, line: str) -> ImageFacts:
     )
 
 
-def _other(image: ImageFacts, programs: dict[str, str]) -> ImageMpi | None:
+def _other_mpi(image: ImageFacts, programs: dict[str, str]) -> ImageMpi | None:
     """Return the MPI that programs load then, if all of them load the same described MPI."""
     loaded = set(programs.values())
     known = {mpi.library: mpi for mpi in (*((image.mpi,) if image.mpi else ()), *image.other_mpis)}

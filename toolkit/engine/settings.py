@@ -93,7 +93,7 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     pmix = "pmix" in (mpi.interfaces or ())
     if not named and not _of(name, mpi.implementation) and not (pmix and name.startswith("PMIX_")):
         return ok
-    return replace(ok, outcome="unknown", because=_unmeasured(ok))
+    return replace(ok, outcome="unknown", because=_unmeasured_effect(ok))
 
 
 def _turns_on_value(row: Setting) -> bool:
@@ -105,7 +105,7 @@ def _untold(ok: Effect) -> str:
     return f"{ok.name} is set to an unknown value"
 
 
-def _unmeasured(ok: Effect) -> str:
+def _unmeasured_effect(ok: Effect) -> str:
     said = f"{ok.name}={ok.value}" if ok.value else ok.name
     return f"the effect of {said} has not been measured"
 
@@ -171,7 +171,7 @@ def _judge_row(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | 
         "library": lambda: _library(case, row, ok, bad),
         "exclusion": lambda: _exclusion(row, ok, bad),
         "left-out": lambda: _left_out(case, ok, bad),
-        "unknown": lambda: replace(ok, outcome="unknown", because=_unmeasured(ok)),
+        "unknown": lambda: replace(ok, outcome="unknown", because=_unmeasured_effect(ok)),
         "devices": lambda: _devices(case, row, ok, bad),
         "components": lambda: _components(case, row, ok, bad),
     }
@@ -227,7 +227,7 @@ def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     if set(re.split(r"[,:]", ok.value)) & set(row.value):
         return ok
     found = fast_network.networks(case)
-    return replace(ok, outcome="unknown", because=_unmeasured(ok)) if found else bad
+    return replace(ok, outcome="unknown", because=_unmeasured_effect(ok)) if found else bad
 
 
 def _library(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect | None:

@@ -127,11 +127,11 @@ def _open(ref: Reference, platform: str, tell: Tell, budget: Budget, stack: Exit
         file = stack.enter_context(open_engine_image(ref.tag, tell))
         size = file.seek(0, 2)
         blobs = ArchiveBlobs(FileSource(file), size, ref.shown, budget)
-        return _layered(blobs, dockersave.choose(blobs, ""), "docker-daemon", budget)
+        return _open_layers(blobs, dockersave.choose(blobs, ""), "docker-daemon", budget)
     if ref.path.is_dir():
         if ref.transport == "oci" or (ref.transport is None and (ref.path / oci.MARK).is_file()):
             folder = FolderBlobs(ref.path, ref.shown, budget, stack)
-            return _layered(folder, oci.choose(folder, ref.tag, platform), "oci-layout", budget)
+            return _open_layers(folder, oci.choose(folder, ref.tag, platform), "oci-layout", budget)
         if ref.transport is not None:
             raise BadInput(f"{ref.shown}: a folder, and {ref.transport} is a file")
         return _Opened(_sandbox(ref.path), "sandbox")
@@ -178,16 +178,16 @@ def _archive(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _
     blobs = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, budget)
     # docker save also writes OCI archives today.
     if ref.transport == "docker-archive" or (ref.transport is None and blobs.part(dockersave.MANIFEST)):
-        return _layered(blobs, dockersave.choose(blobs, ref.tag), "docker-archive", budget)
+        return _open_layers(blobs, dockersave.choose(blobs, ref.tag), "docker-archive", budget)
     if ref.transport is None and not blobs.part(oci.INDEX):
         raise BadInput(
             f"{ref.shown}: a tar, but no image: neither {dockersave.MANIFEST} nor {oci.INDEX} is in it",
             fix="`docker save` writes one; `docker export` leaves out what an image sets",
         )
-    return _layered(blobs, oci.choose(blobs, ref.tag, platform), "oci-archive", budget)
+    return _open_layers(blobs, oci.choose(blobs, ref.tag, platform), "oci-archive", budget)
 
 
-def _layered(blobs: Blobs, chosen: StoredImage, form: str, budget: Budget) -> _Opened:
+def _open_layers(blobs: Blobs, chosen: StoredImage, form: str, budget: Budget) -> _Opened:
     tree = assemble(blobs, chosen, budget)
     return _Opened(tree, form, chosen.digest, config=chosen.config)
 

@@ -36,7 +36,7 @@ def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]
     if facts.faults:
         fault = facts.faults[0]
         raise BadInput(f"{fault.file}:{fault.line}: {fault.message}", fix="fix the syntax error first")
-    text, encoding = _decoded(content, path)
+    text, encoding = _decode_script(content, path)
     if facts.joins or facts.trainer:
         joins = tuple(sorted(facts.joins)) or ("trainer",)
         return AdaptedScript(file=str(path), program=None, joins=joins), content
@@ -54,13 +54,13 @@ def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]
         file=str(path),
         program=way,
         changes=changes,
-        left=(*_unknown(facts), *left, *_elsewhere(facts, path)),
+        left=(*_notes_on_joins(facts), *left, *_elsewhere(facts, path)),
         diff=_diff(text, made, path.name),
     )
     return result, made.encode(encoding)
 
 
-def _decoded(content: bytes, path: Path) -> tuple[str, str]:
+def _decode_script(content: bytes, path: Path) -> tuple[str, str]:
     try:
         encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
         return content.decode(encoding), encoding
@@ -68,7 +68,7 @@ def _decoded(content: bytes, path: Path) -> tuple[str, str]:
         raise BadInput(f"{path}: {error}") from error
 
 
-def _unknown(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
+def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
     """Return notes on code that may already join the ranks, which toolkit cannot see."""
     return tuple(
         ScriptChange(line=1, what=f"check whether the ranks join already: {why}") for why in facts.unknown
@@ -81,7 +81,7 @@ def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
     for file in facts.files:
         if file.name == path.name and file.samefile(path):
             continue
-        source = ScriptSource.of(_decoded(file.read_bytes(), file)[0])
+        source = ScriptSource.of(_decode_script(file.read_bytes(), file)[0])
         for call in source.calls():
             name = source.dotted(call.func)
             if method(call) in _TRAINS or name.endswith((".DataLoader", "torch.save")):

@@ -51,7 +51,7 @@ def with_answer(view: RankView, asked: UntoldImage, tell: Tell) -> RankView:
     The call is shown before it is made. Without an answer the view is unchanged.
     """
     names = untold(asked.image)
-    if not names or not _starts(asked.host) or asked.image.format != "sif" or not _cleared(asked, tell):
+    if not names or not _starts(asked.host) or asked.image.format != "sif" or not _may_start(asked, tell):
         return view
     runner = asked.where.opened()
     try:
@@ -71,7 +71,7 @@ def _starts(host: HostFacts) -> bool:
     return host.slurm is not None and host.runtime is not None and host.runtime.name in apptainer.NAMES
 
 
-def _cleared(asked: UntoldImage, tell: Tell) -> bool:
+def _may_start(asked: UntoldImage, tell: Tell) -> bool:
     """Return whether the signatures of the image allow it to start, as for a job without options."""
     digest = (asked.image.digest or "").removeprefix("sha256:") or sha256(asked.file)
     name = asked.file.name

@@ -204,7 +204,7 @@ def diagnose(
     given = ""
     if isinstance(image, str):
         given = named_image(image)
-        image = _inspected(given, wanted.view, tell)
+        image = _inspect_view(given, wanted.view, tell)
         if wanted.env:
             wanted = with_env(wanted, image, given, tell)
     asks = run and place is None
@@ -216,11 +216,11 @@ def diagnose(
     if asks and image.format == "sif":
         view = with_answer(wanted.view, UntoldImage(image, Path(given), place, where, partition), tell)
         if view.told is not None:
-            image = _inspected(given, view, tell)
+            image = _inspect_view(given, view, tell)
     return wanted.judge(place, image)
 
 
-def _inspected(image: str, view: RankView, tell: Tell) -> ImageFacts:
+def _inspect_view(image: str, view: RankView, tell: Tell) -> ImageFacts:
     from toolkit.image.inspect import inspect  # which takes its time to import
 
     return inspect(image, tell=tell, view=view)

@@ -98,7 +98,7 @@ def image_facts(asked: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
     """
     given = asked.job.image or ""
     here = image_here(given)
-    facts = _read(here, view_of_job(asked.job, asked.site), tell) if here else _named(given, tell)
+    facts = _read(here, view_of_job(asked.job, asked.site), tell) if here else _facts_by_name(given, tell)
     demand = merge_demands(flags.verify_key, flags.no_verify, asked.key, asked.site, asked.job.site)
     if here or demand.required:
         # These imports are slow, and only needed to read an image file.
@@ -141,7 +141,7 @@ def _read(file: Path, view: RankView, tell: Tell) -> ImageFacts:
     return inspect(file, tell=tell, view=view)
 
 
-def _named(given: str, tell: Tell) -> ImageFacts:
+def _facts_by_name(given: str, tell: Tell) -> ImageFacts:
     """Return the facts about an image that is not on this machine."""
     if is_path(given):
         tell.step(f"{given} is not on this machine; toolkit assumes that it contains Open MPI")

@@ -64,7 +64,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
                 fix="launch without `--from-job` to choose them",
             )
     old = relaunch(record)
-    spec = _changed(old, said, call.words)
+    spec = _apply_changes(old, said, call.words)
     secrets = secrets_of_record(spec.secrets, hidden(env), os.environ)
     demand = demand_for(record.spec.site, call.flags.verify_key, call.flags.no_verify)
     cleared, facts = clear_again(runner, record, demand, tell, remote=remote)
@@ -73,7 +73,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
         partition.choose(spec, site, spec.site)
     tell.step(f"Probing {runner.place}")
     host = loaded.with_runtime(probe(runner, of_job(spec.partition)), site, spec.modules, spec.runtime)
-    image = facts or _beside(runner, record)
+    image = facts or _facts_beside(runner, record)
     request = request_of(spec, {**spec.env, **secrets}, record.mode, site, _program(record))
     if image:
         verdict = predict(host, image, request, site, record.fix)
@@ -109,7 +109,7 @@ def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site 
     made = msgspec.structs.replace(
         record.plan,
         env=record.plan.env | environment(record.plan, host, image, request, site),
-        binds=tuple(dict.fromkeys((*_without(record.plan.binds, record.spec.binds), *request.binds))),
+        binds=tuple(dict.fromkeys((*_remove_binds(record.plan.binds, record.spec.binds), *request.binds))),
     )
     because = f"toolkit predicted '{record.predicted}'"
     outcome = cast("Outcome", record.predicted)
@@ -118,11 +118,11 @@ def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site 
     )
 
 
-def _without(binds: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+def _remove_binds(binds: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(bind for bind in binds if bind not in others)
 
 
-def _changed(old: Relaunch, said: JobFile, words: tuple[str, ...]) -> JobSpec:
+def _apply_changes(old: Relaunch, said: JobFile, words: tuple[str, ...]) -> JobSpec:
     """Return the specification with the changes of options; ``words`` replace the words after ``--``."""
     spec = old.spec
     fields = {name: value for name, value in said.said().items() if name in JobSpec.__struct_fields__}
@@ -150,7 +150,7 @@ def _strategy(kept: str, before: int, now: int) -> str:
     return usual(now) if kept in {"", usual(before)} else kept
 
 
-def _beside(runner: Runner, record: JobRecord) -> ImageFacts | None:
+def _facts_beside(runner: Runner, record: JobRecord) -> ImageFacts | None:
     """Return the facts file beside the image of a record; ``None`` if it is missing or of another image."""
     try:
         facts = msgspec.json.decode(runner.read(f"{record.spec.image}{FACTS}"), type=ImageFacts)

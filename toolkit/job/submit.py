@@ -35,9 +35,9 @@ def script(call: Call, tell: "Tell", opener: Opener) -> str:
         ToolkitError: for any fault that would stop the launch.
     """
     if call.from_job is not None:
-        with _repeated(call, tell, opener) as ready:
+        with _prepare_repeat(call, tell, opener) as ready:
             return ready.job.script
-    made = _asked(call, tell)
+    made = _merge_request(call, tell)
     if call.local:
         from toolkit.job.local import prepare_here
 
@@ -46,7 +46,7 @@ def script(call: Call, tell: "Tell", opener: Opener) -> str:
         from toolkit.job.offline import script_for
 
         return script_for(made, made.site, call.flags, tell)
-    with _prepared(call, made, tell, opener) as ready:
+    with _prepare_launch(call, made, tell, opener) as ready:
         return ready.job.script
 
 
@@ -57,15 +57,15 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
         ToolkitError: for any fault that stops the launch. A failed job raises no error.
     """
     if call.from_job is not None:
-        with _repeated(call, tell, opener) as ready:
-            return _started(ready, call.flags, tell, follow=follow)
-    made = _asked(call, tell)
+        with _prepare_repeat(call, tell, opener) as ready:
+            return _submit_ready(ready, call.flags, tell, follow=follow)
+    made = _merge_request(call, tell)
     if call.local:
         from toolkit.job.local import launch_here
 
         return launch_here(call, made, tell, opener)
-    with _prepared(call, made, tell, opener) as ready:
-        return _started(ready, call.flags, tell, follow=follow)
+    with _prepare_launch(call, made, tell, opener) as ready:
+        return _submit_ready(ready, call.flags, tell, follow=follow)
 
 
 def is_far_away(where: Where, made: JobRequest) -> bool:
@@ -105,14 +105,14 @@ def with_place(job: "Prepared", where: Where) -> "Prepared":
     return replace(job, record=record)
 
 
-def _asked(call: Call, tell: "Tell") -> JobRequest:
+def _merge_request(call: Call, tell: "Tell") -> JobRequest:
     made = merge_request(call.said, call.words, call.job_file, here=call.local)
     announce(made, tell=tell)
     return made
 
 
 @contextlib.contextmanager
-def _prepared(call: Call, made: JobRequest, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
+def _prepare_launch(call: Call, made: JobRequest, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
     from toolkit.job.prepare import check, prepare
 
     sources = check(made, call.flags)
@@ -124,7 +124,7 @@ def _prepared(call: Call, made: JobRequest, tell: "Tell", opener: Opener) -> Ite
         runner.close()
 
 
-def _started(ready: _Ready, flags: Flags, tell: "Tell", *, follow: bool) -> "JobRecord":
+def _submit_ready(ready: _Ready, flags: Flags, tell: "Tell", *, follow: bool) -> "JobRecord":
     record = submit_job(ready.job, ready.where, ready.runner, tell)
     if not follow:
         return record
@@ -140,7 +140,7 @@ def _started(ready: _Ready, flags: Flags, tell: "Tell", *, follow: bool) -> "Job
 
 
 @contextlib.contextmanager
-def _repeated(call: Call, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
+def _prepare_repeat(call: Call, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
     from toolkit.job.repeat import repeat_job
     from toolkit.launch.tracking import records
 

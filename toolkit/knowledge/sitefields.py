@@ -77,7 +77,7 @@ def _of_texts(site: Site) -> Iterator[FieldFault]:
     ):
         if word and not pattern.fullmatch(word):
             yield FieldFault(path, f"{word!r} is not allowed; write something like {like}")
-    yield from _counted("defaults.cpus_per_rank", here.cpus_per_rank, least=1)
+    yield from _check_number("defaults.cpus_per_rank", here.cpus_per_rank, least=1)
 
 
 def _of_lists(site: Site) -> Iterator[FieldFault]:
@@ -137,9 +137,9 @@ def _of_partition(path: str, part: Partition) -> Iterator[FieldFault]:
                 f"{path}.features[{number}]", f"{feature!r} is not a feature of a node, like knl"
             )
     for name in ("max_nodes", "nodes", "cores", "threads", "memory_mb", "gpus"):
-        yield from _counted(f"{path}.{name}", getattr(part, name), least=0 if name == "gpus" else 1)
+        yield from _check_number(f"{path}.{name}", getattr(part, name), least=0 if name == "gpus" else 1)
 
 
-def _counted(path: str, number: int | None, *, least: int) -> Iterator[FieldFault]:
+def _check_number(path: str, number: int | None, *, least: int) -> Iterator[FieldFault]:
     if number is not None and not least <= number <= _LARGEST:
         yield FieldFault(path, f"a number from {least} to {_LARGEST}")

@@ -150,10 +150,10 @@ def _base_row(base: Base) -> Version:
 @cache
 def stacks() -> Stacks:
     """Return the table of stacks."""
-    return read("stacks", Stacks, _arranged)
+    return read("stacks", Stacks, _arrange)
 
 
-def _arranged(raw: Tables) -> Tables:
+def _arrange(raw: Tables) -> Tables:
     return {
         "base": raw.get("base", ()),
         "versions": {name: rows for name, rows in raw.items() if name != "base"},

@@ -92,11 +92,11 @@ def shape(message: str, kind: type) -> FieldFault:
 def field_error(objection: FieldFault, text: str, file: str) -> BadInput:
     """Return the error for a field of a file; the line is looked up in its text."""
     told = f"; choices: {', '.join(objection.choices)}" if objection.choices else ""
-    field = f"{_shown(objection.path)}: " if objection.path else ""
-    return BadInput(f"{file}:{line_of(text, objection.path)}: {field}{_shown(objection.what)}{told}")
+    field = f"{_one_line(objection.path)}: " if objection.path else ""
+    return BadInput(f"{file}:{line_of(text, objection.path)}: {field}{_one_line(objection.what)}{told}")
 
 
-def _shown(text: str) -> str:
+def _one_line(text: str) -> str:
     """Return a text of the file on one line, without control characters."""
     plain = "".join(c if c.isprintable() else "?" for c in text)
     return plain if len(plain) <= _WIDEST else f"{plain[:_WIDEST]}…"

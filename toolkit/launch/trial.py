@@ -49,7 +49,11 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
     if image.glibc is None and image.python is None:
         why = image.absent.get("glibc") or image.unknown.get("glibc", "its release is unknown")
         raise Missing(f"--live: the image has no Python, and the C program needs glibc: {why}")
-    made = _compiled((folder / "trial.c").read_bytes(), image.architecture, runner) if image.glibc else b""
+    made = (
+        _compile_program((folder / "trial.c").read_bytes(), image.architecture, runner)
+        if image.glibc
+        else b""
+    )
     if made:
         return (starter, python, TrialProgram("trial", made, 0o755))
     if image.python is None:
@@ -82,7 +86,7 @@ def compile_words(compiler: str, architecture: str, source: str, target: str) ->
     return (compiler, "-O1", *level, "-o", target, source, *linker)
 
 
-def _compiled(source: bytes, architecture: str | None, runner: Runner) -> bytes:
+def _compile_program(source: bytes, architecture: str | None, runner: Runner) -> bytes:
     """Return the C program, compiled here or on the runner's host; ``None`` without a compiler."""
     here = architecture in {None, platform.machine()}
     local: Runner = LocalRunner()

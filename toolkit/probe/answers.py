@@ -72,7 +72,7 @@ def _unheard(lines: list[str], asked: NodeChoice) -> Iterator[tuple[str, str]]:
     states: dict[str, str] = {}
     for line in lines:
         row = line.split("|")
-        if len(row) == 4 and not row[0] and _here(row[3], asked.partition):
+        if len(row) == 4 and not row[0] and _is_partition(row[3], asked.partition):
             states.setdefault(row[1], row[2])
     if asked.nodes == "all":
         for name, state in states.items():
@@ -82,7 +82,7 @@ def _unheard(lines: list[str], asked: NodeChoice) -> Iterator[tuple[str, str]]:
             yield name, "did not answer"
 
 
-def _here(partition: str, wanted: str) -> bool:
+def _is_partition(partition: str, wanted: str) -> bool:
     return partition.rstrip("*") in wanted.split(",") if wanted else partition.endswith("*")
 
 

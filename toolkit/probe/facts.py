@@ -220,11 +220,13 @@ def _user_namespaces(section: Section, book: HostEvidence) -> bool | None:
             f"unshare -Ur true: {_refusal(section) or 'works for root; that says nothing about other users'}"
         )
     else:
-        book.note("user_namespaces", _by_profile(section) or f"unshare -Ur true: {_tried(section, found)}")
+        book.note(
+            "user_namespaces", _by_profile(section) or f"unshare -Ur true: {_describe_trial(section, found)}"
+        )
     return found
 
 
-def _tried(section: Section, works: bool) -> str:
+def _describe_trial(section: Section, works: bool) -> str:
     return "works" if works else _refusal(section) or "is refused"
 
 

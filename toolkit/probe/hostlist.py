@@ -24,7 +24,7 @@ def fold(names: Iterable[str]) -> str:
             groups.setdefault(key, []).append(int(found[2]))
         else:
             plain.append(name)
-    folded = [_folded(prefix, width, numbers) for (prefix, width), numbers in groups.items()]
+    folded = [_fold_numbers(prefix, width, numbers) for (prefix, width), numbers in groups.items()]
     return ",".join([*plain, *folded])
 
 
@@ -33,7 +33,7 @@ def expand(text: str) -> tuple[str, ...]:
     names: list[str] = []
     for part in _PART.findall(text):
         if part:
-            names += _expanded(part)
+            names += _expand_part(part)
     return tuple(dict.fromkeys(names))
 
 
@@ -43,7 +43,7 @@ def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
     return tuple((p.isdecimal(), int(p) if p.isdecimal() and len(p) < 10 else 0, p) for p in parts)
 
 
-def _folded(prefix: str, width: int, numbers: list[int]) -> str:
+def _fold_numbers(prefix: str, width: int, numbers: list[int]) -> str:
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
         if runs and number == runs[-1][1] + 1:
@@ -54,7 +54,7 @@ def _folded(prefix: str, width: int, numbers: list[int]) -> str:
     return f"{prefix}[{','.join(shown)}]" if len(numbers) > 1 else f"{prefix}{shown[0]}"
 
 
-def _expanded(part: str) -> list[str]:
+def _expand_part(part: str) -> list[str]:
     pieces = re.split(r"(\[[^\]]*\])", part)
     choices: list[list[str]] = []
     count = 1

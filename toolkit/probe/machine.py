@@ -167,7 +167,7 @@ class MachineFacts:
         return found
 
     def interfaces(self) -> tuple[str, ...] | None:
-        return self._listed("interfaces", "network", "/sys/class/net", machine.interfaces)
+        return self._list_fact("interfaces", "network", "/sys/class/net", machine.interfaces)
 
     def interfaces_routed(self) -> tuple[str, ...]:
         return machine.routed_interfaces(self.ask("network"))
@@ -184,7 +184,7 @@ class MachineFacts:
         return found
 
     def user_packages(self) -> tuple[str, ...] | None:
-        return self._listed(
+        return self._list_fact(
             "user_packages", "user-packages", "~/.local/lib", lambda section: section.values("python")
         )
 
@@ -192,7 +192,7 @@ class MachineFacts:
         return machine.user_site(self.ask("user-packages"))
 
     def infiniband(self) -> tuple[str, ...] | None:
-        found = self._listed("infiniband", "network", "/sys/class/infiniband", machine.infiniband)
+        found = self._list_fact("infiniband", "network", "/sys/class/infiniband", machine.infiniband)
         if found:
             links = self.link_layers()
             shown = (f"{name} ({links[name]})" if name in links else name for name in found)
@@ -205,7 +205,7 @@ class MachineFacts:
         return machine.link_layers(self.ask("network"))
 
     def fabrics(self) -> tuple[str, ...] | None:
-        return self._listed("fabrics", "fabrics", "devices of fast networks", machine.fabrics)
+        return self._list_fact("fabrics", "fabrics", "devices of fast networks", machine.fabrics)
 
     def ptrace_scope(self) -> int | None:
         section = self.ask("neighbours")
@@ -277,7 +277,7 @@ class MachineFacts:
             self.book.unread("tmpdir_usable", section, "TMPDIR")
         return None
 
-    def _listed(
+    def _list_fact(
         self, name: str, question: str, where: str, read: Callable[[Section], tuple[str, ...]]
     ) -> tuple[str, ...] | None:
         """Return the list that answers a question; an empty answer is an answer."""

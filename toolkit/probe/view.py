@@ -33,7 +33,7 @@ def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> Hos
     because ranks run there; only if no node answered are they the login host's.
     """
     if not groups:
-        return msgspec.structs.replace(login, **_unasked(login, why_none))
+        return msgspec.structs.replace(login, **_no_node_reasons(login, why_none))
     nodes = groups[0].facts
     where = fold(groups[0].nodes)
     return msgspec.structs.replace(
@@ -60,7 +60,7 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
     return kept | {name: value for name, value in login.environment.items() if name in own}
 
 
-def _unasked(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
+def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
     """Return why there is no compute node: without Slurm there cannot be one."""
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}

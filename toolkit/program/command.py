@@ -242,7 +242,7 @@ class _Script:
             self.place = replace(self.place, folder=path)
 
 
-def _said(exports: Mapping[str, str], found: Sequence[CommandFacts]) -> tuple[tuple[str, str], ...]:
+def _shell_statements(exports: Mapping[str, str], found: Sequence[CommandFacts]) -> tuple[tuple[str, str], ...]:
     """Return what the commands of a shell script say, what starts ranks among them, and what it exports."""
     says = {name: value for one in found for name, value in one.says}
     started = {name for one in found for name in one.joins if not one.facts}
@@ -251,7 +251,7 @@ def _said(exports: Mapping[str, str], found: Sequence[CommandFacts]) -> tuple[tu
     return tuple(sorted({**says, **known, **starter}.items()))
 
 
-def _together(head: str, code: str, found: Sequence[CommandFacts]) -> CommandFacts:
+def _merge_commands(head: str, code: str, found: Sequence[CommandFacts]) -> CommandFacts:
     """Return what all commands of a shell script show together."""
     programs = [one for one in found if one.facts or one.joins or one.script is not None]
     joined = frozenset[str]().union(*(one.joins for one in programs))

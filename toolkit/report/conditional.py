@@ -31,7 +31,7 @@ def _first(found: TicketAnswers) -> str:
     """Return the answer to the question whether it runs."""
     if found.chosen is None:
         return _without_mode(found)
-    assumed = _assumed(found.modes[found.chosen])
+    assumed = _assumptions(found.modes[found.chosen])
     return f"Yes, if {assumed}: {found.chosen}." if assumed else f"Yes: {found.chosen}."
 
 
@@ -45,13 +45,13 @@ def _without_mode(found: TicketAnswers) -> str:
     return f"Not known for {', '.join(unknown)}; no other launch mode works on a usual cluster."
 
 
-def _assumed(one: TicketAnswer) -> str:
+def _assumptions(one: TicketAnswer) -> str:
     return " and ".join(fact.assumed for fact in one.decides if fact.assumed)
 
 
 def _why(one: TicketAnswer) -> str:
     """Return the reason, and the facts that it assumes."""
-    assumed = _assumed(one)
+    assumed = _assumptions(one)
     return f"{one.prediction.because}; if {assumed}" if assumed else one.prediction.because
 
 

@@ -31,7 +31,7 @@ def explanation_lines(found: OutputExplanation, style: Style = unstyled, width: 
     causes = [known for known in found.findings if known.role == "cause" and known.severity != "info"]
     if causes:
         for known in causes:
-            yield from _known(known, root, style, width)
+            yield from _known_lines(known, root, style, width)
         yield from wrapped(f"Class: {fault.title} ({fault.id}). {fault.means}", 0, width)
     else:
         yield from wrapped(f"{fault.title} ({fault.id})", 0, width)
@@ -39,7 +39,7 @@ def explanation_lines(found: OutputExplanation, style: Style = unstyled, width: 
         yield from _steps(fault.fix, width)
     yield ""
     yield from wrapped(ADVICE[found.retry or "user"], 0, width)
-    yield from _others(found, causes, style, width)
+    yield from _other_lines(found, causes, style, width)
 
 
 def root_lines(root: RootLine, width: int) -> Iterator[str]:
@@ -94,7 +94,7 @@ def short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _known(known: KnownFault, root: RootLine, style: Style, width: int) -> Iterator[str]:
+def _known_lines(known: KnownFault, root: RootLine, style: Style, width: int) -> Iterator[str]:
     yield from wrapped(f"{style('Cause', 'bad')}: {known.title} ({known.id})", 0, width)
     others = [line for line in known.evidence if not line.startswith(f"line {root.number}: ")]
     for line in others[:1]:
@@ -109,7 +109,9 @@ def _steps(todo: tuple[str, ...] | list[str], width: int) -> Iterator[str]:
         yield from wrapped(step, 5, width, first=f"{number}. ", hang=3)
 
 
-def _others(found: OutputExplanation, causes: list[KnownFault], style: Style, width: int) -> Iterator[str]:
+def _other_lines(
+    found: OutputExplanation, causes: list[KnownFault], style: Style, width: int
+) -> Iterator[str]:
     """Yield what the output also says: ended ranks, consequences, known messages that may matter."""
     possible = [known for known in found.findings if known.role == "possible" and known not in causes]
     for known in possible[:_MOST_POSSIBLE]:

@@ -30,7 +30,7 @@ def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
         yield "needs", needs
     yield "mpi", _mpi(facts.mpi) if facts.mpi else _value(facts, "mpi")
     if facts.mpi:
-        yield from _started(facts, facts.mpi)
+        yield from _launch_rows(facts, facts.mpi)
     for other in facts.other_mpis:
         yield "also", _mpi(other)
     yield from _carrying(facts)
@@ -72,7 +72,7 @@ def _learning(facts: ImageFacts) -> Iterator[tuple[str, str]]:
         yield "cuda", cuda
 
 
-def _started(facts: ImageFacts, mpi: ImageMpi) -> Iterator[tuple[str, str]]:
+def _launch_rows(facts: ImageFacts, mpi: ImageMpi) -> Iterator[tuple[str, str]]:
     if mpi.interfaces is None:
         yield "speaks", facts.unknown.get("mpi.interfaces", "-")
     else:

@@ -40,8 +40,8 @@ def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
         ("image", [spec.image, record.image_digest, _signature(record)]),
         ("command", [shlex.join(spec.command)]),
         ("folder", [spec.directory]),
-        ("script", [script, _here(record, records.SCRIPT)]),
-        ("output", [output_of(record), _here(record, records.OUTPUT)]),
+        ("script", [script, _copy_name(record, records.SCRIPT)]),
+        ("output", [output_of(record), _copy_name(record, records.OUTPUT)]),
         ("submitted", [_local(record.submitted)]),
         ("started", [f"{clock(record.started)}, the cluster's time" if record.started else ""]),
         ("ended", [f"{clock(record.ended)}, the cluster's time" if record.ended else ""]),
@@ -98,7 +98,7 @@ def _signature(record: JobRecord) -> str:
     return f"signature: {', '.join((check.signature, *check.signers))}" if check else ""
 
 
-def _here(record: JobRecord, name: str) -> str:
+def _copy_name(record: JobRecord, name: str) -> str:
     """Return the name of the copy beside the record, if there is one."""
     path: Path = records.folder(record.key) / name
     return str(path) if path.is_file() else ""

@@ -15,11 +15,11 @@ def meaning(fact: str) -> str:
     side, _, field = fact.partition(".")
     first, _, rest = field.partition(".")
     owner, name = (_INNER[first], rest) if rest else (_SIDES[side], first)
-    return _documented().get((owner, name), "")
+    return _field_texts().get((owner, name), "")
 
 
 @cache
-def _documented() -> dict[tuple[str, str], str]:
+def _field_texts() -> dict[tuple[str, str], str]:
     """Return the texts under the fields, which Python itself does not keep."""
     found: dict[tuple[str, str], str] = {}
     for node in (node for module in (facts, mpifacts) for node in ast.parse(inspect.getsource(module)).body):

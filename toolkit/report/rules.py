@@ -55,7 +55,7 @@ def rule_page(rule: Rule) -> str:
         f"{rule.id} ({rule.severity})\n\n{_filled(f'{rule.title}.')}",
         "What happens\n" + "\n\n".join(_filled(text, _INDENT) for text in happens(rule)),
         "Effect on a launch\n" + _filled(consequence(rule, shown), _INDENT),
-        "Facts that decide\n" + "\n".join(_recognised(rule)),
+        "Facts that decide\n" + "\n".join(_recognition_lines(rule)),
     ]
     if shown:
         parts.append("For example\n" + "\n".join(_example(shown)))
@@ -65,7 +65,7 @@ def rule_page(rule: Rule) -> str:
     return "\n\n".join(parts)
 
 
-def _recognised(rule: Rule) -> Iterator[str]:
+def _recognition_lines(rule: Rule) -> Iterator[str]:
     if not rule.facts:
         yield f"{_INDENT}only the planned launch and the request"
     width = max((len(fact) for fact in rule.facts), default=0)

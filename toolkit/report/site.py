@@ -21,10 +21,10 @@ _HEAD = """\
 
 def profile(site: Site) -> str:
     """Return the text of a profile without default values."""
-    return _HEAD.format(title=site.title) + toml(_said(site))
+    return _HEAD.format(title=site.title) + toml(_stated_fields(site))
 
 
-def _said(value: msgspec.Struct) -> dict[str, Any]:
+def _stated_fields(value: msgspec.Struct) -> dict[str, Any]:
     """Return the fields that differ from their defaults, and all fields without a default."""
     found: dict[str, Any] = {}
     for field in msgspec.structs.fields(value):
@@ -32,9 +32,9 @@ def _said(value: msgspec.Struct) -> dict[str, Any]:
         if not field.required and here == field.default:
             continue
         if isinstance(here, msgspec.Struct):
-            found[field.encode_name] = _said(here)
+            found[field.encode_name] = _stated_fields(here)
         elif isinstance(here, tuple) and here and isinstance(here[0], msgspec.Struct):
-            found[field.encode_name] = [_said(row) for row in here]
+            found[field.encode_name] = [_stated_fields(row) for row in here]
         else:
             found[field.encode_name] = here
     return found
@@ -125,7 +125,7 @@ def _facts(site: Site) -> Iterator[tuple[str, str]]:
     yield "scratch", site.scratch
     yield "variables", " ".join(f"{key}={value}" for key, value in site.env.items())
     yield "kept", " ".join(site.keep)
-    said = _said(usual)
+    said = _stated_fields(usual)
     extra = said.pop("sbatch", ())
     yield "usually", " ".join((*(f"{key}={value}" for key, value in said.items()), *extra))
 
@@ -137,7 +137,7 @@ def _partitions(parts: tuple[Partition, ...], width: int | None) -> str:
             part.name + ("*" if part.default else ""),
             part.max_time or "?",
             _most(part),
-            *(_known(number) for number in (part.cores, part.threads, part.memory_mb)),
+            *(_number_or_mark(number) for number in (part.cores, part.threads, part.memory_mb)),
             f"{part.gpus} {part.gpu}".strip() if part.gpus else "-" if part.gpus == 0 else "?",
             " ".join(part.features) or "-",
         )
@@ -149,10 +149,10 @@ def _partitions(parts: tuple[Partition, ...], width: int | None) -> str:
 def _most(part: Partition) -> str:
     if part.max_nodes and part.nodes:
         return f"{part.max_nodes} of {part.nodes}"
-    return _known(part.max_nodes or part.nodes)
+    return _number_or_mark(part.max_nodes or part.nodes)
 
 
-def _known(number: int | None) -> str:
+def _number_or_mark(number: int | None) -> str:
     return "?" if number is None else str(number)
 
 

@@ -32,7 +32,7 @@ def _within(
     width: int,
 ) -> Iterator[str]:
     """Yield the lines of a table that is wider than ``width``."""
-    beside = _beside(widths, width)
+    beside = _columns_that_fit(widths, width)
     start = sum(widths[:beside]) + 2 * beside
     column = start if width - start >= ROOM and beside == len(widths) - 1 else _BELOW
     ruler = ["-" * w for w in widths[:beside]]
@@ -49,7 +49,7 @@ def _within(
         yield from below
 
 
-def _beside(widths: Sequence[int], width: int) -> int:
+def _columns_that_fit(widths: Sequence[int], width: int) -> int:
     """Return how many columns fit beside each other, before the last."""
     fitting = [n for n in range(1, len(widths)) if sum(widths[:n]) + 2 * (n - 1) <= width]
     return max(fitting, default=1)

@@ -22,9 +22,9 @@ def writable(folder: Path, option: str) -> Path:
     """
     check_folder(folder, option)
     try:
-        return _made(folder)
+        return _writable_folder(folder)
     except OSError as error:
-        raise _refused(folder, option, error) from error
+        raise _refusal(folder, option, error) from error
 
 
 def would_take(folder: Path, option: str) -> Path:
@@ -39,7 +39,7 @@ def would_take(folder: Path, option: str) -> Path:
         with tempfile.TemporaryFile(dir=there):
             return folder
     except OSError as error:
-        raise _refused(folder, option, error) from error
+        raise _refusal(folder, option, error) from error
 
 
 def check_file(target: Path, option: str, example: str) -> None:
@@ -64,7 +64,7 @@ def in_cache(*below: str) -> Path:
     """
     folder = cache_dir().joinpath(*below)
     try:
-        return _made(folder)
+        return _writable_folder(folder)
     except OSError as error:
         raise Missing(
             f"the cache folder {folder} cannot be written to: {error.strerror}",
@@ -83,7 +83,7 @@ def check_folder(folder: Path, option: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:  # its name is too long, or leads through a file
-        raise _refused(folder, option, error) from error
+        raise _refusal(folder, option, error) from error
     if not folder.is_dir():
         raise BadInput(
             f"{option}: {folder} cannot be written to: it is not a folder",
@@ -91,14 +91,14 @@ def check_folder(folder: Path, option: str) -> None:
         )
 
 
-def _made(folder: Path) -> Path:
+def _writable_folder(folder: Path) -> Path:
     """Return a writable folder, created if necessary."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         return folder
 
 
-def _refused(folder: Path, option: str, error: OSError) -> BadInput:
+def _refusal(folder: Path, option: str, error: OSError) -> BadInput:
     return BadInput(
         f"{option}: {folder} cannot be written to: {error.strerror}",
         fix=f"name a folder of yours with {option}",

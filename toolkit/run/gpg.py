@@ -112,7 +112,7 @@ def verifier(keyring: Path | None) -> Iterator["Verifier"]:
         if keyring is None:
             yield Verifier((), Path(folder))
             return
-        yield Verifier(_isolated(keyring, folder), Path(folder))
+        yield Verifier(_isolating_arguments(keyring, folder), Path(folder))
 
 
 def check_keyring(keyring: Path, option: str) -> None:
@@ -123,7 +123,7 @@ def check_keyring(keyring: Path, option: str) -> None:
         Missing: if gpg is not installed.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-keys-") as folder:
-        _isolated(keyring, folder, option)
+        _isolating_arguments(keyring, folder, option)
 
 
 class Verifier:
@@ -162,7 +162,7 @@ class Verifier:
         return found
 
 
-def _isolated(keyring: Path, folder: str, option: str = "--keyring") -> tuple[str, ...]:
+def _isolating_arguments(keyring: Path, folder: str, option: str = "--keyring") -> tuple[str, ...]:
     """Return the arguments that make gpg use only the keys of a file."""
     with open_given(keyring, label=option) as file:
         head = file.read(12)

@@ -37,9 +37,9 @@ def signature(status: str, text: bytes) -> Signature:
     valid = [row for row in rows if row[0] == "VALIDSIG"]
     state = _VERDICTS[word]
     if word == "ERRSIG":
-        return _unverified(rest, text)
+        return _parse_errsig(rest, text)
     key = rest[0] if rest and _HEX.fullmatch(rest[0]) else ""
-    user = _shown(" ".join(rest[1:]))
+    user = _safe_user(" ".join(rest[1:]))
     if len(valid) != 1 or len(valid[0]) < 11:
         # gpg prints a fingerprint with every mathematically valid signature.
         return Signature(state="bad" if state == "good" else state, fingerprint=key, user=user)
@@ -71,7 +71,7 @@ def _is_trouble(row: list[str]) -> bool:
     return row[0] in _MORE or (row[0] == "ERROR" and row[1:2] == ["proc_pkt.plaintext"])
 
 
-def _unverified(rest: list[str], text: bytes) -> Signature:
+def _parse_errsig(rest: list[str], text: bytes) -> Signature:
     """Parse ERRSIG: key, algorithms, class, time, reason, fingerprint."""
     if len(rest) < 6 or rest[5] != _NO_KEY:
         return Signature(state="unreadable")
@@ -87,6 +87,6 @@ def _date(seconds: str) -> str:
     return dt.datetime.fromtimestamp(int(seconds), dt.UTC).isoformat()
 
 
-def _shown(user: str) -> str:
+def _safe_user(user: str) -> str:
     """Return a user id that cannot be mistaken for a line of toolkit."""
     return "".join(letter for letter in user if letter.isprintable())[:200]

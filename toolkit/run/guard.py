@@ -52,7 +52,7 @@ class Guard:
         """Start the shell if this process has none yet. Call it before starting a child."""
         with self._lock:
             if self._owner != os.getpid():  # a forked process has the pipe of its parent
-                self._pipe, self._owner = _started(), os.getpid()
+                self._pipe, self._owner = _start_guard(), os.getpid()
 
     def watch(self, session: int) -> None:
         """Stop a session, by its number, if this process dies before :meth:`release` is called for it."""
@@ -70,7 +70,7 @@ class Guard:
             os.write(self._pipe, line.encode())
 
 
-def _started() -> int:
+def _start_guard() -> int:
     """Start the shell, and return the end of its pipe that keeps it waiting."""
     reading, writing = os.pipe()
     try:

@@ -39,7 +39,7 @@ class LoginPathRunner:
         return self._until_found(command, lambda found: self._runner.stream(found, on_line))
 
     def converse(self, command: Command) -> Conversation:
-        return self._runner.converse(self._found(command))
+        return self._runner.converse(self._with_login_path(command))
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         self._runner.send(source, target, progress)
@@ -57,12 +57,12 @@ class LoginPathRunner:
         self._runner.close()
 
     def _until_found(self, command: Command, run: Callable[[Command], Completed]) -> Completed:
-        done = run(self._found(command))
+        done = run(self._with_login_path(command))
         if done.status == _NOT_FOUND and self._learns(command.words[0]):
-            return run(self._found(command))
+            return run(self._with_login_path(command))
         return done
 
-    def _found(self, command: Command) -> Command:
+    def _with_login_path(self, command: Command) -> Command:
         if not self._path:
             return command
         return replace(command, env={"PATH": self._path, **command.env})

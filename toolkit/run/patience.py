@@ -42,13 +42,13 @@ class Patient:
         return self._runner.place
 
     def run(self, command: Command) -> Completed:
-        return self._tried(lambda: self._runner.run(command))
+        return self._try_patiently(lambda: self._runner.run(command))
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
-        return self._tried(lambda: self._runner.stream(command, on_line))
+        return self._try_patiently(lambda: self._runner.stream(command, on_line))
 
     def converse(self, command: Command) -> Conversation:
-        return self._tried(lambda: self._runner.converse(command))
+        return self._try_patiently(lambda: self._runner.converse(command))
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         arrived = 0
@@ -63,18 +63,18 @@ class Patient:
         patiently(lambda: send(source, target, heard), self._on_lost, self._seconds, lambda: arrived)
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
-        self._tried(lambda: self._runner.write(target, content, mode))
+        self._try_patiently(lambda: self._runner.write(target, content, mode))
 
     def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
-        return self._tried(lambda: self._runner.read(target, offset, most))
+        return self._try_patiently(lambda: self._runner.read(target, offset, most))
 
     def size(self, target: str) -> int:
-        return self._tried(lambda: self._runner.size(target))
+        return self._try_patiently(lambda: self._runner.size(target))
 
     def close(self) -> None:
         self._runner.close()
 
-    def _tried(self, call: Callable[[], _T]) -> _T:
+    def _try_patiently(self, call: Callable[[], _T]) -> _T:
         return patiently(call, self._on_lost, self._seconds)
 
 

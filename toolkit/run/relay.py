@@ -56,7 +56,7 @@ class Connections:
 
     def hear(self, line: bytes) -> "tuple[str, int]":
         """Handle a line from the wire; return kind and number if it is not about a known connection."""
-        said = _parsed(line)
+        said = _parse_frame(line)
         if said is None:
             return "", 0
         number, kind, content = said
@@ -81,7 +81,7 @@ class Connections:
             one.stop()
 
 
-def _parsed(line: bytes) -> "tuple[int, str, bytes] | None":
+def _parse_frame(line: bytes) -> "tuple[int, str, bytes] | None":
     words = line.split()
     if len(words) not in (3, 4) or words[0] != b"@" or not words[1].isdigit():
         return None

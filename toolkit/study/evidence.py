@@ -99,7 +99,9 @@ def _demands(
     yield FormDemand(
         f"at least {form.sizes} different numbers of nodes; measured: {measured}",
         several,
-        "" if several else f"run the toolkit scale command again with sizes for {_further(form, rows)} nodes",
+        ""
+        if several
+        else f"run the toolkit scale command again with sizes for {_further_sizes(form, rows)} nodes",
     )
     if form.nodes:
         low, high = form.nodes
@@ -148,7 +150,7 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
         yield FormDemand("; ".join([text, *poor]), bool(pairs) and not poor, fix)
 
 
-def _further(form: Form, rows: Sequence[NodeRow]) -> str:
+def _further_sizes(form: Form, rows: Sequence[NodeRow]) -> str:
     """Return numbers of nodes that would complete the form, as words."""
     known = {row.nodes for row in rows}
     low, high = form.nodes or (1, 1 << 20)

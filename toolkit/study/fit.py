@@ -46,7 +46,7 @@ class Fit:
             for error, weights in self.draws
         )
         value = seconds(self.scaling, self.weights, ranks)
-        low, high = _between(told)
+        low, high = _middle_range(told)
         return MedianSpread(value, min(low, value), max(high, value))
 
     def speedup(self, ranks: float) -> MedianSpread:
@@ -59,7 +59,7 @@ class Fit:
     def serial(self) -> MedianSpread:
         """Return the part of one rank's epoch that more ranks do not shorten."""
         parts = sorted(_serial(weights) for _, weights in self.draws)
-        low, high = _between(parts)
+        low, high = _middle_range(parts)
         value = _serial(self.weights)
         return MedianSpread(value, min(low, value), max(high, value))
 
@@ -179,7 +179,7 @@ def _error(point: Measured, single: float) -> float:
     return math.hypot(single / math.sqrt(count) * (_MEDIAN if count > 2 else 1.0), rounding)
 
 
-def _between(told: Sequence[float]) -> tuple[float, float]:
+def _middle_range(told: Sequence[float]) -> tuple[float, float]:
     return told[round(0.025 * (len(told) - 1))], told[round(0.975 * (len(told) - 1))]
 
 

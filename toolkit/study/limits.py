@@ -36,11 +36,11 @@ def sentences(
     largest = curve.points[-1]
     if largest is curve.base:
         only = f"Measured on {_ranks(largest)} only: a second size shows how it scales."
-        return [only, *_known(largest)]
-    return [_reached(curve, takes), *_why(curve), *_model(curve, made), *_checked(check)]
+        return [only, *_known_limits(largest)]
+    return [_reached_speed(curve, takes), *_why(curve), *_model(curve, made), *_check_sentences(check)]
 
 
-def _reached(curve: Curve, takes: str) -> str:
+def _reached_speed(curve: Curve, takes: str) -> str:
     base, largest = curve.base, curve.points[-1]
     gained = largest.speedup.value / base.speedup.value
     sized = f"On {_ranks(largest)} on {largest.nodes} node{'s' if largest.nodes > 1 else ''}"
@@ -58,7 +58,7 @@ def _why(curve: Curve) -> Iterator[str]:
         yield "The speed is near ideal; try larger sizes."
     told = next((point for point in reversed(curve.points) if point.shares), None)
     if told is None or told.shares is None:
-        yield from _known(largest)
+        yield from _known_limits(largest)
         if largest.efficiency.value < _WELL:
             yield "The parts of a step were not measured; `toolkit scale --profile` measures them."
         return
@@ -96,7 +96,7 @@ def _causes(curve: Curve, told: Measured, shares: Shares) -> Iterator[tuple[floa
     yield shares.queue, f"{on} gradients queue for {percent(shares.queue)} of a step"
 
 
-def _known(point: Measured) -> Iterator[str]:
+def _known_limits(point: Measured) -> Iterator[str]:
     if (point.waiting or 0) >= _WORTH:
         yield f"Known limits: {_waits(point)}."
 
@@ -125,14 +125,14 @@ def _model(curve: Curve, made: Fit | None) -> Iterator[str]:
         return
     holds = "serial work or latency" if curve.scaling == "weak" else "serial work or bandwidth"
     if serial.high >= 0.001:
-        yield f"By the model, {_between(serial)} of one rank's time stays with more ranks ({holds})."
+        yield f"By the model, {_range_text(serial)} of one rank's time stays with more ranks ({holds})."
     if (rate := bandwidth(curve, made)) is not None:
         yield f"By the model, gradients travel at about {rate / 1e9:.2g} GB/s."
     if (each := latency(curve, made)) is not None:
         yield f"By the model, one exchange of a ring takes about {each * 1e6:.2g} µs."
 
 
-def _checked(check: FitCheck | None) -> Iterator[str]:
+def _check_sentences(check: FitCheck | None) -> Iterator[str]:
     if check:
         said = f"{duration(check.predicted.low)} to {duration(check.predicted.high)}"
         verdict = "within" if check.holds else "outside: the model does not describe this machine well"
@@ -144,7 +144,7 @@ def _checked(check: FitCheck | None) -> Iterator[str]:
         )
 
 
-def _between(part: MedianSpread) -> str:
+def _range_text(part: MedianSpread) -> str:
     low, high = percent(part.low), percent(part.high)
     if part.low == 0:
         return f"at most {high}"

@@ -37,24 +37,25 @@ def _size(found: dict[str, Measured]) -> Iterator[str]:
     if suggested is None:
         return
     nodes = f"{suggested.nodes} node{'s' * (suggested.nodes > 1)}"
-    on, took = f"On {suggested.ranks} ranks on {nodes}", _ranged(suggested)
+    on, took = f"On {suggested.ranks} ranks on {nodes}", _range_text(suggested)
     if default:
         said = {
             -1: f"the suggestion held: an epoch takes {took}, {_less(suggested, default)} less than",
             0: f"these runs show no difference with the suggestion: an epoch takes {took}, beside",
             1: f"the suggestion did not hold: an epoch takes {took}, {_more(suggested, default)} more than",
-        }[_compared(suggested, default)]
-        yield f"{on} {said} {_ranged(default)} without it{_chance(suggested, default)}."
+        }[_compare_runs(suggested, default)]
+        yield f"{on} {said} {_range_text(default)} without it{_chance(suggested, default)}."
     if tuned:
         said = {
             -1: f"{_more(tuned, suggested)} more than with the suggestion",
             0: "the same as with the suggestion, within the variation of these runs",
             1: f"{_less(tuned, suggested)} less than with the suggestion",
-        }[_compared(suggested, tuned)]
-        yield f"{on}, tuned by Horovod itself, it takes {_ranged(tuned)}, {said}{_chance(suggested, tuned)}."
+        }[_compare_runs(suggested, tuned)]
+        took = _range_text(tuned)
+        yield f"{on}, tuned by Horovod itself, it takes {took}, {said}{_chance(suggested, tuned)}."
 
 
-def _compared(one: Measured, other: Measured) -> int:
+def _compare_runs(one: Measured, other: Measured) -> int:
     """Return -1 if all runs of one are faster than all of the other, 1 if all are slower, otherwise 0."""
     if one.seconds.high < other.seconds.low:
         return -1
@@ -69,7 +70,7 @@ def _more(one: Measured, other: Measured) -> str:
     return percent(one.seconds.value / other.seconds.value - 1)
 
 
-def _ranged(point: Measured) -> str:
+def _range_text(point: Measured) -> str:
     low, high = duration(point.seconds.low), duration(point.seconds.high)
     return duration(point.seconds.value) + (f" ({low} to {high})" if low != high else "")
 

@@ -116,11 +116,15 @@ def _curve(series: str, on: str, scaling: Scaling, points: Sequence[Point]) -> C
     shares = {(p.ranks, p.nodes): p.shares for p in points if p.shares}
     first = next(iter(groups))
     base = MedianSpread.of(_seconds(groups[first]))
-    measured = tuple(_measured(group, first[0], base, shares.get(size)) for size, group in groups.items())
+    measured = tuple(
+        _measured_point(group, first[0], base, shares.get(size)) for size, group in groups.items()
+    )
     return Curve(series=series, on=on, scaling=scaling, points=measured)
 
 
-def _measured(group: Sequence[Point], base_ranks: int, base: MedianSpread, shares: Shares | None) -> Measured:
+def _measured_point(
+    group: Sequence[Point], base_ranks: int, base: MedianSpread, shares: Shares | None
+) -> Measured:
     one, runs = group[0], _seconds(group)
     figures = [point.figures for point in group if point.figures]
     waiting = [one.waiting for one in figures if one.waiting is not None]

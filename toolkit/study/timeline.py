@@ -137,9 +137,9 @@ class Reader:
             self._tensor(event.pid).waited += event.ts - begun
             self._ranks(self._ticks.pop(event.pid, {}))
         elif name == "ALLREDUCE":
-            self._reduced(event)
+            self._count_reduction(event)
 
-    def _reduced(self, event: Event) -> None:
+    def _count_reduction(self, event: Event) -> None:
         tensor = self._tensor(event.pid)
         tensor.reduced += 1
         if event.args and not tensor.size:

@@ -57,7 +57,7 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
     while chunk := stream.read(_CHUNK):
         text = rest + chunk
         if not begun:
-            text = _opened(text, name)
+            text = _event_list(text, name)
             begun = True
         # Two events meet here; a name would have to contain a whole event to be mistaken for this.
         cut = max(text.rfind(b"},{"), text.rfind(b"},\n{"))
@@ -76,7 +76,7 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
     yield _last(decoder, rest, name, at)
 
 
-def _opened(text: bytes, name: str) -> bytes:
+def _event_list(text: bytes, name: str) -> bytes:
     start = text.lstrip()
     if not start.startswith(b"["):
         raise BadInput(f"{name}: not a timeline of Horovod: it does not begin with '['")

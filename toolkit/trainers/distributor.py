@@ -82,7 +82,7 @@ class DataDistributor:
                 try:
                     hands = self._dealt(loader(*args, **kwargs), shuffle)
                 except Exception as error:  # noqa: BLE001 - the other ranks wait, and must hear of any error
-                    failure, cause = _said(error), error
+                    failure, cause = _error_text(error), error
             # All ranks first receive whether there are items, and then each receives only its own.
             failure = self._communicator.bcast(failure, root=0)
             if failure is not None:
@@ -117,7 +117,7 @@ class DataDistributor:
         sys.exit(1)
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if isinstance(error, DataDistributionError):
         return str(error)
     return f"the function that lists the items failed: {type(error).__name__}: {error}"

@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit.launch.examples import RECORD
 from toolkit.cli import notebook_tunnel
-from toolkit.cli.notebook_tunnel import TunnelSession, _carried, _closed, _ended_early
+from toolkit.cli.notebook_tunnel import TunnelSession, _close_notebook, _ended_early, _forward_until_end
 from toolkit.errors import CheckFailed, Interrupted, Missing
 from toolkit.launch import notebook
 from toolkit.launch.tracking import jobs
@@ -57,7 +57,7 @@ def test_a_far_end_that_is_lost_is_started_again_and_the_address_is_told_once(tu
     slurm(*["running"] * 8, "completed")
     told = []
     node = Node(SPEAKS, FAILS, SPEAKS)
-    record = _carried(node, RECORD, PLACE, tunnel, lambda: told.append(1))
+    record = _forward_until_end(node, RECORD, PLACE, tunnel, lambda: told.append(1))
     assert record.state == "completed"
     assert told == [1]
     assert len(node.left) == 1
@@ -66,19 +66,19 @@ def test_a_far_end_that_is_lost_is_started_again_and_the_address_is_told_once(tu
 def test_one_that_never_starts_is_given_up_with_its_words_and_the_way_back(tunnel, slurm):
     slurm("running")
     with pytest.raises(Missing) as raised:
-        _carried(Node(FAILS), RECORD, PLACE, tunnel, lambda: None)
+        _forward_until_end(Node(FAILS), RECORD, PLACE, tunnel, lambda: None)
     assert raised.value.detail == ("srun: error: no such job",)
     assert raised.value.fix == f"`toolkit notebook --attach {RECORD.key}`"
 
 
 def test_a_far_end_that_goes_with_its_job_is_no_fault(tunnel, slurm):
     slurm("running", "timeout")
-    assert _carried(Node(FAILS), RECORD, PLACE, tunnel, lambda: None).state == "timeout"
+    assert _forward_until_end(Node(FAILS), RECORD, PLACE, tunnel, lambda: None).state == "timeout"
 
 
 def test_a_kept_job_is_left_alone_and_the_way_back_is_told(monkeypatch):
     monkeypatch.setattr(jobs, "cancel", lambda *_: pytest.fail("it was cancelled"))
-    said = _closed(LocalRunner(), RECORD, TunnelSession(port=0, keep=True, as_json=False))
+    said = _close_notebook(LocalRunner(), RECORD, TunnelSession(port=0, keep=True, as_json=False))
     assert isinstance(said, Interrupted)
     assert "still runs" in said.message
     assert f"`toolkit notebook --attach {RECORD.key}`" in said.fix
@@ -89,7 +89,7 @@ def test_a_job_that_could_not_be_ended_is_told(monkeypatch):
         raise CheckFailed("scancel timed out")
 
     monkeypatch.setattr(jobs, "cancel", cancel)
-    said = _closed(LocalRunner(), RECORD, TunnelSession(port=0, keep=False, as_json=False))
+    said = _close_notebook(LocalRunner(), RECORD, TunnelSession(port=0, keep=False, as_json=False))
     assert "may still run: scancel timed out" in said.message
     assert said.fix == f"`toolkit jobs cancel {RECORD.key}`"
 

@@ -198,13 +198,13 @@ def test_an_index_that_is_none_or_of_another_time(made, text):
 
 def test_a_sif_that_is_none_is_named(tmp_path):
     with pytest.raises(BadInput, match="--sif"):
-        bundles._checked(tmp_path / "absent.sif")
+        bundles._check_sif(tmp_path / "absent.sif")
     (tmp_path / "other.sif").write_bytes(b"x" * 10)
     with pytest.raises(BadInput, match="not a SIF"):
-        bundles._checked(tmp_path / "other.sif")
+        bundles._check_sif(tmp_path / "other.sif")
     (tmp_path / "short.sif").write_bytes(sif(b"x")[:100])
     with pytest.raises(Damaged, match="cut short"):
-        bundles._checked(tmp_path / "short.sif")
+        bundles._check_sif(tmp_path / "short.sif")
 
 
 @every_row("name", ["my image.sif", "a(1).sif", "\u00fcbung.sif", "_a.sif", "-a.sif", ".a.sif", "a\n.sif"])

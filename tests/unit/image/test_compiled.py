@@ -41,16 +41,16 @@ def test_what_a_step_made_is_found_again(step):
     made = compiled._keep(step, KEY, stream("other.tar", WHEEL))
     assert made.path.name == WHEEL
     assert made.path.read_bytes() == b"wheel" * 100_000
-    assert compiled._kept(step, KEY) == made
-    assert compiled._kept(step, "cd" * 32) is None
+    assert compiled._cached_result(step, KEY) == made
+    assert compiled._cached_result(step, "cd" * 32) is None
 
 
 def test_a_damaged_one_is_made_again(step):
     made = compiled._keep(step, KEY, stream(WHEEL))
     made.path.write_bytes(b"damaged")
-    assert compiled._kept(step, KEY) is None
+    assert compiled._cached_result(step, KEY) is None
     compiled._keep(step, KEY, stream(WHEEL))
-    assert compiled._kept(step, KEY) == made
+    assert compiled._cached_result(step, KEY) == made
 
 
 def test_a_step_that_made_nothing_is_told_and_nothing_is_kept(step, tmp_path):
@@ -88,7 +88,7 @@ def test_a_step_that_fails_ends_the_others_and_is_the_one_that_is_told():
         raise CheckFailed("the real reason")
 
     with pytest.raises(CheckFailed, match="the real reason"):
-        compiled._together({"mpi4py": work.waits, "horovod": fails}, work)
+        compiled._run_parallel({"mpi4py": work.waits, "horovod": fails}, work)
     assert work.ended.is_set()
 
 
@@ -99,7 +99,7 @@ def test_steps_side_by_side_all_give_what_they_made():
         both.wait(10)
         return "made"
 
-    assert compiled._together({"ucx": makes, "pmix": makes}, Ending()) == {"ucx": "made", "pmix": "made"}
+    assert compiled._run_parallel({"ucx": makes, "pmix": makes}, Ending()) == {"ucx": "made", "pmix": "made"}
 
 
 def test_of_two_builds_that_want_the_same_one_compiles(step, monkeypatch):

@@ -60,7 +60,7 @@ def test_what_is_not_there_is_refused(tmp_path, monkeypatch, text, why):
         ("docker://h/x:1", "`toolkit image pull docker://h/x:1 -o FILE`"),
         ("oras://h/x:1", "`toolkit image pull oras://h/x:1 -o FILE`"),
         ("https://foo/bar.sif", "`curl -LO https://foo/bar.sif`"),
-        ("http://foo/a?b=c&d", "curl -LO 'http://foo/a?b=c&d'"),
+        ("http://foo/a?b=c&d", "`curl -LO 'http://foo/a?b=c&d'`"),
         ("library://u/c/x:1", "`apptainer pull FILE library://u/c/x:1`"),
     ],
 )

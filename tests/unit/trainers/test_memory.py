@@ -14,10 +14,10 @@ def test_a_cgroup_has_left_what_it_did_not_use_and_the_cache_of_files(tmp_path):
     used.write_text("700\n")
     stat.write_text("anon 500\ninactive_file 150\n")
     limit.write_text("1000\n")
-    assert memory._left(limit, used, stat) == 450
+    assert memory._free_bytes(limit, used, stat) == 450
     limit.write_text("max\n")
-    assert memory._left(limit, used, stat) > 1 << 60
-    assert memory._left(tmp_path / "absent", used, stat) > 1 << 60
+    assert memory._free_bytes(limit, used, stat) > 1 << 60
+    assert memory._free_bytes(tmp_path / "absent", used, stat) > 1 << 60
 
 
 def limited(folder, limit, *, first=False):

@@ -52,7 +52,9 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
     works = working_modes(verdict.predictions)
     missing = _missing(verdict, mode)
     if works:
-        return NextStep(_other_mode(works[0], mode, missing), _launch(asked, asked.request, _named(works[0])))
+        return NextStep(
+            _other_mode(works[0], mode, missing), _launch(asked, asked.request, _mode_to_name(works[0]))
+        )
     if missing:
         text = f"Unknown facts decide: {', '.join(missing)}. Probe the cluster's login node."
         return NextStep(text, shlex.join(["toolkit", "probe", *asked.place, "-o", "facts.json"]))
@@ -104,7 +106,7 @@ def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> st
     return f"Use mode {works}{instead}{whom}: it is predicted to work.{unknown}"
 
 
-def _named(mode: Mode) -> Mode | None:
+def _mode_to_name(mode: Mode) -> Mode | None:
     """Return the mode if the command needs ``--mode``: a launch uses Gloo only on request."""
     return mode if mode == "gloo" else None
 

@@ -34,7 +34,7 @@ def command(file: Path | None, *, as_json: bool) -> int:
     from toolkit.engine.ticket_facts import host_of, image_of, request_of
     from toolkit.report import conditional as shown
 
-    ticket = _read(file) if file else _asked()
+    ticket = _read(file) if file else _ask_ticket()
     found = answers(host_of(ticket.cluster), image_of(ticket.image), request_of(ticket))
     if as_json:
         say_json(shown.as_json(found))
@@ -53,7 +53,7 @@ def _read(file: Path) -> Ticket:
         raise field_error(shape(str(error), Ticket), text, str(file)) from error
 
 
-def _asked() -> Ticket:
+def _ask_ticket() -> Ticket:
     if not sys.stdin.isatty():
         raise BadInput(
             "--ask: standard input is not a terminal",

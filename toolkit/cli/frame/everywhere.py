@@ -14,7 +14,13 @@ def flags(*, hidden: bool = False) -> list[click.Parameter]:
     """Return the options; a given option is true under its name in the context's object."""
     return [
         click.Option(
-            names, is_flag=True, expose_value=False, callback=_heed, is_eager=True, hidden=hidden, help=text
+            names,
+            is_flag=True,
+            expose_value=False,
+            callback=_apply_option,
+            is_eager=True,
+            hidden=hidden,
+            help=text,
         )
         for names, text in _FLAGS
     ]
@@ -37,6 +43,6 @@ def _takes_a_program(argument: click.Argument) -> bool:
     return argument.nargs == -1 and argument.type is click.UNPROCESSED
 
 
-def _heed(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+def _apply_option(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and param.name:
         ctx.ensure_object(dict)[param.name] = True

@@ -53,13 +53,13 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def _write_into(path: Path, content: bytes) -> None:
     """Write into a device or a pipe; a terminal, such as ``/dev/stdout``, gets no control characters."""
-    number = _opened(path)
+    number = _open_special(path)
     os.set_blocking(number, True)
     with os.fdopen(number, "wb") as file:
         file.write(shown(content.decode("utf-8", "replace")).encode() if file.isatty() else content)
 
 
-def _opened(path: Path) -> int:
+def _open_special(path: Path) -> int:
     """Open a device or a pipe for writing, and return its file descriptor.
 
     Raises:

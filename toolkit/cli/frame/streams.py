@@ -75,14 +75,14 @@ def _safe(stream: TextIO, name: str) -> TextIO:
     """Return a stream that replaces control characters, and whose errors have a name."""
     if isinstance(stream, SafeStream):
         return stream
-    below = _named(stream, name)
+    below = _with_name(stream, name)
     if isinstance(below, io.TextIOWrapper):
         # A terminal of another encoding shows a question mark for a character that it does not have.
         below.reconfigure(errors="replace")
     return cast(TextIO, SafeStream(below))
 
 
-def _named(stream: TextIO, name: str) -> TextIO:
+def _with_name(stream: TextIO, name: str) -> TextIO:
     """Return a stream whose errors have a name; a stream that is not a file is returned unchanged."""
     below = getattr(stream, "buffer", None)
     unbuffered = type(below) is io.FileIO  # python -u, PYTHONUNBUFFERED

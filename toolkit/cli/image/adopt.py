@@ -79,12 +79,12 @@ def command(
     folder = would_take(output or Path(f"{name}.adopted"), "-o")
     _require_own(folder, name, layer=layer)
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell, ExitStack() as stack:
-        here = stack.enter_context(_here(image, access(ca, plain_http=plain_http), platform, tell))
+        here = stack.enter_context(_local_image(image, access(ca, plain_http=plain_http), platform, tell))
         tell.step(f"Reading {image}")
         tree, seen = stack.enter_context(open_image(here, platform=platform, tell=tell))
         found = adopt_image(tree, seen, image, host)
         _write(found, name, writable(folder, "-o"))
-        made = _layered(here, image, seen, tag, folder, tell) if layer else None
+        made = _build_layer(here, image, seen, tag, folder, tell) if layer else None
     if as_json:
         say_json({**msgspec.to_builtins(found), "folder": str(folder), "layered": made}, indent=True)
         return
@@ -123,7 +123,7 @@ def short_name(image: str) -> str:
 
 
 @contextmanager
-def _here(image: str, how: RegistryAccess, platform: str, tell: Tell) -> Iterator[str]:
+def _local_image(image: str, how: RegistryAccess, platform: str, tell: Tell) -> Iterator[str]:
     """Yield the path of a readable image; an image of a registry is downloaded, and removed afterwards."""
     if not is_registry_name(image):
         yield image
@@ -160,7 +160,9 @@ def _write(found: Adopted, name: str, folder: Path) -> None:
     write_whole(folder / f"{name}.toml", f"{shown}\n{text}".encode())
 
 
-def _layered(here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell) -> dict[str, str]:
+def _build_layer(
+    here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell
+) -> dict[str, str]:
     """Build a layer on the image in the Docker engine; an archive is loaded into the engine first."""
     from toolkit.image.builds.layering import layer, require_python
     from toolkit.run.docker.engine import connect

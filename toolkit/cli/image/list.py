@@ -20,7 +20,7 @@ _MINE = " (your own, replaces the shipped recipe)"
 @JSON
 def command(as_json: bool) -> None:
     """List the recipes with the versions that they give now."""
-    rows = [(*_listed(name), _overrides(name)) for name in names()]
+    rows = [(*_row(name), _overrides(name)) for name in names()]
     if as_json:
         listed = [dict(zip(_TITLES, row, strict=True)) for row in rows]
         say_json({"schema": "toolkit.recipes/1", "recipes": listed}, indent=True)
@@ -37,7 +37,7 @@ def _overrides(name: str) -> str:
     return str(find_override("recipes", f"{name}.toml") or "")
 
 
-def _listed(name: str) -> tuple[object, ...]:
+def _row(name: str) -> tuple[object, ...]:
     """Return a row of the list, with the error of a recipe that cannot be read or solved."""
     try:
         named = load(name, stacks())

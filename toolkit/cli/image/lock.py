@@ -58,13 +58,13 @@ def command(
         kept = file.is_file()
         if not kept:
             save_lock(old, file)
-        _told(old, file, (), as_json=as_json, kept=kept)
+        _print_lock(old, file, (), as_json=as_json, kept=kept)
         return
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         lock = lock_of(client, named, tell, host, newer_base=upgrade)
     save_lock(lock, file)
-    _told(lock, file, compare_locks(old, lock) if old else (), as_json=as_json, kept=False)
+    _print_lock(lock, file, compare_locks(old, lock) if old else (), as_json=as_json, kept=False)
 
 
 def _own(recipe: str) -> Path:
@@ -81,7 +81,9 @@ def _own(recipe: str) -> Path:
     return own_path(recipe)
 
 
-def _told(lock: Lock, file: Path, changes: tuple[LockChange, ...], *, as_json: bool, kept: bool) -> None:
+def _print_lock(
+    lock: Lock, file: Path, changes: tuple[LockChange, ...], *, as_json: bool, kept: bool
+) -> None:
     sets = (lock.base.packages, lock.run.debian, lock.run.wheels, lock.build.debian, lock.build.wheels)
     files = {f.sha256: f.size for group in (*sets, lock.build.sources) for f in group}
     if as_json:

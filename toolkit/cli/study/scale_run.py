@@ -52,7 +52,7 @@ def run(sweep: Sweep, study: Study, tell: Tell) -> None:
             f"{len(points)} runs in {sweep.folder}" + (f", of which {done} are measured" if done else "")
         )
         try:
-            _all(sweep, study, points, tell)
+            _run_all(sweep, study, points, tell)
         except (Interrupted, KeyboardInterrupt):
             raise Interrupted(
                 f"stopped; the measured runs are in {sweep.folder}, and jobs in the queue continue",
@@ -69,7 +69,7 @@ def _check_first(sweep: Sweep, study: Study, points: dict[str, Point]) -> None:
         scale_point.check_run(study, todo[0][1], sweep.flags)
 
 
-def _all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> None:
+def _run_all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -> None:
     running = _begun(points)
     while True:
         for name, point in _todo(points, sweep.retry):

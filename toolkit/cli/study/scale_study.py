@@ -69,8 +69,8 @@ def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
     """
     if wanted.ssh_config:
         check_ssh_config(wanted.ssh_config)
-    compare, values = _compared(wanted.compare)
-    settings = _proved(wanted)
+    compare, values = _parse_comparison(wanted.compare)
+    settings = _series_of_suggestion(wanted)
     trainer = wanted.said.get("trainer") or compare == "trainer"
     for name in values if compare == "trainer" else [str(trainer or "")]:
         _check_no_job_file(name)
@@ -213,7 +213,7 @@ def print_runs(where: Path, study: Study) -> None:
     say("", f"{len(rows)} runs, {study.scaling} scaling; folder of the study: {where}")
 
 
-def _proved(wanted: StudyOptions) -> dict[str, dict[str, str]]:
+def _series_of_suggestion(wanted: StudyOptions) -> dict[str, dict[str, str]]:
     """Return the series that test the settings suggested by a timeline; empty without ``--prove``.
 
     Raises:
@@ -232,7 +232,7 @@ def _proved(wanted: StudyOptions) -> dict[str, dict[str, str]]:
     return proof.settings(advice)
 
 
-def _compared(text: str | None) -> tuple[str, tuple[str, ...]]:
+def _parse_comparison(text: str | None) -> tuple[str, tuple[str, ...]]:
     """Read ``strategy=single,horovod``, or a variable of the environment with its values.
 
     Raises:

@@ -90,10 +90,10 @@ def clues(output: Output, suspects: Sequence[int]) -> list[Clue]:
     """
     most = MOST_SUSPECTS
     some = (*suspects[:most], *suspects[-most:]) if len(suspects) > 2 * most else suspects
-    return list(_classified(output, some))
+    return list(_classify_lines(output, some))
 
 
-def _classified(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
+def _classify_lines(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
     for position, line in output.lines_at(positions):
         if HEAD in line.text:
             yield Clue(position, line, "", 0, "cause")

@@ -35,7 +35,7 @@ def explain_output(output: Output) -> OutputExplanation:
     """Return the root line, the class and the known causes of a failed job, and whether a retry may help."""
     recognised = recognise(output)
     root = find_root(output, _all_clues(output, recognised))
-    known = tuple(_known(recognised, root))
+    known = tuple(_known_messages(recognised, root))
     if root is None:
         return OutputExplanation(findings=known, unread=recognised.unread)
     line, row = root.clue.line, classes()[_class_of_root(root, recognised, known)]
@@ -51,7 +51,9 @@ def explain_output(output: Output) -> OutputExplanation:
             frame=root.frame,
             waited=waited_for_ranks(root.clue) and root.rank in {"", line.task},
         ),
-        fault=FaultClass(id=row.id, title=row.title, means=_about(row.means, signal), fix=tuple(fix)),
+        fault=FaultClass(
+            id=row.id, title=row.title, means=_sentences_about(row.means, signal), fix=tuple(fix)
+        ),
         codes=codes,
         retry=_cause_retry(recognised, known) or root.clue.retry or _code_retry(root, row.id) or row.retry,
         findings=known,
@@ -61,7 +63,7 @@ def explain_output(output: Output) -> OutputExplanation:
     )
 
 
-def _about(text: str, signal: int | None) -> str:
+def _sentences_about(text: str, signal: int | None) -> str:
     """Return a text without the sentences about other signals."""
     return " ".join(sentence for sentence in _SENTENCE.split(text) if _is_about(sentence, signal))
 
@@ -132,7 +134,7 @@ def _class_by_name(signature: str) -> str:
     return max(named, default=(0, "unknown-error"))[1]
 
 
-def _known(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault]:
+def _known_messages(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault]:
     """Yield the known messages, the cause of this failure first."""
     lines = {match.finding(): match for match in recognised.matches}
     told = [
@@ -142,7 +144,9 @@ def _known(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault
     ]
     shown = {finding for role, finding in told if role == "cause" and _shows_root(lines.get(finding), root)}
     if shown:
-        told = [(_beside(role, finding in shown, lines.get(finding)), finding) for role, finding in told]
+        told = [
+            (_role_beside_root(role, finding in shown, lines.get(finding)), finding) for role, finding in told
+        ]
 
     def order(pair: tuple[KnownRole, Finding]) -> tuple[int, int]:
         match = lines.get(pair[1])
@@ -176,7 +180,7 @@ def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
     )
 
 
-def _beside(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
+def _role_beside_root(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
     """Return the role of a message beside one that is on the root line: other messages only may matter."""
     return "possible" if role == "cause" and match is not None and not shows_root else role
 

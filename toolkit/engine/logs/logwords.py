@@ -32,7 +32,7 @@ def needed(pattern: str) -> tuple[tuple[Needed, ...], ...]:
     The most selective group comes first. Texts have no digits.
     """
     found = sorted(_of_sequence(_parser.parse(pattern)), key=_selectivity, reverse=True)[:_MOST]
-    return tuple(tuple(_needed(text) for text in group) for group in found)
+    return tuple(tuple(_needed_text(text) for text in group) for group in found)
 
 
 def longest_word(text: str) -> bytes:
@@ -41,7 +41,7 @@ def longest_word(text: str) -> bytes:
     return found.encode()
 
 
-def _needed(text: str) -> Needed:
+def _needed_text(text: str) -> Needed:
     return Needed(longest_word(text), text.encode())
 
 
@@ -84,9 +84,9 @@ def _of_sequence(sequence: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - a li
         if letter.isascii() and letter.isprintable() and letter and not letter.isdigit():
             run += letter
             continue
-        found += [*_kept(run), *_of_part(name, value)]
+        found += [*_selective_run(run), *_of_part(name, value)]
         run = ""
-    return [*found, *_kept(run)]
+    return [*found, *_selective_run(run)]
 
 
 def _of_part(name: str, value: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - its type depends on the name
@@ -105,7 +105,7 @@ def _of_part(name: str, value: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - 
             return []
 
 
-def _kept(run: str) -> list[tuple[str, ...]]:
+def _selective_run(run: str) -> list[tuple[str, ...]]:
     return [(run,)] if WORD.search(run) else []
 
 

@@ -35,7 +35,7 @@ class _Places:
         self._pieces = pieces
         self._firsts = [1]
         for piece in pieces:
-            self._firsts.append(self._firsts[-1] + _ended(piece).count(b"\n"))
+            self._firsts.append(self._firsts[-1] + _with_line_end(piece).count(b"\n"))
 
     def at(self, number: int) -> tuple[str, int]:
         """Return the name of the piece that contains a line, and its number there; 0 if lines have none."""
@@ -60,19 +60,19 @@ def explain_pieces(pieces: Sequence[Piece]) -> OutputExplanation:
     if len(whole) == 1 and not whole[0].name:
         return explain_output(Output(whole[0].head, whole[0].tail, whole[0].skipped))
     if len(whole) > 1 and whole[0].tail and not any(piece.tail or piece.counted for piece in whole[1:]):
-        more = b"".join(_ended(piece) for piece in whole[1:])
+        more = b"".join(_with_line_end(piece) for piece in whole[1:])
         return explain_output(Output(whole[0].head, whole[0].tail + more, whole[0].skipped))
-    found = explain_output(Output(b"".join(_ended(piece) for piece in whole)))
-    return _located(found, _Places(whole)) if whole else found
+    found = explain_output(Output(b"".join(_with_line_end(piece) for piece in whole)))
+    return _locate_lines(found, _Places(whole)) if whole else found
 
 
-def _ended(piece: Piece) -> bytes:
+def _with_line_end(piece: Piece) -> bytes:
     """Return a piece that ends with a line break."""
     text = piece.head + piece.tail
     return text if text.endswith(b"\n") else text + b"\n"
 
 
-def _located(found: OutputExplanation, places: _Places) -> OutputExplanation:
+def _locate_lines(found: OutputExplanation, places: _Places) -> OutputExplanation:
     replace = msgspec.structs.replace
     root = found.root
     if root is not None:

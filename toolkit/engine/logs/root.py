@@ -137,7 +137,7 @@ def _traced(
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
     files = next((one.files for one in raised if one.position == clue.position), ())
-    ended = _ended([ending for ending in endings if ending.line != clue.line])
+    ended = _exit_reports([ending for ending in endings if ending.line != clue.line])
     return RootClue(clue, rank, node, frame, ended, after, files)
 
 
@@ -201,7 +201,7 @@ def _weak(
     """Return words of failure, last words of a rank, a consequence or an ending, as no line names a cause."""
     last = output.last_number
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
-    if not weak and (cancelled := _cancelled(endings)):
+    if not weak and (cancelled := _cancellation(endings)):
         return cancelled, ""
     if end is not None and (said := last_words(output, endings)):
         if weak and weak[-1][0].line.number >= said.line.number - 3:
@@ -259,7 +259,7 @@ def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
     return hit or (said[0] if said else dead[0])
 
 
-def _cancelled(endings: list[Clue]) -> Clue | None:
+def _cancellation(endings: list[Clue]) -> Clue | None:
     """Return the line that says that the job was cancelled, if no rank ended before it."""
     first = next((c for c in endings if _CANCELLED.search(c.line.text) or _number(c)), None)
     if first is None or not _CANCELLED.search(first.line.text):
@@ -335,6 +335,6 @@ def _failed_rank(clue: Clue, endings: list[Clue]) -> tuple[str, str]:
     return rank, node or (named[1] if named else "")
 
 
-def _ended(endings: list[Clue]) -> tuple[str, ...]:
+def _exit_reports(endings: list[Clue]) -> tuple[str, ...]:
     """Return the lines in which launchers report the exit of ranks."""
     return tuple(dict.fromkeys(clue.line.cited for clue in endings))[:3]

@@ -44,13 +44,15 @@ _FIX = (
 
 def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
     """Return the finding if several lines report a world of size 1, and none reports a larger world."""
-    claims = [(line, size) for line in _claiming(output, found) if (size := _claimed(line.text)) is not None]
+    claims = [
+        (line, size) for line in _claiming(output, found) if (size := _claimed_size(line.text)) is not None
+    ]
     if len(claims) < 2 or any(size != 1 for _, size in claims):
         return None
     tasks = {line.task for line, _ in claims if line.task}
-    asked = next((_asked(output.line(position).text) for position in found.positions[_TOLD]), 0)
+    asked = next((_requested_size(output.line(position).text) for position in found.positions[_TOLD]), 0)
     certain = len(tasks) > 1 or asked > 1
-    if asked == 1 or (not certain and (tasks or not _repeated(claims))):
+    if asked == 1 or (not certain and (tasks or not _has_repetition(claims))):
         return None
     title = (
         "Every rank reports a world of size 1: the launcher and the MPI in the image do not find each other"
@@ -72,12 +74,12 @@ def _claiming(output: Output, found: PatternLines) -> list[Line]:
     return [output.line(position) for position in positions[:_MOST_CLAIMS]]
 
 
-def _asked(text: str) -> int:
+def _requested_size(text: str) -> int:
     told = compiled(_TOLD).search(text)
     return int(told[1]) if told else 0
 
 
-def _claimed(text: str) -> int | None:
+def _claimed_size(text: str) -> int | None:
     """Return the size of the world that a line reports."""
     for pattern in _SIZES:
         if found := compiled(pattern).search(text):
@@ -85,7 +87,7 @@ def _claimed(text: str) -> int | None:
     return None
 
 
-def _repeated(claims: list[tuple[Line, int]]) -> bool:
+def _has_repetition(claims: list[tuple[Line, int]]) -> bool:
     """Return whether two lines report the same; one program prints rank and size in different lines."""
     said = [_words(line.text) for line, _ in claims]
     return len(set(said)) < len(said)

@@ -66,7 +66,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
             **request.env,
         },
         unset=variables_to_unset(host, image, request, mode),
-        binds=(*_binds(host), *(_mounted(host, image) if mode == "bind" else ())),
+        binds=(*_binds(host), *(_mpi_mounts(host, image) if mode == "bind" else ())),
         wrapper=_wrapper(image) if mode == "gloo" else (),
     )
 
@@ -129,7 +129,7 @@ def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str
     return ("srun", f"--mpi={pmix_type(host) or 'pmix'}" if pmix else "--mpi=pmi2")
 
 
-def _mounted(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
+def _mpi_mounts(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Return the folders to mount for the host's MPI.
 
     Cray's PMI also reads the files that slurmd writes for each step: docs/runjobs/scheduled-jobs/
@@ -173,7 +173,7 @@ def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode)
         *_driver(host, image),
         *_left_out(host),
         *led,
-        *_together(host, image, request, mode),
+        *_shared_namespace(host, image, request, mode),
     )
 
 
@@ -205,7 +205,7 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
     return ("--no-mount", ",".join(named)) if named and has_option(host, "--no-mount") else ()
 
 
-def _together(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
+def _shared_namespace(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     """Put ranks of one node into one namespace if their shared memory needs it.
 
     Without setuid, each ``apptainer exec`` makes a separate user namespace. Between such namespaces the

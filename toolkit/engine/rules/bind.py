@@ -210,7 +210,7 @@ def bind_library_missing(case: Case) -> Hit | None:
     host = provider_guarded(case)
     if host is None or not case.plan.binds or not mounted_loads(case):
         return None
-    return _judge_missing(case, _linked(host) | _second_libraries(case, host))
+    return _judge_missing(case, _linked_libraries(host) | _second_libraries(case, host))
 
 
 def _judge_missing(case: Case, wanted: set[str]) -> Hit | None:
@@ -227,7 +227,7 @@ def _judge_missing(case: Case, wanted: set[str]) -> Hit | None:
     return Hit(case.cite("host.mpis", fact), "loader-failure", because)
 
 
-def _linked(host: HostMpi) -> set[str]:
+def _linked_libraries(host: HostMpi) -> set[str]:
     """Return the libraries that are always loaded with the host's MPI library."""
     of_components = {n for names in (host.components_need or {}).values() for n in names}
     return {*(host.needs or ()), *(set(host.outside or ()) - of_components)}

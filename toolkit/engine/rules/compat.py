@@ -98,7 +98,7 @@ def _ask_path(case: Case) -> None:
 
 def _names_compat(case: Case) -> bool:
     """Return whether programs find the libraries of cuda-compat before the host's driver."""
-    named = _named(case)
+    named = _library_folders(case)
     before = named[: named.index(DRIVER)] if DRIVER in named else named
     return not set(before).isdisjoint(case.image_facts.cuda_compat_folders or _COMPAT)
 
@@ -108,11 +108,15 @@ def _path_with(case: Case, *first: str) -> str:
 
     A value set in the container replaces everything that image and runtime set.
     """
-    own = (f for f in _named(case) if f not in (*(case.image_facts.cuda_compat_folders or _COMPAT), DRIVER))
+    own = (
+        f
+        for f in _library_folders(case)
+        if f not in (*(case.image_facts.cuda_compat_folders or _COMPAT), DRIVER)
+    )
     return f"`--env {_PATH}={':'.join((*first, *own, DRIVER))}`"
 
 
-def _named(case: Case) -> list[str]:
+def _library_folders(case: Case) -> list[str]:
     return [posixpath.normpath(folder) for folder in _library_path(case).split(":") if folder]
 
 
@@ -166,7 +170,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
     """
     case.have("host.gpu_driver")
     given = case.plan.env.get(_PATH)
-    if given is None or DRIVER in _named(case):
+    if given is None or DRIVER in _library_folders(case):
         return None
     asked = _NV in case.plan.container
     if not asked:
@@ -174,7 +178,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
     if not asked and not case.image.cuda:
         return None
     evidence = (f"plan: {_PATH}={given}", *case.cite("host.gpu_driver"))
-    fix = f"`--env {_PATH}={':'.join((*_named(case), DRIVER))}`"
+    fix = f"`--env {_PATH}={':'.join((*_library_folders(case), DRIVER))}`"
     # Without --nv it is a job without GPUs, and the variable does no harm.
     return Hit(evidence, fix=fix, severity="error" if asked else "warning")
 

@@ -312,7 +312,7 @@ def mpi_release_defect(case: Case) -> Hit | None:
             and row.batch in {None, case.request.batch}
             and (not row.under or _started_by_openmpi(case, row.under))
             and (case.mode != "mpirun-host" or row.launched(host_launcher(case.host_facts)))
-            and not _lifted(case, mpi, row)
+            and not _avoids_defect(case, mpi, row)
         ):
             fix = f"{TRY_IT}; or {row.fix}" if row.outcome == "unknown" else row.fix
             told = (row.title, row.title, fix, row.source)
@@ -323,7 +323,7 @@ def mpi_release_defect(case: Case) -> Hit | None:
     return None
 
 
-def _lifted(case: Case, mpi: ImageMpi, row: Defect) -> bool:
+def _avoids_defect(case: Case, mpi: ImageMpi, row: Defect) -> bool:
     """Return whether the launch avoids a defect, or its MPI takes another network module."""
     if not row.netmod:
         return row.lifted_by in {*case.plan.env, *case.plan.container}

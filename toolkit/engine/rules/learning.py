@@ -195,7 +195,7 @@ def cudnn_dropped_gpu(case: Case) -> Hit | None:
     CUDNN_STATUS_ARCH_MISMATCH. TensorFlow 2.20 and later accept any cuDNN 9, and pip installs the newest.
     """
     case.have("host.gpus", "image.cudnn")
-    return _dropped(case, "image.cudnn", case.image.cudnn or "", "cuDNN", cuda.cuda().cudnn_gpu)
+    return _dropped_gpu(case, "image.cudnn", case.image.cudnn or "", "cuDNN", cuda.cuda().cudnn_gpu)
 
 
 @rule(
@@ -212,10 +212,12 @@ def nccl_lacks_gpu(case: Case) -> Hit | None:
     On a GPU that NCCL no longer supports they fail.
     """
     case.have("host.gpus", "image.nccl")
-    return _dropped(case, "image.nccl", case.image.nccl or "", "NCCL", cuda.cuda().nccl_gpu)
+    return _dropped_gpu(case, "image.nccl", case.image.nccl or "", "NCCL", cuda.cuda().nccl_gpu)
 
 
-def _dropped(case: Case, name: str, version: str, called: str, rows: tuple[cuda.Dropped, ...]) -> Hit | None:
+def _dropped_gpu(
+    case: Case, name: str, version: str, called: str, rows: tuple[cuda.Dropped, ...]
+) -> Hit | None:
     for kind in gpu_kinds(case):
         for row in rows:
             if within(version, row.versions) and within(kind.compute, row.compute):

@@ -24,12 +24,12 @@ def _users(case: Case) -> dict[str, str]:
     return {p: library for p, library in found.items() if case.mode != "gloo" or "/horovod/" in p}
 
 
-def _replaced(case: Case) -> bool:
+def _is_replaced(case: Case) -> bool:
     """Return whether the host's MPI replaces the image's."""
     return case.mode == "bind" and mounted_loads(case) is True
 
 
-def _searched(case: Case) -> str | None:
+def _folders_before_image(case: Case) -> str | None:
     """Return the folders that the loader searches before the image's; empty if unknown or unchanged."""
     asked = launch_search_path(case.host_facts, case.plan)
     return None if asked == case.image_facts.environment.get("LD_LIBRARY_PATH") else asked
@@ -55,8 +55,8 @@ def programs_find_no_mpi(case: Case) -> Hit | None:
     users = _users(case)
     if not users or any(users.values()) or _launcher_sets_path(case):
         return None
-    searched = _searched(case)
-    if _replaced(case) or (mpi and posixpath.dirname(mpi.library) in (searched or "").split(":")):
+    searched = _folders_before_image(case)
+    if _is_replaced(case) or (mpi and posixpath.dirname(mpi.library) in (searched or "").split(":")):
         return None
     first, *others = users
     who = f"{first} and {len(others)} more" if others else first
@@ -108,7 +108,7 @@ def mpi_lacks_library(case: Case) -> Hit | None:
     if gloo and mpi.library not in _users(case).values():
         return None
     case.ask("image.mpi.lacks", failed_only=True)
-    lacking = sorted(set(mpi.lacks) - _mounted(case))
+    lacking = sorted(set(mpi.lacks) - _mounted_libraries(case))
     driver = [name for name in lacking if _DRIVER.match(name)]
     if driver:
         case.ask("host.gpu_driver")
@@ -126,7 +126,7 @@ def mpi_lacks_library(case: Case) -> Hit | None:
 def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str, ...]) -> Hit:
     because = f"{mpi_name(mpi)} needs {', '.join(lacking)}, which the loader of the image does not find"
     doubt = f"{TRY_IT}; or {_NAME_LIBRARY}"
-    searched = _searched(case)
+    searched = _folders_before_image(case)
     if searched is not None:
         because = f"{because}; whether LD_LIBRARY_PATH={searched} has it is not known"
         return Hit(evidence, "unknown", because, fix=doubt)
@@ -135,7 +135,7 @@ def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tupl
     return Hit(evidence, "unknown", f"{because}; whether a program names its folder is not known", fix=doubt)
 
 
-def _mounted(case: Case) -> set[str]:
+def _mounted_libraries(case: Case) -> set[str]:
     """Return the libraries that mounts add to the image."""
     found = {"libfabric.so.1"} if brings_libfabric(case) else set()
     return found | mounted_first(case) if case.mode == "bind" else found

@@ -45,7 +45,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
         "unknown",
         because,
         "The effect of a setting on the MPI in the image is unknown",
-        "leave it out; or try it: toolkit launch --force, with the preflight on",
+        "leave it out; or try it: `toolkit launch --force`, with the preflight on",
         severity="warning",
     )
 

@@ -18,11 +18,11 @@ def _bound(case: Case, folder: str) -> bool:
     return any(is_below(folder, top) for top in (*_MOUNTED, *named))
 
 
-def _inherited(case: Case, name: str) -> bool:
+def _is_inherited(case: Case, name: str) -> bool:
     return name in case.host.environment and name not in case.plan.unset
 
 
-def _said(case: Case, name: str) -> str:
+def _cite_variable(case: Case, name: str) -> str:
     value = case.host.environment.get(name, "")
     return f"host: {name}={value}" if value else f"host: {name} is set"
 
@@ -181,7 +181,7 @@ def preload_leaks(case: Case) -> Hit | None:
     another C library and crash the program.
     """
     case.ask("host.environment")
-    return Hit((_said(case, "LD_PRELOAD"),)) if _inherited(case, "LD_PRELOAD") else None
+    return Hit((_cite_variable(case, "LD_PRELOAD"),)) if _is_inherited(case, "LD_PRELOAD") else None
 
 
 @rule(
@@ -198,8 +198,8 @@ def library_path_forced(case: Case) -> Hit | None:
     instead of the image's value. Programs then miss libraries, or load other ones.
     """
     case.ask("host.environment")
-    names = [name for name in forced_paths(case.host_facts) if _inherited(case, name)]
-    return Hit(tuple(_said(case, name) for name in names)) if names else None
+    names = [name for name in forced_paths(case.host_facts) if _is_inherited(case, name)]
+    return Hit(tuple(_cite_variable(case, name) for name in names)) if names else None
 
 
 @rule(

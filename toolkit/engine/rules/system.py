@@ -74,10 +74,10 @@ def tensorflow_needs_avx(case: Case) -> Hit | None:
     row = glibc.glibc().avx
     if not within(case.image.tensorflow or "", row.versions):
         return None
-    return _without(case, row)
+    return _judge_lacking(case, row)
 
 
-def _without(case: Case, row: Instructions) -> Hit | None:
+def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
     evidence = case.cite("image.tensorflow", "host.cpu_level")
     if case.host.cpu_level in row.lacking:
         return Hit(evidence)

@@ -184,11 +184,15 @@ def host_launcher_other_family(case: Case) -> Hit | None:
     if not by and needs_own_daemons(mpi) and brings_orte(host):
         return _of_one_family(host, mpi, of_its_daemons(case, host, mpi, "host.mpis"))
     if not by:
-        return _of_one_family(host, mpi, _unserved(case, host, mpi, found.first_interface))
-    return _of_one_family(host, mpi, _shared(case, mpi)) if by == "pmix" and found.shared else None
+        return _of_one_family(host, mpi, _judge_unserved(case, host, mpi, found.first_interface))
+    return (
+        _of_one_family(host, mpi, _judge_shared_identity(case, mpi))
+        if by == "pmix" and found.shared
+        else None
+    )
 
 
-def _unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
+def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
     """Judge an MPI that does not understand the host's launcher.
 
     An Open MPI built for PMI asks Slurm's own library, which connects to Hydra before it gives up. Of several
@@ -236,7 +240,7 @@ def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name
     return Hit(evidence, "unknown", because)
 
 
-def _shared(case: Case, mpi: ImageMpi) -> Hit:
+def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
     evidence = case.cite("host.mpis", "host.slurm.mpi_default", "image.mpi")
     why = f"{mpi_name(mpi)} uses the PMIx identity that srun gave Hydra's proxy"
     if case.request.ranks_per_node == 1:

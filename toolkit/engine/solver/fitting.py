@@ -52,12 +52,12 @@ def brought(
 
 def only_for(component: Component, row: Version) -> Fact:
     """Return for which architectures a row exists."""
-    return Fact(component, row.version, f"is there for {' and '.join(row.architectures)} only{_noted(row)}")
+    return Fact(component, row.version, f"is there for {' and '.join(row.architectures)} only{_note(row)}")
 
 
 def excludes(component: Component, row: Version, other: Component) -> Fact:
     """Return that a row cannot be combined with a component."""
-    return Fact(component, row.version, f"from {row.provider} goes without {other}{_noted(row)}")
+    return Fact(component, row.version, f"from {row.provider} goes without {other}{_note(row)}")
 
 
 def needs_asking(component: Component, row: Version, other: Component) -> Fact:
@@ -78,7 +78,7 @@ def as_sentences(facts: Iterable[Fact]) -> tuple[str, ...]:
     return tuple(
         str(Fact(component, found[0], says))
         if len(found) == 1
-        else f"{name_version(component, _listed(found, 'and'))} {_several(says)}"
+        else f"{name_version(component, _enumerate_words(found, 'and'))} {_several(says)}"
         for (component, says), found in versions.items()
     )
 
@@ -91,7 +91,7 @@ def _refuses(component: Component, row: Version, other: Component, taken: Versio
     return excludes(component, row, other) if other in row.without else None
 
 
-def _noted(row: Version) -> str:
+def _note(row: Version) -> str:
     return f": {row.note}" if row.note else ""
 
 
@@ -99,10 +99,10 @@ def _bounds(wish: str | tuple[str, ...]) -> str:
     """Return a row's version constraint in words: ``3.9, 3.10 or 3.11``, ``4.2.2 from source``."""
     parts = [w.rpartition(" ") for w in ((wish,) if isinstance(wish, str) else wish)]
     words = [f"{version} from {provider}" if provider else version for provider, _, version in parts]
-    return _listed([word.removeprefix("* ") for word in words], "or")
+    return _enumerate_words([word.removeprefix("* ") for word in words], "or")
 
 
-def _listed(words: list[str], last: str) -> str:
+def _enumerate_words(words: list[str], last: str) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 

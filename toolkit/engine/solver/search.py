@@ -99,7 +99,7 @@ def _within(problem: SearchProblem, component: Component, row: Version) -> bool:
 
 
 def _stacks(problem: SearchProblem, architecture: str, taken: ChosenRows) -> Iterator[ChosenRows]:
-    needed = _needed(problem.demand, taken)
+    needed = _needed_components(problem.demand, taken)
     component = next((c for c in solving_order() if c in needed and c not in taken), None)
     if component is None:
         if _absent(problem, taken, needed):
@@ -112,7 +112,7 @@ def _stacks(problem: SearchProblem, architecture: str, taken: ChosenRows) -> Ite
                 yield from _stacks(problem, architecture, extended)
 
 
-def _needed(demand: Demand, taken: ChosenRows) -> set[Component]:
+def _needed_components(demand: Demand, taken: ChosenRows) -> set[Component]:
     return {*demand.has, *_ALWAYS, *(c for row in taken.values() for c in row.requires)}
 
 
@@ -122,7 +122,7 @@ def _candidates(
     for row in problem.book.rows[component]:
         if not _within(problem, component, row):
             continue
-        if _is_opt_in(problem, component, row) and not _spared(problem, component, taken):
+        if _is_opt_in(problem, component, row) and not _may_leave_out(problem, component, taken):
             continue
         if row.architectures and architecture not in row.architectures:
             problem.seen[only_for(component, row)] = frozenset({component})
@@ -130,7 +130,7 @@ def _candidates(
         yield row
 
 
-def _spared(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
+def _may_leave_out(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
     """Return whether a stack may contain a component that the recipe does not name; note what needs it."""
     if component == "base":
         return False  # every stack has a base, and no component has to ask for it
@@ -171,7 +171,7 @@ def _starts(problem: SearchProblem, architecture: str, taken: ChosenRows) -> boo
     """Ask the cluster as soon as all components that matter to it are decided."""
     if not (problem.demand.cluster and problem.works) or "base" not in taken:
         return True
-    looked_at = _needed(problem.demand, taken) & set(launch_components())
+    looked_at = _needed_components(problem.demand, taken) & set(launch_components())
     return not looked_at <= set(taken) or problem.works(architecture, taken)
 
 

@@ -80,7 +80,7 @@ def read_buildfile(path: Path) -> BuildFile:
         BadInput: if it is not a text file.
     """
     text = read_given(path, most=_LARGEST).decode("utf-8", "replace")
-    return of_text(path.name, text, lambda name: _beside(path.parent / Path(name).name))
+    return of_text(path.name, text, lambda name: _text_beside(path.parent / Path(name).name))
 
 
 def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFile:
@@ -164,7 +164,7 @@ def _take(one: PackageInstall, parts: _Parts) -> None:
     mpi = (one.name, one.version) if source else mpi_of_package(one.installer, one.name)
     where = parts.at(one.line)
     if mpi is not None:
-        name, version = mpi[0], mpi[1] or one.version or _packaged(mpi[0], one, parts)
+        name, version = mpi[0], mpi[1] or one.version or _packaged_version(mpi[0], one, parts)
         family = _FAMILIES[name]
         how = "from its source code" if source else f"package {one.name} of {one.installer}"
         if any(known.name == name and known.version == version for known in parts.mpis):
@@ -183,7 +183,7 @@ def _take(one: PackageInstall, parts: _Parts) -> None:
             parts.unknown.append(f"{where}: the version of {one.name}; the next build may differ")
 
 
-def _packaged(name: str, one: PackageInstall, parts: _Parts) -> str:
+def _packaged_version(name: str, one: PackageInstall, parts: _Parts) -> str:
     """Return the version that the distribution packages."""
     if one.installer != "apt" or parts.distribution is None:
         return ""
@@ -240,7 +240,7 @@ def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
     )
 
 
-def _beside(path: Path) -> str | None:
+def _text_beside(path: Path) -> str | None:
     if not path.is_file() or path.is_symlink() or path.stat().st_size > _LARGEST:
         return None
     return path.read_text("utf-8", "replace")

@@ -36,12 +36,12 @@ def is_buildfile(name: str) -> bool:
 def steps(name: str, text: str) -> tuple[BuildStep, ...]:
     """Return the steps of a build file with the values of its variables in place."""
     found = _definition(text) if name.endswith(".def") else _dockerfile(text)
-    return tuple(_substituted(found))
+    return tuple(_substitute_variables(found))
 
 
 def _dockerfile(text: str) -> Iterator[BuildStep]:
     stage = -1
-    for line, words in _joined(text.splitlines()):
+    for line, words in _join_lines(text.splitlines()):
         keyword, _, rest = words.partition(" ")
         kind = _KINDS.get(keyword.upper(), "other")
         if keyword.upper() == "ARG":
@@ -53,7 +53,7 @@ def _dockerfile(text: str) -> Iterator[BuildStep]:
 def _definition(text: str) -> Iterator[BuildStep]:
     stage, section = -1, ""
     header: dict[str, tuple[int, str]] = {}
-    for line, words in _joined(text.splitlines()):
+    for line, words in _join_lines(text.splitlines()):
         if found := _SECTION.match(words):
             if header:
                 stage += 1
@@ -87,7 +87,7 @@ def _header(header: dict[str, tuple[int, str]], stage: int) -> Iterator[BuildSte
         yield BuildStep(at, "from", f"{name or agent}{label}", stage)
 
 
-def _joined(lines: list[str]) -> Iterator[tuple[int, str]]:
+def _join_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
     """Yield each instruction with the number of its first line; comments are left out."""
     waiting, begun, until = "", 0, ""
     for number, line in enumerate(lines, 1):
@@ -113,15 +113,15 @@ def _joined(lines: list[str]) -> Iterator[tuple[int, str]]:
         yield begun, waiting
 
 
-def _substituted(found: Iterator[BuildStep]) -> Iterator[BuildStep]:
+def _substitute_variables(found: Iterator[BuildStep]) -> Iterator[BuildStep]:
     values: dict[str, str] = {}
     for step in found:
-        text = _filled(step.text, values)
+        text = _fill_variables(step.text, values)
         values.update(assignments(step.kind, text))
         yield replace(step, text=text)
 
 
-def _filled(text: str, values: dict[str, str]) -> str:
+def _fill_variables(text: str, values: dict[str, str]) -> str:
     """Return a text with the values of its variables, those that it sets itself included."""
     known = values | assignments("run", text)
     for _ in range(3):  # a value may name another variable

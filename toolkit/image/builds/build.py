@@ -94,12 +94,12 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
         raise
     tag_image(client, image, named.tag)
     _forget_other_stacks(client, named, stack)
-    return _described(client, named, reused=False)
+    return _describe_built(client, named, reused=False)
 
 
 def find(client: "DockerClient", named: Named) -> Built | None:
     """Return the image of a recipe in the engine, built from any sources; ``None`` if there is none."""
-    return None if find_image(client, named.tag) is None else _described(client, named, reused=True)
+    return None if find_image(client, named.tag) is None else _describe_built(client, named, reused=True)
 
 
 def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, options: BuildOptions) -> str:
@@ -130,7 +130,7 @@ def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> No
             untag_image(client, name)
 
 
-def _described(client: "DockerClient", named: Named, *, reused: bool) -> Built:
+def _describe_built(client: "DockerClient", named: Named, *, reused: bool) -> Built:
     image = find_image(client, named.tag)
     if image is None:
         raise Missing(f"{named.tag} is not in the Docker engine", fix=f"`toolkit image build {named.name}`")

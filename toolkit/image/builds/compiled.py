@@ -69,19 +69,19 @@ def ensure_compiled(
         turn = [step for step in waiting if all(before in made for before in step.after)]
         waiting = [step for step in waiting if step not in turn]
         keys = {s.component: key_of(s, making.lock, {c: made[c].key for c in s.after}) for s in turn}
-        kept = {} if options.fresh else {s.component: _kept(s, keys[s.component]) for s in turn}
+        kept = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
         made |= {component: one for component, one in kept.items() if one}
         missing = [step for step in turn if step.component not in made]
         # mpi4py is one file, so it needs one compiler; Horovod may use the others, because it runs alone
         # soon.
         work = _Work(client, making, files, tell, options, jobs, Abreast(client))
-        made |= _together(
+        made |= _run_parallel(
             {s.component: partial(work.compiled, s, keys[s.component], made) for s in missing}, work
         )
     return made
 
 
-def _together(tasks: Mapping[Compiled, Callable[[], Made]], work: "_Work") -> dict[Compiled, Made]:
+def _run_parallel(tasks: Mapping[Compiled, Callable[[], Made]], work: "_Work") -> dict[Compiled, Made]:
     """Run several tasks at once; the first failure or an interrupt stops the others."""
     if not tasks:
         return {}
@@ -114,7 +114,7 @@ class _Work:
     def compiled(self, step: Step, key: str, made: Mapping[Compiled, Made]) -> Made:
         """Compile a component, unless a parallel build has just done so."""
         with self._turn(key):
-            kept = None if self.options.fresh else _kept(step, key)
+            kept = None if self.options.fresh else _cached_result(step, key)
             return kept or self._compiled(step, key, made)
 
     @contextlib.contextmanager
@@ -149,7 +149,7 @@ def _folder(key: str) -> Path:
     return cache_dir() / "compiled" / key
 
 
-def _kept(step: Step, key: str) -> Made | None:
+def _cached_result(step: Step, key: str) -> Made | None:
     """Return the cached result of a key, if it is complete."""
     folder = _folder(key)
     try:

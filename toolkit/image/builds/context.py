@@ -21,14 +21,14 @@ def compile_context(making: Making, step: Step, files: Mapping[str, Path], made:
     found: dict[str, bytes | Path] = {
         "Dockerfile": dockerfile(making, ("base",), only=step).encode(),
         **parts(("packages.sh", "compile.sh", "python.sh", *step.parts)),
-        **_placed("toolchain", lock.build.debian, files),
-        **_placed("sources", (step.source, *step.extra), files),
-        **_placed("wheels", step.wheels, files),
+        **_context_files("toolchain", lock.build.debian, files),
+        **_context_files("sources", (step.source, *step.extra), files),
+        **_context_files("wheels", step.wheels, files),
         **{f"compiled/{name}": path for name, path in needed.items()},
     }
     found |= {f"patches/{name}": text for name, text in patches_of(lock).items() if name in step.patches}
     if step.requirements:
-        found |= _placed("tools", lock.build.wheels, files)
+        found |= _context_files("tools", lock.build.wheels, files)
         found[f"requirements/{step.component}.txt"] = requirement_lines(step.requirements)
     return found
 
@@ -51,8 +51,10 @@ def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
     """Return all files that a Dockerfile or a definition of every stage needs, except the base."""
     lock, steps = making.lock, making.steps
     found: dict[str, bytes | Path] = {
-        **_placed("toolchain", lock.build.debian, files),
-        **_placed("sources", tuple(file for step in steps for file in (step.source, *step.extra)), files),
+        **_context_files("toolchain", lock.build.debian, files),
+        **_context_files(
+            "sources", tuple(file for step in steps for file in (step.source, *step.extra)), files
+        ),
         **_stack_files(making, files),
         **own_files(making),
     }
@@ -90,10 +92,10 @@ def _stack_files(making: Making, files: Mapping[str, Path]) -> dict[str, bytes |
     lock = making.lock
     return {
         **parts(),
-        **_placed("packages", lock.run.debian, files),
-        **_placed("strip", strippers(lock), files),
-        **_placed("tools", lock.build.wheels, files),
-        **_placed("wheels", lock.run.wheels, files),
+        **_context_files("packages", lock.run.debian, files),
+        **_context_files("strip", strippers(lock), files),
+        **_context_files("tools", lock.build.wheels, files),
+        **_context_files("wheels", lock.run.wheels, files),
         "wheels/.keep": b"",  # The folder must exist even if an image has no wheels.
         "requirements/image.txt": requirement_lines(lock.run.wheels),
     }
@@ -107,7 +109,7 @@ def parts(names: tuple[str, ...] = ()) -> dict[str, bytes]:
     return {f"parts/{file.name}": file.read_bytes() for file in scripts}
 
 
-def _placed(
+def _context_files(
     folder: str, locked: tuple[LockedFile, ...], files: Mapping[str, Path]
 ) -> dict[str, bytes | Path]:
     return {f"{folder}/{context_name(file)}": files[file.sha256] for file in locked}

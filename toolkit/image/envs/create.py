@@ -74,7 +74,7 @@ def create(
     real = behind_links(target)
     writable(real.parent, "-o")
     with workspace.folder() as work, full_disks(work):
-        lock = _filled(work, wanted, python, solution, replaced, tell, image)
+        lock = _fill_folder(work, wanted, python, solution, replaced, tell, image)
         tell.step(f"Packing {target.name}")
         with workspace.beside(real) as part, full_disks(real.parent):
             with part.open("w+b") as out:
@@ -84,10 +84,10 @@ def create(
             lock_file(real).unlink(missing_ok=True)
             publish(part, target, digest)
             write_whole(lock_file(real), encoded(lock))
-    return _made(target, lock, digest, kept)
+    return _describe_env(target, lock, digest, kept)
 
 
-def _filled(
+def _fill_folder(
     work: Path,
     wanted: EnvRequirements,
     python: ImagePython,
@@ -141,7 +141,7 @@ def _check_known(replaced: frozenset[str], python: ImagePython) -> None:
         raise BadInput(f"--replace {unknown[0]}: {python.base.name} does not have this package")
 
 
-def _made(target: Path, lock: EnvLock, digest: str, kept: Mapping[str, str]) -> EnvMade:
+def _describe_env(target: Path, lock: EnvLock, digest: str, kept: Mapping[str, str]) -> EnvMade:
     packages = {one.name: one.version for one in lock.packages}
     gone = [f"{name} removed" for name in kept if name not in packages]
     news = [f"{name} {version}" for name, version in packages.items() if kept.get(name) != version]

@@ -96,7 +96,7 @@ def read_python(tree: FileTree, facts: ImageFacts, name: str) -> ImagePython:
         sites=sites,
         has={name: version for name, (version, _) in sorted(found.items())},
     )
-    return ImagePython(base, _satisfied(found, base))
+    return ImagePython(base, _satisfied_requirements(found, base))
 
 
 def _command(tree: FileTree, facts: ImageFacts) -> str:
@@ -161,7 +161,7 @@ def markers(base: EnvBase) -> dict[str, str]:
     return {"extra": "", **{name: str(value) for name, value in target.items()}}
 
 
-def _satisfied(found: dict[str, tuple[str, str]], base: EnvBase) -> dict[str, Installed]:
+def _satisfied_requirements(found: dict[str, tuple[str, str]], base: EnvBase) -> dict[str, Installed]:
     """Return the distributions with the requirements that hold in the image.
 
     An image may work although it violates a requirement of a package: ``pip install --no-deps`` ignores

@@ -51,7 +51,7 @@ def compile_modules(
     for package in packages:
         modules = [name for name in records.get(package.name, ()) if name.endswith(".py")]
         kept = store / f"{package.sha256}-cp{python.minor}.zip"
-        if package.built or not _taken(kept, site):
+        if package.built or not _take_from_cache(kept, site):
             todo.append((Path() if package.built else kept, modules))
     listed = [module for _, modules in todo for module in modules]
     if listed and not _compiled(root, listed, python, way, tell):
@@ -71,7 +71,7 @@ def _records(site: Path) -> Iterator[tuple[str, list[str]]]:
             yield name, [path for path in paths if not path.startswith(("/", "../"))]
 
 
-def _taken(kept: Path, site: Path) -> bool:
+def _take_from_cache(kept: Path, site: Path) -> bool:
     """Put the compiled modules of a wheel into the folder; return whether the cache has them."""
     try:
         with zipfile.ZipFile(kept) as archive:

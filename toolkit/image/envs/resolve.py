@@ -109,18 +109,18 @@ class _Search:
 
     def all_fixed(self) -> Asking:
         """Ask with every package of the image fixed."""
-        return self._asked(self._dependents(), self.stays, {})
+        return self._question(self._dependents(), self.stays, {})
 
     def held_fixed(self) -> Asking:
         """Ask with only the kept packages fixed; newer packages may hide the others."""
         versions = {name: one.version for name, one in self.stays.items()}
-        return self._asked(tuple(self.stays), filter(is_kept, self.stays), versions)
+        return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
 
     def free(self) -> Asking:
         """Ask as if the image could be changed, to see what contradicts it."""
-        return self._asked((), (), {name: one.version for name, one in self.stays.items()})
+        return self._question((), (), {name: one.version for name, one in self.stays.items()})
 
-    def _asked(self, roots: tuple[str, ...], fixed: Iterable[str], versions: Mapping[str, str]) -> Asking:
+    def _question(self, roots: tuple[str, ...], fixed: Iterable[str], versions: Mapping[str, str]) -> Asking:
         lines = [f"{name} @ file://{self._stubs[name]}" for name in fixed]
         return replace(
             self._base,
@@ -163,13 +163,13 @@ def _explain(search: _Search) -> None:
         pins = pin_requirements(search.free(), build=False)
     except Unresolved:
         return
-    moved = list(_moved(pins, search))
+    moved = list(_conflicting_pins(pins, search))
     if moved:
         names = " --replace ".join(name for name, _ in moved)
         raise CheckFailed(moved[0][1], detail=[line for _, line in moved[1:]], fix=_CHANGE.format(names))
 
 
-def _moved(pins: tuple[Pin, ...], search: _Search) -> Iterator[tuple[str, str]]:
+def _conflicting_pins(pins: tuple[Pin, ...], search: _Search) -> Iterator[tuple[str, str]]:
     for pin in pins:
         name = canonicalize_name(pin.name)
         there = search.stays.get(name)
@@ -192,7 +192,7 @@ def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, bui
     for package, file in lock.select(environment=target, tags=fitting):
         if not isinstance(file, PackageWheel | PackageSdist):
             raise CheckFailed(f"{package.name} {package.version}: neither a wheel nor a source distribution")
-        sha256 = _checked(str(package.name), file.hashes["sha256"], wanted)
+        sha256 = _check_hash(str(package.name), file.hashes["sha256"], wanted)
         name, number = str(package.name), str(package.version)
         if isinstance(file, PackageSdist):
             sources.append(
@@ -213,7 +213,7 @@ def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, bui
     return EnvSolution(tuple(packages), tuple(sources))
 
 
-def _checked(name: str, sha256: str, wanted: EnvRequirements) -> str:
+def _check_hash(name: str, sha256: str, wanted: EnvRequirements) -> str:
     demanded = wanted.hashes.get(name)
     if demanded and f"sha256:{sha256}" not in demanded:
         raise CheckFailed(f"{name}: the index has a file with another hash than the requirements demand")

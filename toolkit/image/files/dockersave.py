@@ -36,7 +36,7 @@ def choose(blobs: Blobs, tag: str) -> StoredImage:
     data = content(blobs, MANIFEST)
     if data is None:
         raise BadInput(f"{blobs.name}: not made by docker save: it has no {MANIFEST}")
-    image = _one(blobs.name, decoded(data, list[_Image], f"{blobs.name}: {MANIFEST}"), tag)
+    image = _choose_image(blobs.name, decoded(data, list[_Image], f"{blobs.name}: {MANIFEST}"), tag)
     config = content(blobs, image.Config)
     if config is None:
         raise _broken(blobs.name, f"its configuration {image.Config[:80]!r} is missing")
@@ -59,13 +59,13 @@ def _layer(path: str, inner: str) -> ImageLayer:
     )
 
 
-def _one(name: str, images: list[_Image], tag: str) -> _Image:
+def _choose_image(name: str, images: list[_Image], tag: str) -> _Image:
     if not images:
         raise BadInput(f"{name}: the archive contains no image")
     if tag:
         # docker save writes a name in full or short, as it was given.
         wanted = {tag, f"{tag}:latest", f"docker.io/{tag}", f"docker.io/library/{tag}"}
-        images = [i for i in images if wanted & set(i.RepoTags or ())] or _none(name, images, tag)
+        images = [i for i in images if wanted & set(i.RepoTags or ())] or _refuse_tag(name, images, tag)
     if len(images) > 1:
         raise BadInput(
             f"{name}: several images are in it: {_choices(images)}",
@@ -74,7 +74,7 @@ def _one(name: str, images: list[_Image], tag: str) -> _Image:
     return images[0]
 
 
-def _none(name: str, images: list[_Image], tag: str) -> list[_Image]:
+def _refuse_tag(name: str, images: list[_Image], tag: str) -> list[_Image]:
     raise BadInput(f"{name}: image {tag!r} not found; choices: {_choices(images)}")
 
 

@@ -23,7 +23,7 @@ def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
         OSError: if the file cannot be opened.
     """
     while True:
-        with _opened(path) as file:
+        with _open_lock(path) as file:
             _lock(file, on_wait)
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 yield
@@ -39,7 +39,7 @@ def identity(path: Path) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_lock(path: Path) -> BinaryIO:
     try:
         return path.open("r+b")  # NFS grants an exclusive lock only to a file open for writing (flock(2)).
     except PermissionError:

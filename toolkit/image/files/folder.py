@@ -22,7 +22,7 @@ class FolderTree:
 
     def kind(self, path: str) -> Kind | None:
         try:
-            mode = self._here(path).lstat().st_mode
+            mode = self._host_path(path).lstat().st_mode
         except ValueError:  # a NUL in the name
             return None
         except OSError as error:
@@ -38,20 +38,20 @@ class FolderTree:
     def names(self, path: str) -> tuple[str, ...]:
         if self.kind(path) != "folder":
             return ()
-        return tuple(os.listdir(self._here(path)))  # noqa: PTH208 - names are wanted, not paths
+        return tuple(os.listdir(self._host_path(path)))  # noqa: PTH208 - names are wanted, not paths
 
     def target(self, path: str) -> str:
-        return str(self._here(path).readlink())
+        return str(self._host_path(path).readlink())
 
     def content(self, path: str, limit: int = MAX_READ) -> bytes:
-        with self._here(path).open("rb") as file:
+        with self._host_path(path).open("rb") as file:
             return file.read(limit)
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
-        with self._here(path).open("rb") as file:
+        with self._host_path(path).open("rb") as file:
             # A hostile file can name paths that no file system has.
             file.seek(min(offset, _FARTHEST))
             return file.read(size)
 
-    def _here(self, path: str) -> Path:
+    def _host_path(self, path: str) -> Path:
         return self._root / path.lstrip("/")

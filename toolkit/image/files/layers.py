@@ -85,7 +85,7 @@ class LayeredTree:
         self._last = None
         self._lent(len(self._sources) - 1)
         for entry in entries(source, name, self._budget):
-            self._put(entry, len(self._sources) - 1)
+            self._store_entry(entry, len(self._sources) - 1)
 
     def kind(self, path: str) -> Kind | None:
         found = self._find(path)
@@ -167,7 +167,7 @@ class LayeredTree:
             here = below
         return here
 
-    def _put(self, entry: TarMember, layer: int) -> None:
+    def _store_entry(self, entry: TarMember, layer: int) -> None:
         above, name = posixpath.split(self._clean(entry.name))
         if not name:
             return  # the root itself
@@ -180,7 +180,7 @@ class LayeredTree:
             here.layer = layer
             return
         if len(entry.target) > _MAX_PATH:
-            raise self._refused(f"a link in it has {len(entry.target)} characters")
+            raise self._refusal(f"a link in it has {len(entry.target)} characters")
         self._budget.keep(_weight(name) + _weight(entry.target))
         if isinstance(here, _Folder):
             self._last = None
@@ -257,9 +257,9 @@ class LayeredTree:
                 continue
             links += 1
             if below.kind != "link":
-                raise self._refused(f"it has a file below {_shown(path)}, which is not a folder")
+                raise self._refusal(f"it has a file below {_short_name(path)}, which is not a folder")
             if links > _MAX_LINKS or len(below.target) > _MAX_PATH:
-                raise self._refused(f"the links above {_shown(path)} form a loop")
+                raise self._refusal(f"the links above {_short_name(path)} form a loop")
             self._budget.look(1 + len(below.target))
             above = [self._root] if below.target.startswith("/") else above
             rest.extendleft(reversed(_parts(below.target)))
@@ -273,15 +273,15 @@ class LayeredTree:
             CheckFailed: if it leads out of the root, or is longer than Linux allows.
         """
         if len(name) > _MAX_PATH:
-            raise self._refused(f"it has a path of {len(name)} characters")
+            raise self._refusal(f"it has a path of {len(name)} characters")
         path = posixpath.normpath(name.lstrip("/")) if name.strip("/") else ""
         if path == ".." or path.startswith("../"):
-            raise self._refused(f"{_shown(name)} leads out of the image")
+            raise self._refusal(f"{_short_name(name)} leads out of the image")
         if len(path) > _MAX_NAME and any(len(part) > _MAX_NAME for part in path.split("/")):
-            raise self._refused(f"it has a name of more than {_MAX_NAME} characters")
+            raise self._refusal(f"it has a name of more than {_MAX_NAME} characters")
         return "" if path == "." else path
 
-    def _refused(self, what: str) -> CheckFailed:
+    def _refusal(self, what: str) -> CheckFailed:
         return CheckFailed(f"{self._name}: {what}", fix="build the image again, from a source that you trust")
 
 
@@ -307,7 +307,7 @@ def _weight(text: str) -> int:
     return len(text) if text.isascii() else 4 * len(text)
 
 
-def _shown(name: str) -> str:
+def _short_name(name: str) -> str:
     """Return a name of an archive for a message: one short line."""
     short = name if len(name) <= 80 else f"{name[:80]}…"
     return short if short.isprintable() else ascii(short)

@@ -71,7 +71,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
         raise BadInput(f"{blobs.name}: no OCI layout: it has no {INDEX}")
     top = decoded(data, _Manifest, f"{blobs.name}: {INDEX}")
     candidates = _candidates(blobs, top.manifests or [], (), 0, set())
-    one = _one(blobs.name, _named(blobs.name, candidates, tag), wanted)
+    one = _choose_candidate(blobs.name, _candidates_of(blobs.name, candidates, tag), wanted)
     config = one.manifest.config
     if config is None:
         raise BadInput(f"{blobs.name}: its manifest names no configuration, so it is not an image")
@@ -113,7 +113,7 @@ def _candidates(
     return found
 
 
-def _named(name: str, candidates: list[_Candidate], tag: str) -> list[_Candidate]:
+def _candidates_of(name: str, candidates: list[_Candidate], tag: str) -> list[_Candidate]:
     """Return the images of one name; several names without a choice are an error."""
     if tag:
         named = [c for c in candidates if any(n == tag or n.endswith(f":{tag}") for n in c.names)]
@@ -133,7 +133,7 @@ def _choices(candidates: list[_Candidate]) -> str:
     return ", ".join(n[:80] if n.isprintable() else ascii(n[:80]) for n in names[:20]) or "none"
 
 
-def _one(name: str, candidates: list[_Candidate], wanted: str) -> _Candidate:
+def _choose_candidate(name: str, candidates: list[_Candidate], wanted: str) -> _Candidate:
     if not candidates:
         raise BadInput(f"{name}: the layout is empty")
     if len({c.found.digest for c in candidates}) == 1 and not wanted:

@@ -42,7 +42,7 @@ def refer(image: str | Path) -> Reference:
         BadInput: if there is no such file, and it cannot be an image of an engine either.
     """
     text = str(image)
-    if isinstance(image, Path) or _there(text):
+    if isinstance(image, Path) or _exists(text):
         return Reference(text, None, Path(text))
     prefix, colon, rest = text.partition(":")
     if colon and prefix in _TRANSPORTS:
@@ -82,7 +82,7 @@ def _with_transport(text: str, transport: str, rest: str) -> Reference:
     # A path may contain colons, and so may a tag.
     cuts = [i for i, letter in enumerate(rest) if letter == ":"]
     for cut in (len(rest), *reversed(cuts)):
-        if _there(rest[:cut]):
+        if _exists(rest[:cut]):
             return Reference(text, known, Path(rest[:cut]), rest[cut + 1 :])
     raise BadInput(f"{text}: no such file or folder")
 
@@ -96,7 +96,7 @@ def _fetching(transport: str, text: str) -> str:
     return f"`apptainer pull FILE {shlex.quote(text)}`" if transport in _LIBRARIES else ""
 
 
-def _there(text: str) -> bool:
+def _exists(text: str) -> bool:
     try:
         return bool(text) and Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a NUL

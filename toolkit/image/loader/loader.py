@@ -249,7 +249,7 @@ class Loader:
         origin = posixpath.dirname(self.real(path) or path)
         libs = _LIB.get((found.architecture if found else None) or "", ("lib",))
         folders = (
-            _put(_put(p, "ORIGIN", origin), "LIB", lib)
+            _put_variable(_put_variable(p, "ORIGIN", origin), "LIB", lib)
             for p in written
             for lib in (libs if re.search(r"\$\{?LIB", p) else libs[:1])
         )
@@ -270,7 +270,7 @@ def _weight(elf: Elf) -> int:
     return sum(map(len, named)) + _NAME * len(named)
 
 
-def _put(text: str, name: str, value: str) -> str:
+def _put_variable(text: str, name: str, value: str) -> str:
     return text.replace(f"${{{name}}}", value).replace(f"${name}", value)
 
 

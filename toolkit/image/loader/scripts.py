@@ -93,7 +93,12 @@ class Shell:
             if certain and command and self._activated(command):
                 sure = True
                 continue
-            if certain and command[:1] and command[0] in _SOURCING and (inner := self._sourced(command)):
+            if (
+                certain
+                and command[:1]
+                and command[0] in _SOURCING
+                and (inner := self._sourced_script(command))
+            ):
                 sure = False
                 if not self._read_in(*inner):
                     return False
@@ -117,7 +122,7 @@ class Shell:
         self._set(found.variable, found.prefix, "", certain=True)
         self.exported.add(found.variable)
         for script in found.scripts[:_MOST_SCRIPTS]:
-            if inner := self._sourced([".", script]):
+            if inner := self._sourced_script([".", script]):
                 self._read_in(*inner)
             elif "PATH=" in (files.text(self.tree, script, _MOST_TEXT) or "PATH="):
                 self._run(f". {script}")
@@ -126,7 +131,7 @@ class Shell:
     def _before(self, name: str, folder: str) -> None:
         self._set(name, f"{folder}:{self.values.get(name, '')}", folder, certain=True)
 
-    def _sourced(self, words: list[str]) -> tuple[str, str] | None:
+    def _sourced_script(self, words: list[str]) -> tuple[str, str] | None:
         """Return the script of the image that a command reads, if it can be read here."""
         path = expand(words[1], self.values.get) if len(words) == 2 else ""
         if not path.startswith("/") or UNTOLD in path or self.sourced >= _MOST_SOURCED:
@@ -169,9 +174,9 @@ class Shell:
             self.all = self.all or "-a" in rest or "allexport" in rest
         elif (name in _RUNNING or name[0] in "$`") and not self._nowhere(name, rest):
             self._run(" ".join((name, *rest)))
-        return name in _EXPORTING or (name == "[" and self._there(rest))
+        return name in _EXPORTING or (name == "[" and self._tests_existing(rest))
 
-    def _there(self, words: list[str]) -> bool:
+    def _tests_existing(self, words: list[str]) -> bool:
         """Return whether ``[`` tests for a file that exists in the image."""
         path = expand(words[1], self.values.get) if len(words) == 3 and words[0] in _ASKING else ""
         return path.startswith("/") and UNTOLD not in path and files.is_file(self.tree, path)

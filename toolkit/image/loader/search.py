@@ -139,7 +139,7 @@ class _Walk:
             elif name.startswith(_PADDING):
                 self.waiting.append((below, depth))
             elif not files.names(self.tree, below):
-                self._put(below, depth, wanted)
+                self._list_file(below, depth, wanted)
             elif depth < _DEEPEST:
                 self.waiting.append((below, depth + 1))
             else:
@@ -150,14 +150,14 @@ class _Walk:
         if name.startswith("."):
             return
         if files.is_file(self.tree, path):
-            self._put(path, depth, wanted)
+            self._list_file(path, depth, wanted)
         elif depth <= 1 and wanted is None and _PEEKED.match(name):
             for inside in files.names(self.tree, path):
                 below = posixpath.join(path, inside)
                 if not _FILE.match(inside) and files.is_file(self.tree, below):
-                    self._put(below, depth, wanted)
+                    self._list_file(below, depth, wanted)
 
-    def _put(self, path: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
+    def _list_file(self, path: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
         if depth <= _LOOSE and wanted is None and len(self.loose) < _MOST_LISTED:
             self.loose.append(path)
 
@@ -180,7 +180,7 @@ def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
     """Search an image. Of Python's folders those on PATH come first, the system's own last."""
     own = [f"/{n}" for n in files.names(tree, "/") if n not in _SYSTEM and not n.startswith(".")]
     walk = _Walk(tree)
-    named = tuple(dict.fromkeys(_named(environment)))
+    named = tuple(dict.fromkeys(_named_prefixes(environment)))
     for path in own:
         if files.is_file(tree, path) and not _FILE.match(path):
             walk.loose.append(path)
@@ -211,7 +211,7 @@ def forgiving(tree: FileTree) -> Iterator[None]:
         del unread[path]
 
 
-def _named(environment: dict[str, str]) -> Iterator[str]:
+def _named_prefixes(environment: dict[str, str]) -> Iterator[str]:
     """Yield the prefixes in variables, except the system's own."""
     named = [environment.get(name, "") for name in _PREFIXES]
     named += [f"{depot}/artifacts" for depot in environment.get(_DEPOTS, "").split(":") if depot]

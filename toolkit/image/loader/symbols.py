@@ -94,11 +94,11 @@ def _bound(file: Tables) -> set[int]:
         or bool((file.first(_FLAGS) or 0) & 8)
         or bool((file.first(_FLAGS_1) or 0) & 1)
     )
-    found = _referenced(file, _RELA, _RELASZ)
-    return found | _referenced(file, _JMPREL, _PLTRELSZ) if now else found
+    found = _referenced_symbols(file, _RELA, _RELASZ)
+    return found | _referenced_symbols(file, _JMPREL, _PLTRELSZ) if now else found
 
 
-def _referenced(file: Tables, table: int, size: int) -> set[int]:
+def _referenced_symbols(file: Tables, table: int, size: int) -> set[int]:
     at = file.offset(table)
     if at is None:
         return set()

@@ -44,13 +44,13 @@ def read_wrapper(
 
 def certain_programs(text: str) -> tuple[str, ...]:
     """Return the programs, as written, that a script starts under no condition."""
-    return tuple(words[0] for sure, words, _ in _started(text) if sure)
+    return tuple(words[0] for sure, words, _ in _started_commands(text) if sure)
 
 
 def _last(text: str) -> list[str] | None:
     """Return the words, as written, of the only program that a script certainly starts."""
     found: list[str] | None = None
-    for sure, started, ends in _started(text):
+    for sure, started, ends in _started_commands(text):
         if not sure or (found is not None and found[0] != started[0]):
             return None
         found = started
@@ -59,7 +59,7 @@ def _last(text: str) -> list[str] | None:
     return found
 
 
-def _started(text: str) -> Iterator[tuple[bool, list[str], bool]]:
+def _started_commands(text: str) -> Iterator[tuple[bool, list[str], bool]]:
     """Yield whether a command runs under no condition, its words, and whether it replaces the script."""
     depth = 0
     for before, words in commands(text):

@@ -172,7 +172,7 @@ def _take_turn(part: int, stop: threading.Event) -> None:
             return fcntl.flock(part, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if stop.wait(_PATIENCE):
-                raise _ended() from None
+                raise _interrupted_fetch() from None
 
 
 def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
@@ -230,11 +230,11 @@ def _write(part: int, chunk: bytes) -> None:
 def _chunks(body: Body | FileBody, stop: threading.Event) -> Iterator[bytes]:
     while chunk := body.read(_CHUNK):
         if stop.is_set():
-            raise _ended()
+            raise _interrupted_fetch()
         yield chunk
 
 
-def _ended() -> Missing:
+def _interrupted_fetch() -> Missing:
     return Missing("another file failed, or the command was interrupted")
 
 

@@ -180,11 +180,15 @@ def save_lock(lock: Lock, file: Path) -> None:
 
 def compare_locks(old: Lock, new: Lock) -> tuple[LockChange, ...]:
     """Return what differs between two locks of a recipe, stage by stage and by name."""
-    files = (found for where, before, after in _stages(old, new) for found in _moved(where, before, after))
+    files = (
+        found
+        for where, before, after in _stages(old, new)
+        for found in _changes_of_files(where, before, after)
+    )
     return (
         *files,
-        *_changed("steps", _words(old), _words(new)),
-        *_changed("environment", old.environment, new.environment),
+        *_changes_of_values("steps", _words(old), _words(new)),
+        *_changes_of_values("environment", old.environment, new.environment),
     )
 
 
@@ -192,7 +196,7 @@ def _words(lock: Lock) -> dict[str, str]:
     return {step.component: " ".join(step.words) for step in lock.steps}
 
 
-def _changed(where: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[LockChange]:
+def _changes_of_values(where: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[LockChange]:
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name, ""), new.get(name, "")
         if before != after:
@@ -215,7 +219,9 @@ def _stages(old: Lock, new: Lock) -> Iterator[tuple[str, tuple[LockedFile, ...],
             yield f"{where} {kind}", getattr(before, kind), getattr(after, kind)
 
 
-def _moved(where: str, old: tuple[LockedFile, ...], new: tuple[LockedFile, ...]) -> Iterator[LockChange]:
+def _changes_of_files(
+    where: str, old: tuple[LockedFile, ...], new: tuple[LockedFile, ...]
+) -> Iterator[LockChange]:
     before, after = ({file.name: file for file in files} for files in (old, new))
     for name in sorted(before.keys() | after.keys()):
         one, other = before.get(name), after.get(name)

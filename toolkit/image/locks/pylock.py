@@ -97,13 +97,13 @@ def _wheel(package: Package, file: object, origin: str, foreign: frozenset[str])
     if not isinstance(file, PackageWheel):
         raise CheckFailed(f"{package.name} {package.version} has no wheel that fits the image's Python")
     url = file.url or ""
-    return _dated(package, file, url if address_host(url) in foreign else origin)
+    return _with_date(package, file, url if address_host(url) in foreign else origin)
 
 
 def _sdist(package: Package, origin: str) -> Dated:
     if package.sdist is None:
         raise CheckFailed(f"{package.name} {package.version} has no source distribution")
-    return _dated(package, package.sdist, origin)
+    return _with_date(package, package.sdist, origin)
 
 
 def _local_size(url: str) -> int:
@@ -116,7 +116,7 @@ def _local_size(url: str) -> int:
         return 0
 
 
-def _dated(package: Package, file: PackageWheel | PackageSdist, origin: str) -> Dated:
+def _with_date(package: Package, file: PackageWheel | PackageSdist, origin: str) -> Dated:
     locked = LockedFile(
         name=package.name,
         version=str(package.version),

@@ -66,14 +66,16 @@ def resolve(
     tell.step(f"Asking the package index for the wheels of {named.name}")
     python = _Python(needs, solution.architecture, run, named.name, tell)
     sdists = python.sdists()
-    installed = python.wheels((*needs.wheels, *needs.packages, *_required(sdists, python)), needs.tools)
+    installed = python.wheels(
+        (*needs.wheels, *needs.packages, *_build_requirements(sdists, python)), needs.tools
+    )
     tools = python.wheels(needs.tools, tuple(f"{file.name}=={file.version}" for file, _ in installed))
     archives = tuple(_archive(needs, component) for component in (*needs.helpers, *needs.compiled))
     sources = [f for f, _ in sdists] + [f for f in archives if f]
     mirrors = of_image(client, base.published) if base.published else {}
 
     def measured(files: Sequence[LockedFile]) -> tuple[LockedFile, ...]:
-        return _measured(files, tell, named.name, mirrors)
+        return _with_sizes(files, tell, named.name, mirrors)
 
     return complete(
         named,
@@ -174,7 +176,7 @@ class _Python:
         return fetch_files(files, self._tell, recipe=self._name)
 
 
-def _required(sdists: Sequence[Dated], python: _Python) -> tuple[str, ...]:
+def _build_requirements(sdists: Sequence[Dated], python: _Python) -> tuple[str, ...]:
     here = python.fetched([file for file, _ in sdists])
     return tuple(text for file, _ in sdists for text in python.required(here[file.sha256]))
 
@@ -231,7 +233,9 @@ def _archive(needs: Ingredients, component: Component) -> LockedFile | None:
     )
 
 
-def _measured(files: Sequence[LockedFile], tell: Tell, name: str, mirrors: Mirrors) -> tuple[LockedFile, ...]:
+def _with_sizes(
+    files: Sequence[LockedFile], tell: Tell, name: str, mirrors: Mirrors
+) -> tuple[LockedFile, ...]:
     """Return files with their sizes: a file is fetched if its index leaves the size out."""
     here = fetch_files([f for f in files if not f.size], tell, recipe=name, mirrors=mirrors)
     return tuple(

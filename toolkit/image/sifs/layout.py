@@ -59,15 +59,15 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
         kept = [files[layer] for layer in entry["Layers"]]
         tell.detail(f"Proving {len(kept)} layers")
         found = list(_proven(_json(blobs, config), kept, blobs))
-        layers = [_described(f"{_LAYER}{layer.form}", layer.blob) for layer in found]
+        layers = [_descriptor(f"{_LAYER}{layer.form}", layer.blob) for layer in found]
     except (tarfile.TarError, KeyError, ValueError, TypeError) as error:
         raise CheckFailed(
             f"what the Docker engine saved is not an archive of one image: {error}",
             fix="check that the engine still runs (docker info), then run the same command again",
         ) from error
-    manifest = {"mediaType": _MANIFEST, "config": _described(_CONFIG, config), "layers": layers}
+    manifest = {"mediaType": _MANIFEST, "config": _descriptor(_CONFIG, config), "layers": layers}
     written = _write(blobs, {"schemaVersion": 2, **manifest})
-    index = {"schemaVersion": 2, "manifests": [_described(_MANIFEST, written)]}
+    index = {"schemaVersion": 2, "manifests": [_descriptor(_MANIFEST, written)]}
     (folder / "index.json").write_text(json.dumps(index), "utf-8")
     (folder / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}', "utf-8")
 
@@ -104,13 +104,13 @@ def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]: 
     for layer, wanted in zip(layers, named, strict=True):
         plain, form = layer.digest, ""
         if f"sha256:{plain}" != wanted:
-            plain, form = _unpacked(blobs / layer.digest)
+            plain, form = _unpacked_digest(blobs / layer.digest)
         if f"sha256:{plain}" != wanted:
             raise ValueError("its layers are not those that its configuration names")
         yield _Layer(layer, form)
 
 
-def _unpacked(file: Path) -> tuple[str, str]:
+def _unpacked_digest(file: Path) -> tuple[str, str]:
     """Return the digest of a layer's unpacked content, and the compression of its media type."""
     budget = Budget("a layer that the Docker engine saved")
     budget.stored(file.stat().st_size)
@@ -138,7 +138,7 @@ def _write(blobs: Path, value: object) -> _Blob:
     return _Blob(digest, len(text))
 
 
-def _described(kind: str, blob: _Blob) -> dict[str, object]:
+def _descriptor(kind: str, blob: _Blob) -> dict[str, object]:
     return {"mediaType": kind, "digest": f"sha256:{blob.digest}", "size": blob.size}
 
 

@@ -107,9 +107,9 @@ def runscript(config: OciConfig) -> str:
     Containers start in the folder of their caller, so a program that is named relative to the image's working
     directory gets its full path.
     """
-    entrypoint, command = _anchored(config.Entrypoint, config.WorkingDir), config.Cmd
+    entrypoint, command = _anchor_program(config.Entrypoint, config.WorkingDir), config.Cmd
     if not entrypoint:
-        command = _anchored(command, config.WorkingDir)
+        command = _anchor_program(command, config.WorkingDir)
     return _RUNSCRIPT.format(
         entrypoint=shlex.quote(_double_quoted(entrypoint)), command=shlex.quote(_double_quoted(command))
     )
@@ -157,7 +157,7 @@ def metadata(config: OciConfig, labels: Mapping[str, str], definition: str) -> b
     return msgspec.json.encode({"data": {"attributes": attributes}, "type": "container"})
 
 
-def _anchored(words: tuple[str, ...], folder: str) -> tuple[str, ...]:
+def _anchor_program(words: tuple[str, ...], folder: str) -> tuple[str, ...]:
     if not words or "/" not in words[0] or not folder:
         return words
     return (str(PurePosixPath(folder) / words[0]), *words[1:])

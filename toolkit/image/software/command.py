@@ -90,7 +90,9 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
         return None
     said = read_wrapper(loader.tree, loader.environment, path, text, [])[0]
     given = loader.environment
-    changed = {name: value for name, value in _joined(given, said).items() if given.get(name) != value}
+    changed = {
+        name: value for name, value in _merge_variables(given, said).items() if given.get(name) != value
+    }
     return EntryScript(path, changed) if changed else None
 
 
@@ -136,10 +138,10 @@ def _of_binary(loader: Loader, words: list[str], found: StartedProgram, script: 
         else:
             continue
         break
-    return replace(found, python=True, modules=_imported(text))
+    return replace(found, python=True, modules=_imported_modules(text))
 
 
-def _imported(text: str | None) -> frozenset[str] | None:
+def _imported_modules(text: str | None) -> frozenset[str] | None:
     """Return the top-level modules that a script imports anywhere; ``None`` if the text is unknown."""
     if text is None:
         return None
@@ -169,10 +171,10 @@ def _of_shell(
     said, started = read_wrapper(loader.tree, found.environment, path, text, rest)
     if started is None:
         return replace(found, why=f"{path or words[0]}: what it starts depends on conditions or on its input")
-    return started, replace(found, environment=_joined(found.environment, said))
+    return started, replace(found, environment=_merge_variables(found.environment, said))
 
 
-def _joined(before: Mapping[str, str], said: Environment) -> dict[str, str]:
+def _merge_variables(before: Mapping[str, str], said: Environment) -> dict[str, str]:
     return {**before, **{name: value for name, value in said.values.items() if name not in said.untold}}
 
 

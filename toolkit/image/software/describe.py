@@ -75,7 +75,7 @@ def describe(
     book = ImageEvidence()
     # The image's own PATH is inserted later, in place of Apptainer's PATH in the scripts.
     own = {k: v for k, v in (config.env if config else {}).items() if k != "PATH"}
-    said = _answered(environment(tree, own), view.told, book)
+    said = _with_answers(environment(tree, own), view.told, book)
     given = settings(config, said.values)
     base = Loader(tree, given)
     packages, walked = debian(tree), walk(tree, given)
@@ -193,7 +193,7 @@ def _mpis(
     )
 
 
-def _answered(said: Environment, told: Mapping[str, str] | None, book: ImageEvidence) -> Environment:
+def _with_answers(said: Environment, told: Mapping[str, str] | None, book: ImageEvidence) -> Environment:
     """Return the variables of an image; a container printed values that the image's files leave unknown."""
     if told is None:
         return said

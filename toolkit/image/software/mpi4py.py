@@ -37,7 +37,7 @@ def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
         return None
     asked = re.sub(r"[ _-]", "", loader.environment.get("MPI4PY_MPIABI", "")).lower()
     asked = "mpich" if asked == "impi" else asked
-    opened = None if asked else next(_opened(loader, site), None)
+    opened = None if asked else next(_loadable_libraries(loader, site), None)
     abi = asked or (_interface(loader, opened) if opened else "")
     path = have.get(abi)
     if path is None:
@@ -63,7 +63,7 @@ def _interface(loader: Loader, library: str) -> str:
     return "openmpi" if _OPEN_MPI in loader.texts(library) else "mpich"
 
 
-def _opened(loader: Loader, site: str) -> Iterator[str]:
+def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
     """Yield the libraries that can be opened, in the order in which they are tried."""
     said = loader.environment.get("MPI4PY_LIBMPI")
     for entry in said.split(":") if said else _folders(loader, site):

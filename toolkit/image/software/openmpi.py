@@ -57,7 +57,7 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
     client = tuple(c for c in built_in if c.project == "pmix") or _client(loader, plugins)
     return OpenMpi(
         release=release,
-        components=_merged(mca.by_framework(own, *_FRAMEWORKS), plugins, number),
+        components=_merge_components(mca.by_framework(own, *_FRAMEWORKS), plugins, number),
         files=plugins,
         broken=broken,
         pmix=mca.release(client, "pmix"),
@@ -70,14 +70,16 @@ def interfaces(
     loader: Loader, found: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
     """Return the launch interfaces, how each was found, and the evidence, or why there are none."""
-    how, seen = _seen(loader, found, needed)
+    how, seen = _seen_interfaces(loader, found, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
     if lost and "pmix" not in how:
         return None, f"it needs {' '.join(lost)}, which the loader of the image does not find"
     return how, seen
 
 
-def _seen(loader: Loader, found: OpenMpi, needed: dict[str, str | None]) -> tuple[dict[str, str], str]:
+def _seen_interfaces(
+    loader: Loader, found: OpenMpi, needed: dict[str, str | None]
+) -> tuple[dict[str, str], str]:
     how: dict[str, str] = {}
     names = found.components.get("pmix", ())
     for name in names:
@@ -199,7 +201,7 @@ def _files(loader: Loader, path: str, real: str) -> list[str]:
     return list(dict.fromkeys(p for pattern in patterns for p in files.glob(loader.tree, pattern)))
 
 
-def _merged(
+def _merge_components(
     built_in: dict[str, tuple[str, ...]], plugins: dict[tuple[str, str], str], number: str | None
 ) -> dict[str, tuple[str, ...]]:
     found = {framework: set(names) for framework, names in built_in.items()}

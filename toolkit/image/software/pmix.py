@@ -40,7 +40,9 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
     content = loader.texts(real)
     built_in = mca.components(content)
     components = _components(loader, real, built_in)
-    return Pmix(_version(real, content, built_in, packages), real, components, _plugged(components, built_in))
+    return Pmix(
+        _version(real, content, built_in, packages), real, components, _needs_plugins(components, built_in)
+    )
 
 
 def built_in(
@@ -60,10 +62,10 @@ def built_in(
     else:
         said = None
     components = _components(loader, real, found)
-    return Pmix(said, "", components, _plugged(components, found))
+    return Pmix(said, "", components, _needs_plugins(components, found))
 
 
-def _plugged(components: dict[str, tuple[str, ...]], built_in: tuple[mca.McaComponent, ...]) -> bool:
+def _needs_plugins(components: dict[str, tuple[str, ...]], built_in: tuple[mca.McaComponent, ...]) -> bool:
     inside = mca.by_framework(built_in, *_VITAL)
     return any(framework not in inside for framework in components if framework in _VITAL)
 

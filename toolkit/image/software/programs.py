@@ -79,7 +79,7 @@ def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -
         return None
     if program.python:
         return _of_python(loader, program, sites_of(loader, program, places.sites))
-    library = _loaded(loader, program.path)
+    library = _loaded_mpi(loader, program.path)
     if library is not None:
         return {program.path: library}
     return {program.path: program.path} if linked_into(loader, program.path) else None
@@ -103,7 +103,7 @@ def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
         return dict([taken])
     patterns = [p for p in (_MPI4PY, *_EXTENSIONS) if p.startswith(f"{module}/")]
     paths = (path for pattern in patterns for path in files.glob(loader.tree, f"{site}/{pattern}"))
-    loaded = ((path, _loaded(loader, path)) for path in paths)
+    loaded = ((path, _loaded_mpi(loader, path)) for path in paths)
     return {path: library for path, library in loaded if library is not None}
 
 
@@ -135,7 +135,7 @@ def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
         for path, library in programs.items():
             if bare.spent > _ALL:
                 break
-            if (other := _loaded(bare, path) or "") != library:
+            if (other := _loaded_mpi(bare, path) or "") != library:
                 found[path] = other
     return found
 
@@ -181,8 +181,8 @@ def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -
         for path in _elves(loader, candidates, most):
             if scout.spent > _ALL:
                 break
-            if _loaded(scout, path) is not None:
-                library = _loaded(loader, path)
+            if _loaded_mpi(scout, path) is not None:
+                library = _loaded_mpi(loader, path)
                 found[path] = library or ""
     return found
 
@@ -226,7 +226,7 @@ def _programs(loader: Loader, folders: tuple[str, ...]) -> Iterator[str]:
                 yield posixpath.join(folder, name)
 
 
-def _loaded(loader: Loader, path: str) -> str | None:
+def _loaded_mpi(loader: Loader, path: str) -> str | None:
     """Return the MPI that a file loads, itself or through a library; ``None`` if it loads none."""
     name = named_mpi(loader, path)
     library = loader.closure(path)[0].get(name)

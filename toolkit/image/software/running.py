@@ -46,7 +46,7 @@ def running(
     if found.environment != loader.environment:
         own = Loader(loader.tree, dict(found.environment))
     loaded = of_command(own, places, found)
-    shown = _shown(view, found, loaded, own)
+    shown = _program_of(view, found, loaded, own)
     if shown is None:
         book.unknown["program"] = found.why
         return Running(loader, loading(loader, places, entrypoint), hidden=hidden)
@@ -56,7 +56,7 @@ def running(
     return Running(own, loaded, shown, hidden)
 
 
-def _shown(
+def _program_of(
     view: RankView, found: StartedProgram, loaded: dict[str, str] | None, loader: Loader
 ) -> ImageProgram | None:
     if found.why:

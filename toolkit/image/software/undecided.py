@@ -22,7 +22,11 @@ def undecided(
 ) -> str | None:
     """Return why it is unknown which MPI is loaded; ``None`` if it is known."""
     kinds = sorted({found.mpi.implementation for found in mpis})
-    if len(kinds) > 1 and not any(programs.values()) and (untold.keys() & _LEADING or not _led(loader, mpis)):
+    if (
+        len(kinds) > 1
+        and not any(programs.values())
+        and (untold.keys() & _LEADING or not _is_led(loader, mpis))
+    ):
         return f"the image has {' and '.join(kinds)}, and no program in it shows which is loaded"
     alike = [found.mpi.library for found in mpis if found.mpi.soname == mpis[0].mpi.soname]
     if why := untold.get("LD_LIBRARY_PATH"):
@@ -30,7 +34,7 @@ def undecided(
     return None
 
 
-def _led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
+def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
     """Return whether the image's variables select the first MPI, and the loader finds no other."""
     first, *others = (found.mpi for found in mpis)
     reached = {loader.real(path) for found in mpis if (path := loader.find(found.mpi.soname or ""))}

@@ -88,7 +88,7 @@ def bundle(
         files = {INSTALL: shipped_folder("containers") / INSTALL, **_sources(locks, tell)}
         images = _images(client, locks, work, tell, builder=builder)
         files |= {image.path: work / image.path for image in images}
-        files |= {f"sif/{sif.name}": _checked(sif) for sif in sifs}
+        files |= {f"sif/{sif.name}": _check_sif(sif) for sif in sifs}
         files |= {f"sif/{n.name}": n for n in map(digest_file, sifs) if n.is_file()}
         files |= _wheels(work / "wheels", pythons, tell)
         index = Index(
@@ -102,7 +102,7 @@ def bundle(
         files[INDEX] = work / INDEX
         files[INDEX].write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n")
         tell.step(f"Writing {target.name} ({in_bytes(sum(f.stat().st_size for f in files.values()))})")
-        digest = _put(target, part, files, tell)
+        digest = _write_archive(target, part, files, tell)
     return Bundled(
         path=str(target), sha256=digest, bytes=target.stat().st_size, files=len(files) + 1, index=index
     )
@@ -154,9 +154,9 @@ def _images(
     images: list[BundledImage] = []
     for locked in locks:
         sources = fetch_files(files_of(locked.lock), tell, recipe=locked.name)
-        images.append(_saved(client, ensure_locked_base(client, locked.lock, sources, tell), work, tell))
+        images.append(_save_image(client, ensure_locked_base(client, locked.lock, sources, tell), work, tell))
     if builder and locks:
-        images.append(_saved(client, ensure_builder(client, tell), work, tell))
+        images.append(_save_image(client, ensure_builder(client, tell), work, tell))
     return list({image.name: image for image in images}.values())
 
 
@@ -165,7 +165,7 @@ def _wheels(folder: Path, pythons: tuple[str, ...], tell: Tell) -> dict[str, Pat
     return {f"wheels/{wheel.name}": wheel for wheel in gather(folder, pythons, platform.machine(), tell)}
 
 
-def _put(target: Path, part: Path, files: Mapping[str, Path], tell: Tell) -> str:
+def _write_archive(target: Path, part: Path, files: Mapping[str, Path], tell: Tell) -> str:
     """Write the archive as ``part``, move it to ``target`` with its checksum, and return the checksum."""
     with full_disks(target.parent):
         write(part, files, tell)
@@ -234,7 +234,7 @@ def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:
     return files
 
 
-def _saved(client: "DockerClient", name: str, work: Path, tell: Tell) -> BundledImage:
+def _save_image(client: "DockerClient", name: str, work: Path, tell: Tell) -> BundledImage:
     image = named_image(client, name)
     path = f"images/{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}.tar"
     if not (work / path).exists():
@@ -245,21 +245,21 @@ def _saved(client: "DockerClient", name: str, work: Path, tell: Tell) -> Bundled
     return BundledImage(name=name, id=str(image.id), path=path)
 
 
-def _checked(sif: Path) -> Path:
+def _check_sif(sif: Path) -> Path:
     """Return a SIF after checking that it is complete and matches its checksum.
 
     Raises:
         BadInput: if it is not a SIF.
         CheckFailed: if it is damaged.
     """
-    with _opened(sif) as file:
+    with _open_sif(sif) as file:
         read_sif(file, sif)
     check_digest(sif)
     return sif
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _open_sif(path: Path) -> Iterator[BinaryIO]:
     try:
         file = path.open("rb")
     except OSError as error:

@@ -39,14 +39,14 @@ def _lock(staged: Staged, name: str, source: Path) -> Lock:
     try:
         recipe = parse(text.decode("utf-8"), f"{source}: recipes/{name}.toml")
     except ValueError as error:
-        raise BadInput(f"{source}: recipes/{name}.toml: cannot be read: {_shown(str(error))}") from error
+        raise BadInput(f"{source}: recipes/{name}.toml: cannot be read: {_short_text(str(error))}") from error
     lock = decode_lock(locked, place, fix=f"`{lock_command(name)}`, and make the bundle again")
     if why := stale(lock, recipe):
-        raise BadInput(f"{place}: {_shown(why)}")
+        raise BadInput(f"{place}: {_short_text(why)}")
     return lock
 
 
-def _shown(text: str) -> str:
+def _short_text(text: str) -> str:
     """Return the beginning of a text that quotes the bundle, without control characters."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:200])
 
@@ -77,7 +77,9 @@ def different_recipes(staged: Staged) -> Iterator[tuple[str, Path]]:
         for ending in (".toml", SUFFIX):
             path = f"recipes/{name}{ending}"
             known = (config_dir() / path, shipped_folder("recipes") / f"{name}{ending}")
-            differs = [file for file in known if os.path.lexists(file) and not _same(file, staged.sums[path])]
+            differs = [
+                file for file in known if os.path.lexists(file) and not _has_digest(file, staged.sums[path])
+            ]
             if differs:
                 yield name, differs[0]
                 break
@@ -89,10 +91,10 @@ def install_recipes(staged: Staged) -> tuple[str, ...]:
     Returns:
         the names of the files that were written.
     """
-    return tuple(Path(path).name for name in staged.index.recipes for path in _installed(staged, name))
+    return tuple(Path(path).name for name in staged.index.recipes for path in _install_recipe(staged, name))
 
 
-def _installed(staged: Staged, name: str) -> Iterator[str]:
+def _install_recipe(staged: Staged, name: str) -> Iterator[str]:
     """Write the files of a recipe, and yield the paths of those that did not exist."""
     toml, lock, signature = (f"recipes/{name}{ending}" for ending in (".toml", SUFFIX, f"{SUFFIX}.asc"))
     # Beside a recipe of the user, toolkit does not look for the shipped lock.
@@ -108,18 +110,18 @@ def _installed(staged: Staged, name: str) -> Iterator[str]:
 
 def _is_shipped(path: str, staged: Staged) -> bool:
     """Return whether toolkit ships this file, and the user has no own file of its name."""
-    return not os.path.lexists(config_dir() / path) and _same(
+    return not os.path.lexists(config_dir() / path) and _has_digest(
         shipped_folder("recipes") / Path(path).name, staged.sums[path]
     )
 
 
 def _written(path: str, staged: Staged) -> bool:
     target = config_dir() / path
-    if _same(target, staged.sums[path]):
+    if _has_digest(target, staged.sums[path]):
         return False
     install(staged.files[path], target)
     return True
 
 
-def _same(file: Path, digest: str) -> bool:
+def _has_digest(file: Path, digest: str) -> bool:
     return file.is_file() and sha256(file) == digest

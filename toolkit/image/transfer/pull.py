@@ -59,7 +59,7 @@ def pull(
     writable(real.parent, "-o")
     tell.step(f"Asking {source.host} for {source}")
     with open_session(source, access) as session:
-        text, manifest = _one(session, source, platform)
+        text, manifest = _choose_platform(session, source, platform)
         layer = next((d for d in manifest.layers if d.media_type in _SIF_LAYERS), None)
         if layer is None and not manifest.config:
             raise CheckFailed(
@@ -107,7 +107,9 @@ def _fits(found: Platform, asked: Platform) -> bool:
     return same and asked.variant in {"", found.variant}
 
 
-def _one(session: RegistrySession, source: RegistryName, platform: str) -> tuple[bytes, ImageManifest]:
+def _choose_platform(
+    session: RegistrySession, source: RegistryName, platform: str
+) -> tuple[bytes, ImageManifest]:
     text, manifest = fetch_manifest(session, source, source.wanted)
     if manifest.manifests:
         chosen = choose(manifest, str(source), platform)

@@ -53,10 +53,10 @@ def push(
         with open_upload(image, platform, lambda digest: has_blob(session(), target, digest), tell) as cargo:
             if has_manifest(session(), target, cargo.digest):
                 tell.step(f"{target} is this image already")
-                return _told(image, target, cargo, ())
+                return _push_result(image, target, cargo, ())
             sent = _send(session(), target, cargo, tell)
             put_manifest(session(), target, cargo.manifest, cargo.media_type)
-            return _told(image, target, cargo, sent)
+            return _push_result(image, target, cargo, sent)
 
 
 def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, tell: Tell) -> tuple[Blob, ...]:
@@ -89,7 +89,7 @@ def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, te
             stopped.set()
 
 
-def _told(image: str, target: RegistryName, cargo: ImageUpload, sent: tuple[Blob, ...]) -> Pushed:
+def _push_result(image: str, target: RegistryName, cargo: ImageUpload, sent: tuple[Blob, ...]) -> Pushed:
     return Pushed(
         image=image,
         target=str(target),

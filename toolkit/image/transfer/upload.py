@@ -115,7 +115,7 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
         found = _of_layout(archive, ref, platform, "oci-archive")
         if archive.packed or not archive.part(MANIFEST):
             return found
-        return _compressed(found, stack.enter_context(workspace.folder()), present, tell, stack)
+        return _compress_layers(found, stack.enter_context(workspace.folder()), present, tell, stack)
     if not archive.part(MANIFEST) or archive.packed:
         raise BadInput(
             f"{ref.shown}: not an archive that can be sent",
@@ -178,10 +178,10 @@ def _of_save(
     saved = _of_layout(
         kept, ref if not ref.tag else Reference(ref.shown, None, ref.path), "", "docker-daemon"
     )
-    return _compressed(saved, work, present, tell, stack)
+    return _compress_layers(saved, work, present, tell, stack)
 
 
-def _compressed(
+def _compress_layers(
     saved: ImageUpload, work: Path, present: Present, tell: Tell, stack: ExitStack
 ) -> ImageUpload:
     """Return the parts with plain layers compressed; unchanged if all are compressed already.

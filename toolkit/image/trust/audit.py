@@ -47,7 +47,7 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
     ``hashes`` are the hashes found, by path. The manifest lists what the build changed or left out; without a
     manifest that looks like damage, so files are not compared.
     """
-    installed = _installed(tree)
+    installed = _installed_wheels(tree)
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]
     wanted = {_name(file.name): file.version for file in (*lock.run.wheels, *compiled)}
     wrong = [
@@ -66,12 +66,12 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
             "wheels", wrong, f"{told}; their files are not compared, because the image has no manifest"
         )
     for name, (version, folder) in sorted(installed.items()):
-        wrong += _brought(f"{name} {version}", tuple(_record(tree, folder)), folder, manifest, hashes)
+        wrong += _differing_files(f"{name} {version}", tuple(_record(tree, folder)), folder, manifest, hashes)
     left = f", except {len(manifest.changed)} that the build changed" if manifest.changed else ""
     return _check("wheels", wrong, f"{told} and the files that they contain{left}")
 
 
-def _brought(
+def _differing_files(
     wheel: str,
     record: tuple[tuple[str, str], ...],
     folder: str,
@@ -104,7 +104,7 @@ def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check
 def versions(facts: ImageFacts, lock: Lock) -> Check:
     """Compare the versions found in libraries and programs with the solver's."""
     chosen = lock.solution.versions
-    found = _found(facts)
+    found = _found_versions(facts)
     wrong = [
         f"{name} {chosen[name]} is in the lock, {seen or 'none'} in the image"
         for name, seen in found.items()
@@ -128,7 +128,7 @@ def _is(seen: str, chosen: str) -> bool:
     return same(seen, chosen) or seen.startswith(f"{chosen}.")
 
 
-def _found(facts: ImageFacts) -> dict[Component, str | None]:
+def _found_versions(facts: ImageFacts) -> dict[Component, str | None]:
     mpi = facts.mpi
     return {
         "python": facts.python,
@@ -144,7 +144,7 @@ def _found(facts: ImageFacts) -> dict[Component, str | None]:
     }
 
 
-def _installed(tree: FileTree) -> dict[str, tuple[str, str]]:
+def _installed_wheels(tree: FileTree) -> dict[str, tuple[str, str]]:
     """Return name → version and folder of every wheel in the virtual environment."""
     found = {}
     for site in _SITES:

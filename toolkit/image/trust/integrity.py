@@ -88,12 +88,12 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
         if entry.number not in listed:
             yield f"{entry.shown} was added after signing"
         else:
-            yield from _changed(file, entry, first, listed.pop(entry.number))
+            yield from _changes(file, entry, first, listed.pop(entry.number))
     for number in sorted(listed):
         yield f"object {number} was signed and is missing"
 
 
-def _changed(file: BinaryIO, entry: SifDescriptor, first: int, item: _Object) -> Iterator[str]:
+def _changes(file: BinaryIO, entry: SifDescriptor, first: int, item: _Object) -> Iterator[str]:
     if not _is(item.descriptor_digest, entry.fixed(first)):
         yield f"{entry.shown}: its descriptor differs from the signed descriptor"
     algorithm = item.object_digest.partition(":")[0]

@@ -81,7 +81,7 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
         tell.step(f"{sif.name} is being signed by another process; waiting for it")
 
     with hold_lock(real, waiting):
-        digest = _signed(sif, real, maker, tell, extra)
+        digest = _replace_by_signed(sif, real, maker, tell, extra)
     return SignedFile(
         path=str(sif),
         bytes=sif.stat().st_size,
@@ -91,7 +91,9 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     )
 
 
-def _signed(sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[Object, ...]) -> str:
+def _replace_by_signed(
+    sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[Object, ...]
+) -> str:
     """Replace ``real``, the file that ``sif`` leads to, by a signed copy; return its checksum.
 
     The caller holds the lock of ``real``, so the copy has every earlier signature.
@@ -108,11 +110,11 @@ def _signed(sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[O
         "the signed copy",
         "free space there; toolkit removes the old file at the end",
     )
-    with _untouched(real), workspace.beside(real) as part:
+    with _report_untouched(real), workspace.beside(real) as part:
         tell.step(f"Signing {sif.name} as {maker.user}")
         shutil.copyfile(sif, part)
         with part.open("r+b") as file:
-            add(file, sif, *_apart(read_table(file, sif), extra))
+            add(file, sif, *_in_separate_group(read_table(file, sif), extra))
             before = {entry.number for entry in read_table(file, sif).used}
             add(file, sif, *_signatures(file, sif, maker))
             os.fsync(file.fileno())
@@ -131,7 +133,7 @@ def _signed(sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[O
 
 
 @contextlib.contextmanager
-def _untouched(sif: Path) -> Iterator[None]:
+def _report_untouched(sif: Path) -> Iterator[None]:
     """Report an unwritable folder or a full disk, and that the old file is unchanged."""
     try:
         yield
@@ -159,7 +161,7 @@ def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
     return f"no valid signature covers group {left[0]} of its objects" if left else ""
 
 
-def _apart(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:
+def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:
     """Put objects into a separate group if the SIF is signed: a signature covers whole groups."""
     if not any(entry.kind == SIGNATURE for entry in table.used):
         return extra
@@ -173,7 +175,7 @@ def _signatures_but(
     """Check the signatures whose objects' numbers are not among ``known``."""
     for entry in table.used:
         if entry.kind == SIGNATURE and entry.number not in known:
-            yield _checked(file, table, entry, keys)
+            yield _check_signature(file, table, entry, keys)
 
 
 def _signatures(file: BinaryIO, sif: Path, maker: SigningKey) -> Iterator[Object]:
@@ -188,7 +190,7 @@ def _signatures(file: BinaryIO, sif: Path, maker: SigningKey) -> Iterator[Object
         )
 
 
-def _checked(file: BinaryIO, table: Table, entry: SifDescriptor, keys: Verifier) -> Checked:
+def _check_signature(file: BinaryIO, table: Table, entry: SifDescriptor, keys: Verifier) -> Checked:
     group = entry.linked_group
     found = keys.check(content(file, entry, _LONGEST))
     if found.state in {"bad", "unreadable"}:

@@ -67,12 +67,12 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
     with sif.open("rb") as file:
         tell.step("Checking its signatures")
         found = _signatures(file, sif, keyring)
-        unknown = _unknown(file, sif, found)
-        checks.append(_signed(found, _left(file, sif, found)))
+        unknown = _missing_keys(file, sif, found)
+        checks.append(_judge_signatures(found, _uncovered(file, sif, found)))
         if unsigned and (unknown or not found):
             checks[-1] = msgspec.structs.replace(checks[-1], outcome="not-checked")
         if checks[0].outcome == "failed" or any(map(_is_wrong, found)):
-            checks += [_unchecked(name, "the file has changed since it was made") for name in _INSIDE]
+            checks += [_not_checked(name, "the file has changed since it was made") for name in _INSIDE]
         else:
             tell.step("Comparing the contents with the lock")
             checks += _inside(file, sif, lock)
@@ -96,8 +96,8 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
         return ImageCheck(signature="no-gpg")
     with sif.open("rb") as file:
         found = _signatures(file, sif, keyring)
-        check = _signed(found, _left(file, sif, found))
-        unknown = _unknown(file, sif, found)
+        check = _judge_signatures(found, _uncovered(file, sif, found))
+        unknown = _missing_keys(file, sif, found)
     signers = tuple(sorted({one.signature.fingerprint for one in found if one.holds}))
     if check.outcome == "ok":
         return ImageCheck(signature="good", signers=signers)
@@ -114,15 +114,17 @@ def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
     if keyring is None and found and not any(map(_is_wrong, found)):
         states = {one.signature.state for one in found if not one.holds}
         if states and states <= {"expired", "expired-key", "unreadable"}:
-            return "ask the signer for a new signature; `--no-verify` starts it "
-            "unchecked, and the record says so"
+            return (
+                "ask the signer for a new signature; `--no-verify` starts it unchecked, "
+                "and the record says so"
+            )
     return "use an image with a valid signature by a key that you have"
 
 
 def _digest(sif: Path, digest: str) -> Check:
     noted = digest_file(sif)
     if not noted.is_file():
-        return _unchecked("digest", f"sha256:{digest}; {noted.name} does not exist to compare it with")
+        return _not_checked("digest", f"sha256:{digest}; {noted.name} does not exist to compare it with")
     wanted = noted_digest(sif, digest)
     if wanted == digest:
         return Check(name="digest", outcome="ok", told=f"sha256:{digest}, as {noted.name} says")
@@ -136,7 +138,7 @@ def _signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Checke
         return tuple(signatures(file, sif, keys))
 
 
-def _left(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
+def _uncovered(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
     """Return what the valid signatures leave uncovered, empty if that is nothing."""
     try:
         return coverage_gap(file, sif, {one.group for one in found if one.holds})
@@ -144,11 +146,11 @@ def _left(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
         return error.message.removeprefix(f"{sif}: ")
 
 
-def _signed(found: tuple[Checked, ...], left: str) -> Check:
+def _judge_signatures(found: tuple[Checked, ...], left: str) -> Check:
     """Judge all signatures together: none may be wrong, and the valid ones must cover everything."""
     if not found:
         return Check(name="signature", outcome="failed", told=UNSIGNED)
-    lines = [_said(one) for one in found if not one.holds]
+    lines = [_describe_signature(one) for one in found if not one.holds]
     wrong = [
         line for one, line in zip((o for o in found if not o.holds), lines, strict=True) if _is_wrong(one)
     ]
@@ -161,7 +163,7 @@ def _signed(found: tuple[Checked, ...], left: str) -> Check:
     return Check(name="signature", outcome="ok", told=f"signed by {signers}", detail=tuple(lines))
 
 
-def _unknown(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple[str, ...]:
+def _missing_keys(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple[str, ...]:
     """Return the missing keys, if that is the only problem: every byte is as it was signed."""
     if any(one.differences or one.signature.state != "unknown-key" for one in found):
         return ()
@@ -175,7 +177,7 @@ def _is_wrong(one: Checked) -> bool:
     return one.signature.state == "bad" or bool(one.differences)
 
 
-def _said(one: Checked) -> str:
+def _describe_signature(one: Checked) -> str:
     if one.differences:
         more = f", and {len(one.differences) - 1} more" if len(one.differences) > 1 else ""
         return f"{one.differences[0]}{more} (signed by {one.signature.signer})"
@@ -192,13 +194,13 @@ def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
     written = (
         audit.contents(manifest, hashes, MANIFEST_PATH)
         if manifest
-        else _unchecked("files", f"the image has no {MANIFEST_PATH}")
+        else _not_checked("files", f"the image has no {MANIFEST_PATH}")
     )
     if lock is None:
         return [
             _lock(own, given, why),
             written,
-            *(_unchecked(name, "toolkit found no lock to compare with") for name in _INSIDE[2:]),
+            *(_not_checked(name, "toolkit found no lock to compare with") for name in _INSIDE[2:]),
         ]
     facts = describe(tree, sif, "sif", architecture=root.architecture, digest=None, budget=budget)
     return [
@@ -235,5 +237,5 @@ def _lock(own: Lock | None, given: Lock | None, why: str) -> Check:
     return Check(name="lock", outcome="ok", told=f"{told}, which is the given lock" if given else told)
 
 
-def _unchecked(name: CheckName, told: str) -> Check:
+def _not_checked(name: CheckName, told: str) -> Check:
     return Check(name=name, outcome="not-checked", told=told)

@@ -178,7 +178,7 @@ def _missing(code: Code, found: Contents | None) -> Iterator[LaunchFault]:
                 )
 
 
-def _undefined(code: Code) -> Iterator[LaunchFault]:
+def _undefined_names(code: Code) -> Iterator[LaunchFault]:
     for facts in code.facts.facts:
         for one in facts.undefined:
             yield LaunchFault(

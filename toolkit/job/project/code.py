@@ -138,7 +138,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brou
     Raises:
         BadInput: if the project is too large, or a file that the command names does not travel.
     """
-    if code is None or not flags.sync or not (flags.project or any(_named(code))):
+    if code is None or not flags.sync or not (flags.project or any(_named_files(code))):
         return None
     if code.root in {Path.home(), Path("/")}:
         raise BadInput(
@@ -153,7 +153,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brou
     if found.secrets:
         tell.notice(f"not copied, because they may hold secrets:  {', '.join(found.secrets[:5])}")
     inner = os.path.relpath(code.start, code.root)
-    return Brought(parcel, _moved(code), posixpath.normpath(posixpath.join(COPY, inner)))
+    return Brought(parcel, _relocated_command(code), posixpath.normpath(posixpath.join(COPY, inner)))
 
 
 def with_project(job: JobFile, project: Brought | None) -> JobFile:
@@ -178,7 +178,7 @@ def with_start_folder(
     return replace(places, start=start, mounts=mounts)
 
 
-def _named(code: Code) -> Iterator[Path]:
+def _named_files(code: Code) -> Iterator[Path]:
     """Yield what a command names of its project, and the files that its Python program is made of."""
     yield from (file for file in _read_files(code.facts, code.start) if _is_inside(file, code.root))
     for word in code.words:
@@ -212,7 +212,7 @@ def _check_inside(code: Code) -> None:
 
 
 def _check_ignored(code: Code, found: Collected) -> None:
-    for path in _named(code):
+    for path in _named_files(code):
         inner = os.path.relpath(path.resolve(), code.root.resolve())
         for name in (*found.ignored, *found.secrets):
             if is_below(inner, name):
@@ -223,7 +223,7 @@ def _check_ignored(code: Code, found: Collected) -> None:
                 )
 
 
-def _moved(code: Code) -> tuple[str, ...]:
+def _relocated_command(code: Code) -> tuple[str, ...]:
     """Return the command with paths of the project relative to the folder that it starts in."""
     words = []
     for word in code.words:

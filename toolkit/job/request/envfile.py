@@ -125,10 +125,10 @@ def clear_env(
     if base:
         there = posixpath.join(base, "envs", f"{env.stem}-{digest[:12]}{env.suffix}")
         copied = (Parcel(env, there, digest),)
-    return replace(_mounted(lock, facts, there, digest, copied, tell), here=env)
+    return replace(_mount_env(lock, facts, there, digest, copied, tell), here=env)
 
 
-def _mounted(
+def _mount_env(
     lock: EnvLock, facts: ImageFacts, there: str, digest: str, copied: tuple[Parcel, ...], tell: Tell
 ) -> MountedEnv:
     paths = paths_of(facts)

@@ -29,7 +29,7 @@ def load(file: Path) -> Fix:
     try:
         fix = msgspec.convert(tables(text, str(file)), Fix)
     except msgspec.ValidationError as error:
-        raise _refused(str(error), text, file) from error
+        raise _refusal(str(error), text, file) from error
     _check(fix, text, file)
     return fix
 
@@ -46,7 +46,7 @@ def _check(fix: Fix, text: str, file: Path) -> None:
         raise BadInput(f"{file}:{line_of(text, field)}: {field}: {what}")
 
 
-def _refused(message: str, text: str, file: Path) -> BadInput:
+def _refusal(message: str, text: str, file: Path) -> BadInput:
     found = _AT.match(message)
     what, path = (found["what"], (found["path"] or "").partition("[")[0]) if found else (message, "")
     choices: tuple[str, ...] = ()

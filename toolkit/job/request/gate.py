@@ -71,7 +71,7 @@ def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> Cleared:
             changed since toolkit read it.
         Missing: if gpg is needed and cannot run.
     """
-    check = _checked(image, demand, tell)
+    check = _check_image(image, demand, tell)
     if image.here is not None and image.seen and identity(image.here) != image.seen:
         raise CheckFailed(
             f"{image.here}: the file changed while toolkit read it",
@@ -118,7 +118,7 @@ def _view(record: JobRecord, *, remote: bool) -> RankView:
     return seen if remote else msgspec.structs.replace(seen, env=record.spec.env_image)
 
 
-def _checked(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageCheck:
+def _check_image(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageCheck:
     if demand.skip:
         tell.step(f"The signatures of {image.name} are not checked, because of --no-verify")
         return ImageCheck(signature="not-checked")

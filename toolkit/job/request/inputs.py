@@ -132,7 +132,7 @@ def inspect_input(
     digest = (_bare(facts) if facts.format in STARTABLE else "") or sha256(wanted)
     if not remote:
         return StartableImage(wanted.name, facts, digest, wanted, str(wanted), seen, offers)
-    there = _same(runner, wanted, digest, site)
+    there = _equal_image(runner, wanted, digest, site)
     if there:
         tell.step(f"{wanted.name} is already on {runner.place}: {there}")
     return StartableImage(wanted.name, facts, digest, wanted, there, seen, offers)
@@ -215,7 +215,7 @@ def _on_cluster(option: str, given: str, site: Site | None) -> OnCluster:
     return OnCluster(posixpath.join(site.shared, posixpath.dirname(_LIKE[option]), word))
 
 
-def _same(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
+def _equal_image(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
     """Return the path of an equal image in the site's shared folder, or an empty text.
 
     The image may have its own name there, or the name of a copy, which contains the digest.

@@ -58,7 +58,7 @@ class JobRequest:
         The line of a value shows the field, the value and its place.
         """
         said = self.job.said() if explain else {}
-        lines = [f"{name} = {_shown(said[name])}    <- {self.origins[name]}" for name in said]
+        lines = [f"{name} = {_show_value(said[name])}    <- {self.origins[name]}" for name in said]
         return [*([self.note] if self.note else []), *lines]
 
 
@@ -93,7 +93,7 @@ def merge_request(
         said = JobFile(arguments=words) if merged.job.trainer else JobFile(command=words)
         merged = layers.merge([*below, *above, JobLayer("words after --", said)])
     merged = _with_variables(complete_job(without_trainer(merged), site))
-    key = _required(settings)
+    key = _required_key(settings)
     project = _of_project(settings, merged.origins, key)
     return JobRequest(merged.job, merged.origins, site, key, project, merged.note)
 
@@ -131,10 +131,10 @@ def required_by_settings() -> Required | None:
     Raises:
         BadInput: if a settings file is wrong.
     """
-    return _required(_settings())
+    return _required_key(_settings())
 
 
-def _required(settings: list["_Settings"]) -> Required | None:
+def _required_key(settings: list["_Settings"]) -> Required | None:
     # For other variables, empty means unset. Here, an empty value would disable a check, so it is an error.
     if (key := os.environ.get(_KEY_VARIABLE)) is not None:
         return Required(key, _KEY_VARIABLE)
@@ -235,7 +235,7 @@ def _job_file(file: Path) -> JobLayer:
     return layers.check_layer(_of_caller(found.values, str(file)), str(file), found.lines, strict=False)
 
 
-def _shown(value: object) -> str:
+def _show_value(value: object) -> str:
     if isinstance(value, dict):
         return " ".join(f"{name}={text}" for name, text in value.items())
     return " ".join(value) if isinstance(value, tuple) else str(value)

@@ -45,7 +45,7 @@ def find_image(given: str) -> Path:
     name = shlex.quote(given)
     make = f"`toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif`"
     raise Missing(
-        f"--image {given}: not found in {_listed(_image_folders())}"
+        f"--image {given}: not found in {_enumerate_folders(_image_folders())}"
         f"{near(given, known) if given not in known else ''}",
         fix=make if given in known else "give a SIF file, or a name that `toolkit image list` shows",
     )
@@ -92,7 +92,7 @@ def _image_folders() -> tuple[Path, ...]:
     return (*here, made / "build" / "images") if made and made != Path.cwd() else here
 
 
-def _listed(folders: tuple[Path, ...]) -> str:
+def _enumerate_folders(folders: tuple[Path, ...]) -> str:
     *first, last = ("this folder" if folder == Path() else str(folder) for folder in folders)
     return f"{', '.join(first)} or {last}"
 

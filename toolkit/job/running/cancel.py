@@ -61,9 +61,9 @@ def cancel(record: JobRecord) -> CancelResult:
             record, _ = jobs.refresh(runner, record)
             if record.state not in FINAL_STATES:
                 record = jobs.cancel(runner, record)
-                return CancelResult(record, _said(record))
+                return CancelResult(record, _describe_cancel(record))
     return CancelResult(record, f"has already ended: {record.state}")
 
 
-def _said(record: JobRecord) -> str:
+def _describe_cancel(record: JobRecord) -> str:
     return "is cancelled" if record.state == "cancelled" else f"is being cancelled (now {record.state})"

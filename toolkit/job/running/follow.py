@@ -161,7 +161,7 @@ def failure(record: JobRecord) -> CheckFailed:
         )
     text = jobs.kept_output(record)
     if all_alone(text, record.spec.ranks):
-        return _alone(record)
+        return _world_of_one_error(record)
     found = explanation.of_job(record)
     detail = _failed_tasks(record)
     if first := output.first_failure(text):
@@ -213,7 +213,7 @@ def _cause(found: OutputExplanation, known: list[KnownFault]) -> list[str]:
     return [*lines, *([ADVICE[found.retry]] if found.retry else [])]
 
 
-def _alone(record: JobRecord) -> CheckFailed:
+def _world_of_one_error(record: JobRecord) -> CheckFailed:
     """Return the error of a job whose ranks each started as a world of size 1."""
     code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
     return CheckFailed(

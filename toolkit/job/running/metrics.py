@@ -34,7 +34,7 @@ def folder_of(job: str | None, tell: Tell) -> Path:
         raise
     folder = records.folder(record.key)
     kept = folder / records.METRICS
-    if _settled(record, kept):
+    if _is_complete(record, kept):
         return folder
     try:
         _fetch(record)
@@ -45,7 +45,7 @@ def folder_of(job: str | None, tell: Tell) -> Path:
     return folder
 
 
-def _settled(record: JobRecord, kept: Path) -> bool:
+def _is_complete(record: JobRecord, kept: Path) -> bool:
     """Return whether the copy of a job's metrics is complete."""
     try:
         return record.state in FINAL_STATES and are_whole(kept.read_bytes())

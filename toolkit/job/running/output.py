@@ -37,7 +37,7 @@ def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Itera
         place = _OutputPlace(record, stack, reach)
         for task in tasks if record.tasks else (None,):
             title = f"==> task {task.index}{values.get(task.index, '')} <==\n" if task else ""
-            for text in _decoded(_bytes_of(record, task, place, tell)):
+            for text in _decode_chunks(_bytes_of(record, task, place, tell)):
                 yield title + text
                 title = ""
 
@@ -88,7 +88,7 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell
     yield from pieces(LocalRunner(), here)
 
 
-def _decoded(chunks: Iterator[bytes]) -> Iterator[str]:
+def _decode_chunks(chunks: Iterator[bytes]) -> Iterator[str]:
     """Yield UTF-8 as text, in pieces that end at line ends if possible."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     rest = ""

@@ -23,7 +23,7 @@ def start_of(job: str | None, tell: Tell) -> JobStart:
         Missing: if the place of the job is unreachable and this machine has no copy of the times.
     """
     if job and Path(job).is_dir():
-        return _required(_in_folder(Path(job)), job)
+        return _require_start(_in_folder(Path(job)), job)
     return start_of_record(find(job, tell))
 
 
@@ -48,7 +48,7 @@ def start_of_record(record: JobRecord) -> JobStart:
     size = (record.spec.nodes, record.spec.ranks)
     submitted = _written(kept / records.SCRIPT) if once else None
     found = job_start(record.key, times.decode("ascii", "replace"), metrics, submitted, size)
-    return _required(found, record.key)
+    return _require_start(found, record.key)
 
 
 def _in_folder(folder: Path) -> JobStart | None:
@@ -57,7 +57,7 @@ def _in_folder(folder: Path) -> JobStart | None:
     return job_start(folder.resolve().name, times.decode("ascii", "replace"), metrics, submitted)
 
 
-def _required(found: JobStart | None, job: str) -> JobStart:
+def _require_start(found: JobStart | None, job: str) -> JobStart:
     if found is None:
         raise CheckFailed(
             f"{job}: the job recorded no times; its script may not have started",

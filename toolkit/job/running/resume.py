@@ -36,7 +36,7 @@ def resume(record: JobRecord, verify_key: str | None, no_verify: bool, tell: Tel
     with connect_to_job(record) as runner:
         record, _ = jobs.refresh(runner, record)
         if jobs.is_local(record):
-            return run_again(runner, _cleared(runner, record, demand, tell), tell.output, secrets)
+            return run_again(runner, _check_again(runner, record, demand, tell), tell.output, secrets)
         return submit_again(runner, record, demand, secrets, tell)
 
 
@@ -54,10 +54,10 @@ def submit_again(
         CheckFailed: as :func:`resume` says.
         Missing: as :func:`resume` says.
     """
-    return resubmit(runner, _cleared(runner, record, demand, tell), secrets, options)
+    return resubmit(runner, _check_again(runner, record, demand, tell), secrets, options)
 
 
-def _cleared(runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell) -> JobRecord:
+def _check_again(runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell) -> JobRecord:
     """Return the record with a new check of its image; the caller refuses a job that still runs."""
     if record.state not in FINAL_STATES:
         return record

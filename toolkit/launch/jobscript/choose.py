@@ -45,14 +45,14 @@ def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mo
         raise CheckFailed(
             f"mode {wanted} is predicted to end in '{prediction.shown}': {prediction.why}",
             fix=_fix(verdict, wanted),
-            detail=[line for finding in _about(verdict, prediction) for line in _lines(finding)],
+            detail=[line for finding in _findings_of(verdict, prediction) for line in _lines(finding)],
         )
     if prediction.plan is None:
         raise CheckFailed(f"mode {wanted} is not available: {prediction.why}", fix=_fix(verdict, wanted))
     return ModeChoice(prediction, prediction.plan, forced=not prediction.works)
 
 
-def _about(verdict: Verdict, prediction: Prediction) -> list[Finding]:
+def _findings_of(verdict: Verdict, prediction: Prediction) -> list[Finding]:
     return [f for f in verdict.findings if f.id in prediction.findings]
 
 

@@ -47,12 +47,14 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     meant = [name for name in left if said[name] is not False]
     # A command with placeholders makes no sense without the values, wherever they are from.
     mine = [name for name in meant if name == "sweep" or _of_this_job(origins[name], file)]
-    if refused := [_named(name, origins[name]) for name in mine]:
+    if refused := [_option_or_field(name, origins[name]) for name in mine]:
         raise BadInput(
             f"{', '.join(refused)}: not possible with --local, which has no queue",
             fix="leave it out, or launch on a cluster; docs/launch.md lists the options of `--local`",
         )
-    told = [_named(name, origins[name]) for name in meant if not origins[name].startswith("default")]
+    told = [
+        _option_or_field(name, origins[name]) for name in meant if not origins[name].startswith("default")
+    ]
     return msgspec.structs.replace(job, **dict.fromkeys(left)), told
 
 
@@ -60,7 +62,7 @@ def _of_this_job(origin: str, file: str) -> bool:
     return origin.startswith("--") or (bool(file) and file in {origin, origin.rpartition(":")[0]})
 
 
-def _named(name: str, origin: str) -> str:
+def _option_or_field(name: str, origin: str) -> str:
     """Return an option as the user wrote it, or a field with its place."""
     return origin if origin.startswith("--") else f"{name} ({origin})"
 

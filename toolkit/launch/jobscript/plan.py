@@ -52,7 +52,7 @@ def launch_words(
             f"--mode {plan.mode}: {kind.NAMES[0]} starts containers only with srun",
             fix="use another `--mode`",
         )
-    image, without = list(kind.image(spec)), _without(plan.unset, dropped)
+    image, without = list(kind.image(spec)), _unset_words(plan.unset, dropped)
     launcher = [plan.launcher[0], *_counts(spec, plan), *plan.launcher[1:]]
     if plan.inside:
         around = ["bash", posixpath.join(spec.directory, MPIRUN_FILE)] if by_agent(plan) else []
@@ -76,7 +76,7 @@ def _counts(spec: JobSpec, plan: Plan) -> list[str]:
     return [*words, f"--cpus-per-task={cores}"] if launcher.COMMAND == "srun" else words
 
 
-def _without(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
+def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
     """Return the ``env`` that removes variables, after the launcher, because a launcher adds variables."""
     words = [*more, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []

@@ -110,7 +110,7 @@ def words(
     if image is not None and is_of_program(spec, image):
         options = _of_program(image, user_site=spec.user_site)
         if plan is not None and plan.mode == "bind":
-            options = _mounted(options, image)
+            options = _with_soname(options, image)
         return ("sh", posixpath.join(spec.directory, FILE), *options)
     if image is None or "toolkit" not in (image.stack or {}):
         return (*PREFLIGHT, *_limits_alone(spec))
@@ -124,7 +124,7 @@ def words(
     return (*PREFLIGHT, *more, *(("--image", spec.image) if _bindable(spec.image) else ()))
 
 
-def _mounted(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]:
+def _with_soname(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]:
     """Return the options with the soname of the library, so that the loader finds the host's library."""
     soname = image.mpi.soname if image.mpi else None
     kept = list(options)

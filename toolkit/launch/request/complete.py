@@ -36,7 +36,7 @@ def complete_job(merged: Merged, site: Site | None) -> Merged:
     Raises:
         BadInput: if no partition of the site can run the job, or the job names a partition that cannot.
     """
-    merged = _swept(_placed(merged, site) if site else merged)
+    merged = _with_array(_with_partition(merged, site) if site else merged)
     job = merged.job
     layers = []
     if job.warning is None and _can_stop(job, site):
@@ -50,7 +50,7 @@ def complete_job(merged: Merged, site: Site | None) -> Merged:
     return Merged(found.job, {**merged.origins, **more.origins}, merged.note)
 
 
-def _swept(merged: Merged) -> Merged:
+def _with_array(merged: Merged) -> Merged:
     """Return the job with the array of its sweep.
 
     Raises:
@@ -72,7 +72,7 @@ def _swept(merged: Merged) -> Merged:
     return Merged(msgspec.structs.replace(job, array=array), {**origins, "array": "sweep"}, merged.note)
 
 
-def _placed(merged: Merged, site: Site) -> Merged:
+def _with_partition(merged: Merged, site: Site) -> Merged:
     """Return the job in the partition that runs it, with the cores, memory and features that fit there."""
     job, origins = merged.job, dict(merged.origins)
     asked = {field: value for field, value in job.said().items() if field in _ASKED}

@@ -105,7 +105,7 @@ def _default(host: HostFacts) -> Mode:
 def _fixes(mode: Mode, host: HostFacts) -> Iterator[LaunchFix]:
     for remedy in remedies():
         if _possible(remedy, host):
-            env = _filled(remedy.env, host)
+            env = _fill_interface(remedy.env, host)
             if env is not None:
                 yield LaunchFix(mode=mode, container=remedy.container, env=env, binds=remedy.binds)
 
@@ -117,7 +117,7 @@ def _possible(remedy: Remedy, host: HostFacts) -> bool:
     return runtime is not None and runtime.name == remedy.runtime and within(runtime.version, remedy.version)
 
 
-def _filled(env: dict[str, str], host: HostFacts) -> dict[str, str] | None:
+def _fill_interface(env: dict[str, str], host: HostFacts) -> dict[str, str] | None:
     """Put the network interface into values that need it; ``None`` if no interface is known."""
     if not any("{interface}" in value for value in env.values()):
         return env

@@ -84,7 +84,7 @@ class _Reader:
         parent = self._open[-1] if self._open else None
         if parent and isinstance(parent.values, dict) and parent.key is None:
             raise BadInput(f"{self.file}:{line}: the name of a field must be a text")
-        self._open.append(_Open(values, self._put(values, line)))
+        self._open.append(_Open(values, self._store_value(values, line)))
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
         parent = self._open[-1] if self._open else None
@@ -96,9 +96,9 @@ class _Reader:
             self.lines[path] = line
             return
         plain = event.style is None and event.value in _NULL
-        self._put(None if plain else event.value, line)
+        self._store_value(None if plain else event.value, line)
 
-    def _put(self, value: object, line: int) -> str:
+    def _store_value(self, value: object, line: int) -> str:
         """Store a value at the parser's position, and return its path."""
         if not self._open:
             self.root = value

@@ -98,7 +98,7 @@ def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *
         name = found.path.partition("[")[0]
         raise BadInput(_at(source, lines, name, f"{_in_words(found.what)}{choices}")) from error
     for bad in objections(said.said()):
-        raise _refused(bad, source, lines)
+        raise _refusal(bad, source, lines)
     for name, what in _conflicts(said):
         raise BadInput(_at(source, lines, name, what))
     return JobLayer(source, said, lines)
@@ -141,7 +141,7 @@ def of_site(name: str, site: Site) -> JobLayer:
         directory=site.directory or None,
     )
     for bad in objections(said.said()):
-        raise _refused(bad, f"site {name}", {})
+        raise _refusal(bad, f"site {name}", {})
     return JobLayer(f"site {name}", said)
 
 
@@ -153,7 +153,7 @@ def _in_words(what: str) -> str:
     return f"write {kinds[found['kind']]}" if found and found["kind"] in kinds else what
 
 
-def _refused(bad: ValueFault, source: str, lines: Mapping[str, int]) -> BadInput:
+def _refusal(bad: ValueFault, source: str, lines: Mapping[str, int]) -> BadInput:
     name = f"{bad.field}.{bad.value}" if bad.field == "env" else bad.field
     what = f"{bad.value!r}: {bad.what}" if isinstance(bad.value, str) else f"{bad.value}: {bad.what}"
     return BadInput(_at(source, lines, name, what))

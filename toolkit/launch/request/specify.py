@@ -68,7 +68,7 @@ def specify(job: JobFile, places: JobPaths) -> JobSpec:
         env = env if job.trainer else {DATA: places.data, **env}
     if places.env:
         binds += [apptainer.bind_image(places.env, ENV_MOUNT)]
-        env = {**places.paths, **env, **_joined(env, places.paths)}
+        env = {**places.paths, **env, **_join_search_paths(env, places.paths)}
     if job.trainer is not None:
         known = trainers.find(job.trainer)
         if known.own:
@@ -122,7 +122,7 @@ def request_of(
     )
 
 
-def _joined(env: Mapping[str, str], paths: Mapping[str, str]) -> dict[str, str]:
+def _join_search_paths(env: Mapping[str, str], paths: Mapping[str, str]) -> dict[str, str]:
     """Return the search paths that the environment image and the user both set; the user's come first."""
     return {name: f"{env[name]}:{path}" for name, path in paths.items() if env.get(name)}
 

@@ -77,7 +77,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
         fabric=_fabric(host),
         container=Container(
             command=_command(host, facts),
-            modules=() if _found(host, facts) else (facts.offers or ())[:1],
+            modules=() if _has_runtime(host, facts) else (facts.offers or ())[:1],
             binds=tuple(_binds(facts)),
         ),
         launch=_launch(host),
@@ -160,7 +160,7 @@ def _questions(host: HostFacts, facts: SiteFacts, parts: tuple[Partition, ...]) 
     elif not accounts and "associations" in facts.enforces:
         yield Question("--account", "Slurm requires an account; which one", "")
     offers = facts.offers or ()
-    if not _found(host, facts) and len(offers) > 1:
+    if not _has_runtime(host, facts) and len(offers) > 1:
         yield Question("--module", "Which module provides the container runtime", offers[0], offers)
 
 
@@ -169,7 +169,7 @@ def _gaps(host: HostFacts, facts: SiteFacts, questions: tuple[Question, ...]) ->
         yield f"No compute node answered ({_why(host)}): scratch and network are unknown."
     if facts.partitions is None:
         yield "The partitions are unknown: sinfo did not answer."
-    if not _found(host, facts) and not facts.offers:
+    if not _has_runtime(host, facts) and not facts.offers:
         yield "Apptainer or Singularity was found neither on PATH nor as a module: set container.command."
     if facts.folders is None:
         yield "The login shell named no folders: check directory and container.binds."
@@ -209,7 +209,7 @@ def _account(facts: SiteFacts) -> str:
     return facts.associations[0].account if facts.associations else ""
 
 
-def _found(host: HostFacts, facts: SiteFacts) -> bool:
+def _has_runtime(host: HostFacts, facts: SiteFacts) -> bool:
     """Return whether a container runtime is on PATH, on the compute nodes if a compute node answered."""
     if host.compute_nodes is not None and host.runtime is None and "runtime" in host.absent:
         return False

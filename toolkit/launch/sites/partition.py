@@ -60,7 +60,7 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
     for found in trials:
         if found.problems:
             others = [part for part in site.partitions if part.name != found.partition.name]
-            raise _refused(found, [trial(spec, part, site, unsaid) for part in others], name)
+            raise _refusal(found, [trial(spec, part, site, unsaid) for part in others], name)
     return (
         PartitionChoice(trials[0].spec, trials[0].partition)
         if len(named) == len(trials) == 1
@@ -76,9 +76,9 @@ def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> Par
     fitting = [found for found in trials if not found.problems]
     if not fitting:
         first, *more = (found for found in trials if found.partition.name)
-        raise _refused(first, more, name)
+        raise _refusal(first, more, name)
     kinds = _kinds(trials[0])
-    best = min(fitting, key=lambda found: len(_unstated(found.partition, kinds)))
+    best = min(fitting, key=lambda found: len(_unstated_limits(found.partition, kinds)))
     if best.partition is usual:
         return PartitionChoice(best.spec, site.partition())
     chosen = msgspec.structs.replace(best.spec, partition=best.partition.name)
@@ -91,20 +91,21 @@ def _why(usual: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
         return "the profile names no default partition"
     default = f"the default partition {usual.partition.name}"
     if not usual.problems:
-        return f"the profile does not state {' and '.join(_unstated(usual.partition, kinds))} of {default}"
+        unstated = " and ".join(_unstated_limits(usual.partition, kinds))
+        return f"the profile does not state {unstated} of {default}"
     why = f"{default} has {_limits(usual)}"
-    unknown = " and ".join(_unstated(best.partition, kinds))
+    unknown = " and ".join(_unstated_limits(best.partition, kinds))
     return f"{why}; the profile does not state {unknown} of {best.partition.name}" if unknown else why
 
 
-def _refused(named: PartitionFit, others: Sequence[PartitionFit], site: str) -> BadInput:
+def _refusal(named: PartitionFit, others: Sequence[PartitionFit], site: str) -> BadInput:
     """Return the error for a partition that cannot run a job, with the other partitions that can."""
     fitting = [found.partition for found in others if not found.problems]
     if others and not fitting:
         return _nowhere([named, *others], site)
     kinds = _kinds(named)
-    known = [part.name for part in fitting if not _unstated(part, kinds)]
-    unknown = [part.name for part in fitting if _unstated(part, kinds)]
+    known = [part.name for part in fitting if not _unstated_limits(part, kinds)]
+    unknown = [part.name for part in fitting if _unstated_limits(part, kinds)]
     fix = f"give `--partition` {' or '.join(known or unknown)}" if fitting else _LESS
     if unknown:
         fix += f"; limits of {', '.join(unknown)} are unknown"
@@ -131,7 +132,7 @@ def _kinds(found: PartitionFit) -> list[str]:
     return list(dict.fromkeys(kinds))
 
 
-def _unstated(partition: Partition, kinds: Iterable[str]) -> list[str]:
+def _unstated_limits(partition: Partition, kinds: Iterable[str]) -> list[str]:
     """Return the kinds of limits that the profile does not state of a partition."""
     return [kind for kind in kinds if not states(partition, kind)]
 

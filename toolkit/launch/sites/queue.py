@@ -70,13 +70,15 @@ def _partitions(spec: JobSpec, known: tuple[PartitionFacts, ...]) -> Iterator[La
     chosen = [part for part in known if (part.name in wanted if wanted else part.default)]
     for part in chosen:
         if not part.up:
-            yield LaunchFault(f"partition {part.name} is down", _others(spec, known, part, counted))
+            yield LaunchFault(f"partition {part.name} is down", _other_partitions(spec, known, part, counted))
         for found in problems(spec, partition_of(part, counted=counted)):
             message = f"{found.option}: partition {part.name} has {found.limit}"
-            yield LaunchFault(message, _others(spec, known, part, counted))
+            yield LaunchFault(message, _other_partitions(spec, known, part, counted))
 
 
-def _others(spec: JobSpec, known: tuple[PartitionFacts, ...], but: PartitionFacts, counted: bool) -> str:
+def _other_partitions(
+    spec: JobSpec, known: tuple[PartitionFacts, ...], but: PartitionFacts, counted: bool
+) -> str:
     fitting = [
         part.name
         for part in known

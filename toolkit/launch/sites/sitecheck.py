@@ -34,7 +34,7 @@ def words(site: Site) -> SiteWords:
 def points(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
     """Yield the check of each field of a profile that a probe can confirm, in the order of the fields."""
     yield from _of_scheduler(site, host)
-    yield _same("architecture", site.architecture, host.architecture, host.cite("architecture"))
+    yield _compare_field("architecture", site.architecture, host.architecture, host.cite("architecture"))
     yield from _of_modules(site, facts)
     yield from _of_folders(site, facts)
     yield from _of_network(site, host)
@@ -55,7 +55,7 @@ def _of_scheduler(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
         yield ProfileCheck("scheduler", "holds", f"slurm {host.slurm.version}")
 
 
-def _same(field: str, said: str, found: str | None, why: str) -> ProfileCheck:
+def _compare_field(field: str, said: str, found: str | None, why: str) -> ProfileCheck:
     if found is None:
         return ProfileCheck(field, "undecided", f"{said}: {why}")
     return ProfileCheck(
@@ -149,7 +149,7 @@ def _of_launch(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Profil
 def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     usual = site.defaults
     if usual.partition and not site.partitions:
-        found = _named(facts, usual.partition)
+        found = _partition_by_name(facts, usual.partition)
         yield from _presence("defaults.partition", usual.partition, found, facts)
     rows = facts.associations
     if usual.account:
@@ -158,7 +158,7 @@ def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     if usual.qos:
         known = None if rows is None else tuple(dict.fromkeys(q for row in rows for q in row.qos))
         yield _member("defaults.qos", usual.qos, known)
-    part = _named(facts, usual.partition) if usual.partition else None
+    part = _partition_by_name(facts, usual.partition) if usual.partition else None
     wanted = minutes(usual.time) if usual.time else None
     if wanted is not None and part and part.max_time:
         most = minutes(part.max_time)
@@ -177,7 +177,7 @@ def _member(field: str, name: str, known: tuple[str, ...] | None) -> ProfileChec
 
 
 def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[ProfileCheck]:
-    found = _named(facts, part.name)
+    found = _partition_by_name(facts, part.name)
     yield from _presence(f"{path}.name", part.name, found, facts)
     if found is None:
         return
@@ -233,7 +233,7 @@ def _limit(field: str, part: str, said: str | int, now: str | int | None) -> Pro
     )
 
 
-def _named(facts: SiteFacts, name: str) -> PartitionFacts | None:
+def _partition_by_name(facts: SiteFacts, name: str) -> PartitionFacts | None:
     return next((part for part in facts.partitions or () if part.name == name), None)
 
 

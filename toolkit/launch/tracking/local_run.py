@@ -41,7 +41,7 @@ def run_local(
     records.keep(record, records.SCRIPT, script.encode())
     hand_over(runner, record.spec, secrets)
     began = {"nodes": socket.gethostname(), "started": _now(), "ended": "", "exit_code": None}
-    record = _saved(record, id="", state="running", **began)
+    record = _save_changes(record, id="", state="running", **began)
     state: JobState = "failed"
     code: int | None = None
     try:
@@ -61,7 +61,7 @@ def run_local(
     finally:
         if records.find(record.key).state == "cancelled":  # `toolkit jobs cancel` killed its processes
             state = "cancelled"
-        record = _saved(record, state=state, exit_code=code, ended=_now())
+        record = _save_changes(record, state=state, exit_code=code, ended=_now())
         record = jobs.conclude(runner, record)
     return record
 
@@ -109,7 +109,7 @@ def _now() -> str:
     return dt.datetime.now().astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-def _saved(record: JobRecord, **changes: object) -> JobRecord:
+def _save_changes(record: JobRecord, **changes: object) -> JobRecord:
     record = msgspec.structs.replace(record, **changes)
     records.save(record)
     return record

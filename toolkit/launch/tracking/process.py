@@ -84,12 +84,12 @@ def end(group: int) -> bool:
     for sign in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, sign)
-        if _gone(group):
+        if _wait_for_end(group):
             return True
     return False
 
 
-def _gone(group: int) -> bool:
+def _wait_for_end(group: int) -> bool:
     deadline = time.monotonic() + _GRACE
     while time.monotonic() < deadline:
         # killpg also finds zombies, which stay in a container without an init process.

@@ -67,8 +67,8 @@ def update(record: JobRecord, **changes: object) -> JobRecord:
     if "id" not in changes and not (folder(record.key) / RECORD).exists():
         # Another process removed the record, because sbatch refused the job.
         return msgspec.structs.replace(record, **changes)
-    with _locked(folder(record.key)):
-        now = _kept(record)
+    with _record_lock(folder(record.key)):
+        now = _record_on_disk(record)
         if record.id and now.id != record.id and "state" in changes and "id" not in changes:
             return now
         changed = msgspec.structs.replace(now, **changes)
@@ -153,7 +153,7 @@ def forget(record: JobRecord) -> None:
 
 
 @contextlib.contextmanager
-def _locked(where: Path) -> Iterator[None]:
+def _record_lock(where: Path) -> Iterator[None]:
     """Hold the lock of a record; continue without it after five seconds, or if the file system has none."""
     where.mkdir(parents=True, exist_ok=True)
     with (where / _LOCK).open("a") as file:
@@ -169,7 +169,7 @@ def _locked(where: Path) -> Iterator[None]:
         yield
 
 
-def _kept(record: JobRecord) -> JobRecord:
+def _record_on_disk(record: JobRecord) -> JobRecord:
     """Return the record on disk, or ``record`` if it cannot be read."""
     try:
         return _read(folder(record.key) / RECORD)

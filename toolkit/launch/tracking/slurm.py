@@ -84,10 +84,10 @@ def says_unanswered(errors: str) -> bool:
 
 def parse_show_job(text: str) -> JobStatus | None:
     """Read the output of ``scontrol -o show job``, one line for each task; ``None`` if it shows no job."""
-    return _together([status for line in text.splitlines() if (status := _shown(line)) is not None])
+    return _array_status([status for line in text.splitlines() if (status := _parse_line(line)) is not None])
 
 
-def _shown(line: str) -> JobStatus | None:
+def _parse_line(line: str) -> JobStatus | None:
     fields: dict[str, str] = {}
     for name, value in _SHOWN.findall(line):
         fields.setdefault(name, value)  # a path later in the line may contain such a word
@@ -109,7 +109,7 @@ def _shown(line: str) -> JobStatus | None:
     ).of_tasks(fields.get("ArrayTaskId", ""))
 
 
-def _together(tasks: Sequence[JobStatus]) -> JobStatus | None:
+def _array_status(tasks: Sequence[JobStatus]) -> JobStatus | None:
     """Return the status of an array from the statuses of its tasks."""
     if not tasks:
         return None
@@ -142,7 +142,7 @@ def parse_account(text: str) -> JobStatus | None:
             )
             # A task of an array is NUMBER_INDEX.
             tasks.append(status.of_tasks(number.partition("_")[2]))
-    return _together(tasks)
+    return _array_status(tasks)
 
 
 def some(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Command:
@@ -164,7 +164,7 @@ def parse_some(text: str) -> dict[str, JobStatus]:
             # A task of an array is NUMBER_INDEX.
             status = JobStatus(state, _value(reason), _value(nodes), started=_value(started))
             tasks.setdefault(name.partition("_")[0], []).append(status)
-    return {number: whole for number, several in tasks.items() if (whole := _together(several))}
+    return {number: whole for number, several in tasks.items() if (whole := _array_status(several))}
 
 
 def waiting(partition: str) -> Command:

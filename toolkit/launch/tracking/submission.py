@@ -174,7 +174,7 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
     if not answer.ok:
         if forget:
             records.forget(record)
-        raise _refused(runner, answer)
+        raise _refusal(runner, answer)
     number = slurm.parse_sbatch(answer.text)
     if number is None:
         said = f"sbatch answered without a job number: {answer.text.strip()!r}"
@@ -209,7 +209,7 @@ def _last_words(answer: Completed) -> str:
     return lines[-1] if lines else "no reason was printed"
 
 
-def _refused(runner: Runner, answer: Completed) -> CheckFailed:
+def _refusal(runner: Runner, answer: Completed) -> CheckFailed:
     return CheckFailed(
         f"sbatch on {runner.place} refused the job: {_last_words(answer)}",
         fix="change the option in sbatch's message; `--dry-run` shows the script",

@@ -46,7 +46,7 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     the only library.
     """
     found = libraries(section)
-    if named := _named(section, mpi_types):
+    if named := _plugin_names(section, mpi_types):
         chosen = [library for library in found if library.path in named]
         one = len(chosen) == len(named) and len({library.version for library in chosen}) == 1
         return chosen[0] if one else None
@@ -60,7 +60,7 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     return found[0] if len({f.version for f in found}) == 1 else None
 
 
-def _named(section: Section, mpi_types: tuple[str, ...]) -> set[str]:
+def _plugin_names(section: Section, mpi_types: tuple[str, ...]) -> set[str]:
     """Return what the plugin of ``--mpi=pmix`` names: ``mpi_pmix.so``, or else the newest."""
     by_plugin: dict[str, set[str]] = {}
     plugin = ""

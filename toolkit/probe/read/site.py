@@ -29,11 +29,11 @@ def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:
         associations=_associations(login.get("accounts", Section("accounts"))),
         modules=_system(asked),
         offers=_offers(asked) if asked else None,
-        loaded=_loaded(asked),
+        loaded=_loaded_modules(asked),
         commands=_commands(asked),
         folders=tuple(_folders(places)) if places else None,
-        there=_there(places),
-        there_nodes=_there(there),
+        there=_existing_folders(places),
+        there_nodes=_existing_folders(there),
         scratch=tuple(dict.fromkeys(there.values("disk"))) if there else None,
         up=_up(network) if network.ok else None,
     )
@@ -150,7 +150,7 @@ def _offers(section: Section) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_MARKED.sub("", row) for row in rows))
 
 
-def _loaded(section: Section | None) -> tuple[str, ...] | None:
+def _loaded_modules(section: Section | None) -> tuple[str, ...] | None:
     if section is None:
         return None
     rows = [line for line in section.lines if line == "loaded" or line.startswith("failed")]
@@ -177,7 +177,7 @@ def _pair(row: str) -> tuple[str, str]:
     return name, value
 
 
-def _there(section: Section | None) -> tuple[bool, ...] | None:
+def _existing_folders(section: Section | None) -> tuple[bool, ...] | None:
     return None if section is None else tuple(said == "yes" for said in section.values("there"))
 
 

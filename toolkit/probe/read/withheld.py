@@ -32,10 +32,10 @@ def public(variables: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     Args:
         prefix: completes a name to the variable's, as ``OMPI_MCA_`` in a file of parameters.
     """
-    return {name: _kept(f"{prefix}{name}", value) for name, value in variables.items()}
+    return {name: _kept_value(f"{prefix}{name}", value) for name, value in variables.items()}
 
 
-def _kept(name: str, value: str) -> str:
+def _kept_value(name: str, value: str) -> str:
     found = _OF_RUNTIME.fullmatch(name)
     if found is None:
         return value if _may_be_kept(name, value) else ""

@@ -101,7 +101,7 @@ def _horovod(source: ScriptSource) -> Work:
         f"if {gpus}:  # a GPU for each rank of the node",
         f'\t{tf}.config.set_visible_devices({gpus}[{name}.local_rank() % len({gpus})], "GPU")',
     ]
-    _headed(work, imports, start, early=True)
+    _put_head(work, imports, start, early=True)
     return work
 
 
@@ -131,7 +131,7 @@ def _strategy(source: ScriptSource) -> Work:
         f"{tf}.distribute.experimental_set_strategy({name})",
         f"{rank} = {name}.cluster_resolver.task_id",
     ]
-    _headed(work, imports, start, early=True)
+    _put_head(work, imports, start, early=True)
     return work
 
 
@@ -152,11 +152,11 @@ def _torch(source: ScriptSource) -> Work:
     if "torch" not in source.names.meanings:
         distributed.append("import torch")
     own = ["import os"] if source.names.meanings.get("os") != "os" else []
-    _headed(work, [*own, *distributed, *imports], start, early=False)
+    _put_head(work, [*own, *distributed, *imports], start, early=False)
     return work
 
 
-def _headed(work: Work, imports: list[str], start: list[str], *, early: bool) -> None:
+def _put_head(work: Work, imports: list[str], start: list[str], *, early: bool) -> None:
     if not put_head(work, imports, start, early=early):
         raise BadInput(
             "the script has no import with a line to itself before its first step",

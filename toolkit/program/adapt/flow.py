@@ -165,13 +165,13 @@ class Flow:
             if isinstance(node, ast.Name):
                 yield from ((one, path) for one in self._arguments(node))
         elif isinstance(node, ast.Call):
-            yield from ((one, path) for one in self._returned(node))
+            yield from ((one, path) for one in self._returned_values(node))
         elif isinstance(node, ast.IfExp):
             yield from ((node.body, path), (node.orelse, path))
         elif isinstance(node, ast.Subscript) and not path:
             yield from self._element(node)
 
-    def _returned(self, call: ast.Call) -> Iterator[ast.expr]:
+    def _returned_values(self, call: ast.Call) -> Iterator[ast.expr]:
         function = self.called(call)
         if function is not None and function.name != "__init__":
             for one in ast.walk(function):

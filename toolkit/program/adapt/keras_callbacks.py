@@ -35,7 +35,7 @@ def callbacks(work: Work, fit: ast.Call, module: str) -> bool:
     for one in lists:
         if isinstance(one, ast.List) and work.once(one):
             writes |= _list(work, one, ours)
-    return writes | _appended(work, given.value)
+    return writes | _change_appended(work, given.value)
 
 
 def _list(work: Work, node: ast.List, ours: str) -> bool:
@@ -99,7 +99,7 @@ def _kind(work: Work, node: ast.expr) -> str:
     return work.source.dotted(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
 
 
-def _appended(work: Work, node: ast.expr) -> bool:
+def _change_appended(work: Work, node: ast.expr) -> bool:
     """Give callbacks that are appended to the list and write files only to rank 0."""
     if not isinstance(node, ast.Name):
         return False

@@ -62,8 +62,8 @@ def optimizers(work: Work, calls: list[ast.Call], wrapper: str) -> None:
         given = keyword(call, "optimizer")
         value = given.value if given else argument(call, 0)
         if value is None:
-            made = _made(work, "rmsprop")
-            work.edits.add_argument(call, f"optimizer={_wrapped(made, wrapper)}")
+            made = _make_optimizer(work, "rmsprop")
+            work.edits.add_argument(call, f"optimizer={_wrap(made, wrapper)}")
             work.did(call, "averages gradients over the ranks")
             continue
         _optimizer(work, value, wrapper)
@@ -72,7 +72,7 @@ def optimizers(work: Work, calls: list[ast.Call], wrapper: str) -> None:
 
 def _optimizer(work: Work, value: ast.expr, wrapper: str) -> None:
     if isinstance(value, ast.Constant) and str(value.value).lower() in table().keras.optimizers:
-        made = _wrapped(_made(work, str(value.value).lower()), wrapper)
+        made = _wrap(_make_optimizer(work, str(value.value).lower()), wrapper)
         work.edits.replace(work.source.start(value), work.source.end(value), made)
         work.did(value, f"averages gradients, and multiplies the learning rate by {work.size}")
         return
@@ -101,12 +101,12 @@ def _other_ways(work: Work, call: ast.Call) -> None:
         work.leave(call, "jit_compile: Horovod's average cannot be compiled by XLA")
 
 
-def _made(work: Work, name: str) -> str:
+def _make_optimizer(work: Work, name: str) -> str:
     made, rate = table().keras.optimizers[name]
     return f"{keras_name(work)}.optimizers.{made}({rate} * {work.size})"
 
 
-def _wrapped(text: str, wrapper: str) -> str:
+def _wrap(text: str, wrapper: str) -> str:
     return f"{wrapper}({text})" if wrapper else text
 
 

@@ -54,10 +54,10 @@ def _trains(work: Work, call: ast.Call, tapes: set[str]) -> bool:
     if by_keras and function is not None and not work.flow.calls_of(function):
         return False  # fit calls it: average_steps
     wanted = argument(call, 1, "sources")
-    return (wanted is not None and "variables" in work.source.of_node(wanted)) or _applied(work, call)
+    return (wanted is not None and "variables" in work.source.of_node(wanted)) or _change_apply(work, call)
 
 
-def _applied(work: Work, call: ast.Call) -> bool:
+def _change_apply(work: Work, call: ast.Call) -> bool:
     statement = work.source.statement(call)
     if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
         return False

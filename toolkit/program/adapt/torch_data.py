@@ -71,7 +71,7 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
     if not work.once(loader):
         return loader in work.averaged
     data = argument(loader, 0, "dataset")
-    name = None if data is None or _own_way(work, loader, data) else _named(work, loader, data)
+    name = None if data is None or _own_way(work, loader, data) else _name_data(work, loader, data)
     if name is None:
         return False
     _put_sampler(work, loader, name)
@@ -125,7 +125,7 @@ def _is_stream(work: Work, data: ast.expr) -> bool:
     return False
 
 
-def _named(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
+def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
     """Return a name of the data set; one that is made inside the call gets one before it."""
     if isinstance(data, ast.Name | ast.Subscript) or is_self(data):
         return work.source.of_node(data)

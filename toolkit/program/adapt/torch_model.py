@@ -43,7 +43,7 @@ def wrap_models(work: Work, optimizers: list[ast.Call], backward: frozenset[ast.
     more = ", broadcast_buffers=False" if len(places) > 1 else ""
     for key, (statement, node) in places.items():
         text = work.source.of_node(node)
-        last = _moved(work, key, statement)
+        last = _last_move(work, key, statement)
         if work.after(
             last,
             [f"{text} = DistributedDataParallel({text}{more})"],
@@ -103,7 +103,7 @@ def _places(
             model,
         )
         return
-    for klass_key, statement, target in _kept(work, function, key.name):
+    for klass_key, statement, target in _kept_parameters(work, function, key.name):
         yield klass_key, max(statement, at, key=lambda s: s.lineno), target
         return
     if function.name != "__init__" and work.flow.reaches(function, backward):
@@ -115,7 +115,7 @@ def _places(
             yield from _places(work, _root(value), work.source.statement(call), backward, depth + 1)
 
 
-def _kept(work: Work, function: ast.AST, name: str) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
+def _kept_parameters(work: Work, function: ast.AST, name: str) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
     """Yield the attribute of ``self`` that keeps a parameter."""
     klass = work.source.parents[function]
     for node in ast.walk(function) if isinstance(klass, ast.ClassDef) else ():
@@ -125,7 +125,7 @@ def _kept(work: Work, function: ast.AST, name: str) -> Iterator[tuple[_Key, ast.
                 yield _Key(klass, target.attr), node, target  # type: ignore[arg-type,attr-defined]
 
 
-def _moved(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
+def _last_move(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
     """Return the last statement that moves a model to its device; ``statement`` if none follows it."""
     last = statement
     block = work.source.block(statement)

@@ -111,13 +111,13 @@ class Work:
 
     def before(self, statement: ast.stmt, lines: Sequence[str], what: str, rank: int = 0) -> bool:
         """Insert lines before a statement, and note it."""
-        return self._placed(statement, lines, what, rank, after=False)
+        return self._place_lines(statement, lines, what, rank, after=False)
 
     def after(self, statement: ast.stmt, lines: Sequence[str], what: str, rank: int = 0) -> bool:
         """Insert lines after a statement, and note it."""
-        return self._placed(statement, lines, what, rank, after=True)
+        return self._place_lines(statement, lines, what, rank, after=True)
 
-    def _placed(self, at: ast.stmt, lines: Sequence[str], what: str, rank: int, *, after: bool) -> bool:
+    def _place_lines(self, at: ast.stmt, lines: Sequence[str], what: str, rank: int, *, after: bool) -> bool:
         try:
             (self.edits.after if after else self.edits.before)(at, lines, rank)
         except Unplaceable:

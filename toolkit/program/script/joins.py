@@ -60,12 +60,12 @@ def _harmless(call: ast.Call) -> bool:
 
 @cache
 def _calls() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple(_compiled((row.name, call) for row in joins().join for call in row.calls))
+    return tuple(_compile_patterns((row.name, call) for row in joins().join for call in row.calls))
 
 
 @cache
 def _imports() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return tuple(_compiled((row.name, module) for row in joins().join for module in row.imports))
+    return tuple(_compile_patterns((row.name, module) for row in joins().join for module in row.imports))
 
 
 @cache
@@ -73,5 +73,5 @@ def _hidden() -> re.Pattern[str]:
     return re.compile("|".join(translate(call) for call in joins().hidden.calls))
 
 
-def _compiled(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, re.Pattern[str]]]:
+def _compile_patterns(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, re.Pattern[str]]]:
     return ((name, re.compile(translate(pattern))) for name, pattern in pairs)

@@ -74,7 +74,7 @@ def read_text(text: str, name: str = "-c", roots: Sequence[Path] = ()) -> Script
     later = deque(_module(reading, Path(name), text))
     trainer = reading.found.trainer
     _read_imported(reading, later)
-    return _finished(reading, Path(name), trainer=trainer)
+    return _finish_facts(reading, Path(name), trainer=trainer)
 
 
 def read_module(
@@ -98,7 +98,7 @@ def _read(paths: list[Path], project: Project, start: Path | None) -> ScriptFact
             later.extend(_module(reading, path, text))
     trainer = reading.found.trainer
     _read_imported(reading, later)
-    return _finished(reading, paths[0], trainer=trainer)
+    return _finish_facts(reading, paths[0], trainer=trainer)
 
 
 def _read_imported(reading: _Reading, later: deque[Path]) -> None:
@@ -170,7 +170,7 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
     reading.undefined += names_without
     reading.unknown += [f"{path.name}, {what}" for what in sorted(found.hidden)]
     for one in imports:
-        yield from _imported(reading, path, one)
+        yield from _imported_files(reading, path, one)
 
 
 def _search_path(reading: _Reading, tree: ast.Module, names: Names, paths: Paths, path: Path) -> None:
@@ -187,7 +187,7 @@ def _fault(path: Path, error: SyntaxError) -> SyntaxFault:
     return SyntaxFault(str(path), error.lineno or 1, error.msg, (error.text or "").strip("\n"))
 
 
-def _imported(reading: _Reading, path: Path, one: Import) -> Iterator[Path]:
+def _imported_files(reading: _Reading, path: Path, one: Import) -> Iterator[Path]:
     name: str | None = one.module
     if one.module.startswith("."):
         if path == reading.files[0]:
@@ -209,7 +209,7 @@ def _imported(reading: _Reading, path: Path, one: Import) -> Iterator[Path]:
         reading.missing.append(one)
 
 
-def _finished(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFacts:
+def _finish_facts(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFacts:
     found = reading.found
     known = joins()
     outside = sorted(set(reading.imports))

@@ -20,7 +20,7 @@ def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
     found: dict[str, str] = {}
     for node in _plain(tree):
         if isinstance(node, ast.Assign):
-            found |= dict(_assigned(node, names))
+            found |= dict(_assigned_variables(node, names))
         elif isinstance(node, ast.Call):
             found |= dict(_of_call(node, names))
     return found
@@ -41,7 +41,7 @@ def _is_main(node: ast.AST) -> bool:
     }
 
 
-def _assigned(node: ast.Assign, names: Names) -> Iterator[tuple[str, str]]:
+def _assigned_variables(node: ast.Assign, names: Names) -> Iterator[tuple[str, str]]:
     """Yield ``os.environ["MASTER_ADDR"] = "localhost"``."""
     for target in node.targets:
         if isinstance(target, ast.Subscript) and names.dotted(target.value) == _ENVIRONMENT:

@@ -26,7 +26,7 @@ def undefined(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
     bound = set(_bound(tree))
     if "*" in bound:
         return
-    guarded = set(_guarded(tree))
+    guarded = set(_guarded_nodes(tree))
     told: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in _OPEN:
@@ -57,7 +57,7 @@ def _bound(tree: ast.Module) -> Iterator[str]:
             yield from node.names
 
 
-def _guarded(tree: ast.Module) -> Iterator[ast.AST]:
+def _guarded_nodes(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield the nodes inside ``try`` whose handlers catch ``NameError``, or everything."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Try | ast.TryStar) and any(_catches(handler) for handler in node.handlers):

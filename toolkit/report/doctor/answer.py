@@ -62,11 +62,11 @@ def answer_lines(said: DoctorAnswer, command: str, style: Style, width: int) -> 
     words = shlex.split(command)
     beside = command_lines(words, 0, width, first=f"{head[0]} ", more=2) if words else []
     if beside and len(head) == 1 and (len(beside) == 1 or len(head[0]) <= width // _SHORT):
-        return _coloured(beside, said.word, style)
+        return _colour_word(beside, said.word, style)
     below = command_lines(words, 2, width) if words else []
-    return _coloured([*head, *below], said.word, style)
+    return _colour_word([*head, *below], said.word, style)
 
 
-def _coloured(lines: list[str], word: Word, style: Style) -> list[str]:
+def _colour_word(lines: list[str], word: Word, style: Style) -> list[str]:
     rest = lines[0].removeprefix(f"{word}:")
     return [f"{style(f'{word}:', _STYLES[word])}{rest}", *lines[1:]]

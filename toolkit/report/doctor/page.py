@@ -44,8 +44,8 @@ def page(
         lines += [*in_short(host, image, style, width), *_chosen(verdict, host, request, style, width), ""]
     if advice:
         lines += [style("What to do", "bold"), *wrapped(advice, 2, width), ""]
-    here, others = _sorted(verdict, request)
-    shown = here if everything else _needed(here, verdict, request)
+    here, others = _split_findings(verdict, request)
+    shown = here if everything else _needed_findings(here, verdict, request)
     if shown:
         lines += [style("Findings", "bold"), *findings(shown, style, width, said=advice)]
     if others and everything:
@@ -73,14 +73,14 @@ def host_page(
     return joined(lines).rstrip()
 
 
-def _sorted(verdict: Verdict, request: Request) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """Return the findings about the recommended launch, and the findings about other modes."""
     mode = verdict.chosen or request.mode
     here = tuple(f for f in verdict.findings if mode is None or not f.modes or mode in f.modes)
     return here, tuple(f for f in verdict.findings if f not in here)
 
 
-def _needed(here: tuple[Finding, ...], verdict: Verdict, request: Request) -> tuple[Finding, ...]:
+def _needed_findings(here: tuple[Finding, ...], verdict: Verdict, request: Request) -> tuple[Finding, ...]:
     """Return what a reader needs: what is wrong with the launch; of many faults, the first."""
     wrong = tuple(f for f in here if f.severity != "info")
     if answer(verdict, request.mode).word == "No":  # what is not decided changes nothing

@@ -26,10 +26,10 @@ def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width:
         return
     yield style(f"  {'':{name_width}}  {'HOST':{column}}  {'IMAGE' if image else ''}".rstrip(), "dim")
     for row in rows:
-        yield from _beside(row, name_width, column, style, width)
+        yield from _row_lines(row, name_width, column, style, width)
 
 
-def _beside(
+def _row_lines(
     row: tuple[str, str, str], name_width: int, column: int, style: Style, width: int
 ) -> Iterator[str]:
     """Yield the lines of a row; a cell with a word that is wider than its column has lines for itself."""
@@ -88,7 +88,7 @@ def _no_mpi(image: ImageFacts) -> str:
 
 def _pmix(host: HostFacts, first: HostMpi | None) -> str:
     """Say which PMIx Slurm serves, and mpirun where that is of another release."""
-    slurms = _known(host, "pmix", plain(host.pmix) if host.pmix else None)
+    slurms = _value_or_unknown(host, "pmix", plain(host.pmix) if host.pmix else None)
     own = parse(first.pmix) if first and first.pmix else None
     served = parse(host.pmix) if host.pmix else None
     # Debian's PMIx 5.0.7 calls itself 5.0.7a1.
@@ -102,24 +102,30 @@ def _rows(host: HostFacts, image: ImageFacts | None) -> Iterator[tuple[str, str,
     first = host.mpis[0] if host.mpis else None
     yield (
         "system",
-        _words(host.distribution, host.architecture) or _none(host, "distribution"),
+        _words(host.distribution, host.architecture) or _none_or_unknown(host, "distribution"),
         _words(image.distribution, image.architecture) if image else "",
     )
-    yield ("C library", _known(host, "glibc", host.glibc, "glibc "), _image(image, "glibc", "glibc "))
+    yield (
+        "C library",
+        _value_or_unknown(host, "glibc", host.glibc, "glibc "),
+        _image(image, "glibc", "glibc "),
+    )
     yield (
         "MPI",
-        f"{mpi_name(first)}, {first.launcher}" if first else _none(host, "mpis", empty=host.mpis == ()),
+        f"{mpi_name(first)}, {first.launcher}"
+        if first
+        else _none_or_unknown(host, "mpis", empty=host.mpis == ()),
         _image_mpi(image),
     )
     yield ("PMIx", _pmix(host, first), _image(image, "pmix"))
     offered = " ".join((slurm.mpi_types if slurm else None) or ())
-    yield ("launch", f"srun offers {offered}" if offered else _none(host, "slurm"), _speaks(image))
+    yield ("launch", f"srun offers {offered}" if offered else _none_or_unknown(host, "slurm"), _speaks(image))
     default = f", {slurm.nodes} nodes, MpiDefault {slurm.mpi_default}" if slurm and slurm.nodes else ""
-    yield ("Slurm", f"{slurm.version}{default}" if slurm else _none(host, "slurm"), "")
+    yield ("Slurm", f"{slurm.version}{default}" if slurm else _none_or_unknown(host, "slurm"), "")
     form = (
         f"{image.format}, {'made by toolkit' if image.stack else 'says nothing of itself'}" if image else ""
     )
-    yield ("container", _runtime(host) if runtime else _none(host, "runtime"), form)
+    yield ("container", _runtime(host) if runtime else _none_or_unknown(host, "runtime"), form)
     yield ("GPU", _gpus(host), "")
     yield ("network", _network(host), "")
     yield ("memory", _words(*(f"{format_field(host, n)} {what}" for n, what in _MEMORY)), "")
@@ -133,12 +139,16 @@ def _gpus(host: HostFacts) -> str:
     if amd and not host.gpu_driver:
         return amd
     gpus = f"{len(host.gpus)} {times} {host.gpus[0]}" if host.gpus else ""
-    return ", ".join(filter(None, (_known(host, "gpu_driver", host.gpu_driver, "NVIDIA driver "), gpus, amd)))
+    return ", ".join(
+        filter(None, (_value_or_unknown(host, "gpu_driver", host.gpu_driver, "NVIDIA driver "), gpus, amd))
+    )
 
 
 def _network(host: HostFacts) -> str:
     known = [names for names in (host.fabrics, host.infiniband, host.interfaces) if names is not None]
-    return " ".join(name for names in known for name in names) or _none(host, "interfaces", empty=bool(known))
+    return " ".join(name for names in known for name in names) or _none_or_unknown(
+        host, "interfaces", empty=bool(known)
+    )
 
 
 def _runtime(host: HostFacts) -> str:
@@ -156,7 +166,7 @@ def _image_mpi(image: ImageFacts | None) -> str:
     if image is None:
         return ""
     if image.mpi is None:
-        return _none(image, "mpi")
+        return _none_or_unknown(image, "mpi")
     others = f" (and {', '.join(mpi_name(m) for m in image.other_mpis)})" if image.other_mpis else ""
     return f"{mpi_name(image.mpi)}{others}"
 
@@ -187,16 +197,16 @@ def _words(*parts: str | None) -> str:
     return ", ".join(p for p in parts if p)
 
 
-def _known(facts: HostFacts | ImageFacts, name: str, value: str | None, before: str = "") -> str:
-    return f"{before}{value}" if value else _none(facts, name)
+def _value_or_unknown(facts: HostFacts | ImageFacts, name: str, value: str | None, before: str = "") -> str:
+    return f"{before}{value}" if value else _none_or_unknown(facts, name)
 
 
 def _image(image: ImageFacts | None, name: str, before: str = "") -> str:
     if image is None:
         return ""
     value = getattr(image, name)
-    return _known(image, name, plain(value) if value else None, before)
+    return _value_or_unknown(image, name, plain(value) if value else None, before)
 
 
-def _none(facts: HostFacts | ImageFacts, name: str, *, empty: bool = False) -> str:
+def _none_or_unknown(facts: HostFacts | ImageFacts, name: str, *, empty: bool = False) -> str:
     return "none" if empty or name in facts.absent else "not known"

@@ -32,7 +32,7 @@ def text_of(form: Form, report: Report, found: Sequence[Series], width: int = 10
     for series in found:
         title = f"{one_line(series.label)}\n" if series.label else ""
         parts.append(title + table(_titles(report), [_cells(row) for row in series.rows]))
-        parts.append("\n".join(line for demand in series.demands for line in _marked(demand, width)))
+        parts.append("\n".join(line for demand in series.demands for line in _demand_lines(demand, width)))
     if form.text:
         lines = [
             textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    ") for text in form.text
@@ -109,6 +109,6 @@ def _sentence(demand: FormDemand) -> str:
     return f"{demand.text}. {demand.fix[0].upper()}{demand.fix[1:]}." if demand.fix else demand.text
 
 
-def _marked(demand: FormDemand, width: int) -> list[str]:
+def _demand_lines(demand: FormDemand, width: int) -> list[str]:
     mark = "✔ " if demand.met else "✗ "
     return textwrap.wrap(_sentence(demand), width, initial_indent=mark, subsequent_indent="  ")

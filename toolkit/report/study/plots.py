@@ -42,10 +42,10 @@ def training_png(training: Training, result: Result) -> bytes:
         raise without_matplotlib("training.png is", "--no-plot") from error
     room = ConstrainedLayoutEngine(wspace=0.06, w_pad=0.08, h_pad=0.08)
     with mpl.rc_context({"text.parse_math": False}):  # a dollar in a name is a dollar
-        return _drawn(Figure(figsize=(11.5, 4.2), layout=room), training, result)
+        return _draw_png(Figure(figsize=(11.5, 4.2), layout=room), training, result)
 
 
-def _drawn(figure: "Figure", training: Training, result: Result) -> bytes:
+def _draw_png(figure: "Figure", training: Training, result: Result) -> bytes:
     """Draw on a figure and return it as PNG."""
     accuracy, loss, speed = figure.subplots(1, 3)
     epochs = thin_epochs(training.epochs, _DRAWN)

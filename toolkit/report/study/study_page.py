@@ -127,21 +127,21 @@ def _figures(report: Report) -> str:
 def _cells(row: SizeRow) -> list[str]:
     single, rate = row.runs == 1, _NONE
     if row.rate is not None and row.rate_low is not None and row.rate_high is not None:
-        rate = _ranged(row.rate, row.rate_low, row.rate_high, number, single=single)
+        rate = _with_range(row.rate, row.rate_low, row.rate_high, number, single=single)
     exact = row.speedup_low == row.speedup_high
     return [
         str(row.ranks),
         "" if row.nodes is None else str(row.nodes),
-        _ranged(row.seconds, row.seconds_low, row.seconds_high, number, single=single),
+        _with_range(row.seconds, row.seconds_low, row.seconds_high, number, single=single),
         rate,
-        _ranged(row.speedup, row.speedup_low, row.speedup_high, "{:.2f}".format, single=exact),
+        _with_range(row.speedup, row.speedup_low, row.speedup_high, "{:.2f}".format, single=exact),
         f"{100 * row.efficiency:.0f} %",
         _NONE if row.communication is None else f"{100 * row.communication:.0f} %",
         _NONE if not row.waiting else percent(row.waiting),
     ]
 
 
-def _ranged(value: float, low: float, high: float, form: Callable[[float], str], *, single: bool) -> str:
+def _with_range(value: float, low: float, high: float, form: Callable[[float], str], *, single: bool) -> str:
     return form(value) + ("" if single else f"<small>{form(low)} &ndash; {form(high)}</small>")
 
 

@@ -19,8 +19,8 @@ Value = Callable[[Measured], MedianSpread | None]
 
 def times(axes: "Axes", report: Report) -> None:
     for number, line in enumerate(report.lines):
-        _measured(axes, line, number, lambda point: point.seconds)
-        _predicted(axes, line, number, lambda fit, n: fit.seconds(n))
+        _draw_measured(axes, line, number, lambda point: point.seconds)
+        _draw_predicted(axes, line, number, lambda fit, n: fit.seconds(n))
     for line in report.lines:
         base = line.curve.base
         _ideal(axes, report, lambda n, base=base: base.seconds.value * base.ranks / n)
@@ -33,9 +33,9 @@ def rates(axes: "Axes", report: Report) -> None:
     for number, line in enumerate(report.lines):
         base = line.curve.base
         if base.rate:
-            _measured(axes, line, number, lambda point: point.rate)
+            _draw_measured(axes, line, number, lambda point: point.rate)
             work = base.rate.value * base.seconds.value
-            _predicted(axes, line, number, lambda fit, n, work=work: _inverse(fit.seconds(n), work))
+            _draw_predicted(axes, line, number, lambda fit, n, work=work: _inverse(fit.seconds(n), work))
             _ideal(axes, report, lambda n, base=base: base.rate.value / base.ranks * n)
     axes.set_yscale("log")
     _ranks(axes, report)
@@ -44,8 +44,8 @@ def rates(axes: "Axes", report: Report) -> None:
 
 def speedup(axes: "Axes", report: Report) -> None:
     for number, line in enumerate(report.lines):
-        _measured(axes, line, number, lambda point: point.speedup)
-        _predicted(axes, line, number, lambda fit, n: fit.speedup(n))
+        _draw_measured(axes, line, number, lambda point: point.speedup)
+        _draw_predicted(axes, line, number, lambda fit, n: fit.speedup(n))
     _ideal(axes, report, lambda n: n)
     axes.set_yscale("log", base=2)
     _ranks(axes, report)
@@ -56,8 +56,8 @@ def efficiency(axes: "Axes", report: Report) -> None:
     from matplotlib.ticker import PercentFormatter
 
     for number, line in enumerate(report.lines):
-        _measured(axes, line, number, lambda point: point.efficiency)
-        _predicted(axes, line, number, lambda fit, n: _inverse(fit.speedup(n), None, n))
+        _draw_measured(axes, line, number, lambda point: point.efficiency)
+        _draw_predicted(axes, line, number, lambda fit, n: _inverse(fit.speedup(n), None, n))
     _ideal(axes, report, lambda _: 1.0)
     # Where single runs differ much, a range may reach far beyond what can be.
     measured = [point.efficiency.high for line in report.lines for point in line.curve.points]
@@ -66,7 +66,7 @@ def efficiency(axes: "Axes", report: Report) -> None:
     _ranks(axes, report)
 
 
-def _measured(axes: "Axes", line: ReportCurve, number: int, value: Value) -> None:
+def _draw_measured(axes: "Axes", line: ReportCurve, number: int, value: Value) -> None:
     found = [(point.ranks, value(point)) for point in line.curve.points]
     told = [(ranks, spread) for ranks, spread in found if spread]
     ys = [spread.value for _, spread in told]
@@ -85,7 +85,7 @@ def _measured(axes: "Axes", line: ReportCurve, number: int, value: Value) -> Non
     )
 
 
-def _predicted(axes: "Axes", line: ReportCurve, number: int, value: Callable[..., MedianSpread]) -> None:
+def _draw_predicted(axes: "Axes", line: ReportCurve, number: int, value: Callable[..., MedianSpread]) -> None:
     if line.fit is None or not further(line.curve):
         return
     sizes = [line.curve.points[-1].ranks, *further(line.curve)[:2]]

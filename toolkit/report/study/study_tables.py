@@ -48,7 +48,9 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
 def rows(report: Report, *, predicted: bool = True) -> list[SizeRow]:
     """Return the measured rows of each curve, then its predicted rows."""
     return [
-        row for line in report.lines for row in (*_measured(line), *(_predicted(line) if predicted else ()))
+        row
+        for line in report.lines
+        for row in (*_measured_rows(line), *(_predicted_rows(line) if predicted else ()))
     ]
 
 
@@ -119,8 +121,8 @@ def latex_of(report: Report) -> str:
             lines.append(r"\midrule")
         before = row.series
         spread = max(row.seconds_high - row.seconds, row.seconds - row.seconds_low)
-        seconds = f"${_spaced(row.seconds)}" + (rf" \pm {_spaced(spread, 2)}$" if spread else "$")
-        rate = "--" if row.rate is None else _spaced(row.rate)
+        seconds = f"${_thin_spaces(row.seconds)}" + (rf" \pm {_thin_spaces(spread, 2)}$" if spread else "$")
+        rate = "--" if row.rate is None else _thin_spaces(row.rate)
         lines.append(
             f"{series} & {row.ranks} & {row.nodes} & {seconds} & {rate} & {row.speedup:.2f} & "
             rf"{100 * row.efficiency:.0f}\,\% \\"
@@ -129,7 +131,7 @@ def latex_of(report: Report) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _measured(line: ReportCurve) -> Iterator[SizeRow]:
+def _measured_rows(line: ReportCurve) -> Iterator[SizeRow]:
     for point in line.curve.points:
         yield SizeRow(
             series=line.label,
@@ -137,16 +139,16 @@ def _measured(line: ReportCurve) -> Iterator[SizeRow]:
             ranks=point.ranks,
             nodes=point.nodes,
             runs=len(point.runs),
-            **_named("seconds", point.seconds),
-            **_named("rate", point.rate),
-            **_named("speedup", point.speedup),
+            **_spread_columns("seconds", point.seconds),
+            **_spread_columns("rate", point.rate),
+            **_spread_columns("speedup", point.speedup),
             efficiency=round(point.efficiency.value, 6),
             communication=round(point.shares.communication, 6) if point.shares else None,
             waiting=None if point.waiting is None else round(point.waiting, 6),
         )
 
 
-def _predicted(line: ReportCurve) -> Iterator[SizeRow]:
+def _predicted_rows(line: ReportCurve) -> Iterator[SizeRow]:
     if line.fit is None:
         return
     work = _work(line)
@@ -159,9 +161,9 @@ def _predicted(line: ReportCurve) -> Iterator[SizeRow]:
             ranks=ranks,
             nodes=None,
             runs=0,
-            **_named("seconds", seconds),
-            **_named("rate", rate),
-            **_named("speedup", speedup),
+            **_spread_columns("seconds", seconds),
+            **_spread_columns("rate", rate),
+            **_spread_columns("speedup", speedup),
             efficiency=round(speedup.value / ranks, 6),
             communication=None,
             waiting=None,
@@ -174,7 +176,7 @@ def _work(line: ReportCurve) -> float | None:
     return base.rate.value * base.seconds.value if base.rate else None
 
 
-def _named(name: str, spread: MedianSpread | None) -> dict[str, Any]:
+def _spread_columns(name: str, spread: MedianSpread | None) -> dict[str, Any]:
     value, low, high = _three(spread) if spread else (None, None, None)
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 
@@ -183,7 +185,7 @@ def _three(spread: MedianSpread) -> tuple[float, float, float]:
     return (round(spread.value, 6), round(spread.low, 6), round(spread.high, 6))
 
 
-def _spaced(value: float, digits: int = 3) -> str:
+def _thin_spaces(value: float, digits: int = 3) -> str:
     """Say a number with thin spaces for commas, which in a formula are more than separators."""
     return number(value, digits).replace(",", r"\,")
 

@@ -26,7 +26,7 @@ def phases(axes: "Axes", report: Report) -> None:
     from matplotlib.ticker import PercentFormatter
 
     bars = [(line, p, p.parts) for line in report.lines for p in line.curve.points if p.parts]
-    names = [", ".join(filter(None, (line.series, _sized(point)))) for line, point, _ in bars]
+    names = [", ".join(filter(None, (line.series, _size_label(point)))) for line, point, _ in bars]
     left = [0.0] * len(bars)
     for field, label, shade, hatch in _PHASES:
         parts = [told.get(field, 0.0) for _, _, told in bars]
@@ -70,7 +70,7 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
             for epoch, _ in told:
                 done += epoch.images if against == "samples" else epoch.seconds
                 xs.append(done)
-            label = ", ".join(filter(None, (line.series, _sized(point))))
+            label = ", ".join(filter(None, (line.series, _size_label(point))))
             axes.plot(
                 xs,
                 [accuracy for _, accuracy in told],
@@ -103,7 +103,7 @@ def _chosen(report: Report) -> list[tuple[ReportCurve, list[Measured]]]:
     return chosen
 
 
-def _sized(point: Measured) -> str:
+def _size_label(point: Measured) -> str:
     return f"{point.ranks} rank{'s' * (point.ranks > 1)} on {point.nodes} node{'s' * (point.nodes > 1)}"
 
 

@@ -43,9 +43,11 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
     rows = [(name, percent(part), "█" * round(part * _BAR), _MEANING[name]) for name, part in parts.items()]
     steps = f"{found.steps:,} steps of {1000 * found.step_seconds:.3g} ms (median)"
     head = f"{one_line(file.name)}: {tally.events:,} events, {steps}"
-    text = [head, table(("of a step", "part", "", "what it is"), rows), _lag(tally), _waited(tally)]
+    text = [head, table(("of a step", "part", "", "what it is"), rows), _lag(tally), _waiting_rows(tally)]
     text.append(
-        _advised(advice, file, width) if advice else "There are too few reductions to suggest settings from."
+        _advice_lines(advice, file, width)
+        if advice
+        else "There are too few reductions to suggest settings from."
     )
     data: dict[str, Any] = {
         "schema": "toolkit.timeline/1",
@@ -73,7 +75,7 @@ def _lag(tally: Tally) -> str:
     return f"{title}\n{table(('rank', 'was the last', 'behind the first, mean'), rows)}{more}"
 
 
-def _waited(tally: Tally) -> str:
+def _waiting_rows(tally: Tally) -> str:
     found = sorted(tally.tensors.values(), key=lambda one: -one.waited)[:_TENSORS]
     rows = [
         (f"{tensor.waited / 1e6:.3g} s", f"{tensor.reduced:,}", in_bytes(tensor.size), _short(tensor))
@@ -88,7 +90,7 @@ def _short(tensor: Tensor) -> str:
     return tensor.name if len(tensor.name) <= 60 else f"…{tensor.name[-59:]}"
 
 
-def _advised(advice: Advice, file: Path, width: int) -> str:
+def _advice_lines(advice: Advice, file: Path, width: int) -> str:
     reasons = [
         textwrap.fill(text, width - 2, initial_indent="  · ", subsequent_indent="    ")
         for text in advice.reasons

@@ -125,7 +125,7 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
     try:
         digest = asking.images.get_registry_data(reference).id
     except (docker.errors.APIError, requests.exceptions.RequestException) as error:
-        tell.step(f"The registry does not send {reference}: {_said(error)}")
+        tell.step(f"The registry does not send {reference}: {_registry_message(error)}")
         return None
     finally:
         asking.close()
@@ -135,7 +135,7 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
         return client.images.pull(f"{repository}@{digest}")
 
 
-def _said(error: Exception) -> str:
+def _registry_message(error: Exception) -> str:
     """Return the registry's own message, which the engine passes on; empty without an answer."""
     words = str(getattr(error, "explanation", None) or "").split()
     return " ".join(words)[:300] or "no answer in time"

@@ -79,7 +79,9 @@ def contained_apptainer(client: "DockerClient", tell: Tell) -> ContainedApptaine
 
 def ensure_builder(client: "DockerClient", tell: Tell) -> str:
     """Return the name of the builder image, built if it is missing or its Dockerfile has changed."""
-    return _ensure(client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _pinned()}, "Apptainer", tell)
+    return _ensure(
+        client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _selected_apptainer()}, "Apptainer", tell
+    )
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
@@ -103,7 +105,7 @@ def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
     return _ensure(client, name, _BOOTSTRAP, _BOOTSTRAP_RELEASE, {}, "mmdebstrap", tell)
 
 
-def _pinned() -> str:
+def _selected_apptainer() -> str:
     """Return the Apptainer that the environment selects; empty for the pinned version.
 
     Raises:

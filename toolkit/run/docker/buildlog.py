@@ -71,7 +71,7 @@ class BuildLog:
         self._faults.clear()
         self.container = ""
         self._step = f"{step['number']} of {step['of']}"
-        self._instruction = _shortened(step["instruction"])
+        self._instruction = _shorten(step["instruction"])
         doing = f"{self._what}, step {self._step}: {self._instruction}"
         # Only these take time; the others only set metadata.
         slow = step["instruction"].startswith(("RUN", "COPY", "ADD"))
@@ -93,6 +93,6 @@ class BuildLog:
         )
 
 
-def _shortened(instruction: str) -> str:
+def _shorten(instruction: str) -> str:
     words = " ".join(instruction.split())
     return words if len(words) <= 76 else f"{words[:75]}…"

@@ -102,7 +102,7 @@ def files_of(
         client, box, ("sh", "-c", _ASK, "sh", *groups), lambda line: tell.detail(without_login(line))
     )
     if not ran.ok:
-        raise _refused(ran, release)
+        raise _refusal(ran, release)
     return read(ran.lines, of_machine())
 
 
@@ -169,7 +169,7 @@ def _file(found: re.Match[str], mirrors: Mirrors) -> LockedFile:
     )
 
 
-def _refused(ran: Ran, release: str) -> CheckFailed:
+def _refusal(ran: Ran, release: str) -> CheckFailed:
     how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"exited with status {ran.status}"
     lines = [without_login(line) for line in ran.lines]
     errors = [line for line in lines if line.startswith(("E:", "W:", "Err:"))]

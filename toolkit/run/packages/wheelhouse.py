@@ -97,7 +97,7 @@ def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -
         for file in installed
         if str(file) not in left_out and ".." not in file.parts and file.suffix != ".pyc"
     }
-    record = "".join(f"{name},{_recorded(content)}\n" for name, content in sorted(files.items()))
+    record = "".join(f"{name},{_record_columns(content)}\n" for name, content in sorted(files.items()))
     files[f"{meta}/RECORD"] = f"{record}{meta}/RECORD,,\n".encode()
     wheel = folder / f"{meta.removesuffix('.dist-info')}-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -106,7 +106,7 @@ def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -
     return wheel
 
 
-def _recorded(content: bytes) -> str:
+def _record_columns(content: bytes) -> str:
     """Return hash and size in the form of RECORD (packaging.python.org: "Recording installed projects")."""
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
     return f"sha256={digest},{len(content)}"

@@ -33,7 +33,7 @@ def lock_wheels(
         Missing: if uv is not installed, or the cache is not writable.
     """
     options = ("--only-binary", ":all:", "--python-version", python, "--python-platform", platform)
-    return _compiled(requirements, constraints, options, what, indexes)
+    return _compile_requirements(requirements, constraints, options, what, indexes)
 
 
 def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
@@ -44,7 +44,7 @@ def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
         Missing: if uv is not installed, or the cache is not writable.
     """
     options = ("--no-deps", "--no-binary", ":all:", "--python-version", python)
-    return _compiled(requirements, (), options, what)
+    return _compile_requirements(requirements, (), options, what)
 
 
 def lock_all_files(pins: Sequence[str], *, python: str) -> bytes:
@@ -55,10 +55,10 @@ def lock_all_files(pins: Sequence[str], *, python: str) -> bytes:
         Missing: if uv is not installed, or the cache is not writable.
     """
     options = ("--no-deps", "--universal", "--python-version", python)
-    return _compiled(pins, (), options, "the addresses of wheels")
+    return _compile_requirements(pins, (), options, "the addresses of wheels")
 
 
-def _compiled(
+def _compile_requirements(
     requirements: Sequence[str],
     constraints: Sequence[str],
     options: tuple[str, ...],

@@ -94,7 +94,7 @@ class Tokens:
             "service": challenge.parameters.get("service", ""),
             "scope": scope or challenge.parameters.get("scope", ""),
         }
-        answer = self._asked(realm, {key: value for key, value in asked.items() if value})
+        answer = self._ask_server(realm, {key: value for key, value in asked.items() if value})
         with answer:
             if answer.status_code == 401:
                 raise refusal_error(self._host, 401, "", self.source)
@@ -104,7 +104,7 @@ class Tokens:
                 raise Missing(f"{self._host}: its token server answers {answer.status_code}")
             return read_token(_read(answer, self._host), self._host)
 
-    def _asked(self, realm: str, asked: dict[str, str]) -> Response:
+    def _ask_server(self, realm: str, asked: dict[str, str]) -> Response:
         login = self._login
         if login and login.token:
             form = {
@@ -113,13 +113,13 @@ class Tokens:
                 "refresh_token": login.token,
                 "client_id": "toolkit",
             }
-            return self._sent("POST", realm, {}, data=form)
+            return self._send("POST", realm, {}, data=form)
         headers = {"Authorization": basic(login)} if login and login.password else {}
         # Several scopes are several parameters here, and words of one in the form above (RFC 6749, 3.3).
         query = {**asked, "scope": asked.get("scope", "").split()}
-        return self._sent("GET", realm, headers, params=query)
+        return self._send("GET", realm, headers, params=query)
 
-    def _sent(self, method: str, realm: str, secret: dict[str, str], **more: Any) -> Response:  # noqa: ANN401 - for Client
+    def _send(self, method: str, realm: str, secret: dict[str, str], **more: Any) -> Response:  # noqa: ANN401 - for Client
         import requests
 
         proof = lambda _: _with(secret)  # noqa: E731 - a name for two words

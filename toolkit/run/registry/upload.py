@@ -62,7 +62,7 @@ def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent:
     if has_blob(session, name, blob.digest):
         memory.remember_blob(session.host, blob.digest, name.repository)
         return False
-    upload = _resumed(session, name, blob) or _begun(session, name, blob)
+    upload = _earlier_upload(session, name, blob) or _begun(session, name, blob)
     if upload is not None:
         on_sent(upload.done)
         try:
@@ -79,13 +79,13 @@ class _NoChunksError(Exception):
     """The registry does not accept a blob in pieces."""
 
 
-def _resumed(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
+def _earlier_upload(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
     """Return an upload of an earlier run, if the registry still has it."""
     location = memory.recall(session.host, blob.digest).uploads.get(name.repository, "")
-    return _asked(session, name, location, blob) if location else None
+    return _ask_progress(session, name, location, blob) if location else None
 
 
-def _asked(session: RegistrySession, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
+def _ask_progress(session: RegistrySession, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
     """Ask how much of an upload arrived; ``None`` if the registry has dropped it."""
     try:
         with session.ask("GET", location, ok=(204,), scope=_scope(name)) as answer:
@@ -144,7 +144,7 @@ def _send_chunks(
             if failures >= _TRIES:
                 raise
             session.wait(pause_before(failures))
-            again = _asked(session, name, upload.location, blob) or _begun(session, name, blob)
+            again = _ask_progress(session, name, upload.location, blob) or _begun(session, name, blob)
             if again is None:
                 return
             upload.location, upload.done = again.location, again.done

@@ -50,8 +50,8 @@ class SshRunner:
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
         with self._speaking(f"cannot run {command.words[0]}"):
-            channel = self._connected().transport.open_session(timeout=_ANSWER_SECONDS)
-            with _answered(channel.close):
+            channel = self._connection_now().transport.open_session(timeout=_ANSWER_SECONDS)
+            with _time_limit(channel.close):
                 channel.exec_command(shell_line(command))
         try:
             return exchange(channel, command, on_line)
@@ -63,8 +63,8 @@ class SshRunner:
 
     def converse(self, command: Command) -> Conversation:
         with self._speaking(f"cannot run {command.words[0]}"):
-            channel = self._connected().transport.open_session(timeout=_ANSWER_SECONDS)
-            with _answered(channel.close):
+            channel = self._connection_now().transport.open_session(timeout=_ANSWER_SECONDS)
+            with _time_limit(channel.close):
                 channel.exec_command(shell_line(command))
         return SshConversation(channel)
 
@@ -105,15 +105,15 @@ class SshRunner:
                 self._connection.close()
             self._connection = None
 
-    def _connected(self) -> Any:  # noqa: ANN401 - fabric ships no types
+    def _connection_now(self) -> Any:  # noqa: ANN401 - fabric ships no types
         """Return the connection, opened again if it broke."""
         if self._connection is None:
             self._connection = connect(self._host, self._config)
         return self._connection
 
     def _sftp(self) -> "paramiko.SFTPClient":
-        connection = self._connected()
-        with _answered(connection.transport.close):
+        connection = self._connection_now()
+        with _time_limit(connection.transport.close):
             sftp: paramiko.SFTPClient = connection.sftp()
         sftp.get_channel().settimeout(_ANSWER_SECONDS)
         return sftp
@@ -123,7 +123,7 @@ class SshRunner:
         """Yield a name beside ``target`` to write to; it replaces the target after success."""
         with self._speaking(f"cannot write {target}"):
             sftp = self._sftp()
-            beside = _beside(target)
+            beside = _part_name(target)
             _make_folder(sftp, posixpath.dirname(target), folder_mode(mode))
             try:
                 yield sftp, beside
@@ -164,7 +164,7 @@ class SshRunner:
 
 
 @contextlib.contextmanager
-def _answered(close: Callable[[], object]) -> Iterator[None]:
+def _time_limit(close: Callable[[], object]) -> Iterator[None]:
     """Call ``close`` if the far side does not answer in time; paramiko itself waits without a limit."""
 
     def give_up() -> None:
@@ -219,7 +219,7 @@ def _begun(sftp: "paramiko.SFTPClient", target: str, total: int) -> "tuple[param
     return sftp.open(target, "wb"), 0
 
 
-def _beside(target: str) -> str:
+def _part_name(target: str) -> str:
     folder, name = posixpath.split(target)
     return posixpath.join(folder, f".{name}.{os.getuid()}.{os.getpid()}.part")
 

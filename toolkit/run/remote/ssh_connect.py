@@ -130,7 +130,7 @@ def _prepare(hop: Any) -> None:  # noqa: ANN401 - see connect
 def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see connect
     where = f"{hop.host} port {hop.port}"
     try:
-        _opened(hop)
+        _open_checked(hop)
     except paramiko.AuthenticationException as error:
         if _CUT_OFF in str(error):
             raise Lost(
@@ -149,7 +149,7 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
         ) from error
 
 
-def _opened(hop: Any) -> None:  # noqa: ANN401 - see connect
+def _open_checked(hop: Any) -> None:  # noqa: ANN401 - see connect
     """Open a connection; if it fails, close it, because its thread would keep listening."""
     try:
         hop.open()

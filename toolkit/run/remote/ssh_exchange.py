@@ -50,7 +50,7 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
     if not rest:
         channel.shutdown_write()
     try:
-        while not _ended(channel):
+        while not _has_ended(channel):
             if deadline is not None and time.monotonic() > deadline:
                 _end(channel)
                 return Completed(command, -1, bytes(out.all), bytes(err.all), timed_out=True)
@@ -80,7 +80,7 @@ def _status(channel: "paramiko.Channel") -> int:
     return _BY_SIGNAL
 
 
-def _ended(channel: "paramiko.Channel") -> bool:
+def _has_ended(channel: "paramiko.Channel") -> bool:
     # The status may come before the last output, so both must be checked, the status first.
     return channel.exit_status_ready() and not channel.recv_ready() and not channel.recv_stderr_ready()
 

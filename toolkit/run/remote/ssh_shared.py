@@ -74,10 +74,10 @@ class SharedRunner:
         return self._here.run(Command(words, timeout=_CHECK_SECONDS)).ok
 
     def run(self, command: Command) -> Completed:
-        return self._checked(command, self._here.run(self._over(command)))
+        return self._check_open(command, self._here.run(self._over(command)))
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
-        return self._checked(command, self._here.stream(self._over(command), on_line))
+        return self._check_open(command, self._here.stream(self._over(command), on_line))
 
     def converse(self, command: Command) -> Conversation:
         return self._here.converse(self._over(command))
@@ -126,7 +126,7 @@ class SharedRunner:
         words = (self._ssh, *self._options, *self._rest, shell_line(command))
         return Command(words, stdin=command.stdin, timeout=command.timeout)
 
-    def _checked(self, command: Command, done: Completed) -> Completed:
+    def _check_open(self, command: Command, done: Completed) -> Completed:
         if done.status == _OF_SSH and not self.is_open():
             raise Missing(
                 f"{self.place}: the shared SSH connection is closed",

@@ -36,17 +36,17 @@ class Redirects:
             old, new = urlsplit(here), urlsplit(url)
         except ValueError as error:
             raise BadRedirect(
-                f"{_host(here)} redirects to {_shown(location)}, which is not an address"
+                f"{_host(here)} redirects to {_show_url(location)}, which is not an address"
             ) from error
         if new.scheme not in {"http", "https"} or not new.hostname:
-            raise BadRedirect(f"{_host(here)} redirects to {_shown(url)}, which is not an HTTP address")
+            raise BadRedirect(f"{_host(here)} redirects to {_show_url(url)}, which is not an HTTP address")
         if old.scheme == "https" and new.scheme == "http":
             raise BadRedirect(
-                f"{_host(here)} redirects to {_shown(url)}, which is not protected by TLS",
+                f"{_host(here)} redirects to {_show_url(url)}, which is not protected by TLS",
                 fix=f"ask the operators of {_host(here)} why; toolkit never follows https to http",
             )
         if url in self._seen:
-            raise BadRedirect(f"{_host(here)} redirects in a circle, back to {_shown(url)}")
+            raise BadRedirect(f"{_host(here)} redirects in a circle, back to {_show_url(url)}")
         if len(self._seen) > MOST:
             raise BadRedirect(f"{_host(self._seen[0])} redirects more than {MOST} times")
         self._seen.append(url)
@@ -67,5 +67,5 @@ def _host(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
-def _shown(url: str) -> str:
+def _show_url(url: str) -> str:
     return repr(without_login(url)[:80])

@@ -33,7 +33,9 @@ def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[Pr
     rank, size = int(environment["HOROVOD_RANK"]), int(environment["HOROVOD_SIZE"])
     host, interface = environment["HOROVOD_HOSTNAME"], environment.get("HOROVOD_GLOO_IFACE", "")
     if size != wanted.tasks:
-        return _failed(f"Gloo finds a world of {size} where {wanted.tasks} tasks were started"), interface
+        return _failed_verdict(
+            f"Gloo finds a world of {size} where {wanted.tasks} tasks were started"
+        ), interface
     deadline = time.monotonic() + wanted.seconds
     where = (environment["HOROVOD_GLOO_RENDEZVOUS_ADDR"], int(environment["HOROVOD_GLOO_RENDEZVOUS_PORT"]))
     late = Board(*where, deadline + _TIME_TO_HEAR)
@@ -53,10 +55,10 @@ def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[Pr
         return _agree(late, size, found, facts, wanted), interface
     except Silence:
         silent = f"not all ranks reported to rank 0 within {wanted.seconds:g} s"
-        return _failed(found or silent), interface
+        return _failed_verdict(found or silent), interface
 
 
-def _failed(sentence: str) -> PreflightVerdict:
+def _failed_verdict(sentence: str) -> PreflightVerdict:
     return PreflightVerdict(failures=(sentence,))
 
 

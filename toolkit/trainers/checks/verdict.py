@@ -57,8 +57,8 @@ def _gpus(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
         seen = len(by_host[one.host])
         if one.first and seen < wanted.gpus_per_node:
             have = f"{seen} GPU{'s' * (seen != 1)}" if seen else "no GPU"
-            yield f"{_who(one)}: {have} can be opened on this node, and the job has "
-            f"{wanted.gpus_per_node} a node"
+            asked = f"the job has {wanted.gpus_per_node} a node"
+            yield f"{_who(one)}: {have} can be opened on this node, and {asked}"
 
 
 def _space(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:

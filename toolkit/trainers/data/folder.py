@@ -99,14 +99,14 @@ def _part(folder: Path, known: Sequence[str]) -> tuple[list[str], list[int]]:
 def _images(folder: Path) -> Iterator[str]:
     try:
         with os.scandir(folder) as entries:
-            yield from (entry.path for entry in entries if _named(entry.name))
+            yield from (entry.path for entry in entries if _is_image_name(entry.name))
     except FileNotFoundError:
         return  # a class without test images
     except OSError as error:
         raise Trouble(f"{folder}: cannot be read: {error.strerror}") from None
 
 
-def _named(name: str) -> bool:
+def _is_image_name(name: str) -> bool:
     """Return whether a file name is an image; macOS keeps files such as ``._1.jpg`` beside images."""
     return name[0] != "." and name.lower().endswith(_ENDINGS)
 

@@ -51,7 +51,7 @@ class Records:
     ) -> None:
         self._index, self._side, self._seed, self._lowest = index, side, seed, lowest
         self._highest = _LARGEST if classes is None else lowest + classes - 1
-        self._files = _opened(index.paths)
+        self._files = _open_shards(index.paths)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -75,9 +75,9 @@ class Records:
         found = tf.io.parse_single_example(record, features())
         name = tf.strings.join([f"{self._index.paths[0].parent}: record ", tf.strings.as_string(sample)])
         image = views.random_view(found[IMAGE], self._side, self._seed, turn, sample, name)
-        return image, tf.cast(self._known(found[LABEL], name), tf.int32) - self._lowest
+        return image, tf.cast(self._check_label(found[LABEL], name), tf.int32) - self._lowest
 
-    def _known(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
+    def _check_label(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
         """Return a label after checking that it belongs to a class: on a GPU a wrong label makes the loss
         NaN.
         """
@@ -118,7 +118,7 @@ class Records:
         return ""
 
 
-def _opened(paths: Sequence[Path]) -> list[int]:
+def _open_shards(paths: Sequence[Path]) -> list[int]:
     """Open all shards; raise the limit of open files if there are more.
 
     Raises:

@@ -81,7 +81,7 @@ def centre(encoded: "tf.Tensor", side: int) -> "tf.Tensor":
         part = tf.maximum(tf.cast(tf.round(shorter * _CENTRE), tf.int32), 1)
         return tf.stack([(shape[0] - part) // 2, (shape[1] - part) // 2, part, part])
 
-    return _resized(_cropped(encoded, window), side)
+    return _resize(_crop(encoded, window), side)
 
 
 def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
@@ -101,10 +101,10 @@ def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
         )
         return tf.concat([begin[:2], size[:2]], 0)
 
-    return _mirrored(_resized(_cropped(encoded, window), side), seeds)
+    return _mirror(_resize(_crop(encoded, window), side), seeds)
 
 
-def _cropped(encoded: "tf.Tensor", window: "Callable[[tf.Tensor], tf.Tensor]") -> "tf.Tensor":
+def _crop(encoded: "tf.Tensor", window: "Callable[[tf.Tensor], tf.Tensor]") -> "tf.Tensor":
     """Decode the window (top, left, height, width) of an image; of a JPEG only this window is decoded."""
     import tensorflow as tf
 
@@ -119,14 +119,14 @@ def _cropped(encoded: "tf.Tensor", window: "Callable[[tf.Tensor], tf.Tensor]") -
     return tf.cond(tf.io.is_jpeg(encoded), jpeg, other)
 
 
-def _resized(image: "tf.Tensor", side: int) -> "tf.Tensor":
+def _resize(image: "tf.Tensor", side: int) -> "tf.Tensor":
     import tensorflow as tf
 
     exact = tf.image.resize(image, (side, side))
     return tf.ensure_shape(tf.cast(tf.round(exact), tf.uint8), (side, side, COLOURS))
 
 
-def _mirrored(image: "tf.Tensor", seeds: "tf.Tensor") -> "tf.Tensor":
+def _mirror(image: "tf.Tensor", seeds: "tf.Tensor") -> "tf.Tensor":
     """Flip half of the images at random; the draw is independent of the crop's."""
     import tensorflow as tf
 

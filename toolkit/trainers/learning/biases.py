@@ -25,14 +25,14 @@ def spare_biases(model: "tf.keras.Model") -> int:
     found = [
         layer
         for layer in biased(model)
-        if layer.activation is tf.keras.activations.linear and _normalised(layer)
+        if layer.activation is tf.keras.activations.linear and _is_normalised(layer)
     ]
     for layer in found:
         _spare(layer)
     return len(found)
 
 
-def _normalised(convolution: "tf.keras.layers.Layer") -> bool:
+def _is_normalised(convolution: "tf.keras.layers.Layer") -> bool:
     """Return whether only a channel normalisation by the mean of each batch reads this convolution."""
     import tensorflow as tf
 

@@ -37,11 +37,11 @@ def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.T
     if not 0 < least < of:
         return tf.nn.dropout(inputs, rate, noise_shape)
     shape = tf.shape(inputs) if noise_shape is None else tf.convert_to_tensor(noise_shape, tf.int32)
-    kept = tf.reshape(_drawn(tf.reduce_prod(shape), bits, least), shape)
+    kept = tf.reshape(_draw_masks(tf.reduce_prod(shape), bits, least), shape)
     return tf.where(kept, inputs * tf.cast(of / (of - least), inputs.dtype), tf.zeros_like(inputs))
 
 
-def _drawn(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
+def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
     """Draw ``count`` numbers of ``bits`` bits, and return whether each is at least ``least``.
 
     The numbers are cut from 64-bit draws: first the lowest bits of every byte, then the next bits, and so on.

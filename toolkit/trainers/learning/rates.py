@@ -55,9 +55,9 @@ class Rates:
     def rate(self, done: Any, ops: Any) -> Any:  # noqa: ANN401 - numbers of NumPy or tensors
         """Return the rate after ``done`` epochs; ``ops`` is the module that computes: NumPy or TensorFlow."""
         cold = self.start + (self.peak - self.start) * done / (self.warmup or 1.0)
-        return ops.where(done < self.warmup, cold, self.peak * self._left(done, ops))
+        return ops.where(done < self.warmup, cold, self.peak * self._remaining_share(done, ops))
 
-    def _left(self, done: Any, ops: Any) -> Any:  # noqa: ANN401
+    def _remaining_share(self, done: Any, ops: Any) -> Any:  # noqa: ANN401
         """Return the share of the peak rate that the decay leaves."""
         warm = ops.maximum(done - self.warmup, 0.0 * done)
         share = ops.minimum(warm / max(self.epochs - self.warmup, 1e-9), 1.0 + 0.0 * done)

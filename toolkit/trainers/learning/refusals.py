@@ -95,7 +95,7 @@ def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
     for one in REFUSALS:
         if getattr(chosen, one.name) == one.value and strategy in one.strategies:
             return f"{one.option} and --strategy {strategy}: {one.why}"
-    return _together(chosen) or _idle(chosen, default)
+    return _refuse_combination(chosen) or _idle(chosen, default)
 
 
 def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
@@ -118,7 +118,7 @@ def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
     return ""
 
 
-def _together(chosen: Learning) -> str:
+def _refuse_combination(chosen: Learning) -> str:
     if chosen.sync_batch_norm and chosen.xla == "on":
         return "--xla on and --sync-batch-norm: messages between ranks cannot be compiled; choose one"
     if chosen.sync_batch_norm and chosen.accumulate > 1:

@@ -59,7 +59,7 @@ def training(
         if learning.accumulate == 1:
             loss, hits, found = compute(inputs, classes, tf.shape(classes)[0])
         else:
-            loss, hits, found = _accumulated(compute, model, inputs, classes, learning.accumulate)
+            loss, hits, found = _accumulate(compute, model, inputs, classes, learning.accumulate)
         # Not apply_gradients: in Horovod 0.28 that applies the rank's own gradients without averaging.
         optimizer.minimize(loss, model.trainable_variables, tape=GivenGradients(found))
         return tf.cast(loss, tf.float64), hits
@@ -95,7 +95,7 @@ def _gradients(
     return compute
 
 
-def _accumulated(
+def _accumulate(
     compute: Gradients, model: "tf.keras.Model", inputs: "tf.Tensor", classes: "tf.Tensor", pieces: int
 ) -> "tuple[Any, Any, Any]":
     """Sum what is computed for ``pieces`` pieces of a batch, one after the other."""

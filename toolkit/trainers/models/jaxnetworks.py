@@ -13,7 +13,7 @@ from toolkit.trainers.models.jaxlayers import JaxModel
 def dense(side: int, classes: int) -> JaxModel:
     """Return Flatten, Dense 512, Dense, as in the classic tutorial on MNIST."""
     return layers.sequential(
-        layers.function(partial(_scaled, factor=1 / 255)),
+        layers.function(partial(_scale_inputs, factor=1 / 255)),
         layers.function(_flat),
         *(layers.linear(side * side, 512), layers.function(layers.relu), layers.linear(512, classes)),
     )
@@ -24,7 +24,7 @@ def two_convolutions(side: int, classes: int) -> JaxModel:
     inner = (side - 4) // 2
     rectified = layers.function(layers.relu)
     return layers.sequential(
-        layers.function(partial(_scaled, factor=1 / 255, channels=1)),
+        layers.function(partial(_scale_inputs, factor=1 / 255, channels=1)),
         *(layers.convolution(1, 32, 3), rectified, layers.convolution(32, 64, 3), rectified),
         *(layers.function(layers.pool), layers.dropout(0.25), layers.function(_flat)),
         *(
@@ -43,7 +43,7 @@ def five_by_five(side: int, classes: int) -> JaxModel:
     inner = side // 4
     rectified, pooled = layers.function(layers.relu), layers.function(layers.pool)
     return layers.sequential(
-        layers.function(partial(_scaled, factor=1 / 255, channels=1)),
+        layers.function(partial(_scale_inputs, factor=1 / 255, channels=1)),
         *(layers.convolution(1, 32, 5, padding="SAME"), rectified, pooled),
         *(layers.convolution(32, 64, 5, padding="SAME"), rectified, pooled, layers.function(_flat)),
         *(layers.linear(64 * inner * inner, 1024), rectified, layers.dropout(0.4)),
@@ -57,7 +57,7 @@ def residual(classes: int, *, depth: int) -> JaxModel:
     ``depth`` is 6 n + 2 layers: n blocks with 16, 32 and 64 filters each. Images have the shape (height,
     width, colours).
     """
-    parts = [layers.function(partial(_scaled, factor=1 / 127.5, offset=-1.0)), *_convolution(3, 16)]
+    parts = [layers.function(partial(_scale_inputs, factor=1 / 127.5, offset=-1.0)), *_convolution(3, 16)]
     parts.append(layers.function(layers.relu))
     before = 16
     for filters in (16, 32, 64):
@@ -67,7 +67,9 @@ def residual(classes: int, *, depth: int) -> JaxModel:
     return layers.sequential(*parts, layers.function(layers.mean_of_image), layers.linear(64, classes))
 
 
-def _scaled(inputs: layers.Array, *, factor: float, offset: float = 0.0, channels: int = 0) -> layers.Array:
+def _scale_inputs(
+    inputs: layers.Array, *, factor: float, offset: float = 0.0, channels: int = 0
+) -> layers.Array:
     """Return bytes as floats, with a last axis of ``channels`` if they have none."""
     return (inputs[..., None] if channels else inputs).astype("float32") * factor + offset
 

@@ -14,8 +14,14 @@ def dense(side: int, classes: int) -> "torch.nn.Module":
     """Return Flatten, Dense 512, Dense, as in the classic tutorial on MNIST."""
     from torch import nn
 
-    layers = [_scaled(1 / 255), nn.Flatten(), nn.Linear(side * side, 512), nn.ReLU(), nn.Linear(512, classes)]
-    return _drawn(nn.Sequential(*layers))
+    layers = [
+        _scale_layer(1 / 255),
+        nn.Flatten(),
+        nn.Linear(side * side, 512),
+        nn.ReLU(),
+        nn.Linear(512, classes),
+    ]
+    return _draw_weights(nn.Sequential(*layers))
 
 
 def two_convolutions(side: int, classes: int) -> "torch.nn.Module":
@@ -24,13 +30,13 @@ def two_convolutions(side: int, classes: int) -> "torch.nn.Module":
 
     inner = (side - 4) // 2
     layers = [
-        _scaled(1 / 255),
+        _scale_layer(1 / 255),
         nn.Unflatten(1, (1, side)),
         *(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU()),
         *(nn.MaxPool2d(2), nn.Dropout(0.25), nn.Flatten()),
         *(nn.Linear(64 * inner * inner, 128), nn.ReLU(), nn.Dropout(0.5), nn.Linear(128, classes)),
     ]
-    return _drawn(nn.Sequential(*layers))
+    return _draw_weights(nn.Sequential(*layers))
 
 
 def five_by_five(side: int, classes: int) -> "torch.nn.Module":
@@ -41,13 +47,13 @@ def five_by_five(side: int, classes: int) -> "torch.nn.Module":
 
     inner = side // 4
     layers = [
-        _scaled(1 / 255),
+        _scale_layer(1 / 255),
         nn.Unflatten(1, (1, side)),
         *(nn.Conv2d(1, 32, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2)),
         *(nn.Conv2d(32, 64, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
         *(nn.Linear(64 * inner * inner, 1024), nn.ReLU(), nn.Dropout(0.4), nn.Linear(1024, classes)),
     ]
-    return _drawn(nn.Sequential(*layers))
+    return _draw_weights(nn.Sequential(*layers))
 
 
 def residual(classes: int, *, depth: int) -> "torch.nn.Module":
@@ -58,21 +64,21 @@ def residual(classes: int, *, depth: int) -> "torch.nn.Module":
     """
     from torch import nn
 
-    layers: list[Any] = [_scaled(1 / 127.5, -1.0), _channels_first(), *_convolution(3, 16), nn.ReLU()]
+    layers: list[Any] = [_scale_layer(1 / 127.5, -1.0), _channels_first(), *_convolution(3, 16), nn.ReLU()]
     before = 16
     for filters in (16, 32, 64):
         for block in range((depth - 2) // 6):
             layers.append(_block(before, filters, stride=2 if filters > 16 and block == 0 else 1))
             before = filters
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, classes)]
-    model = _drawn(nn.Sequential(*layers))
+    model = _draw_weights(nn.Sequential(*layers))
     for layer in model.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_in")
     return model
 
 
-def _scaled(factor: float, offset: float = 0.0) -> "torch.nn.Module":
+def _scale_layer(factor: float, offset: float = 0.0) -> "torch.nn.Module":
     from torch import nn
 
     class Rescaling(nn.Module):  # type: ignore[misc]
@@ -118,7 +124,7 @@ def _block(before: int, filters: int, *, stride: int) -> "torch.nn.Module":
     return Block()
 
 
-def _drawn(model: "torch.nn.Module") -> "torch.nn.Module":
+def _draw_weights(model: "torch.nn.Module") -> "torch.nn.Module":
     """Draw first weights as Keras does: Glorot's uniform distribution, and zero biases."""
     from torch import nn
 

@@ -161,7 +161,7 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
         for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])
     ]
     # Send all before waiting for the first: waiting blocks a thread of TensorFlow.
-    sent = [_sent(bucket, [dense[number] for number in numbers]) for bucket, numbers in plan]
+    sent = [_send_bucket(bucket, [dense[number] for number in numbers]) for bucket, numbers in plan]
     found: dict[int, tf.Tensor] = {}
     with tf.control_dependencies([one.op for one in sent] if not tf.executing_eagerly() else []):
         for bucket, numbers in plan:
@@ -225,7 +225,7 @@ def _kind(dtype: str) -> str:
     return dtype if dtype == "float64" else "float32"
 
 
-def _sent(bucket: GradientBucket, values: "list[tf.Tensor]") -> "tf.Tensor":
+def _send_bucket(bucket: GradientBucket, values: "list[tf.Tensor]") -> "tf.Tensor":
     import numpy as np
     import tensorflow as tf
 

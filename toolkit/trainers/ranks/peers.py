@@ -57,7 +57,7 @@ def find_place(environment: Mapping[str, str], strategy: str) -> RankPlace:
         )
     host = environment.get("SLURMD_NODENAME") or socket.gethostname()
     hosts, run = _hosts(environment, strategy, size), _run(environment)
-    alone = _alone(environment, size)
+    alone = _is_one_node(environment, size)
     caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
     listens = rendezvous.listening_address(environment.get(_ROOT) or host, caller, alone=alone)
     if not alone and listens and hosts == (_LOOPBACK,):
@@ -69,7 +69,7 @@ def find_place(environment: Mapping[str, str], strategy: str) -> RankPlace:
     return RankPlace(run, rank, size, host, hosts, secret, listens)
 
 
-def _alone(environment: Mapping[str, str], size: int) -> bool:
+def _is_one_node(environment: Mapping[str, str], size: int) -> bool:
     """Return whether all ranks are on this node."""
     nodes = environment.get("SLURM_JOB_NODELIST" if _by_mpirun(environment) else "SLURM_STEP_NODELIST", "")
     counts = (environment.get(name) for name in _LOCAL_SIZE)

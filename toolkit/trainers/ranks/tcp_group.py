@@ -82,9 +82,9 @@ class TcpGroup:
         """Return the values of all ranks, in the order of ranks."""
         if self.rank:
             self._links[0].send(_DATA, value)
-            return _unpacked(self._links[0].take())
+            return _unpack(self._links[0].take())
         values = [value, *(self._links[rank].take() for rank in range(1, self.size))]
-        packed = _packed(values)
+        packed = _pack(values)
         for link in self._links.values():
             link.send(_DATA, packed)
         return values
@@ -207,7 +207,7 @@ def _receive(place: RankPlace, seconds: float, lost: Callable[[int, int | None],
                 raise Trouble(
                     f"rank {absent} did not reach rank 0 on {place.host} within {seconds:g} s", code=1
                 ) from None
-            rank, host = _greeted(connection, place)
+            rank, host = _greet_client(connection, place)
             if 0 < rank < place.size and rank not in links:
                 links[rank] = Link(rank, host, connection, lost)
             else:
@@ -225,7 +225,7 @@ def _listening(place: RankPlace) -> socket.socket:
     raise Trouble(f"none of the ports {place.ports} can be opened on {place.host}: {why}", code=1)
 
 
-def _greeted(connection: socket.socket, place: RankPlace) -> tuple[int, str]:
+def _greet_client(connection: socket.socket, place: RankPlace) -> tuple[int, str]:
     """Return rank and host of a new connection; rank -1 if it does not belong to this job."""
     try:
         connection.settimeout(_ANSWER_SECONDS)
@@ -253,7 +253,7 @@ def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], N
                 except OSError:
                     continue
                 try:
-                    if _introduced(connection, place):
+                    if _introduce_rank(connection, place):
                         return Link(0, place.hosts[0], connection, lost)
                 except (OSError, ValueError, KeyError, TypeError):
                     pass
@@ -267,7 +267,7 @@ def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], N
     )
 
 
-def _introduced(connection: socket.socket, place: RankPlace) -> bool:
+def _introduce_rank(connection: socket.socket, place: RankPlace) -> bool:
     """Return whether the other end is rank 0 of this job and has accepted this rank."""
     said = {"run": place.run, "rank": place.rank, "size": place.size, "host": place.host}
     hello = json.dumps({**said, "nonce": os.urandom(16).hex()}).encode()
@@ -314,11 +314,11 @@ def _exactly(connection: socket.socket, length: int) -> bytes:
     return bytes(parts)
 
 
-def _packed(values: list[bytes]) -> bytes:
+def _pack(values: list[bytes]) -> bytes:
     return b"".join(struct.pack(">Q", len(value)) + value for value in values)
 
 
-def _unpacked(packed: bytes) -> list[bytes]:
+def _unpack(packed: bytes) -> list[bytes]:
     values, at = [], 0
     while at < len(packed):
         (length,) = struct.unpack_from(">Q", packed, at)

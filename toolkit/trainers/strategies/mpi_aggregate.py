@@ -42,9 +42,9 @@ class MpiAggregate(World):
     def distribute(
         self, optimizer: "tf.keras.optimizers.Optimizer", compression: str = "none"
     ) -> "tf.keras.optimizers.Optimizer":
-        return averaging(optimizer, self._averaged)
+        return averaging(optimizer, self._average_gradients)
 
-    def _averaged(self, gradients: "list[tf.Tensor]") -> "list[tf.Tensor]":
+    def _average_gradients(self, gradients: "list[tf.Tensor]") -> "list[tf.Tensor]":
         if not self._teams:
             elements = sum(one.shape.num_elements() for one in gradients)
             aggregate.init(1, 1, elements, "tensorflow")

@@ -173,7 +173,7 @@ class ParameterServers(TcpWorld):
                 self._coordinator.join()
                 self._coordinator.schedule(update, args=(tf.constant(done + step * each, tf.float64),))
                 self._coordinator.join()
-                loss, right = _added(jobs, loss, right)
+                loss, right = _add_scores(jobs, loss, right)
             return loss, right
 
         return run
@@ -191,7 +191,7 @@ class ParameterServers(TcpWorld):
                 for worker in range(self.devices)
             ]
             self._coordinator.join()
-            return _added(jobs, loss, right)
+            return _add_scores(jobs, loss, right)
 
         return run
 
@@ -229,7 +229,7 @@ class ParameterServers(TcpWorld):
         os._exit(code)
 
 
-def _added(jobs: list[Any], loss: float, right: int) -> tuple[float, int]:
+def _add_scores(jobs: list[Any], loss: float, right: int) -> tuple[float, int]:
     for more, hits in (job.fetch() for job in jobs):
         loss, right = loss + float(more), right + int(hits)
     return loss, right

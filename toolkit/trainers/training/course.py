@@ -81,7 +81,7 @@ class Course:
                 print(done.line(epochs), flush=True)
             name = self._save(number + 1, part)
             if number + 1 < epochs and self.watch.look(1).stop:
-                raise Stopped(self._said(name))
+                raise Stopped(self._stop_message(name))
 
     def _epoch(self, number: int, part: EpochPart) -> EpochResult:
         if self.progress:
@@ -115,7 +115,7 @@ class Course:
         if seen.stop or seen.save:
             name = self._save(number, part)
             if seen.stop:
-                raise Stopped(self._said(name))
+                raise Stopped(self._stop_message(name))
         return seen.steps
 
     def _save(self, epochs: int, part: EpochPart) -> str:
@@ -125,7 +125,7 @@ class Course:
         self.watch.saved()
         return name
 
-    def _said(self, name: str) -> str:
+    def _stop_message(self, name: str) -> str:
         return (
             f"stopped on request; the checkpoint is {self.checkpoints.folder / name}, and the same command "
             "resumes from it"

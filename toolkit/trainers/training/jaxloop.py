@@ -207,7 +207,7 @@ class JaxLoop(Rounds):
             sums.append(self._score(self._values[:2], batch))
         found = np.array([(float(loss), float(right)) for loss, right in sums]).sum(0)
         own = [0.0, 0.0, 0.0] if rank else [*found.tolist(), float(len(data))]
-        return self._scored(own)
+        return self._score_all(own)
 
 
 def _losses(logits: Array, classes: Array, smoothing: float) -> Array:

@@ -144,7 +144,7 @@ class Loop(Rounds):
         for inputs, classes in _batches(data, rank, size):
             more, hits = self._score(inputs, classes)
             loss, right, count = loss + float(more), right + float(hits), count + len(classes)
-        return self._scored([loss, right, count])
+        return self._score_all([loss, right, count])
 
 
 def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:

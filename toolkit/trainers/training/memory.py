@@ -44,7 +44,7 @@ def left_in_cgroups(own: Path, root: Path) -> int:
         else:
             continue
         folders |= {(folder, files): None for top, files in tops for folder in _upwards(top, path)}
-    return min(_left(*(folder / name for name in files)) for folder, files in folders)
+    return min(_free_bytes(*(folder / name for name in files)) for folder, files in folders)
 
 
 def _upwards(top: Path, path: str) -> Iterator[Path]:
@@ -55,7 +55,7 @@ def _upwards(top: Path, path: str) -> Iterator[Path]:
         yield from (top / one for one in (parts, *parts.parents))
 
 
-def _left(limit: Path, used: Path, stat: Path) -> int:
+def _free_bytes(limit: Path, used: Path, stat: Path) -> int:
     """Return what a cgroup has left; the file cache counts as free."""
     try:
         most, now = limit.read_text().strip(), int(used.read_text())

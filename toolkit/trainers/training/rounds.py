@@ -168,7 +168,7 @@ class Rounds:
         """Return for how many seconds the steps of this rank have waited for samples, as far as known."""
         return self._seconds_waited() or 0.0
 
-    def _scored(self, sums: Sequence[float]) -> Score:
+    def _score_all(self, sums: Sequence[float]) -> Score:
         """Return the score of all ranks from this rank's sums of loss, right answers and samples."""
         loss, right, everyone = self._world.total(sums)
         return Score(loss / everyone, right / everyone)

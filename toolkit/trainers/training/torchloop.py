@@ -177,4 +177,4 @@ class TorchLoop(Rounds):
                 named = torch.from_numpy(classes[at : at + _EVALUATION_BATCH]).to(outputs.device)
                 loss += float(torch.nn.functional.cross_entropy(outputs, named, reduction="sum"))
                 right += int((outputs.argmax(1) == named).sum())
-        return self._scored([loss, right, float(len(classes))])
+        return self._score_all([loss, right, float(len(classes))])

@@ -140,7 +140,7 @@ def test_an_answer_from_before_its_end_does_not_bring_a_job_back():
 def test_a_lock_that_somebody_keeps_holds_nobody_up_for_long(monkeypatch):
     monkeypatch.setattr(records, "_LOCK_SECONDS", 0.05)
     records.save(RECORD)
-    with records._locked(records.folder(RECORD.key)):
+    with records._record_lock(records.folder(RECORD.key)):
         assert records.update(RECORD, nodes="node1").nodes == "node1"
 
 

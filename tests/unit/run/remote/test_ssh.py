@@ -17,7 +17,7 @@ from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.run.command import Command
 from toolkit.run.remote import ssh
-from toolkit.run.remote.ssh import SshRunner, _beside, _continue, shell_line
+from toolkit.run.remote.ssh import SshRunner, _continue, _part_name, shell_line
 from toolkit.run.remote.ssh_connect import why
 
 WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -143,7 +143,7 @@ def test_a_file_is_written_by_a_number_that_has_no_name(monkeypatch):
 
     monkeypatch.setattr(getpass, "getuser", nameless)
     monkeypatch.setattr(os, "getuid", lambda: 54321)
-    assert _beside("/work/it") == f"/work/.it.54321.{os.getpid()}.part"
+    assert _part_name("/work/it") == f"/work/.it.54321.{os.getpid()}.part"
 
 
 def refused():
@@ -179,7 +179,7 @@ def test_a_connection_that_ends_while_it_is_given_up_raises_in_no_thread(monkeyp
         closed.set()
         raise error
 
-    with ssh._answered(close):
+    with ssh._time_limit(close):
         assert closed.wait(20)
         for thread in threading.enumerate():
             if isinstance(thread, threading.Timer):

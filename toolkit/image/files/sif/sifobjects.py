@@ -138,7 +138,7 @@ def read_table(file: BinaryIO, path: Path) -> Table:
         raise _cut(path, "its header", _HEADER.size, size)
     header = SifHeader(*_HEADER.unpack(raw))
     if not 0 < header.total <= _MOST or not _HEADER.size <= header.table:
-        raise _damaged(path, "its header is impossible")
+        raise _damage(path, "its header is impossible")
     wanted = header.total * _DESCRIPTOR.size
     file.seek(min(header.table, size))
     raw = file.read(wanted)
@@ -153,15 +153,15 @@ def _check(entries: tuple[SifDescriptor, ...], path: Path, size: int) -> None:
     """Refuse objects with equal numbers, or outside the file."""
     numbers = [entry.number for entry in entries]
     if len(set(numbers)) != len(numbers):
-        raise _damaged(path, "two objects have one number")
+        raise _damage(path, "two objects have one number")
     for entry in entries:
         if entry.offset < _HEADER.size or entry.size < 0:
-            raise _damaged(path, f"{entry.shown} has an impossible place or size")
+            raise _damage(path, f"{entry.shown} has an impossible place or size")
         if entry.offset + entry.size > size:
             raise _cut(path, entry.shown, entry.offset + entry.size, size)
 
 
-def _damaged(path: Path, why: str) -> Damaged:
+def _damage(path: Path, why: str) -> Damaged:
     return Damaged(f"{path}: the SIF is damaged: {why}", fix=_AGAIN)
 
 
@@ -218,7 +218,7 @@ def add(file: BinaryIO, path: Path, *objects: Object) -> None:
                 fix="build it again, then sign it",
             )
         end = max([header.data, after_table, *(e.offset + e.size for e in entries if e.used)])
-        entries[slot] = _described(thing, slot + 1, end, header.created)
+        entries[slot] = _descriptor_of(thing, slot + 1, end, header.created)
         file.seek(end)
         file.write(thing.content)
         data_size = end + len(thing.content) - header.data
@@ -231,7 +231,7 @@ def add(file: BinaryIO, path: Path, *objects: Object) -> None:
     file.flush()
 
 
-def _described(thing: Object, number: int, offset: int, when: int) -> SifDescriptor:
+def _descriptor_of(thing: Object, number: int, offset: int, when: int) -> SifDescriptor:
     return SifDescriptor(
         kind=thing.kind,
         used=True,

@@ -95,7 +95,7 @@ def write_squashfs(root: Path, out: BinaryIO, when: int) -> int:
         OSError: if a file cannot be read, or the disk is full.
     """
     top = _node(os.fsencode(root), b"")
-    nodes = list(_numbered(top))
+    nodes = list(_number_inodes(top))
     out.write(bytes(_HEAD.size))
     fragments = _write_data([node for node in nodes if node.kind == 2], out)
     inodes, folders = _Table(), _Table()
@@ -132,7 +132,7 @@ def _node(path: bytes, name: bytes) -> _Node:
     return _Node(name, executable, path=os.fsdecode(path), size=found.st_size)
 
 
-def _numbered(node: _Node) -> Iterator[_Node]:
+def _number_inodes(node: _Node) -> Iterator[_Node]:
     """Yield a node and all below it, each with its inode number; children before their folder."""
     count = 0
     waiting = [(node, False)]
@@ -186,7 +186,7 @@ def _blocks(files: list[_Node]) -> Iterator[tuple[bytes, _Node | None]]:
     for node in files:
         with Path(node.path).open("rb") as file:
             if node.size >= BLOCK:
-                yield from ((_exactly(file, min(BLOCK, left)), node) for left in _left(node.size))
+                yield from ((_exactly(file, min(BLOCK, left)), node) for left in _remaining_sizes(node.size))
                 continue
             if len(gathered) + node.size > BLOCK:
                 yield bytes(gathered), None
@@ -199,7 +199,7 @@ def _blocks(files: list[_Node]) -> Iterator[tuple[bytes, _Node | None]]:
         yield bytes(gathered), None
 
 
-def _left(size: int) -> Iterator[int]:
+def _remaining_sizes(size: int) -> Iterator[int]:
     return iter(range(size, 0, -BLOCK))
 
 
