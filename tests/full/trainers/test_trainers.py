@@ -307,7 +307,7 @@ def test_preflight_tells_each_thing_that_is_wrong_with_node_and_rank(inside):
     told = [line for line in done.lines if line.startswith("preflight:")]
     expected = (
         rf"the ranks are on 1 node \({host}\) and not on the 2 of the job",
-        rf"rank 0 on {host}: no GPU can be opened there, and the job has 2 a node",
+        rf"rank 0 on {host}: no GPU can be opened on this node, and the job has 2 a node",
         rf"rank 0 on {host}: /none cannot be used: No such file or directory",
         rf"rank 0 on {host}: /none\.sif cannot be read: No such file or directory",
     )

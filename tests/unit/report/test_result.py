@@ -99,7 +99,7 @@ def test_a_folder_without_metrics_is_named(tmp_path):
 
 
 def test_a_training_that_finished_no_epoch_is_no_result(tmp_path):
-    with pytest.raises(CheckFailed, match="not one epoch was finished"):
+    with pytest.raises(CheckFailed, match="no epoch was finished"):
         read_training(job_folder(tmp_path, lines(HEADER)))
 
 

@@ -152,8 +152,8 @@ def test_a_point_is_one_job_of_its_size_whatever_else_is_said():
 @every_row(
     ("compare", "said", "fix"),
     [
-        *((name, "a study sets this itself", "") for name in OWN if name != "nodes"),
-        ("nodes", "--compare nodes: a study sets this itself", "--nodes 1,2"),
+        *((name, "a study sets this option itself", "") for name in OWN if name != "nodes"),
+        ("nodes", "--compare nodes: a study sets this option itself", "--nodes 1,2"),
         ("modules", "several values at once", "--study"),
         ("env", "several values at once", "--study"),
     ],

@@ -41,14 +41,14 @@ def test_what_is_not_asked_for_is_not_judged():
 @every_row(
     ("second", "said"),
     [
-        ({"gpus": ()}, "rank 2 on n2: no GPU can be opened there, and the job has 2 a node"),
-        ({"gpus": (1,)}, "rank 2 on n2: 1 GPU can be opened there, and the job has 2 a node"),
+        ({"gpus": ()}, "rank 2 on n2: no GPU can be opened on this node, and the job has 2 a node"),
+        ({"gpus": (1,)}, "rank 2 on n2: 1 GPU can be opened on this node, and the job has 2 a node"),
         ({"output": 2**20}, "rank 2 on n2: /out has 1 MiB free, and 100 MiB are needed"),
         ({"output": "Stale file handle"}, "rank 2 on n2: /out cannot be used: Stale file handle"),
         ({"tmp": 0}, "rank 2 on n2: TMPDIR has 0 bytes free, and 16 MiB are needed"),
         ({"ahead": 75.0}, "rank 2 on n2: the clock is 75.0 s ahead of the clock of n1"),
         ({"ahead": -75.0}, "rank 2 on n2: the clock is 75.0 s behind the clock of n1"),
-        ({"image": "cd"}, "rank 2 on n2: /i.sif is another image there than on n1"),
+        ({"image": "cd"}, "rank 2 on n2: /i.sif is another image than on n1"),
         (
             {"image": "!Input/output error"},
             "rank 2 on n2: /i.sif cannot be read: Input/output error",

@@ -203,14 +203,14 @@ def test_an_image_that_the_engine_does_not_find_by_the_name_it_says_is_found_by_
 
 
 def test_two_images_or_none_are_refused(archive):
-    with pytest.raises(CheckFailed, match="0 images are in it"):
+    with pytest.raises(CheckFailed, match="0 images are in the archive"):
         load_archive(Store(MANIFEST_ID, says(": x:1")), archive)
     two = Store(MANIFEST_ID, (*says(": x:1"), *says(": y:1")), knows=("x:1",))
     two.names["y:1"] = CONFIG_ID
-    with pytest.raises(CheckFailed, match="2 images are in it"):
+    with pytest.raises(CheckFailed, match="2 images are in the archive"):
         load_archive(two, archive)
 
 
 def test_an_error_while_loading_is_told(archive):
-    with pytest.raises(CheckFailed, match="does not take it: no space left on device"):
+    with pytest.raises(CheckFailed, match="refuses the archive: no space left on device"):
         load_archive(Store(CONFIG_ID, ({"error": "no space left on device"},)), archive)
