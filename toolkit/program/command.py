@@ -242,7 +242,9 @@ class _Script:
             self.place = replace(self.place, folder=path)
 
 
-def _shell_statements(exports: Mapping[str, str], found: Sequence[CommandFacts]) -> tuple[tuple[str, str], ...]:
+def _shell_statements(
+    exports: Mapping[str, str], found: Sequence[CommandFacts]
+) -> tuple[tuple[str, str], ...]:
     """Return what the commands of a shell script say, what starts ranks among them, and what it exports."""
     says = {name: value for one in found for name, value in one.says}
     started = {name for one in found for name in one.joins if not one.facts}

@@ -120,7 +120,10 @@ def points(tmp_path, name="mnist"):
         (["mnist", "--ranks", "2", "--prove", "none.json"], "none.json: No such file"),
         (["job.yaml", "--ranks", "1"], "job.yaml: toolkit scale does not accept a job file"),
         (["--ranks", "1", "--compare", "trainer=mnist,job.yml"], "toolkit scale does not accept a job file"),
-        (["mnist", "--ranks", "2", "--nodes", "1", "--compare", "nodes=1,2"], "a study sets this option itself"),
+        (
+            ["mnist", "--ranks", "2", "--nodes", "1", "--compare", "nodes=1,2"],
+            "a study sets this option itself",
+        ),
         (["mnist", "--ranks", "2", "--compare", "ranks-per-node=1,2"], "a study sets this option itself"),
         (["mnist", "--ranks", "2", "--compare", "exclusive=yes,no"], "--exclusive write true or false"),
         (
