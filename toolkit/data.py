@@ -17,7 +17,7 @@ _CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
 def shipped_folder(kind: str) -> Path:
     """Return the folder ``containers``, ``recipes`` or ``slurm`` of this installation.
 
-    A wheel carries them inside the package; a checkout has them beside it.
+    A wheel contains the data inside the package; a checkout has them beside the package.
     """
     here = Path(__file__).resolve().parent
     packaged = here / "_data" / kind
@@ -38,7 +38,7 @@ def checkout() -> Path | None:
 def cache_dir() -> Path:
     """Return where downloads and conversions are kept: ``TOOLKIT_CACHE_DIR``, else XDG's cache.
 
-    Homes on clusters are small, hence the variable. The folder is not made here.
+    Homes on clusters are small, hence the variable. This function does not create the folder.
     """
     if chosen := os.environ.get("TOOLKIT_CACHE_DIR"):
         return at_home(chosen)
@@ -59,7 +59,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
     """Find ``NAME`` of a kind of data: a path, the user's own file, or a shipped one.
 
     Raises:
-        BadInput: naming the choices, if there is none of that name. Also if other users can write
+        BadInput: naming the choices, if there is none of that name. The same error if other users can write
             the user's own file.
     """
     as_path = Path(name)

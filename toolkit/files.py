@@ -147,10 +147,10 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
 
 
 def require_own(path: Path, mark: str, fix: str) -> None:
-    """Check that a file may be written again: it is not there, or begins with ``mark``.
+    """Check that a file may be written again: the file does not exist, or begins with ``mark``.
 
     Raises:
-        BadInput: if it is the user's own, or cannot be read; ``fix`` says how to keep it.
+        BadInput: if the file is the user's own, or cannot be read; ``fix`` says how to keep it.
     """
     if not is_there(path):
         return

@@ -2,8 +2,8 @@
 
 The functions do what the commands of the same names do, with the same settings and checks. The functions
 print nothing and never exit. Every error is a class of :mod:`toolkit.errors`; its message names the option of
-the command, such as ``--nodes`` for ``nodes``. ``tell`` receives progress, and the output of jobs that are
-followed; without it, both are hidden.
+the command, such as ``--nodes`` for ``nodes``. ``tell`` receives progress, and the output of followed jobs;
+without ``tell``, both are hidden.
 
 The import is fast: each function imports what it needs when it is called.
 """

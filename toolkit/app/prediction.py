@@ -42,7 +42,7 @@ def probe(
     nodes: int | str = 1,
     wait: int = 5,
 ) -> HostFacts:
-    """Return the facts of a machine and of its compute nodes; nothing is changed there.
+    """Return the facts of a machine and of its compute nodes; nothing is changed on them.
 
     Args:
         host: a machine over SSH, as ``HOST``, ``USER@HOST`` or an alias; this machine by default.
@@ -103,7 +103,7 @@ def doctor(
         job: a job file in YAML; the other arguments win over it.
         host, cluster, ssh_config: as in :func:`probe`.
         partition: the Slurm partition of the job; one of its nodes is probed.
-        command: the command of a rank; the verdict is then of the MPI that its program loads.
+        command: the command of a rank; the verdict is then about the MPI that its program loads.
         tell: receives progress.
 
     Returns:

@@ -81,7 +81,7 @@ def jobs(*, tell: Tell | None = None) -> tuple[JobRecord, ...]:
 
 
 def job(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
-    """Return the record of one job; no place is contacted.
+    """Return the record of one job, without contacting its cluster.
 
     Raises:
         BadInput: if there is no such job, or more than one.
@@ -201,7 +201,7 @@ def fetch(
 
 
 def logs(key: Job = None, *, tell: Tell | None = None) -> Iterator[str]:
-    """Return the output of a job in parts, each of which ends where a line ends.
+    """Return the output of a job in parts that end at line ends.
 
     ``"".join(app.logs(key))`` is the output as one text.
 

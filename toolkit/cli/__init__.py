@@ -1,1 +1,1 @@
-"""The command line: one module a command, and the only place that exits."""
+"""The command line: a module for each command; only this package exits."""

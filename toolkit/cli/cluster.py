@@ -144,7 +144,7 @@ def list_clusters(as_json: bool) -> None:
 def execute(
     ctx: click.Context, name: str | None, node: str, user: str, with_input: bool, words: tuple[str, ...]
 ) -> None:
-    """Run the command WORDS on a node, and exit with its status. Without -i, it gets no input.
+    """Run the command WORDS on a node, and exit with its status. Without -i, the command gets no input.
 
     \b
     Example: toolkit cluster exec -- srun -N2 hostname

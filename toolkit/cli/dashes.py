@@ -9,7 +9,7 @@ FIX = "toolkit.fix"
 """The key of the hint in the context: how to correct an option of the program before ``--``."""
 
 _RUN_COMMANDS = {"launch", "scale", "start"}
-"""Commands whose words after ``--`` may be a command alone."""
+"""Commands that accept a bare command after ``--``."""
 
 
 class SplitAtDashes(click.Command):

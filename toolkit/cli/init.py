@@ -139,7 +139,7 @@ def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]
             answers[question.option] = question.default
         elif _is_interactive():
             kind = click.Choice(question.choices) if question.choices else None
-            # readline bypasses toolkit's output stream, so the text is made harmless here.
+            # readline bypasses toolkit's output stream, so control characters are removed here.
             answers[question.option] = click.prompt(
                 one_line(question.text), default=one_line(question.default), type=kind, err=True
             )

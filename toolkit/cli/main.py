@@ -20,7 +20,7 @@ click.Context.formatter_class = WholeWordFormatter  # click has no other setting
 
 
 class MainGroup(LazyGroup):
-    """The whole program. It exits with status 0 if the reader of its output exits, as `head` does."""
+    """The whole program; exits with status 0 if the reader of its output exits, as `head` does."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:  # noqa: ANN401 - click's signature
         with report_write_error():
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _print_error(error: Exception) -> int:
-    # Imported here, because --help does not need it.
+    # Imported here, because --help does not need this module.
     from toolkit.cli.frame.faults import as_toolkit_error, print_error
 
     ours = error if isinstance(error, ToolkitError) else as_toolkit_error(error)

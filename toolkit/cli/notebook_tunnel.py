@@ -24,7 +24,7 @@ SCHEMA = "toolkit.notebook/1"
 
 _TRIES = 5
 _END_SECONDS = 4
-"""A job ends its steps first: Slurm may say for a while that it runs."""
+"""Slurm may still report for a while that the job runs, because it ends the steps first."""
 
 
 @dataclass(frozen=True, slots=True)

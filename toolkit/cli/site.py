@@ -150,7 +150,7 @@ def share(
 ) -> None:
     """Print the facts of a cluster without accounts, names of machines and users' folders.
 
-    Use the file with: toolkit doctor IMAGE --facts FILE. Read it before you pass it on.
+    Use the file with: toolkit doctor IMAGE --facts FILE. Read the file before you pass it on.
 
     Example: toolkit site share virtual --cluster demo -o virtual.json
     """

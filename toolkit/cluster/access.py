@@ -88,7 +88,7 @@ class Access:
         """Write ``ssh_config`` and ``known_hosts`` for a login node on ``port`` of ``address``.
 
         The port may change whenever the container is started; correct files are left alone. The folder of an
-        account has the same files, and one more for its user's machine.
+        account has the same files, and a configuration for its user's machine.
         """
         secrets = self.secrets()
         if secrets is None:
@@ -149,7 +149,7 @@ def place_of_learner(name: str) -> str:
 def ssh_config(folder: str, port: int, nodes: int, address: str = HERE, user: str = USER) -> str:
     """Return an SSH configuration that knows the hosts of one cluster, and trusts no other key.
 
-    ``folder`` is the path of the keys on the machine that uses it.
+    ``folder`` is the path of the keys on the machine that uses them.
     """
     lines = [
         "Host login",

@@ -11,13 +11,13 @@ from toolkit.data import package, shipped_folder
 from toolkit.render import render
 
 CODE = "/opt/toolkit/lib"
-"""Where the nodes' Python looks for toolkit: a link to one version, so that all of it changes at once."""
+"""Where the nodes' Python looks for toolkit: a link to one version, so that all files change at once."""
 
 ACCOUNTS = "/etc/toolkit/accounts"
 """The list of a class's accounts on a node."""
 
 MAKE_ACCOUNTS = f"{CODE}/toolkit/_data/containers/cluster/accounts.sh"
-"""The program on a node that creates them."""
+"""The program on a node that creates the accounts."""
 
 _SHIPPED = ("containers", "recipes", "slurm")
 

@@ -1,4 +1,4 @@
-"""Check that a cluster works: the state of its nodes in Slurm, and a test job. Waits until it works."""
+"""Check that a cluster works: the state of its nodes in Slurm, and a test job. Waits until the cluster works."""
 
 import time
 
@@ -29,7 +29,7 @@ def ask_states(nodes: Nodes, layout: Layout) -> dict[str, str]:
     command = Command.of("sinfo", "-h", "-N", "-o", "%N %T", timeout=_QUESTION_SECONDS)
     try:
         answer = nodes.run(layout.container("login"), command)
-    except CheckFailed:  # Its container has just ended; callers that need to know check that.
+    except CheckFailed:  # The container has just ended; callers that need to know check that.
         return {}
     return node_states(answer.text) if answer.ok else {}
 
@@ -62,7 +62,7 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
 
 
 def _prove(nodes: Nodes, layout: Layout) -> None:
-    # A job that has waited for these nodes may get them first, and use them for hours.
+    # A job that has waited for these nodes may get them before the test job, and use them for hours.
     words = ("srun", f"-N{layout.nodes}", "--immediate=5", f"--job-name={_PROOF}", "--mpi=none", "hostname")
     answer = nodes.run(layout.container("login"), Command.of(*words, timeout=30.0))
     proven = answer.ok and sorted(answer.text.split()) == sorted(layout.hosts[1:])

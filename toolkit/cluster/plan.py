@@ -1,4 +1,4 @@
-"""The parts of a virtual cluster: names, sizes, files. Pure; nothing is created here."""
+"""The parts of a virtual cluster: names, sizes, files. Pure; this module creates nothing."""
 
 import ipaddress
 import re
@@ -11,7 +11,7 @@ from toolkit.model.cluster import hosts
 from toolkit.run.docker.nodes import Machine
 
 LABEL = "toolkit.cluster"
-"""On everything that belongs to a cluster; the value is its name."""
+"""The label on everything that belongs to a cluster; its value is the name of the cluster."""
 
 COUNT = "toolkit.nodes"
 """On every container: the number of compute nodes of the cluster."""

@@ -23,9 +23,9 @@ def execute(
     on_output: OnOutput,
     stdin: bytes | None = None,
 ) -> int:
-    """Run ``words`` on a node and return their exit status; an interrupt stops them too.
+    """Run ``words`` on a node and return their exit status; an interrupt also stops the words.
 
-    Without ``stdin`` they read nothing.
+    Without ``stdin`` the words read nothing.
     """
     checked_host(cluster, host)
     checked_user(cluster, user)

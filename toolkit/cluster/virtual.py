@@ -224,7 +224,7 @@ def _another(name: str, how: str) -> BadInput:
 
 
 def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
-    """Return the keys of a cluster, with the keys of ``users`` accounts; they are saved here first."""
+    """Return the keys of a cluster, with the keys of ``users`` accounts; new keys are saved first."""
     access = Access(name)
     secrets = access.secrets() if existed else new_secrets()
     if secrets is None:
@@ -279,8 +279,8 @@ def _complete(
 
 
 def _refresh_code(engine: Nodes, layout: Layout) -> None:
-    """Give the nodes this version of toolkit if they have another; compile it as root, because ada may
-    not.
+    """Give the nodes this version of toolkit if they have another version; compile it as root, because ada
+    may not.
     """
     code = code_files()
     folder, login = code_folder(code), layout.container("login")

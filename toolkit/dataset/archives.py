@@ -1,6 +1,6 @@
 """Archives that hold the files of a data set: a member is read by its name, and nothing is unpacked to disk.
 
-So the names of members cannot lead anywhere, and links count as absent.
+The names of members therefore cannot lead anywhere, and links count as absent.
 """
 
 import contextlib

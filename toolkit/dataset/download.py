@@ -34,9 +34,10 @@ class Full(CheckFailed):
 
 @contextlib.contextmanager
 def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") -> Iterator[FileIO]:
-    """Download an address and yield it for reading; it is deleted when the block succeeds.
+    """Download an address and yield the file for reading; the file is deleted when the block succeeds.
 
-    At most ``most`` bytes are accepted. With ``sha256`` that is the size, and the digest must match.
+    At most ``most`` bytes are accepted. With ``sha256``, ``most`` is the exact size, and the digest must
+    match.
 
     Raises:
         CheckFailed: if the bytes differ.
@@ -51,7 +52,7 @@ def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") 
         try:
             yield part
         except (CheckFailed, Missing):
-            part.truncate(0)  # it is complete, and useless
+            part.truncate(0)  # the file is complete, and has other bytes
             raise
         Path(str(part.name)).unlink(missing_ok=True)
 
@@ -86,7 +87,7 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
         except http.Refused as error:
             if not begun or error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
-            part.truncate(0)  # Nothing follows: the file is complete, or it is another file.
+            part.truncate(0)  # No bytes follow: the file is complete, or it is another file.
         except http.Busy as error:
             waited += 1
             if waited > _WAITS:
@@ -129,7 +130,7 @@ def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
             part = FileIO(path, "r+")  # without a buffer, which could not be written later either
         with part:
             wait_for_lock(part, tell, f"Waiting for another process that fetches {without_login(url)}")
-            # The previous holder may have finished and removed it.
+            # The previous holder of the lock may have finished and removed the file.
             if path.exists() and os.path.samestat(path.stat(), os.fstat(part.fileno())):
                 try:
                     yield part

@@ -54,7 +54,7 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
                 _pack(source, Path(folder), runner).open("rb") as packed,
                 tar(packed, source.folder, source.place) as archive,
             ):
-                # Each needs the archive to be read up to the list.
+                # For each class name, the archive must be read up to the list.
                 classes = functools.cache(lambda name: _classes(archive, name))
                 yield lambda file: _from_package(source, archive, file, classes)
 

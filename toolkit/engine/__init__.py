@@ -1,1 +1,1 @@
-"""Predict launches from facts. Pure functions; each finding cites the lines that it follows from."""
+"""Predict launches from facts. Pure functions; each finding cites the lines of its evidence."""

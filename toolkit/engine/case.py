@@ -15,14 +15,14 @@ State = Literal["known", "absent", "unknown", "moot"]
 class Case:
     """One launch: this image on this host, for this request, with the words of this plan.
 
-    Rules read ``host``, ``image`` and ``original``. Reading a field there raises :class:`Undecided` if the
-    fact is unknown; ``None`` means that it is absent. ``host_facts``, ``image_facts`` and ``original_facts``
+    Rules read ``host``, ``image`` and ``original``. Reading an unknown field raises :class:`Undecided`;
+    ``None`` means that the fact is absent. ``host_facts``, ``image_facts`` and ``original_facts``
     are the same facts without that guard, for code that handles unknown facts itself.
     """
 
     host_facts: HostFacts
     image_facts: ImageFacts
-    """The image as programs see it. In mode ``bind`` its MPI is the host's."""
+    """The image as programs see it. In mode ``bind`` the MPI of this image is the host's."""
     request: Request
     plan: Plan
     mounted_over: ImageFacts | None = None
@@ -66,7 +66,7 @@ class Case:
             raise Undecided(*unknown)
 
     def have(self, *names: str) -> None:
-        """Continue only if each of these facts is there: raise :class:`Moot` if one is absent."""
+        """Continue only if none of these facts is absent; otherwise raise :class:`Moot`."""
         unknown: list[str] = []
         for name in names:
             state = self._states.get(name) or self.state(name)

@@ -275,7 +275,7 @@ def _with_fact(facts: _Facts, name: str, value: object) -> _Facts:
 
 
 def _with(filled: tuple[HostFacts, ImageFacts], fact: str, value: object) -> tuple[HostFacts, ImageFacts]:
-    """Return the facts with another value for one of them."""
+    """Return the facts with a new value for one fact."""
     side, *parts = fact.split(".")
     facts: Any = filled[0] if side == "host" else filled[1]
     if len(parts) == 1:

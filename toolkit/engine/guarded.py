@@ -19,7 +19,7 @@ class Undecided(Exception):
 
 
 class Moot(Exception):
-    """A rule asks about something that is absent, so the rule does not apply."""
+    """A rule asks about an absent thing, so the rule does not apply."""
 
 
 def attempt(question: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | Undecided:
@@ -38,7 +38,8 @@ def settle(answer: _T | Undecided) -> _T:
 
 
 _OPTIONAL: dict[type, Collection[str]] = {
-    # The rule image-mpi-not-measured asks for the release. An unknown release is in no range of other rules.
+    # The rule image-mpi-not-measured asks for the release. An unknown release is outside the ranges of other
+    # rules.
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
     ),
@@ -58,7 +59,7 @@ _PARTS = {ImageMpi, HostMpi, SlurmFacts, ContainerRuntime}
 
 
 class Guarded:
-    """Facts whose fields raise :class:`Undecided` if they are unknown. Each field is looked up once."""
+    """Facts whose fields raise :class:`Undecided` if they are unknown. Each field is looked up only once."""
 
     def __init__(self, book: HostFacts | ImageFacts, part: object, side: str, above: str = "") -> None:
         self._book, self._part, self._side, self._above = book, part, side, above

@@ -26,8 +26,8 @@ SPEAKERS = {
 def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | None:
     """Return whether a program in the image loads the host's MPI library; ``None`` if that is unknown.
 
-    The loader compares sonames only: ``libmpich.so.12`` is not ``libmpi.so.12``. It loads the host's library
-    if the library is mounted and LD_LIBRARY_PATH names its folder.
+    The loader compares sonames only: ``libmpich.so.12`` is not ``libmpi.so.12``. The loader loads the host's
+    library if the library is mounted and LD_LIBRARY_PATH names its folder.
     """
     if host is None:
         return False
@@ -145,7 +145,7 @@ def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts
     listed = "libfabric.so.1" in (image.libraries or ())
     libfabric = image.libfabric if listed or is_system(image.libfabric or "") else None
     if libfabric is None and image.libfabric:
-        # The image's MPI finds this library by its run path. Another MPI does not search there.
+        # The image's MPI finds this library by its run path. Another MPI does not search the run path.
         absent["libfabric"] = f"image: {image.libfabric}, not in the search path of {line}"
     own = [fact for soname, fact in _TRANSPORTS.items() if soname in mounted_of(provider, plan)]
     unknown |= dict.fromkeys(own, f"{line}: the transports of this library are unknown")

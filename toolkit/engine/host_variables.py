@@ -13,7 +13,7 @@ def runtime_prefixes(host: HostFacts) -> tuple[str, ...]:
     """Return the prefixes of the variables that the host's runtime reads; the prefix that wins comes first.
 
     Apptainer reads its own variables, then Singularity's (apptainer/apptainer:internal/pkg/util/env/env.go
-    at v1.4.5, ApptainerPrefixes). Both Singularities read only their own
+    at v1.4.5, ApptainerPrefixes). Singularity and SingularityCE read only their own
     (sylabs/singularity:cmd/internal/cli/ singularity.go at v3.8.4 and v4.3.7, envPrefix).
     """
     found = host.runtime
@@ -23,7 +23,7 @@ def runtime_prefixes(host: HostFacts) -> tuple[str, ...]:
 def harmful_variables(host: HostFacts, mode: Mode) -> tuple[str, ...]:
     """Return the inherited variables of the host that are meant for the host's MPI.
 
-    Parameters of a network driver are not among them.
+    The names do not include parameters of a network driver.
     """
     needed = needed_patterns(mode)
     return tuple(name for name in sorted(host.environment) if _is_harmful(name) and not _is_one(name, needed))

@@ -43,7 +43,7 @@ class Judged:
 
 
 def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Finding, ...]]:
-    """Predict one launch. Its findings name no other mode as a fix."""
+    """Predict one launch. The findings name no other mode as a fix."""
     judged = ask_rules(case, rules)
     return judged.prediction, judged.findings()
 
@@ -57,7 +57,7 @@ def ask_rules(case: Case, rules: tuple[Rule, ...]) -> Judged:
 
 
 def is_ok(case: Case, rules: tuple[Rule, ...]) -> bool:
-    """Return whether :func:`ask_rules` predicts ok. Stop at the first rule that prevents it."""
+    """Return whether :func:`ask_rules` predicts ok. Stop at the first rule that prevents an ok outcome."""
     return not any(_prevents(a) for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
 
 
@@ -70,8 +70,8 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
     """Predict the outcome of a launch from answers in the order of the rules.
 
     A certain failure counts even if other facts are missing. If a rule before it lacks facts, another
-    failure may come first, and the outcome is unknown. Outcomes that such a rule predicts by chance are
-    added to the failure.
+    failure may come first, and the outcome is unknown. Outcomes that a rule predicts by chance are added to
+    the failure.
     """
     undecided = [a for a in answers if a.missing and not a.rule.advice]
     ids = tuple(dict.fromkeys(a.rule.id for a in answers))
@@ -148,7 +148,7 @@ def _failure_prediction(
     missing: tuple[str, ...],
 ) -> Prediction:
     hit = first.hit
-    if hit is None or hit.outcome is None:  # the caller passes an answer that has both
+    if hit is None or hit.outcome is None:  # the caller passes an answer that has a hit and lacks facts
         raise ValueError(first)
     because = hit.because or hit.title or first.rule.title
     outcome: Outcome = hit.outcome

@@ -175,7 +175,7 @@ def judge_host(host: HostFacts) -> tuple[Finding, ...]:
     """Judge a host without an image, by the rules that ask only about the host."""
     image = ImageFacts(path="", format="")
     rules = tuple(rule for rule in RULES if _is_of_host(rule))
-    # The smallest job whose ranks must find each other. The real job is unknown here.
+    # The smallest job whose ranks must find each other. The size of the real job is unknown at this point.
     request = Request(nodes=1, ranks_per_node=2)
     judged = [
         ask_rules(Case(host, image, request, plan(host, image, request, m)), rules) for m in horovod.MODES

@@ -34,7 +34,7 @@ class LaunchStage(IntEnum):
     LAUNCHER = 2
     """The launcher fails before it starts a rank."""
     START = 3
-    """A rank fails before it looks for its launcher, so a single rank fails too."""
+    """A rank fails before it looks for its launcher, so a single rank also fails."""
     INIT = 4
     RUN = 5
     END = 6
@@ -87,13 +87,13 @@ class Rule:
     """A check with its id, and the text of its findings.
 
     ``facts`` are dotted names of all facts that the check may ask the case for. The pages of the rules show
-    them; a test compares them with what the checks ask for.
-    ``advice`` marks a rule that never changes an outcome, so its missing facts do not matter.
-    ``instead`` are launch modes that avoid the fault. The finding names the best of them that works before
-    ``fix``. ``fix`` itself names no mode, because a rule judges one mode only.
-    ``accelerator`` is the outcome of the GPUs if the rule fires as an error.
-    ``programs`` are the programs that the rule concerns. If it is empty, the rule concerns all programs if
-    one of its modes needs no MPI, otherwise only programs that find their ranks through MPI.
+    these facts; a test compares them with the facts that the checks read. ``advice`` marks a rule that never
+    changes an outcome, so its missing facts do not matter. ``instead`` are launch modes that avoid the fault.
+    The finding names the best mode of ``instead`` that works before ``fix``. ``fix`` itself names no mode,
+    because a rule judges one mode only. ``accelerator`` is the outcome of the GPUs if the rule fires as an
+    error. ``programs`` are the programs that the rule concerns. If ``programs`` is empty, the rule concerns
+    all programs if one of its modes needs no MPI. Otherwise it concerns only programs that find their ranks
+    through MPI.
     """
 
     id: str
@@ -132,7 +132,7 @@ def rule(
     programs: tuple[ProgramName, ...] = (),
     accelerator: Accelerator | None = None,
 ) -> Callable[[Check], Rule]:
-    """Make a rule from a function. To register it, add a line in :mod:`toolkit.engine.registry`."""
+    """Make a rule from a function. To register a rule, add a line in :mod:`toolkit.engine.registry`."""
 
     def made(check: Check) -> Rule:
         return Rule(

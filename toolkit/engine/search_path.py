@@ -23,7 +23,7 @@ def forced_paths(host: HostFacts) -> tuple[str, ...]:
 def launch_search_path(host: HostFacts, plan: Plan) -> str | None:
     """Return the LD_LIBRARY_PATH that a launch sets in the container; ``None`` if it sets none.
 
-    Empty if a variable of the host sets it to an unknown value.
+    Empty if a variable of the host sets LD_LIBRARY_PATH to an unknown value.
     """
     asked = plan.env.get("LD_LIBRARY_PATH")
     forced = (name for name in forced_paths(host) if name not in plan.unset)

@@ -60,7 +60,9 @@ def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
 
 
 def _effect_of_file(case: Case, name: str, value: str, where: str) -> Effect:
-    """Judge a setting in a file of the image. The image's maker chose it, so only a known fault counts."""
+    """Judge a setting in a file of the image. The image's maker chose the setting, so only a known fault
+    counts.
+    """
     found = attempt(effect, case, name, value, where)
     known = isinstance(found, Effect) and found.fails
     return found if known and isinstance(found, Effect) else Effect(name, value, where, "ok")
@@ -201,7 +203,9 @@ def _is_bound(case: Case, folder: str) -> bool:
 
 
 def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Judge a choice of network module. If MPICH has only one built in, the name has no effect."""
+    """Judge a choice of network module. If MPICH has only one network module built in, the name has no
+    effect.
+    """
     there = netmods(mpi)
     if not there:
         raise Undecided("image.mpi.device")
@@ -219,7 +223,7 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     )
     if not ok.value and way == "open":
         return replace(ok, outcome="unknown", because=_untold(ok))
-    # Without a way to itself a single rank fails too.
+    # Without a way to itself, a single rank also fails.
     return _by_way(way, ok, bad if wanted & {"shm", *settings().ucx.near} else _in_init(bad))
 
 
@@ -254,7 +258,7 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Judge a list of excluded interfaces: it must name the loopback interface too."""
+    """Judge a list of excluded interfaces: the list must also name the loopback interface."""
     there = case.host_facts.interfaces
     if there is None:
         raise Undecided("host.interfaces")
@@ -344,7 +348,9 @@ def _is_excused(case: Case, component: Component) -> bool:
 
 
 def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
-    """Return whether the remaining transports reach every rank: itself, its node, other nodes."""
+    """Return whether the remaining transports reach every rank: the rank itself, ranks of its node, and ranks
+    of other nodes.
+    """
     if row.framework != "btl":
         return ok
     wanted = [{"self"}]

@@ -42,7 +42,7 @@ def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
     """Return the MPI of the host that mode ``bind`` mounts.
 
     The first MPI that has the soname of the image's library and a separate folder. If the image has no MPI,
-    the first that can be mounted; else the MPI whose mpirun is found first.
+    return the first host MPI that can be mounted; else the MPI whose mpirun is found first.
     """
     there = tuple(mpi for mpi in (host_launcher(host), *(host.folder_mpis or ())) if mpi is not None)
     wanted = image.mpi.soname if image.mpi else None
@@ -183,7 +183,7 @@ def copies_across_namespaces(mpi: ImageMpi) -> bool:
     """Return whether large messages between user namespaces never arrive in this MPI.
 
     btl/vader of Open MPI 4 finds that the kernel refuses cross-memory attach, and waits for fragments that no
-    rank sends. Open MPI 5 has a separate framework for it (opal/mca/smsc).
+    rank sends. Open MPI 5 has a separate framework for copies between processes (opal/mca/smsc).
     """
     return brings_orte(mpi)
 
@@ -191,7 +191,7 @@ def copies_across_namespaces(mpi: ImageMpi) -> bool:
 def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
     """Return the folders that a launch mounts for the host's MPI.
 
-    Empty if they are system folders, or if one of them cannot be named.
+    Empty if they are system folders, or if one of the folders cannot be named.
     """
     if provider is None or not provider.prefix or provider.prefix in _SYSTEM:
         return ()
@@ -215,7 +215,7 @@ def tmp_is_private(host: HostFacts) -> bool | None:
 def private_tmp(slurm: SlurmFacts) -> str | None:
     """Return the setting by which Slurm gives each job a private /tmp; ``None`` if no setting does.
 
-    From 25.11 on the setting has another name, and namespace/linux sets it too
+    From 25.11 on the setting has another name, and namespace/linux also sets it
     (slurm.schedmd.com/namespace.html).
     """
     for name in ("JobContainerType", "NamespaceType"):
@@ -246,7 +246,7 @@ def sends_by_ucx(mpi: ImageMpi) -> bool:
 def families(image: ImageFacts) -> tuple[tuple[ImageMpi, tuple[str, ...]], ...]:
     """Return each MPI that the image's programs load, if they start in different ways.
 
-    Two MPIs start alike if they are of one implementation and major release and speak the same interfaces.
+    Two MPIs start alike if they have one implementation and one major release, and speak the same interfaces.
     Empty if a command says which program runs, or all programs start alike.
     """
     if image.program is not None:

@@ -253,7 +253,7 @@ def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
 
     The Hydra of Intel MPI 2021.13 does so if the rank had ``met`` it, and mostly if its proxies are on
     several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1, mpirun-host). MPICH's Hydra stops the
-    other ranks. Other releases of Intel MPI were not measured.
+    other ranks. The effect under other releases of Intel MPI was not measured.
     """
     host = host_launcher(case.host_facts)
     if (

@@ -22,8 +22,8 @@ from toolkit.report.doctor.ways import shape
 class DoctorRequest:
     """The request of ``toolkit doctor``, and the options that reach the host again.
 
-    ``place`` are options for a command that connects to the host. ``looked`` are the doctor's own options;
-    they may be ``--facts FILE``, and then only the user knows how to reach the host.
+    ``place`` are options for a command that connects to the host. ``looked`` are the doctor's own options.
+    They may be ``--facts FILE``; then only the user knows how to reach the host.
     """
 
     host: HostFacts

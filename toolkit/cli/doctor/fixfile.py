@@ -1,4 +1,4 @@
-"""Write the files of ``toolkit doctor --fix``; files of other origin are never changed."""
+"""Write the files of ``toolkit doctor --fix``; never change files of other origin."""
 
 from pathlib import Path
 

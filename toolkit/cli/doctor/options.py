@@ -53,7 +53,7 @@ class DoctorOptions:
     def place_words(self) -> tuple[str, ...]:
         """The options with which another command reaches the cluster.
 
-        A facts file does not contain how to reach its host, so they name ``LOGIN_NODE``.
+        A facts file does not say how to reach its host, so the options name ``LOGIN_NODE``.
         """
         host = "LOGIN_NODE" if self.facts else self.host
         words = ["--host", host] if host else ["--cluster", self.cluster] if self.cluster else []
@@ -96,7 +96,7 @@ def _check_image(options: DoctorOptions) -> None:
 
 
 def _check_live(options: DoctorOptions) -> None:
-    """Refuse what a job of ``--live`` cannot use, and what only such a job can use."""
+    """Refuse options that a job of ``--live`` cannot use, and options that only such a job can use."""
     if options.live:
         if options.site or options.job_file:
             raise BadInput("--site and --job: cannot be combined with --live")

@@ -1,4 +1,4 @@
-"""``toolkit env``: packages of yours over an image that stays as it is; one module a command."""
+"""``toolkit env``: packages of yours over an unchanged image; a module for each command."""
 
 import click
 
@@ -18,6 +18,6 @@ _COMMANDS = {
 def command() -> None:
     """Put your packages over an image of your centre, as one file.
 
-    The file is mounted over the image when a job starts: `toolkit launch --env-image FILE`. Nothing here
-    needs root, Docker or a change of the image.
+    The file is mounted over the image when a job starts: `toolkit launch --env-image FILE`. These commands
+    need no root, no Docker and no change of the image.
     """

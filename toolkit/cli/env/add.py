@@ -1,4 +1,4 @@
-"""``toolkit env add``: more packages, or the same ones over a newer image."""
+"""``toolkit env add``: more packages, or the same packages over a newer image."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def command(
     links: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Add packages to ENV; the others keep their versions where possible.
+    """Add packages to ENV; the other packages keep their versions if possible.
 
     A package that was asked for before gets the new requirement. Without a PACKAGE, ENV is made again over
     the image of --over.

@@ -1,4 +1,4 @@
-"""What the commands of ``toolkit env`` share."""
+"""Shared parts of the commands of ``toolkit env``."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def names_of(given: tuple[str, ...]) -> frozenset[str]:
-    """Return names as indexes compare them."""
+    """Return names in the form in which indexes compare them."""
     from packaging.utils import canonicalize_name
 
     return frozenset(map(str, map(canonicalize_name, given)))
@@ -58,7 +58,9 @@ def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequiremen
 
 
 def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
-    """Return the image of an environment: the given one, else the file of its name beside it or here."""
+    """Return the image of an environment: the given image, else the file of its name beside the environment
+    or in the current folder.
+    """
     if over:
         return find_image(over)
     for folder in (env.parent, Path(), Path("build/images"), Path("images")):
@@ -78,7 +80,7 @@ def make_again(
     over: str | None,
     more: frozenset[str],
 ) -> EnvMade:
-    """Make an environment again with other requirements, and keep the versions that it has."""
+    """Make an environment again with other requirements, and keep its versions."""
     image = image_of(env, lock, over)
     replaced = frozenset(lock.replaced) | more
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
@@ -86,7 +88,7 @@ def make_again(
 
 
 def requirements_of(lock: EnvLock) -> EnvRequirements:
-    """Return what an environment was made of."""
+    """Return the sources of an environment."""
     return EnvRequirements(
         requirements=lock.requirements,
         constraints=lock.constraints,
@@ -97,7 +99,7 @@ def requirements_of(lock: EnvLock) -> EnvRequirements:
 
 
 def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
-    """Print what was made."""
+    """Print the new environment."""
     if as_json:
         say_json(made, indent=True)
         return

@@ -1,1 +1,1 @@
-"""What every command has: help, options of all commands, streams, styles, errors."""
+"""Parts of every command: help, options of all commands, streams, styles, errors."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import click
 
 _HYPHEN = "\u2011"
-"""A hyphen at which no line may break; it has the same width."""
+"""A hyphen of the usual width at which no line may break."""
 
 
 class WholeWordFormatter(click.HelpFormatter):

@@ -1,4 +1,4 @@
-"""Print lines, texts, JSON and exact bytes. All of them go through :class:`SafeStream`.
+"""Print lines, texts, JSON and exact bytes. All texts and JSON go through :class:`SafeStream`.
 
 A printed line never contains a line break, even if it quotes text with line breaks. JSON keeps its value,
 because the stream escapes control characters as JSON does. A script, and the output of a program on a node,

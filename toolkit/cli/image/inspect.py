@@ -24,8 +24,8 @@ def command(ctx: click.Context, image: str, platform: str, as_json: bool) -> Non
     layout; or docker-archive:FILE, oci-archive:FILE[:NAME], oci:FOLDER[:NAME]; or an image of the Docker
     engine: docker-daemon:NAME:TAG, or NAME:TAG if no such file exists.
 
-    toolkit compares the image with a checksum in IMAGE.sha256 first. Without this file, it notices damage
-    only in the parts that it reads.
+    toolkit compares the image with a checksum in IMAGE.sha256 first. Without this file, toolkit notices
+    damage only in the parts that it reads.
 
     \b
     Examples:

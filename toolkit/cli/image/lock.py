@@ -42,7 +42,7 @@ def command(
     """Write RECIPE.lock.json, from which `toolkit image build` builds the same image again.
 
     The lock names every wheel, source archive and Debian package with its hash. A lock that fits its recipe
-    stays unchanged, unless --upgrade is given.
+    is unchanged, unless --upgrade is given.
 
     \b
     Examples:

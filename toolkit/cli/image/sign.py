@@ -34,9 +34,9 @@ def command(ctx: click.Context, file: Path, key: str, provenance: str, as_json: 
     """Sign FILE: a SIF, a bundle, a lock or an environment.
 
     gpg signs; its agent asks for the passphrase. The signature of a SIF becomes part of the SIF, and toolkit
-    updates its checksum file. `toolkit image verify` and `apptainer verify` check it. The signature of a
-    bundle, a lock or an environment is FILE.asc. `toolkit image unbundle`, `build`, `render` and
-    `toolkit launch --env-image` check it.
+    updates its checksum file. `toolkit image verify` and `apptainer verify` check the signature. The
+    signature of a bundle, a lock or an environment is FILE.asc. `toolkit image unbundle`, `build`, `render`
+    and `toolkit launch --env-image` check the signature.
 
     \b
     Examples:
@@ -71,7 +71,7 @@ def _is_lock(file: Path) -> bool:
     """Return whether a file has the name of a lock.
 
     Raises:
-        BadInput: if it has, but its content is not a lock.
+        BadInput: if the image has one, but its content is not a lock.
     """
     if not file.name.endswith(SUFFIX):
         return False

@@ -202,7 +202,7 @@ def join_studies(where: Path, study: Study) -> Study:
 
 
 def print_runs(where: Path, study: Study) -> None:
-    """Show the runs of a study with their states; nothing is changed."""
+    """Show the runs of a study with their states, without a change."""
     study = join_studies(where, study)
     rows = []
     for number, point in enumerate(folder.load_points(where, study), 1):

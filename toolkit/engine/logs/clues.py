@@ -70,7 +70,7 @@ class Clue:
 
 
 def strip_label(text: str) -> str:
-    """Return a line without the names of its rank, process and time."""
+    """Return a line without the label of its rank, process and time."""
     if text.startswith("{") and (record := _RECORD.match(text)):
         text = text[record.end() :]
     if verbose := _VERBOSE.match(text):

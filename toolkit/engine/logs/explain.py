@@ -28,7 +28,7 @@ ENDING = r"Terminating StepId|Job step aborted: Waiting up to|\*\*\* STEP \S+ ON
 """A message of Slurm when it stops the remaining ranks."""
 
 _DEBUG = re.compile(r"^(?: *\d+: )?(?:\S{1,40}: )?debug\d?: |\blevel=(?:trace|debug|info)\b")
-"""A line in which a program only says what it does."""
+"""A line in which a program only describes what it does."""
 
 _SEVERITIES = ("error", "warning", "info")
 

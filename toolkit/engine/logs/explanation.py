@@ -123,7 +123,7 @@ def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
     row = classify(strip_label(line.text))
     known = old.class_ if old else (row.class_ if row else "")
     class_ = known if known not in {"", "unknown-error"} else _class_by_name(match.signature.id)
-    strength = 4 if is_harmless(strip_label(line.text)) else 5  # such as the news of a retry
+    strength = 4 if is_harmless(strip_label(line.text)) else 5  # such as a message about a retry
     return Clue(match.position, line, class_, strength, "cause", old.retry if old else None)
 
 
@@ -224,7 +224,7 @@ def causes(found: Iterable[KnownFault]) -> list[KnownFault]:
 
 
 def as_findings(found: OutputExplanation) -> tuple[Finding, ...]:
-    """Return the known messages. If none of them is the cause, the class of the fault comes first."""
+    """Return the known messages. If no message is the cause, the class of the fault comes first."""
     if found.root is None or found.fault is None or causes(found.findings):
         return found.findings
     own = Finding(

@@ -31,7 +31,7 @@ _COLOUR = re.compile(COLOUR.pattern.decode())
 """Colour codes for a terminal: Apptainer prints them between ``FATAL:`` and the message."""
 
 _LABEL = re.compile(r" *(\d+): ")
-"""What ``srun --label`` puts before a line: the task number, padded to the widest."""
+"""The label that ``srun --label`` puts before a line: the task number, padded to the widest."""
 
 _TAG = re.compile(
     r"\[(?:rank|default)(\d+)\]: ?"

@@ -122,7 +122,7 @@ class _PageSearch:
     def page(self, output: Output, page: Page, suspects: list[int]) -> bool:
         """Search one page; return false if the time ran out before all patterns were searched.
 
-        ``suspects`` are the suspect lines of the pages before this one, as seen from its end of the output.
+        ``suspects`` are the suspect lines of earlier pages, seen from this page's end of the output.
         """
         content = output.content(page)
         view = View(content, output.shapes(page))

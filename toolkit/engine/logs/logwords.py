@@ -1,4 +1,4 @@
-"""Find texts that a line must contain for a pattern to match. Searching for their words first saves time."""
+"""Find texts that a line must contain for a pattern to match. A search for these words first saves time."""
 
 import re
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _SPACED = bytes(code if WORD.match(chr(code) * 3) else 32 for code in range(256)
 _MOST = 3
 """Largest number of groups of texts to look for."""
 
-_parser: Any = import_module("re._parser")  # the standard library's own; it has no public name and no types
+_parser: Any = import_module("re._parser")  # the standard library's parser: no public name, no types
 
 
 class Needed(NamedTuple):

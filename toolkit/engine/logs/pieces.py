@@ -29,7 +29,7 @@ class Piece:
 
 
 class _Places:
-    """The numbers of the first line of each piece in the joined text."""
+    """The number in the joined text of the first line of each piece."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces

@@ -31,7 +31,7 @@ _ABSENT = re.compile(
     r"\bRank (\d+) failed to pass monitoredBarrier"
     r"|tasks are unhealthy \(stopped sending heartbeats\): ?(?:\S{0,80}/task:)?(\d+)"
 )
-"""A rank for which others waited, as one of them names it."""
+"""A rank for which others waited, as one of the waiting ranks names it."""
 
 _NODE = re.compile(r"(?i)\b(?:failed|failure) on (?:node )?([a-z][\w.-]{0,62}\d)\b(?!/)")
 """A node that Slurm names in the root line."""

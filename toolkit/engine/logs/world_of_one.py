@@ -16,13 +16,13 @@ _SIZE = (
     r"(?i)(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world)){0,3}"
     r"(?:[ _.]?size(?:\(\))?\s*(?:[:=]|is|of|)|\s*(?:[:=]|is|of))\s*(\d{1,6})\b(?![.%])"
 )
-"""``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A batch has a size too, hence the words."""
+"""``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A batch also has a size, hence the words."""
 
 _RANK_AND_SIZE = r"(?i)\brank\s*[:=]?\s*(\d{1,6})\b.{0,20}?\bsize\s*[:=]?\s*(\d{1,6})\b"
 """``rank 0, size 1``."""
 
 _TOO_FEW = r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes"
-"""A line of Intel's MPI benchmarks. Only rank 0 prints it."""
+"""A line of Intel's MPI benchmarks. Only rank 0 prints this line."""
 
 _TOLD = r"^job: \d+, (\d+) ranks? on "
 """The first line that a job script of toolkit prints: the number of ranks that the job requests."""

@@ -180,7 +180,7 @@ def _container(host: HostFacts, image: ImageFacts, request: Request, mode: Mode)
 def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Choose the runtime that passes the launcher's variables on, if the host has two runtimes.
 
-    The other runtime starts an OCI-SIF. It cleans the environment unless an option forbids that.
+    The other runtime starts an OCI-SIF. That runtime cleans the environment unless an option forbids it.
     """
     if not has_option(host, "--no-oci"):
         return ()
@@ -191,7 +191,7 @@ def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Mount the GPUs' driver. Without it the image silently computes on the CPU."""
+    """Mount the GPUs' driver. Without this option the image silently computes on the CPU."""
     return gpu_options(host, image)
 
 
@@ -241,7 +241,8 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Set the variables for the launcher in the container too. It starts before the ranks get theirs.
+    """Set the variables for the launcher in the container too. The launcher starts before the ranks get their
+    variables.
 
     The option takes a list separated by commas, so it cannot name a path with a comma.
     """

@@ -1,6 +1,6 @@
 """Add site settings, facts and the request to a launch: threads, network, temporary files, binding, GPUs.
 
-The user's own settings win over all of these.
+The user's own settings win over all additions of the site.
 """
 
 from fnmatch import fnmatchcase
@@ -94,9 +94,9 @@ def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -
 def _nccl(host: HostFacts) -> dict[str, str]:
     """Name the fast interfaces, or exclude interfaces without a route: NCCL takes a list of prefixes.
 
-    ``^`` excludes them (NCCL user guide, NCCL_SOCKET_IFNAME). If that would exclude all interfaces, NCCL
-    chooses. An InfiniBand interface without an address cannot carry sockets: 'Bootstrap : no socket interface
-    found' (marin-community/marin issue 7018).
+    ``^`` excludes interfaces (NCCL user guide, NCCL_SOCKET_IFNAME). If that would exclude all interfaces,
+    NCCL chooses. An InfiniBand interface without an address cannot carry sockets: 'Bootstrap : no socket
+    interface found' (marin-community/marin issue 7018).
     """
     there = between_nodes(host.interfaces or ())
     usable = between_nodes(host.interfaces_routed) or there

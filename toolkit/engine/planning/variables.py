@@ -38,7 +38,7 @@ _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 
 
 def provider_folder(image: ImageFacts, mode: Mode) -> dict[str, str]:
-    """Name the folder of the providers of Intel's libfabric, if it searches another one."""
+    """Name the folder of the providers of Intel's libfabric, if libfabric searches another folder."""
     own = image.mpi is not None and image.mpi.implementation == "intelmpi" and mode not in {"bind", "gloo"}
     folder = image.providers_unsearched if own and "FI_PROVIDER_PATH" not in image.environment else None
     return {"FI_PROVIDER_PATH": folder} if folder else {}
@@ -59,7 +59,7 @@ def can_share(host: HostFacts) -> bool:
 
 
 def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
-    """Make the loader search the mounted folders first, and let Open MPI find its files there.
+    """Make the loader search the mounted folders first, and let Open MPI find its files in them.
 
     After the mounted folders the loader searches as before: folders of the image, and ``--nv``'s driver.
     """
@@ -108,7 +108,7 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
 
 def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
-        # This store needs no common /tmp; servers list it beside their own.
+        # The store ``hash`` needs no common /tmp; servers list it beside their own store.
         apart = tmp_is_private(host) is not False and within(image.pmix or "", knowledge.pmix().stores.in_tmp)
         plain = PLAIN_PMIX if needs_named_components(image) else _security(host, image)
         return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
@@ -173,7 +173,7 @@ def old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
 def _misses_launcher(image: ImageFacts, request: Request) -> bool:
     """Return whether a launcher in the image sees an allocation, and has neither srun nor ssh.
 
-    PRRTE then crashes with a segmentation fault. Without an allocation it starts local ranks itself
+    PRRTE then crashes with a segmentation fault. Without an allocation mpirun starts local ranks itself
     (tests/matrix: contained-sbatch-1node and contained-1node of Open MPI 5.0.8).
     """
     mpi = image.mpi
@@ -205,7 +205,7 @@ def variables_to_unset(host: HostFacts, image: ImageFacts, request: Request, mod
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
         elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):
-            # The host sets this half before its launcher sets the other.
+            # The host sets one of the two variables before its launcher sets the other.
             names.append("PMIX_INSTALL_PREFIX")
         pair = launcher_pair(mpi, image.pmix, request) if image.pmix else None
         names += pair.unset if pair else ()

@@ -113,8 +113,8 @@ def bind_has_no_effect(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_name_of_another(case: Case) -> Hit | None:
-    """Open MPI 1.10 and the MPICH family call their library ``libmpi.so.12``, so the loader confuses them. A
-    program of Open MPI then misses symbols such as ``ompi_mpi_comm_world``.
+    """Open MPI 1.10 and the MPICH family call their library ``libmpi.so.12``, so the loader cannot tell the
+    two families apart. A program of Open MPI then misses symbols such as ``ompi_mpi_comm_world``.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.original.mpi

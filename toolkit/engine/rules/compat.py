@@ -67,10 +67,11 @@ def _refusal(case: Case) -> str:
 def cuda_compat_needed(case: Case) -> Hit | None:
     """With --nv the loader finds the host's libcuda in /.singularity.d/libs. The loader finds the newer
     libcuda of cuda-compat only if LD_LIBRARY_PATH names that folder first. If you set the variable, name all
-    folders: cuda-compat's, the image's, and the driver's, because programs need other libraries of the driver
-    too.
+    folders: cuda-compat's, the image's, and the driver's, because programs also need other libraries of the
+    driver.
 
-    If toolkit's table lacks the CUDA release, it does not know whether its libraries work with this driver.
+    If toolkit's table lacks the CUDA release, toolkit does not know whether its libraries work with this
+    driver.
     """
     case.have(*PAIR, "image.cuda_compat")
     if not too_old(case) or _refusal(case):
@@ -138,8 +139,8 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
     """The user-space part of the driver must not be older than the kernel module. Otherwise every CUDA call
     returns error 803.
 
-    NVIDIA's framework images name ``compat/lib``. They create that folder only if the libraries of
-    ``compat/lib.real`` are needed, so the name alone does no harm.
+    NVIDIA's framework images name ``compat/lib``. NVIDIA's images create that folder only if programs need
+    the libraries of ``compat/lib.real``, so the name alone does no harm.
     """
     case.have("image.cuda_compat", "host.gpu_driver")
     if not older(case.image.cuda_compat, case.host.gpu_driver):
@@ -204,5 +205,5 @@ def driver_not_searched(case: Case) -> Hit | None:
     if image.driver_searched is not False or not started or _NV not in case.plan.container:
         return None
     if case.plan.env.get(_PATH):
-        return None  # the runtime adds the folder to a value that is given
+        return None  # the runtime adds the folder to a given value
     return Hit(("image: no script in /.singularity.d/env", *case.cite("host.gpu_driver")))

@@ -84,9 +84,10 @@ def _reads_files(case: Case, server: str | None) -> bool:
     modes=MPI_MODES,
 )
 def tmp_not_mounted(case: Case) -> Hit | None:
-    """An image is read-only, and Open MPI creates its session directory below /tmp. MPICH does not need one.
+    """An image is read-only, and Open MPI creates its session directory below /tmp. MPICH needs no session
+    directory.
 
-    With ``PMIX_MCA_gds=hash`` Open MPI 5 does not need it.
+    With ``PMIX_MCA_gds=hash`` Open MPI 5 does not need /tmp.
     """
     case.ask("image.mpi", "host.runtime")
     mpi, runtime = case.image_facts.mpi, case.host_facts.runtime
@@ -104,8 +105,8 @@ def tmp_not_mounted(case: Case) -> Hit | None:
     if case.mode == "mpirun-container":
         return Hit(tuple(said), "unknown", "Open MPI's own launcher without /tmp has not been measured")
     because = "without /tmp Open MPI cannot create its session directory"
-    # ORTE also creates it for a single rank (tests/matrix/truth: Open MPI 1.10.2).
-    # 5.0.10 then needs none.
+    # ORTE also creates the directory for a single rank (tests/matrix/truth: Open MPI 1.10.2). 5.0.10 then
+    # needs no directory.
     chance = _by_its_daemon(case, mpi)
     stage = LaunchStage.START if brings_orte(mpi) else None
     return Hit(tuple(said), "init-failure", because, stage=stage, by_chance=chance)

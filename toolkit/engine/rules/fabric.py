@@ -1,6 +1,6 @@
 """Rules about the network between nodes: what the host has, and whether the image can use it.
 
-No rule changes an outcome: over TCP the ranks find each other too, at a fraction of the speed.
+No rule changes an outcome: ranks also find each other over TCP, at a fraction of the speed.
 """
 
 from typing import Literal
@@ -159,7 +159,7 @@ def ucx_lacks_fabric(case: Case) -> Hit | None:
 def libfabric_lacks_provider(case: Case) -> Hit | None:
     """The MPI would use libfabric, which has no provider for the network and therefore uses its TCP provider.
     To see it, set ``FI_PROVIDER=…`` to the right name: 'no provider found'. An MPICH may contain libfabric in
-    its own library; then it loads no other.
+    its own library; then it loads no separate libfabric.
     """
     row = _slow_network(case, "libfabric")
     if row is None:
@@ -207,7 +207,7 @@ def verbs_driver_missing(case: Case) -> Hit | None:
         return None
     image, there = case.image_facts, case.state("image.verbs_providers")
     modules = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & _BY_VERBS
-    # If libibverbs is missing, modules that need it do not load; NCCL looks for it all the same.
+    # If libibverbs is missing, modules that need it do not load; NCCL looks for libibverbs as well.
     if image.nccl is None and (there == "absent" or not modules):
         case.ask("image.nccl")
         return None
@@ -271,7 +271,7 @@ def locked_memory_limited(case: Case) -> Hit | None:
 )
 def shared_memory_small(case: Case) -> Hit | None:
     """NCCL, MPI and PyTorch's data loaders exchange data between the processes of a node in /dev/shm, which
-    the container shares with the host. If it is full, they fail with 'No space left on device' or 'Bus
+    the container shares with the host. If /dev/shm is full, they fail with 'No space left on device' or 'Bus
     error'.
     """
     size = case.host.shm

@@ -44,7 +44,7 @@ def too_old(case: Case) -> bool:
     accelerator="gpu-failure",
 )
 def gpu_driver_too_old(case: Case) -> Hit | None:
-    """Each major release of CUDA needs a driver of its family or a newer one; before CUDA 11 each minor
+    """Each major release of CUDA needs a driver of its family or a newer driver; before CUDA 11 each minor
     release does. With an older driver every CUDA call fails with 'CUDA driver version is insufficient for
     CUDA runtime version', and TensorFlow trains on the CPU.
 
@@ -115,7 +115,7 @@ def gpu_newer_than_cuda(case: Case) -> Hit | None:
 )
 def gpu_dropped_by_cuda(case: Case) -> Hit | None:
     """CUDA 12 ended support for Kepler, CUDA 13 for Maxwell, Pascal and Volta. The driver cannot compile for
-    older GPUs, so CUDA's libraries fail there with 'no kernel image is available for execution'.
+    older GPUs, so CUDA's libraries fail on them with 'no kernel image is available for execution'.
     """
     case.have("image.cuda", "host.gpus")
     for kind in gpu_kinds(case):

@@ -247,7 +247,7 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
 )
 def mpi_type_not_offered(case: Case) -> Hit | None:
     """The site profile names a type of an earlier Slurm. After an update, or on another cluster, Slurm may
-    not have it.
+    not have this plugin.
     """
     case.ask("host.slurm.mpi_types")
     types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
@@ -312,8 +312,8 @@ def host_launcher_broken(case: Case) -> Hit | None:
 def mpi_default_none(case: Case) -> Hit | None:
     """With MpiDefault=none a plain ``srun`` starts ranks that cannot find each other.
 
-    A launch that names its interface still works. The finding explains why the same command without ``--mpi``
-    does not.
+    A launch that names its interface still works. The finding explains why the same command fails without
+    ``--mpi``.
     """
     case.ask("host.slurm.mpi_default")
     slurm = case.host.slurm

@@ -72,9 +72,9 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
 )
 def mpi_moved(case: Case) -> Hit | None:
-    """Open MPI looks for its plugins below the prefix of its build, or below OPAL_PREFIX. If it was moved, as
-    HPC-X out of its image, it finds none, and aborts in MPI_Init before it looks for a launcher
-    (opal_shmem_base_select failed).
+    """Open MPI looks for its plugins below the prefix of its build, or below OPAL_PREFIX. If Open MPI was
+    moved, as HPC-X out of its image, it finds no plugins. It aborts in MPI_Init before it looks for a
+    launcher (opal_shmem_base_select failed).
     """
     mpi = case.image.mpi
     if mpi is None or mpi.built_for is None:
@@ -149,8 +149,8 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
 )
 def libfabric_missing(case: Case) -> Hit | None:
     """Intel MPI has no transport between nodes: it opens libfabric.so.1 when it starts. Before 2021.18 a
-    single rank also opens it, and crashes with a segmentation fault if it is missing. Intel MPI contains a
-    libfabric in a folder that only LD_LIBRARY_PATH, its own mpirun or mpi4py 4.1 name.
+    single rank also opens libfabric, and crashes with a segmentation fault if libfabric is missing. Intel MPI
+    contains a libfabric in a folder that only LD_LIBRARY_PATH, its own mpirun or mpi4py 4.1 name.
     """
     case.ask("image.mpi.version", "image.libfabric")
     mpi = case.image_facts.mpi
@@ -185,7 +185,7 @@ def libfabric_missing(case: Case) -> Hit | None:
 )
 def libfabric_lacks_providers(case: Case) -> Hit | None:
     """The providers of Intel's libfabric are files. This libfabric searches FI_PROVIDER_PATH, or the folder
-    that it was built for, which an image does not have. Without a provider MPI_Init ends, even of one rank.
+    that it was built for, which an image does not have. Without a provider MPI_Init fails, even for one rank.
     The script env/vars.sh of Intel MPI sets the variable; a LD_LIBRARY_PATH that leads to libfabric does not.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
@@ -218,8 +218,8 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
 )
 def image_sets_rank(case: Case) -> Hit | None:
     """The environment of an image takes the place of the variables of the host. An image that was saved in a
-    job may contain the rank and the size of that job. Each new rank uses them. With a size of one, each rank
-    starts as a world of size 1, and the job exits with status 0.
+    job may contain the rank and the size of that job. Each new rank uses the values of that job. With a size
+    of one, each rank starts as a world of size 1, and the job exits with status 0.
     """
     mpi = case.image.mpi
     if mpi is None or mpi.implementation not in HYDRA:
@@ -237,7 +237,8 @@ def image_sets_rank(case: Case) -> Hit | None:
 
 
 def _other_exits(case: Case) -> tuple[Outcome, ...]:
-    """Return how ranks may end that mpirun ends for another's end, while they still write of their error.
+    """Return how ranks may end that mpirun stops after another rank's failure, while they still write about
+    their own error.
 
     Measured with several ranks on each of several nodes, in 2 of 14 such launches (tests/matrix/truth: pmix,
     mpirun-host 2x2 of Intel MPI 2021.11 and 2021.13).

@@ -36,7 +36,7 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
 )
 def host_launcher_leaks(case: Case) -> Hit | None:
     """Open MPI's launcher exports the folder of its plugins. If the image's Open MPI or its PMIx has plugins
-    as files, it searches that folder, finds none that fit, and aborts in MPI_Init.
+    as files, it searches that folder, finds no matching plugins, and aborts in MPI_Init.
     """
     case.ask("host.mpis", "image.mpi.plugins")
     host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables
@@ -74,8 +74,8 @@ def host_launcher_leaks(case: Case) -> Hit | None:
 )
 def launcher_prefix_half_removed(case: Case) -> Hit | None:
     """An Open MPI that contains its own PMIx (components pmix2x, pmix3x) aborts if PMIX_INSTALL_PREFIX is set
-    and OPAL_PREFIX is not. If only OPAL_PREFIX is set, it works. An external PMIx (ext3x), and Open MPI 5 and
-    later, do not compare the two.
+    and OPAL_PREFIX is not. If only OPAL_PREFIX is set, the launch works. An external PMIx (ext3x), and Open
+    MPI 5 and later, do not compare the two.
     """
     case.ask("host.mpis", "image.mpi.version")
     host, mpi = host_launcher(case.host), case.image.mpi
@@ -174,7 +174,8 @@ def container_launcher_absent(case: Case) -> Hit | None:
 def container_launcher_fails(case: Case) -> Hit | None:
     """A launcher in the container has neither srun nor a way to start programs in containers on other nodes.
 
-    The job script can provide a way: it runs the launcher's commands for ``toolkit-agent`` there by srun.
+    The job script can provide a way: for ``toolkit-agent`` it runs the launcher's commands on other nodes by
+    srun.
     """
     case.ask("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh")
     mpi = case.image.mpi

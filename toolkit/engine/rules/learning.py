@@ -59,8 +59,8 @@ def pytorch_without_gpu(case: Case) -> Hit | None:
 )
 def tensorflow_cuda_missing(case: Case) -> Hit | None:
     """When TensorFlow starts, it opens CUDA's libraries by names that contain the major release of its build.
-    If they are missing, it prints 'Could not load dynamic library' or 'Cannot dlopen some GPU libraries' and
-    trains on the CPU.
+    If the libraries are missing, TensorFlow prints 'Could not load dynamic library' or 'Cannot dlopen some
+    GPU libraries' and trains on the CPU.
     """
     case.have("host.gpu_driver", "image.tensorflow_cuda")
     wanted, found = case.image.tensorflow_cuda or "", case.image.cuda
@@ -208,8 +208,8 @@ def cudnn_dropped_gpu(case: Case) -> Hit | None:
     advice=True,
 )
 def nccl_lacks_gpu(case: Case) -> Hit | None:
-    """NCCL starts its own kernels on the GPU. On a newer GPU the driver compiles them at start, or they fail.
-    On a GPU that NCCL no longer supports they fail.
+    """NCCL starts its own kernels on the GPU. On a newer GPU the driver compiles the kernels at start, or
+    they fail. On a GPU that NCCL no longer supports, the kernels fail.
     """
     case.have("host.gpus", "image.nccl")
     return _dropped_gpu(case, "image.nccl", case.image.nccl or "", "NCCL", cuda.cuda().nccl_gpu)
@@ -282,9 +282,9 @@ def nccl_known_bad(case: Case) -> Hit | None:
     advice=True,
 )
 def nccl_needs_plugin(case: Case) -> Hit | None:
-    """NCCL opens InfiniBand and RoCE itself. For EFA and Slingshot it needs the plugin aws-ofi-nccl
-    (libnccl-net.so or libnccl-net-ofi.so). Without it NCCL uses TCP, at a fraction of the speed. With
-    NCCL_DEBUG=INFO it then prints 'Using network Socket'; with the plugin it prints 'NET/OFI'.
+    """NCCL opens InfiniBand and RoCE itself. For EFA and Slingshot NCCL needs the plugin aws-ofi-nccl
+    (libnccl-net.so or libnccl-net-ofi.so). Without the plugin NCCL uses TCP, at a fraction of the speed. With
+    NCCL_DEBUG=INFO, NCCL then prints 'Using network Socket'; with the plugin it prints 'NET/OFI'.
     """
     case.have("image.nccl", "host.fabrics")
     row = cuda.cuda().nccl_plugin
@@ -302,7 +302,7 @@ def _plugin_out_of_reach(case: Case, path: str, spoken: list[str]) -> Hit | None
     given = {**case.image_facts.environment, **case.plan.env}
     folder, paths = posixpath.dirname(path), given.get("LD_LIBRARY_PATH", "").split(":")
     found = case.image_facts.nccl_ofi_found
-    # An earlier release did not record it: below /opt the loader needs LD_LIBRARY_PATH.
+    # An earlier release of toolkit did not record the folder: below /opt the loader needs LD_LIBRARY_PATH.
     if found is None:
         found = not (is_below(folder, "/opt") and "LD_LIBRARY_PATH" in given)
     if found or folder in paths or "NCCL_NET_PLUGIN" in given:

@@ -44,8 +44,9 @@ def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
 
 
 def _own_shm(mpi: ImageMpi) -> bool | None:
-    """Return whether MPICH uses its own shared memory. Built only for UCX, it leaves shared memory to UCX by
-    default; without UCX it has nothing to leave it to (pmodels/mpich:src/mpid/ch4/subconfigure.m4, ch4_shm).
+    """Return whether MPICH uses its own shared memory. An MPICH built only for UCX leaves shared memory to
+    UCX by default. Without UCX nothing provides shared memory (pmodels/mpich:src/mpid/ch4/subconfigure.m4,
+    ch4_shm).
     """
     if mpi.own_shm is not None or mpi.device is None:
         return mpi.own_shm
@@ -82,8 +83,9 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def namespaces_split_a_node(case: Case) -> Hit | None:
-    """Without setuid every start of the container creates a separate user namespace. Between them the kernel
-    refuses shared memory through /proc and cross-memory attach; some builds of MPI do not notice in time.
+    """Without setuid every start of the container creates a separate user namespace. Between user namespaces
+    the kernel refuses shared memory through /proc and cross-memory attach; some builds of MPI do not notice
+    in time.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image_facts.mpi, alone_in_namespace(case)
@@ -172,12 +174,12 @@ def large_messages_hang(case: Case) -> Hit | None:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
-    """Open MPI compares process numbers to decide whether it created a shared-memory segment itself; if so,
-    it uses the recorded address as its own. If every rank has its own process namespace, two ranks can have
-    the same number, and then crash with a segmentation fault. Such a crash happens in one of four launches
-    with two ranks, so the predicted outcome does not change; with three ranks on a node it happens more often
-    than not. Intel MPI did not crash in 24 launches (6 with equal numbers), nor did MPICH in any; ``--ipc``
-    alone does no harm.
+    """Open MPI compares process numbers to decide whether this process created a shared-memory segment. If
+    so, it uses the recorded address as its own. If every rank has its own process namespace, two ranks can
+    have the same number, and then crash with a segmentation fault. Such a crash happens in one of four
+    launches with two ranks, so the predicted outcome does not change; with three ranks on a node it happens
+    more often than not. Intel MPI did not crash in 24 launches (6 with equal numbers), nor did MPICH in any;
+    ``--ipc`` alone does no harm.
     """
     case.ask("host.environment", "image.mpi")
     mpi, found = case.image.mpi, hides(case, "processes")
@@ -205,8 +207,8 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
 )
 def mpi_shared_memory_small(case: Case) -> Hit | None:
     """MPICH keeps its queues between ranks of one node in /dev/shm, and uses the memory step by step. If
-    there is not enough, the kernel kills the rank. Open MPI keeps its queues in files elsewhere, or works
-    without.
+    /dev/shm has too little room, the kernel kills the rank. Open MPI keeps its queues in other files, or
+    works without them.
     """
     case.ask("image.mpi")
     mpi, there = case.image_facts.mpi, case.host_facts.shm
@@ -246,9 +248,9 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
 )
 def shared_memory_apart(case: Case) -> Hit | None:
     """The first rank of a node creates a file in /dev/shm and sends its name to the others. With --contain,
-    or with 'mount dev = minimal', each container has its own tmpfs there, so the others do not find the file.
-    The result depends on the release. Open MPI then uses another way. MPICH and related libraries were not
-    measured.
+    or with 'mount dev = minimal', each container has its own tmpfs at /dev/shm, so the other ranks do not
+    find the file. The result depends on the release. Open MPI then uses another way. MPICH and related
+    libraries were not measured.
     """
     case.ask("image.mpi", "host.runtime")
     mpi, apart = case.image_facts.mpi, own_shared_memory(case)
@@ -279,8 +281,8 @@ def shared_memory_apart(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def loader_shared_memory_small(case: Case) -> Hit | None:
-    """The workers of a DataLoader pass each batch through /dev/shm. If it is full, a worker crashes with 'Bus
-    error'. A container with a separate /dev/shm has 64 MB by default.
+    """The workers of a DataLoader pass each batch through /dev/shm. If /dev/shm is full, a worker crashes
+    with 'Bus error'. A container with a separate /dev/shm has 64 MB by default.
     """
     if case.request.says.get("loader_num_workers", "0") == "0":
         return None

@@ -37,7 +37,7 @@ def _by_kernel(case: Case, *, failed_only: bool) -> bool:
 def image_compression_too_new(case: Case) -> Hit | None:
     """With setuid the kernel mounts the file system in a SIF. A kernel that is older than the compression
     prints 'failed to mount squashfs filesystem: invalid argument'. Apptainer from 1.3 on then uses
-    squashfuse, unless 'allow setuid-mount squashfs' or a limit on images forbids it. A Linux 4 of a
+    squashfuse, unless 'allow setuid-mount squashfs' or a limit on images forbids it. The Linux 4 of a
     distribution may support more than its number says.
     """
     case.have("host.runtime")
@@ -105,7 +105,8 @@ def squashfuse_absent(case: Case) -> Hit | None:
     """Without setuid squashfuse mounts the image instead of the kernel. If squashfuse is not installed, or
     the release does not support it (SingularityCE before 4.1, Singularity 3), the runtime unpacks the image
     into a temporary folder at each start, once for each rank. Unpacking takes minutes, and several times the
-    image's size in /tmp. Without setuid squashfuse needs Linux 4.18; on an older one SingularityCE unpacks.
+    image's size in /tmp. Without setuid squashfuse needs Linux 4.18; on an older kernel SingularityCE
+    unpacks.
     """
     found = case.host.runtime
     if found is None or found.name not in apptainer.NAMES or case.image.format == "sandbox":

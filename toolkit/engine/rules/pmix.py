@@ -35,7 +35,7 @@ def _pair(server: str, client: str) -> Pair | None:
     modes=("srun-pmix", "bind"),
 )
 def pmix_pair_fails(case: Case) -> Hit | None:
-    """Every PMIx from 2.1.1 on connects with every other; older releases connect only with some."""
+    """All PMIx releases from 2.1.1 on connect with each other; older releases connect only with some."""
     case.ask("image.mpi.interfaces", "host.slurm.mpi_types")
     mpi, found = case.image.mpi, offer(case)
     if mpi is None or not _speaks_pmix(case) or found is None or not found.pmix:
@@ -74,7 +74,7 @@ def pmix_pair_fails(case: Case) -> Hit | None:
 def pmix_components_named(case: Case) -> Hit | None:
     """The server names the security and the store to use (``munge,native``, ``shmem2,hash``). A client 3.2.0
     to 3.2.3 aborts at the first that it does not have. A client without munge has no psec/munge, and no such
-    client has the store of a PMIx 5. A server that was built without munge does not name it.
+    client has the store of a PMIx 5. A server that was built without munge does not name the module munge.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     found, launcher = offer(case), host_launcher(case.host_facts)

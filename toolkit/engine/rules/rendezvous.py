@@ -208,7 +208,9 @@ def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]
 
 
 def _with_one_number(case: Case, size: int) -> Outcome:
-    """Return the outcome if all ranks have one number: on one node the second rank finds its port in use."""
+    """Return the outcome if all ranks have one number: on one node the second rank finds the port of the
+    first in use.
+    """
     if case.request.ranks_per_node > 1:
         return "init-failure"
     return "singletons" if size == 1 else "hang"
@@ -326,8 +328,8 @@ def jax_needs_its_launcher(case: Case) -> Hit | None:
     programs=("tf-config",),
 )
 def tf_config_given(case: Case) -> Hit | None:
-    """TF_CONFIG contains the list of workers and one worker's number. With one value for all, each rank acts
-    as that worker: a list of one worker makes singletons, a longer list makes ranks wait.
+    """TF_CONFIG contains the list of workers and one worker's number. With one value for all ranks, each rank
+    acts as that worker: a list of one worker makes singletons, a longer list makes ranks wait.
     """
     found = find_setting(case, "TF_CONFIG")
     if found is None or case.request.alone:

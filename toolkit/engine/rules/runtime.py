@@ -12,7 +12,7 @@ from toolkit.knowledge import runtime
 
 
 def ask_release(case: Case) -> None:
-    """Ask for the release of a runtime; if it is unknown, the runtime's name is a guess too."""
+    """Ask for the release of a runtime; if the release is unknown, the runtime's name is also a guess."""
     found = case.host.runtime
     if found is not None and found.seen and not found.version and runtime_of(case.host_facts).MEASURED:
         raise Undecided("host.runtime.version")
@@ -51,8 +51,8 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_not_measured(case: Case) -> Hit | None:
-    """The command line follows the documentation of the runtime. toolkit read there which namespaces,
-    variables and folders its ranks share, but did not measure it.
+    """The command line follows the documentation of the runtime. toolkit took from it which namespaces,
+    variables and folders ranks share, but did not measure that.
     """
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:
@@ -73,9 +73,9 @@ def runtime_not_measured(case: Case) -> Hit | None:
 )
 def oci_mode(case: Case) -> Hit | None:
     """In the OCI mode of SingularityCE 4 each rank has separate process, IPC and user namespaces. Without
-    --no-compat it also has its own /tmp, /dev/shm and environment. MPI in this mode was not measured; without
-    the launcher's variables each rank starts as a world of size 1. An OCI-SIF needs this mode: 'native
-    runtime does not support OCI-SIF images, use
+    --no-compat, the container also has its own /tmp, /dev/shm and environment. MPI in this mode was not
+    measured; without the launcher's variables each rank starts as a world of size 1. An OCI-SIF needs this
+    mode: 'native runtime does not support OCI-SIF images, use
     --oci mode'.
     """
     asked = setting(case, "oci mode") == "yes" and "--no-oci" not in case.plan.container
@@ -151,8 +151,8 @@ def images_limited(case: Case) -> Hit | None:
 def bind_source_missing(case: Case) -> Hit | None:
     """If the source of a 'bind path' in the runtime's settings is missing, every container fails with 'mount
     source … doesn't exist'. The default settings bind /etc/localtime, which a minimal system lacks. From
-    Apptainer 1.1 and SingularityCE 3.10 on, --no-mount skips one. This rule does not concern binds that you
-    add.
+    Apptainer 1.1 and SingularityCE 3.10 on, --no-mount skips a single bind. This rule does not concern binds
+    that you add.
     """
     case.have("host.runtime")
     found = case.host.runtime
@@ -178,7 +178,8 @@ def bind_source_missing(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_retired(case: Case) -> Hit | None:
-    """Faults of a release that is no longer maintained stay, security faults too. It also lacks later
+    """Faults of a release that is no longer maintained are never fixed; this includes security faults. Such a
+    release also lacks later
     options: --env (3.6),
     --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
     """
@@ -242,8 +243,8 @@ def _line(case: Case, name: str) -> str:
     advice=True,
 )
 def home_not_mounted(case: Case) -> Hit | None:
-    """A program in the container does not see files below the home folder. Caches that it writes there fail,
-    because the file system is read-only.
+    """A program in the container does not see files below the home folder. Caches that the program writes
+    below the home folder fail, because the file system is read-only.
     """
     if setting(case, "mount home") != "no":
         return None
@@ -302,8 +303,8 @@ def binds_need_folders(case: Case) -> Hit | None:
 )
 def bind_not_allowed(case: Case) -> Hit | None:
     """With 'user bind control = no' the runtime skips a bind with a warning. Programs then load the image's
-    own MPI, with variables for the other. Without overlay and underlay, a bind to a folder that the image
-    lacks stops the launch: "destination … doesn't exist in container".
+    own MPI, with variables for the host's MPI. Without overlay and underlay, a bind to a folder that the
+    image lacks stops the launch: "destination … doesn't exist in container".
     """
     case.ask("host.mpis", "host.runtime")
     folders = mounted_folders(provider_guarded(case))

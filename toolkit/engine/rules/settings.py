@@ -23,7 +23,7 @@ from toolkit.engine.wireup import leaves_out_home
 )
 def setting_breaks_mpi(case: Case) -> Hit | None:
     """Apptainer passes the environment on. Variables such as ``OMPI_MCA_btl=openib`` and ``OPAL_PREFIX=…``
-    are meant for the host's MPI, but the MPI in the image reads them too and fails.
+    are meant for the host's MPI, but the MPI in the image also reads them and fails.
     """
     mpi = case.image.mpi
     reads_home = mpi is not None and mpi.implementation == "openmpi" and not leaves_out_home(case)

@@ -37,8 +37,8 @@ def _cite_variable(case: Case, name: str) -> str:
     advice=True,
 )
 def tmpdir_not_in_container(case: Case) -> Hit | None:
-    """The container gets the variable but not the folder. Open MPI cannot create its session directory there,
-    Python uses another folder, and other programs fail with 'No such file or directory'.
+    """The container gets the variable but not the folder. Open MPI cannot create its session directory in
+    this folder, Python uses another folder, and other programs fail with 'No such file or directory'.
     """
     folder = case.host.tmpdir
     if folder is None or "TMPDIR" in {*case.plan.env, *case.plan.unset} or _bound(case, folder):
@@ -129,8 +129,8 @@ def pmix_folder_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def pmix_store_of_early_5(case: Case) -> Hit | None:
-    """PMIx 5.0.0 and 5.0.1 have their own format of the shared store (shmem). Later releases cannot read it,
-    and 5.0.0 and 5.0.1 cannot read later formats.
+    """PMIx 5.0.0 and 5.0.1 have their own format of the shared store (shmem). Later releases cannot read this
+    format, and 5.0.0 and 5.0.1 cannot read later formats.
     """
     case.have("host.pmix", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
@@ -156,7 +156,7 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
 def pmix_lacks_native_security(case: Case) -> Hit | None:
     """Server and client need a common way to prove the user's identity (psec). Nearly every build has
     'native'. A client that has only munge needs the host's munge socket, which a container does not have. The
-    server refuses a client without both: INVALID-CREDENTIAL.
+    server refuses a client without munge and without native: INVALID-CREDENTIAL.
     """
     case.have("image.pmix")
     ways = set(case.image_facts.pmix_components.get("psec", ()))
@@ -177,8 +177,8 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
 )
 def preload_leaks(case: Case) -> Hit | None:
     """The loader of the container looks for a library of the host. Usually the library is missing, and every
-    program prints "object '…' from LD_PRELOAD cannot be preloaded: ignored". If it exists, it may need
-    another C library and crash the program.
+    program prints "object '…' from LD_PRELOAD cannot be preloaded: ignored". If the library exists in the
+    image, it may need another C library and crash the program.
     """
     case.ask("host.environment")
     return Hit((_cite_variable(case, "LD_PRELOAD"),)) if _is_inherited(case, "LD_PRELOAD") else None
@@ -212,8 +212,8 @@ def library_path_forced(case: Case) -> Hit | None:
     advice=True,
 )
 def nodes_differ(case: Case) -> Hit | None:
-    """A job on nodes of two kinds works only if it works on both. These facts describe the kind with most
-    nodes.
+    """A job on two kinds of nodes works only if it works on both kinds. These facts describe the kind with
+    most nodes.
     """
     case.ask("host.compute_nodes")
     lines = tuple(f"host: {name} is {what}" for name, what in sorted(case.host_facts.differs.items()))

@@ -46,7 +46,7 @@ def image_needs_newer_processor(case: Case) -> Hit | None:
     """
     case.ask("image.cpu_level", failed_only=True)
     wanted = glibc.level(case.image_facts.cpu_level or "")
-    if not wanted:  # the oldest level, which every x86-64 has; or the library states none
+    if not wanted:  # the oldest level, which every x86-64 has; or no library states a level
         return None
     found = glibc.level(case.host.cpu_level or "")
     if found is None or found >= wanted:
@@ -98,7 +98,7 @@ def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
 def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     """``--nv`` mounts libraries of the host's driver into the container. The driver's libraries need a glibc
     at least as new as the driver's build; with an older glibc in the image they fail with "version
-    `GLIBC_2.xx' not found". Programs built for CUDA then do not start; others run without the GPU.
+    `GLIBC_2.xx' not found". Programs built for CUDA then do not start; other programs run without the GPU.
     """
     asked = _NV in case.plan.container
     if asked:
@@ -124,7 +124,7 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
 )
 def image_glibc_too_old(case: Case) -> Hit | None:
     """A program or library from a newer distribution, or a wheel that was forced in, needs versions of the C
-    library that the image does not have. The loader then refuses it.
+    library that the image does not have. The loader then refuses the library.
     """
     case.have("image.glibc", "image.glibc_needed")
     if not older(case.image.glibc, case.image.glibc_needed):

@@ -51,7 +51,8 @@ def environment_cleaned(case: Case) -> Hit | None:
     """Launchers pass rank, size and the address of their server in PMIX_*, PMI_* and SLURM_*.
 
     Without them every rank of an MPI starts as a world of size 1. Even Open MPI 4 cannot detect this without
-    Slurm's variables. Some releases do other things: Open MPI 2 starts a daemon, and needs ssh for it.
+    Slurm's variables. Some releases behave differently: Open MPI 2 starts a daemon, and needs ssh for the
+    daemon.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -106,7 +107,7 @@ def image_lacks_pmix(case: Case) -> Hit | None:
     modes=("srun-pmi2",),
 )
 def image_lacks_pmi2(case: Case) -> Hit | None:
-    """Slurm's pmi2 plugin serves only PMI-1 and PMI-2. Packaged Open MPI has no client for them."""
+    """Slurm's pmi2 plugin serves only PMI-1 and PMI-2. Packaged Open MPI has no client for PMI."""
     case.ask("image.mpi.interfaces")
     mpi = case.image.mpi
     if mpi is None or PMI & spoken_interfaces(case):
@@ -169,10 +170,10 @@ def bind_interface_differs(case: Case) -> Hit | None:
 )
 def host_launcher_other_family(case: Case) -> Hit | None:
     """Open MPI's launcher speaks PMIx, and Hydra speaks PMI. Libraries of the other family do not understand
-    them. Nor do an MPICH built only for PMIx, and an Open MPI 1, which is older than PMIx.
+    the launcher's messages. Nor do an MPICH built only for PMIx, and an Open MPI 1, which is older than PMIx.
 
     In an allocation Hydra starts its proxies by srun. If Slurm's default is PMIx, the ranks inherit the PMIx
-    identity of one process a node, so with one rank a node an Open MPI works by accident.
+    identity of one process a node. With one rank a node, an Open MPI therefore works by chance.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)
@@ -195,8 +196,8 @@ def host_launcher_other_family(case: Case) -> Hit | None:
 def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
     """Judge an MPI that does not understand the host's launcher.
 
-    An Open MPI built for PMI asks Slurm's own library, which connects to Hydra before it gives up. Of several
-    ranks on a node one may keep waiting (tests/matrix/truth: hydra, source-openmpi-4.1.4-pmi2).
+    An Open MPI built for PMI asks Slurm's own library, which connects to Hydra before it gives up. If a node
+    has several ranks, one may keep waiting (tests/matrix/truth: hydra, source-openmpi-4.1.4-pmi2).
     """
     said = judge_unanswered(case, mpi, sees, "host.mpis")
     asks = host.implementation in HYDRA and PMI & set(mpi.interfaces or ())
@@ -223,7 +224,7 @@ def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None
 def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:
     """Judge an Open MPI 1, which assumes that an ORTE of the same release started it.
 
-    ``None`` under a launcher of the same release.
+    ``None`` if the launcher has the same release.
     """
     evidence = case.cite(name, "image.mpi")
     row = next(
@@ -271,7 +272,7 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
     modes=("mpirun-host",),
 )
 def pmix_refused(case: Case) -> Hit | None:
-    """MPICH 5 looks for PMIX_RANK first, and aborts if it finds one that it cannot use, even if PMI works. An
+    """MPICH 5 looks for PMIX_RANK first, and aborts if it cannot use the value, even if PMI works. An
     MPICH built with PMIx aborts too, because it cannot decide between PMI and PMIx.
     """
     case.ask("host.mpis", "image.mpi.interfaces")

@@ -79,7 +79,7 @@ def without(asks: tuple[StackConstraint, ...], dropped: StackConstraint) -> tupl
 
 
 def named_components(recipe: Recipe) -> frozenset[Component]:
-    """Return the components that the recipe names. The solver may take their opt-in rows.
+    """Return the components that the recipe names. The solver may take the opt-in rows of these components.
 
     A recipe that names a library of CUDA also names CUDA.
     """

@@ -31,7 +31,7 @@ _LATER: dict[Provider, int] = {"pypi": 1, "published": 1, "source": 2}
 
 ChosenRows = dict[Component, Version]
 Pair = frozenset[Component]
-"""Two components; one alone if a fact concerns an architecture."""
+"""Two components; a single component if a fact concerns an architecture."""
 Works = Callable[[str, ChosenRows], bool]
 """Return whether the cluster starts a stack of an architecture."""
 
@@ -131,7 +131,9 @@ def _candidates(
 
 
 def _may_leave_out(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
-    """Return whether a stack may contain a component that the recipe does not name; note what needs it."""
+    """Return whether a stack may contain a component that the recipe does not name; record which component
+    needs it.
+    """
     if component == "base":
         return False  # every stack has a base, and no component has to ask for it
     needing = {frozenset({component, c}): (c, row) for c, row in taken.items() if component in row.requires}

@@ -38,7 +38,7 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     """Constraints that cannot be satisfied together. Without any one of them, a stack exists.
 
     ``relax`` has one sentence for each constraint: the stack that you get without it. ``because`` are the
-    facts that make the constraints contradict each other.
+    facts behind the contradiction.
     """
 
     schema: str = "toolkit.conflict/1"
@@ -160,7 +160,7 @@ class _Solver:
         return find_stack(self.problem(asks)) is not None
 
     def minimal(self, asks: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
-        """Return constraints that contradict each other, all of which are needed for the contradiction."""
+        """Return constraints that contradict each other; the contradiction needs all of them."""
         core = asks
         for ask in asks:
             fewer = tuple(a for a in core if a is not ask)
@@ -194,7 +194,8 @@ class _Solver:
     def troubles(self, core: tuple[StackConstraint, ...]) -> Iterator[str]:
         """Yield why the cluster refuses the stack that the solver would choose without the cluster.
 
-        That is the stack of the whole recipe. If the recipe contradicts itself, it is the stack of the core.
+        The result is the stack of the whole recipe. If the recipe contradicts itself, the result is the stack
+        of the core.
         """
         if not any(ask.cluster for ask in core):
             return

@@ -100,7 +100,9 @@ def _mpi(implementation: str, row: Version) -> ImageMpi | None:
 
 
 def _driver(host: HostFacts, taken: ChosenRows) -> str:
-    """Return why the host's driver is too old for the CUDA of a stack; empty text if it is not."""
+    """Return why the host's driver is too old for the CUDA of a stack; empty text if the driver is new
+    enough.
+    """
     cuda = taken.get("cuda")
     least = least_driver(cuda.version) if cuda else None
     if cuda is None or host.gpu_driver is None or not older(host.gpu_driver, least):
