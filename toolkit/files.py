@@ -10,7 +10,7 @@ from typing import BinaryIO
 from toolkit.errors import BadInput
 
 _SHOWN = 50
-"""Letters of a name that are in the temporary one: both have to fit into 255 bytes."""
+"""Characters of a name that are part of its temporary name: both have to fit into 255 bytes."""
 
 
 def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
@@ -49,7 +49,7 @@ def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> byte
     """Return the content of a regular file that a user named; see :func:`open_given` for the arguments.
 
     Args:
-        most: the largest content that is accepted, in bytes.
+        most: the largest accepted content, in bytes.
 
     Raises:
         BadInput: if the path is not a regular file, cannot be read, or is longer than ``most``.
@@ -108,7 +108,7 @@ def is_there(path: Path, *, label: str = "") -> bool:
 
 
 def is_dangling(path: Path) -> bool:
-    """Return whether a path that is there is a link to a file that is not; a loop of links is not one."""
+    """Return whether a path is a link to a missing file; a loop of links does not count."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -121,16 +121,16 @@ def is_dangling(path: Path) -> bool:
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write beside ``path`` and rename, so that a reader sees the old file or the new one.
 
-    Without a ``mode`` the umask decides, as for any new file; with one, users whom it excludes cannot read
-    the file at any time. If anything fails, the old file stays and nothing is left beside it.
+    Without a ``mode`` the umask decides, as for any new file. With a ``mode``, users whom it excludes can
+    never read the file. If anything fails, the old file is unchanged and no other file is left.
 
     Raises:
-        OSError: if the folder is not there or takes no file, or the disk is full; it names ``path``.
+        OSError: if the folder does not exist or refuses files, or the disk is full; the error names ``path``.
     """
     beside = path.parent / f".{path.name[:_SHOWN]}.{os.urandom(6).hex()}.part"
     try:
         number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
-        # Closed before it is renamed: a network file system may say only then that the disk is full.
+        # Closed before it is renamed: a network file system may report a full disk only then.
         try:
             _fill(number, content)
             if mode is not None:
@@ -139,9 +139,9 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
             os.close(number)
         beside.replace(path)
     except BaseException as error:
-        with contextlib.suppress(OSError):  # it may never have been created
+        with contextlib.suppress(OSError):  # the file may never have been created
             beside.unlink()
-        if isinstance(error, OSError):  # for a full disk it has no name, otherwise the temporary file's
+        if isinstance(error, OSError):  # it names no file or the temporary file
             error.filename, error.filename2 = str(path), None
         raise
 

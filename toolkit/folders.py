@@ -6,7 +6,7 @@ from pathlib import Path
 
 _OWN = ("/usr", "/lib", "/lib64")
 _LOCAL = ("/usr/local", "/usr/local/lib", "/usr/local/lib64")
-"""An image has these folders too, so mounting the host's would hide its own."""
+"""An image also has these folders, so mounting the host's folders would hide them."""
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -16,7 +16,7 @@ def is_below(path: str, folder: str) -> bool:
 
 @lru_cache(4096)
 def is_system(folder: str) -> bool:
-    """Return whether libraries in a folder are the distribution's: a container has such folders too."""
+    """Return whether libraries in a folder are the distribution's: a container also has such folders."""
     if folder.rstrip("/") in _LOCAL:
         return True
     return any(is_below(folder, own) for own in _OWN) and not is_below(folder, "/usr/local")
@@ -43,10 +43,10 @@ def at_home(path: str | os.PathLike[str]) -> Path:
 
 
 def has_file(path: Path) -> bool:
-    """Return whether a path is a file; a name that is too long is not."""
+    """Return whether a path is a file; false for a name that is too long."""
     return os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises an error for such a name
 
 
 def has_folder(path: Path) -> bool:
-    """Return whether a path is a folder; a name that is too long is not."""
+    """Return whether a path is a folder; false for a name that is too long."""
     return os.path.isdir(path)  # noqa: PTH112 - as above

@@ -1,4 +1,4 @@
-"""Check that a cluster works: the state of its nodes in Slurm, and a test job. Waits until the cluster works."""
+"""Check that a cluster works: the state of its nodes in Slurm, and a test job; wait until it works."""
 
 import time
 

@@ -75,7 +75,7 @@ def open_image(
     names the program of a rank and what a mount hides: the facts are then about that program.
 
     Raises:
-        BadInput: if it is not an image, or there are several and none is chosen.
+        BadInput: if the file is not an image, or contains several images and none is chosen.
         CheckFailed: if the image is damaged, cut short or differs from its digest.
         Missing: if the Docker engine is needed and does not answer.
     """

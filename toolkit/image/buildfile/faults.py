@@ -34,10 +34,10 @@ def faults(
 
     Args:
         name: the file.
-        mpis: every MPI that it installs.
-        packages: Python packages, by the fact that they become.
+        mpis: every MPI that the file installs.
+        packages: Python packages, by the names of their facts.
         base: the row of the base image.
-        versions: what the name of the base image tells.
+        versions: the versions that the name of the base image contains.
     """
     if base is not None and base.musl and (found := _first(packages, ("tensorflow", "pytorch", "jax"))):
         yield _fault(

@@ -1,4 +1,4 @@
-"""What the commands of a build file install: packages with their versions; pure but for lists of packages."""
+"""Packages that the commands of a build file install, with their versions; pure but for package lists."""
 
 import posixpath
 import re
@@ -46,7 +46,7 @@ class PackageInstall:
 
 @dataclass(frozen=True, slots=True)
 class UnreadList:
-    """A list of packages that is not beside the build file."""
+    """A list of packages that does not exist beside the build file."""
 
     name: str
     line: int
@@ -111,7 +111,7 @@ def _package(word: str, installer: Installer, place: _Place) -> Iterator[Package
 
 
 def _plain(version: str, installer: Installer) -> str:
-    """Return the version of the software, without what a distribution or conda adds to it."""
+    """Return the version of the software, without additions of a distribution or conda."""
     if installer == "apt":
         return re.sub(r"^\d+:|[-+~].*$", "", version)
     return version.partition("=")[0].rstrip(".*") if installer == "conda" else version

@@ -9,11 +9,13 @@ import msgspec
 from toolkit.knowledge.reading import Row, read
 
 Installer = Literal["apt", "dnf", "conda", "pip"]
-"""Programs that install packages; ``dnf`` stands for yum and microdnf too."""
+"""Programs that install packages; ``dnf`` also stands for yum and microdnf."""
 
 
 class BaseName(Row, frozen=True, kw_only=True):
-    """A base image; named groups of ``pattern`` are versions. ``opaque`` says what its name does not tell."""
+    """A base image; named groups of ``pattern`` are versions. ``opaque`` names facts that the name of the
+    image does not contain.
+    """
 
     pattern: str
     release: str = ""
@@ -25,7 +27,7 @@ class BaseName(Row, frozen=True, kw_only=True):
 class Distribution(Row, frozen=True, kw_only=True):
     """A release of a distribution and versions of its packages; empty if updates change them, or unknown.
 
-    ``pmix`` is the client that its Open MPI is linked with.
+    ``pmix`` is the client that the distribution's Open MPI is linked with.
     """
 
     names: tuple[str, ...]
@@ -82,7 +84,7 @@ def distribution_named(release: str) -> Distribution | None:
 
 
 def mpi_of_package(installer: str, package: str) -> tuple[str, str] | None:
-    """Return the MPI that a package contains, and its version if the name of the package tells it."""
+    """Return the MPI that a package contains, and its version if the package's name contains it."""
     for row in buildfiles().package:
         if row.installer == installer and (found := re.fullmatch(row.pattern, package)):
             return row.mpi, found.groupdict().get("version") or ""

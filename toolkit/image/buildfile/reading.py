@@ -43,7 +43,7 @@ class FoundMpi:
 
 @dataclass(frozen=True, slots=True)
 class BuildFile:
-    """A build file as it was read.
+    """The result of reading a build file.
 
     ``told`` are sentences about the file, ``unknown`` are facts that the file does not state. ``faults`` are
     faults of the file itself.
@@ -57,7 +57,7 @@ class BuildFile:
 
 @dataclass(slots=True)
 class _Parts:
-    """What is known so far, in the order of the file."""
+    """The facts known so far, in the order of the file."""
 
     name: str
     base: str = ""
@@ -106,7 +106,9 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
 
 
 def _last_stages(found: tuple[BuildStep, ...]) -> set[int]:
-    """Return the stages that the image is made of: the last one, those below it and those it copies from."""
+    """Return the stages that the image is made of: the last stage, its base stages, and the stages that it
+    copies from.
+    """
     starts = [step for step in found if step.kind == "from"]
     if not starts:
         return {0}
@@ -135,7 +137,7 @@ def _label(text: str) -> str:
 
 
 def _begin(step: BuildStep, parts: _Parts, found: tuple[BuildStep, ...]) -> None:
-    """Take the base image of a stage; the last one counts."""
+    """Take the base image of a stage; the last stage counts."""
     words = [word for word in step.text.split() if not word.startswith("--")]
     base = words[0] if words else ""
     if base in {_label(one.text) for one in found if one.kind == "from"} or not base:

@@ -122,7 +122,7 @@ def _substitute_variables(found: Iterator[BuildStep]) -> Iterator[BuildStep]:
 
 
 def _fill_variables(text: str, values: dict[str, str]) -> str:
-    """Return a text with the values of its variables, those that it sets itself included."""
+    """Return a text with the values of its variables, including variables that the text sets itself."""
     known = values | assignments("run", text)
     for _ in range(3):  # a value may name another variable
         text = _VARIABLE.sub(lambda m: known.get(m[1] or m[3], m[2] if m[2] is not None else m[0]), text)

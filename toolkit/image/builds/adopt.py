@@ -34,7 +34,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lack(msgspec.Struct, frozen=True, kw_only=True):
-    """A missing part; ``modes`` are the launch modes that need it, and all modes if it is empty."""
+    """A missing part; ``modes`` are the launch modes that need it, empty for all modes."""
 
     id: str
     severity: Severity
@@ -46,9 +46,9 @@ class Lack(msgspec.Struct, frozen=True, kw_only=True):
 class Adopted(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of an image.
 
-    ``want`` are its components as a recipe names them, ``evidence`` the line that each was read from,
-    ``unknown`` why others could not be read. ``packages`` are the entries of package lists; compiled or
-    copied software is in no list. ``chosen`` is the predicted launch mode on ``place``.
+    ``want`` are its components as a recipe names them. ``evidence`` has the line that shows each component,
+    ``unknown`` the reason for each unknown component. ``packages`` are the entries of package lists; compiled
+    or copied software is in no list. ``chosen`` is the predicted launch mode on ``place``.
     """
 
     schema: str = "toolkit.adopted/1"
@@ -160,7 +160,7 @@ def _wish(name: str, version: str) -> str:
 
 
 def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
-    """Yield what toolkit itself, or any job of several ranks, would need and does not find."""
+    """Yield what toolkit itself, or any job of several ranks, needs and the image lacks."""
     if facts.python is None:
         yield Lack(
             id="no-python",

@@ -23,7 +23,7 @@ def ensure_locked_base(
 ) -> str:
     """Return the reference of the base that a lock names, building or pulling it if the engine lacks it.
 
-    ``fresh`` builds it again.
+    ``fresh`` builds the base again.
 
     Raises:
         Missing: if no registry answers, or the engine cannot build the image with mmdebstrap.

@@ -124,7 +124,7 @@ def _names(made: dict[Compiled, Made]) -> dict[Compiled, str]:
 
 
 def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> None:
-    """Remove the stacks of earlier locks; an image that still uses one keeps its layers."""
+    """Remove the stacks of earlier locks; an image that still uses a stack keeps its layers."""
     for name in named_like(client, f"{_STACK}:{named.name}-"):
         if name != stack and len(name) == len(stack):
             untag_image(client, name)

@@ -1,4 +1,4 @@
-"""Try a finished image before it is tagged: its description of itself, its imports, and two ranks of MPI."""
+"""Test a finished image before it is tagged: its own description, its imports, and two ranks of MPI."""
 
 from typing import TYPE_CHECKING
 
@@ -33,11 +33,11 @@ for name in sys.argv[1:]:
             if "libcuda.so" not in str(error):
                 sys.exit(f"import {module} of {name}: {type(error).__name__}: {error}")
 """
-"""Imports the modules of the packages that it is called with."""
+"""Imports the modules of the packages in its arguments."""
 
 
 def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
-    """Return the image's description of itself, after checking that it is true and that the image works.
+    """Return the image's own description, after checking that it is true and that the image works.
 
     Raises:
         CheckFailed: with the trial that failed and its last lines.
@@ -53,8 +53,8 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
 
 
 def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """Return the commands that must work inside, each with what it proves."""
-    # Horovod before TensorFlow: both contain an hwloc, and the first one loaded is used.
+    """Return the commands that must work in the image, each with the property that it proves."""
+    # Horovod before TensorFlow: both contain an hwloc, and the process uses the first loaded one.
     versions = lock.solution.versions
     modules = ["mpi4py.MPI"] if "mpi4py" in versions else []
     if "horovod" in versions:
@@ -75,7 +75,7 @@ def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
 
 
 def read_stack(text: str, name: str) -> Stack:
-    """Parse the image's description of itself.
+    """Parse the image's own description.
 
     Raises:
         CheckFailed: if the text is not such a description.

@@ -36,7 +36,7 @@ _SUM = "sha256"
 _PATIENCE = 0.5
 """Seconds between two checks whether another build has finished the same component."""
 MEMORY_OF_A_COMPILER = 3 << 29
-"""1.5 GiB: what one C++ compiler needs for Horovod's sources, which include TensorFlow's headers."""
+"""1.5 GiB: the memory of one C++ compiler for Horovod's sources, which include TensorFlow's headers."""
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ def ensure_compiled(
 ) -> dict[Compiled, Made]:
     """Return the results of all steps, compiling what is not cached; independent steps run in parallel.
 
-    Each step uses ``jobs`` compilers at once; ``options.fresh`` compiles cached results too.
+    Each step uses ``jobs`` compilers at once; ``options.fresh`` also compiles cached results.
 
     Raises:
         CheckFailed: if a step fails.
@@ -72,8 +72,8 @@ def ensure_compiled(
         kept = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
         made |= {component: one for component, one in kept.items() if one}
         missing = [step for step in turn if step.component not in made]
-        # mpi4py is one file, so it needs one compiler; Horovod may use the others, because it runs alone
-        # soon.
+        # mpi4py is one file, so it needs one compiler; Horovod may use the other compilers, because it soon
+        # compiles alone.
         work = _Work(client, making, files, tell, options, jobs, Abreast(client))
         made |= _run_parallel(
             {s.component: partial(work.compiled, s, keys[s.component], made) for s in missing}, work

@@ -27,7 +27,7 @@ _STEP_SECONDS = 5400
 
 
 class Making(msgspec.Struct, frozen=True, kw_only=True):
-    """An image to build: its lock, and what the machine has already.
+    """An image to build: its lock, and the parts that this machine already has.
 
     ``base`` is written after FROM; if it is empty, ``base.tar`` in the context replaces it. ``ready`` are
     compiled components and the names of their results. ``unbuildable`` says why the lock is only an outline;
@@ -41,7 +41,7 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The compile steps, whether they are ready or not."""
+        """The compile steps, including finished steps."""
         return steps_of(self.lock)
 
 

@@ -1,4 +1,4 @@
-"""The identity of an image: its labels, and hashes of all that it is built from (pure)."""
+"""The identity of an image: its labels, and hashes of all its inputs (pure)."""
 
 import datetime as dt
 import hashlib

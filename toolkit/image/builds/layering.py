@@ -70,7 +70,7 @@ def require_python(facts: ImageFacts, name: str) -> None:
     """Check before any work that the trainers can run on an image's Python; an unknown version is accepted.
 
     Raises:
-        BadInput: if it is too old.
+        BadInput: if the Python of the image is too old.
     """
     if older(facts.python, OLDEST_PYTHON):
         raise BadInput(
@@ -85,7 +85,7 @@ def require_folder(folder: Path, fix: str) -> None:
     context.
 
     Raises:
-        BadInput: if it holds the user's own files; ``fix`` says how to keep them.
+        BadInput: if the folder holds the user's own files; ``fix`` says how to keep them.
     """
     empty = folder.is_dir() and not any(folder.iterdir())
     if not empty and not os.path.lexists(folder / _TEXT):

@@ -6,7 +6,7 @@
 
 Package lists contain Debian packages and wheels. This bill also contains components that were compiled from a
 source archive (an MPI, PMIx, UCX, NCCL, Horovod), and the frameworks that Horovod was built for. The same
-lock gives the same bytes: the serial number is made from its hash, the time is its epoch.
+lock gives the same bytes: the serial number comes from its hash, the time is its epoch.
 """
 
 import datetime as dt
@@ -44,7 +44,7 @@ _SHOWN_BY: dict[Component, tuple[str, ...]] = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
     "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
 }
-"""The package, wheel or archive that contains the component itself; the first one that exists."""
+"""The package, wheel or archive that contains the component itself; the first existing one counts."""
 
 _NEEDS: dict[Component, tuple[Component, ...]] = {
     "python": ("base",),
@@ -121,13 +121,13 @@ def sbom(lock: Lock) -> bytes:
 
 
 def _files(lock: Lock) -> dict[str, _Item]:
-    """Return reference → component of every file that is in the finished image."""
+    """Return reference → component of every file in the finished image."""
     found: dict[str, _Item] = {}
     for file in (*lock.base.packages, *lock.run.debian):
         found.setdefault(*_component(file, debian(file, lock.base.name), "application"))
     for file in lock.run.wheels:
         found.setdefault(*_component(file, pypi(file), "library"))
-    # A source archive is not in the image, but its compiled result is, from any stage that unpacked it.
+    # A source archive is not in the image, but its compiled result is, if any stage unpacked the archive.
     providers = {chosen.component: chosen.provider for chosen in lock.solution.chosen}
     for file in (f for f in (*lock.run.sources, *lock.build.sources) if f.name not in _NOT_KEPT):
         wheel = providers.get(file.name) == "pypi"

@@ -53,7 +53,7 @@ def new_folder(folder: Path) -> Path:
     """Return the path of a folder that does not exist or is empty; nothing is created.
 
     Raises:
-        BadInput: if there is a file of that name, the folder is not empty, or nothing can be written there.
+        BadInput: if there is a file of that name, the folder is not empty, or toolkit cannot write to it.
     """
     real = behind_links(folder)
     if real.exists() and not real.is_dir():

@@ -54,7 +54,7 @@ def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: s
     Args:
         base: the image in the environment's lock.
         digest: the digest of the image, as ``sha256:…``.
-        python: its Python; wheels depend on this fact and the next two.
+        python: the Python of the image; wheels depend on this fact and the next two.
         glibc: its C library.
         architecture: its processor.
     """
@@ -73,8 +73,7 @@ def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: s
 def check_env(env: Path, image: Path | None, tell: Tell) -> EnvChecked:
     """Check an environment: its bytes, its files against its lock, and an image, if given.
 
-    Raises:
-        BadInput, Damaged: if it cannot be read.
+    Raises: BadInput, Damaged: if the file cannot be read.
     """
     checks = [_bytes(env)]
     with open_given(env) as file:

@@ -46,7 +46,7 @@ def of_conda(text: str, name: str) -> CondaFile:
     """Return the packages of an ``environment.yml`` that the Python index has.
 
     Raises:
-        BadInput: if it is not such a file.
+        BadInput: if the file is not such a list.
     """
     try:
         table = yaml.safe_load(text)

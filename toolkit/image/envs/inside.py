@@ -24,7 +24,7 @@ _OF_UV = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_NO_INDEX", "UV_OFFLINE", "UV_HTTP_
 
 @dataclass(frozen=True, slots=True)
 class InsideImage:
-    """A way to start a command in an image; ``options`` are what this machine needs for it."""
+    """A way to start a command in an image; ``options`` are the runtime options that this machine needs."""
 
     program: str
     options: tuple[str, ...]

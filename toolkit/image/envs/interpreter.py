@@ -65,7 +65,7 @@ def python_of(image: Path, tell: Tell) -> ImagePython:
     with open_image(image, tell=tell) as (tree, facts):
         found = read_python(tree, facts, image.name)
         if not facts.digest or facts.format not in _DIGESTED:
-            digest = f"sha256:{sha256(image)}"  # of the file, which is what a job starts from
+            digest = f"sha256:{sha256(image)}"  # of the file, because a job starts from the file
             return replace(found, base=msgspec.structs.replace(found.base, digest=digest))
         return found
 
@@ -156,7 +156,7 @@ def _metadata(tree: FileTree, path: str) -> tuple[str, str, str] | None:
 
 
 def markers(base: EnvBase) -> dict[str, str]:
-    """Return what markers of requirements are compared with."""
+    """Return the values with which markers of requirements are compared."""
     target = environment(base.python, base.architecture)
     return {"extra": "", **{name: str(value) for name, value in target.items()}}
 

@@ -1,4 +1,6 @@
-"""Packages that an environment must not replace: others are compiled against them, or they start ranks."""
+"""Packages that an environment must not replace: other packages are compiled against them, or they start
+ranks.
+"""
 
 import re
 

@@ -67,7 +67,7 @@ class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
     left: dict[str, str] = {}
     packages: tuple[EnvPackage, ...] = ()
     compiled: str = ""
-    """The Python that compiled its modules; empty if none did."""
+    """The Python that compiled the modules; empty if they are not compiled."""
     scripts: tuple[str, ...] = ()
 
     @property
@@ -76,7 +76,7 @@ class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
         return site_of(self.base.python)
 
     def version(self, name: str) -> str:
-        """Return the version of a package in it; empty if it has none."""
+        """Return the version of a package in the environment; empty without this package."""
         return next((one.version for one in self.packages if one.name == name), "")
 
 
@@ -111,11 +111,11 @@ def read_env(path: Path, label: str = "") -> EnvLock:
 
     Args:
         path: the file.
-        label: the option that names it, for messages.
+        label: the option that names the file, for messages.
 
     Raises:
         BadInput: if it is not a file, or another kind of file.
-        Damaged: if it is damaged or cut short.
+        Damaged: if the file is damaged or cut short.
     """
     with open_given(path, label=label) as file:
         named = f"{label} {path}".lstrip()
@@ -130,7 +130,7 @@ def lock_in(tree: FileTree, name: str) -> EnvLock:
     """Return the lock in the files of an environment; ``name`` is for messages.
 
     Raises:
-        BadInput: if there is none that can be read.
+        BadInput: if no lock can be read.
     """
     if tree.kind(f"/{LOCK}") != "file":
         raise BadInput(

@@ -32,7 +32,8 @@ def compile_modules(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> str:
-    """Compile the modules below ``root``; return the release of Python, empty text if there is none here.
+    """Compile the modules below ``root``; return the release of Python, empty text if this machine has no
+    such Python.
 
     Modules with syntax errors, such as tests of compilers, are skipped.
 
@@ -40,7 +41,8 @@ def compile_modules(
         root: the folder of the environment.
         packages: the installed packages.
         python: the Python of the image.
-        way: returns a way to start the image here; needed if this machine has no Python of its release.
+        way: returns a way to start the image on this machine; needed if the machine has no Python of its
+        release.
         tell: where progress goes.
     """
     site, store = root / site_of(python.minor).lstrip("/"), in_cache("env")

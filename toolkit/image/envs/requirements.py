@@ -124,7 +124,7 @@ def _requirements(text: str, path: Path, depth: int) -> EnvRequirements:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers, joined where one ends with a backslash."""
+    """Yield lines with their numbers; a line that ends with a backslash is joined with the next line."""
     joined, first = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         bare = _COMMENT.sub("", line).strip()

@@ -92,7 +92,7 @@ def _check_direct(wanted: EnvRequirements, python: ImagePython, replaced: frozen
 
 
 class _Search:
-    """The questions to uv: first with all packages of the image fixed, then only the kept ones."""
+    """The questions to uv: first with all packages of the image fixed, then only the kept packages."""
 
     def __init__(
         self,
@@ -112,12 +112,12 @@ class _Search:
         return self._question(self._dependents(), self.stays, {})
 
     def held_fixed(self) -> Asking:
-        """Ask with only the kept packages fixed; newer packages may hide the others."""
+        """Ask with only the kept packages fixed; newer packages may hide the other packages."""
         versions = {name: one.version for name, one in self.stays.items()}
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
 
     def free(self) -> Asking:
-        """Ask as if the image could be changed, to see what contradicts it."""
+        """Ask as if the image could be changed, to find the packages that contradict it."""
         return self._question((), (), {name: one.version for name, one in self.stays.items()})
 
     def _question(self, roots: tuple[str, ...], fixed: Iterable[str], versions: Mapping[str, str]) -> Asking:

@@ -1,4 +1,4 @@
-"""Combine the layers of an image, and check each against its digest if it is read completely anyway."""
+"""Combine the layers of an image; check the digest of each layer that is read completely anyway."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from toolkit.image.files.layers import LayeredTree
 from toolkit.image.files.source import Hashed, SourceRange
 
 HASHED_UNASKED = 1 << 30
-"""Largest layer in bytes that is read only for its digest; about a second's work."""
+"""Largest layer in bytes that is read only for its digest; this takes about a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from toolkit.image.files.source import ByteSource, FileSource, SourceRange
 from toolkit.image.files.tree import resolve
 
 _MOST = 4 << 20
-"""Bytes of a manifest; registries accept no larger ones (opencontainers/distribution-spec)."""
+"""Bytes of a manifest; registries accept no larger manifests (opencontainers/distribution-spec)."""
 
 _T = TypeVar("_T")
 
 
 class Blobs(Protocol):
-    """``packed`` says that the archive is compressed as a whole, so its checksum covers what was read."""
+    """``packed`` says that the archive is compressed as a whole, so its checksum covers all read bytes."""
 
     name: str
     packed: bool
@@ -77,8 +77,8 @@ def content(blobs: Blobs, path: str) -> bytes | None:
     """Return the content of a small file; ``None`` if it does not exist.
 
     Raises:
-        CheckFailed: if it is too large for its purpose.
-        Damaged: if it is cut short.
+        CheckFailed: if the file is too large for its purpose.
+        Damaged: if the file is cut short.
     """
     part = blobs.part(path)
     if part is None:

@@ -49,7 +49,7 @@ class Budget:
             raise self._endless("it lists more files than any image has")
 
     def stored(self, size: int) -> None:
-        """Add to the limit what this many stored bytes may unpack to."""
+        """Add the permitted unpacked size of this many stored bytes to the limit."""
         self._inflated += _RATIO * size
 
     def inflate(self, count: int) -> None:
@@ -65,9 +65,9 @@ class Budget:
 
 
 class BoundedTree:
-    """A tree within a budget. ``unread`` has what exists and cannot be read, path → reason.
+    """A tree within a budget. ``unread`` has files that exist and cannot be read, path → reason.
 
-    ``hidden`` are folders over which the runtime mounts others: they are empty here, as a rank sees them.
+    ``hidden`` are folders over which the runtime mounts others: a rank sees them empty.
     """
 
     def __init__(self, tree: FileTree, budget: Budget, hidden: tuple[str, ...] = ()) -> None:

@@ -54,7 +54,7 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
     """Return an image's configuration (opencontainers/image-spec:config.md) and its layers' ``diff_ids``.
 
     Raises:
-        Damaged: if it cannot be read.
+        Damaged: if the configuration cannot be read.
         BadInput: if the image is not for Linux.
     """
     try:
@@ -84,12 +84,12 @@ def architecture(go: str) -> str:
 
 
 def _words(value: list[str] | str | None) -> tuple[str, ...]:
-    # The first images had a single text here, which a shell reads.
+    # The first images had a single text here, which a shell interprets.
     return ("/bin/sh", "-c", value) if isinstance(value, str) else tuple(value or ())
 
 
 def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[str, ...] | None, str]:
-    """Return what ``run`` starts, and where that was read; or ``None`` and why it is unknown.
+    """Return the command that ``run`` starts and its source, or ``None`` and the reason.
 
     In an image that Apptainer converted, its script names the words
     (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go); a user's own script is started itself.

@@ -40,7 +40,7 @@ def check_digest(sif: Path) -> str:
 
     Raises:
         CheckFailed: if they differ.
-        BadInput: if what is beside it holds no checksum of it.
+        BadInput: if the file beside it holds no checksum of it.
     """
     if not sif.is_file() or not digest_file(sif).is_file():
         return ""
@@ -115,7 +115,7 @@ def known_sha256(path: Path) -> str:
 
 
 def publish(part: Path, target: Path, digest: str) -> None:
-    """Rename a SIF to its name and then write its checksum; between the two it has none, never a wrong one.
+    """Rename a SIF to its name and then write its checksum; in between it has no checksum, never a wrong one.
 
     ``part`` is in the folder of :func:`behind_links`, because a rename does not cross disks.
     """

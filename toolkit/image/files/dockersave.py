@@ -30,7 +30,7 @@ def choose(blobs: Blobs, tag: str) -> StoredImage:
     index.
 
     Raises:
-        BadInput: if there is no such image, or several; the message names them.
+        BadInput: if no image matches, or several do; the message names the images.
         Damaged: if the archive is damaged.
     """
     data = content(blobs, MANIFEST)
@@ -63,7 +63,7 @@ def _choose_image(name: str, images: list[_Image], tag: str) -> _Image:
     if not images:
         raise BadInput(f"{name}: the archive contains no image")
     if tag:
-        # docker save writes a name in full or short, as it was given.
+        # docker save writes the full or the short name, as the user gave it.
         wanted = {tag, f"{tag}:latest", f"docker.io/{tag}", f"docker.io/library/{tag}"}
         images = [i for i in images if wanted & set(i.RepoTags or ())] or _refuse_tag(name, images, tag)
     if len(images) > 1:

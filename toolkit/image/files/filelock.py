@@ -1,4 +1,4 @@
-"""Lock a file that its writers replace by a rename, so that one of them works at a time."""
+"""Lock a file that its writers replace by a rename, so that one writer works at a time."""
 
 import contextlib
 import fcntl
@@ -13,7 +13,7 @@ def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold the lock (flock(2)) of the file that is at ``path`` now; wait for another holder.
 
     If a file was replaced meanwhile, its lock is useless, so the new file is locked instead. Some network
-    file systems have no locks. There nothing is locked, and :func:`identity` detects a change.
+    file systems have no locks. On such systems nothing is locked, and :func:`identity` detects a change.
 
     Args:
         path: an existing regular file.
@@ -33,7 +33,8 @@ def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 def identity(path: Path) -> tuple[int, ...]:
     """Return values that change if a file is replaced or written: device, inode, size, times of change (ns).
 
-    The kernel sets the last one at each write, rename and change of mode; no program can set it (inode(7)).
+    The kernel sets the last of these times at each write, rename and change of mode; no program can set it
+    (inode(7)).
     """
     found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

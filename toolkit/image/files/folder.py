@@ -12,7 +12,7 @@ _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 
 
 class FolderTree:
-    """Reads below ``root``; the kernel follows no links here, so none can lead out.
+    """Reads below ``root``; the kernel follows no links here, so no link can lead out.
 
     A file that exists and may not be read raises ``OSError``.
     """

@@ -81,7 +81,7 @@ class _Unpacked:
         raise NotImplementedError
 
     def _advance(self) -> bool:
-        """Unpack the next chunk; return whether there was one."""
+        """Unpack the next chunk; return whether a chunk was left."""
         raise NotImplementedError
 
     def _broken(self, what: str) -> Damaged:
@@ -141,7 +141,7 @@ class GzipSource(_Unpacked):
             rest += self._take()
         if not rest.startswith(_GZIP):
             return False
-        # An empty member costs time too.
+        # An empty member also costs time.
         self._budget.inflate(1 << 10)
         self._unpacker, self._waiting = zlib.decompressobj(31), rest
         return True
@@ -167,7 +167,7 @@ class _Feed(io.RawIOBase):
 class ZstdSource(_Unpacked):
     """The content of a zstd file, of one or several frames.
 
-    A frame that is cut short just ends; the reader of the content must detect it.
+    A frame that is cut short ends without an error; the reader of the content must detect it.
     """
 
     slow = True

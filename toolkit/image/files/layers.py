@@ -48,8 +48,8 @@ class _Folder:
 
 @dataclass(slots=True)
 class _Leaf:
-    """Any file except a folder. ``layer`` added it, ``source`` has its bytes; ``why`` they cannot be
-    read.
+    """Any file except a folder. ``layer`` added it, ``source`` has its bytes; ``why`` is the reason if they
+    cannot be read.
     """
 
     kind: Kind
@@ -79,7 +79,7 @@ class LayeredTree:
         """Add a layer: a tar that is not compressed, or a view of its unpacked content.
 
         Raises:
-            CheckFailed: if it is damaged, or no engine would unpack it.
+            CheckFailed: if the layer is damaged, or no engine would unpack it.
         """
         self._sources.append(source)
         self._last = None
@@ -122,7 +122,7 @@ class LayeredTree:
             yield self._checked(source.read_at(found.offset + at, wanted), wanted)
 
     def part(self, path: str) -> SourceRange | None:
-        """Return a file as a separate source; ``None`` if it cannot be read so."""
+        """Return a file as a separate source; ``None`` if the file cannot be read separately."""
         found = self._find(path)
         if not isinstance(found, _Leaf) or found.kind != "file" or found.why:
             return None
@@ -206,7 +206,7 @@ class LayeredTree:
         )
 
     def _keep(self, entry: TarMember, source: ByteSource) -> bytes | None:
-        """Return a file, compressed again, if it may be needed and going back for it would take long."""
+        """Return a file, compressed again, if it may be needed and reading it again would take long."""
         if self._left <= 0 or entry.size > _KEPT_LIBRARY or entry.name.endswith(_SOURCES):
             return None
         if entry.size > _KEPT_TEXT and source.read_at(entry.offset, 4) != b"\x7fELF":
@@ -220,7 +220,7 @@ class LayeredTree:
         self._last = None
         if name == _OPAQUE:
             self._prune(folder, layer)
-        elif not name.startswith(_WHITEOUT * 2):  # Other names are notes of aufs.
+        elif not name.startswith(_WHITEOUT * 2):  # Other names with this prefix are notes of aufs.
             hidden = name.removeprefix(_WHITEOUT)
             below = folder.children.get(hidden)
             if below is not None and below.layer < layer:
@@ -308,6 +308,6 @@ def _weight(text: str) -> int:
 
 
 def _short_name(name: str) -> str:
-    """Return a name of an archive for a message: one short line."""
+    """Return a name of an archive for a message, on one short line."""
     short = name if len(name) <= 80 else f"{name[:80]}…"
     return short if short.isprintable() else ascii(short)

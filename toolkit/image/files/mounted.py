@@ -1,4 +1,4 @@
-"""An image with another file system mounted in a folder of it, as a rank finds both."""
+"""An image with another file system mounted in one of its folders, as a rank sees both."""
 
 import posixpath
 from collections.abc import Mapping

@@ -63,7 +63,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
     A single image is chosen whatever its platform is, unless the user asks for another.
 
     Raises:
-        BadInput: if there is no such image, or several; the message names them.
+        BadInput: if no image matches, or several do; the message names the images.
         CheckFailed: if the layout is damaged, or differs from its digests.
     """
     data = content(blobs, INDEX)
@@ -100,7 +100,7 @@ def _candidates(
         if (descriptor.digest, own) in {(c.found.digest, c.names) for c in found}:
             continue
         if "vnd.docker.reference.type" in notes or str(descriptor.platform or "").startswith("unknown"):
-            # Skip what an engine attests about an image (docs.docker.com/build/metadata/attestations).
+            # Skip attestations of an engine about an image (docs.docker.com/build/metadata/attestations).
             continue
         if descriptor.digest in seen and deep:
             continue

@@ -39,7 +39,7 @@ class Pages:
 
 
 class _Whole(Pages):
-    """A file that is in memory already, so that no page of it is copied."""
+    """A file in memory, so that no page of it is copied."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(lambda at, size: content[at : at + size])
@@ -50,5 +50,5 @@ class _Whole(Pages):
 
 
 def whole(content: bytes) -> Pages:
-    """Return pages of content that is in memory already."""
+    """Return pages of content in memory."""
     return _Whole(content)

@@ -25,9 +25,7 @@ _NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """``transport`` is ``None`` if the file or folder shows its own kind; ``tag`` names one of several
-    images.
-    """
+    """``transport`` is ``None`` if the file or folder shows its kind; ``tag`` names one image of several."""
 
     shown: str
     transport: Transport | None
@@ -39,7 +37,7 @@ def refer(image: str | Path) -> Reference:
     """Parse the name of an image.
 
     Raises:
-        BadInput: if there is no such file, and it cannot be an image of an engine either.
+        BadInput: if no such file exists, and the text cannot be an image of an engine.
     """
     text = str(image)
     if isinstance(image, Path) or _exists(text):

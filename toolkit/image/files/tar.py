@@ -25,7 +25,7 @@ _KINDS: dict[bytes, Kind] = {
 _NO_DATA = (b"1", b"2", b"3", b"4", b"5", b"6")
 _EXTENSIONS = (b"x", b"g", b"L", b"K")
 _NOTES = (b"V", b"M", b"N", b"A", b"X")
-"""A label of the volume, and what other systems store beside a file."""
+"""A label of the volume, and data that other systems store beside a file."""
 _RECORD = re.compile(rb"(\d{1,7}) ([^=]{1,256})=")
 _ENDS = bytes(_BLOCK)
 
@@ -143,7 +143,7 @@ def _sum(block: bytes) -> int:
 
 
 def _number(field: bytes) -> int:
-    """Parse an octal number, or a large one in GNU's form."""
+    """Parse an octal number, or a large number in GNU's form."""
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
     digits = field.partition(b"\0")[0].strip(b" ")
@@ -154,7 +154,7 @@ def _number(field: bytes) -> int:
 
 def _name(block: bytes) -> str:
     name = _text(block[:100])
-    # GNU's own format has other fields in the place of the prefix.
+    # GNU's own format has other fields at the position of the prefix.
     prefix = _text(block[345:500]) if block[345] and block[257:263] == b"ustar\0" else ""
     return f"{prefix}/{name}" if prefix else name
 

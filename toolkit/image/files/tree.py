@@ -27,10 +27,10 @@ class FileTree(Protocol):
         """Return the names in a folder; empty if it is not a folder."""
 
     def target(self, path: str) -> str:
-        """Return the target of a link, as it is written."""
+        """Return the target of a link, unchanged."""
 
     def content(self, path: str, limit: int = MAX_READ) -> bytes:
-        """Return a file's bytes, at most ``limit`` of them."""
+        """Return at most ``limit`` bytes of a file."""
 
 
 @runtime_checkable

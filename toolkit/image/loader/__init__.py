@@ -1,1 +1,1 @@
-"""What a program in an image would load, and the variables that decide it; nothing is run."""
+"""What a program in an image would load, and the variables that decide about it; nothing is run."""

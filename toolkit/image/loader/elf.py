@@ -38,9 +38,9 @@ _ISA_NEEDED = 0xC0008002
 
 @dataclass(frozen=True, slots=True)
 class Elf:
-    """``rpath`` and ``runpath`` have ``$ORIGIN`` as written; if both exist, only RUNPATH counts.
+    """``rpath`` and ``runpath`` have ``$ORIGIN`` unchanged; if both exist, only RUNPATH counts.
 
-    ``versions`` are the symbol versions that it needs of other libraries (``GLIBC_2.34``), ``level`` the
+    ``versions`` are the symbol versions that it needs from other libraries (``GLIBC_2.34``), ``level`` is the
     level of x86-64 that it requires.
     """
 
@@ -180,7 +180,7 @@ class Tables:
         return None
 
     def symbol(self, name: str) -> bytes | None:
-        """Return the bytes at a symbol that the file defines, up to a NUL; ``None`` if it defines none."""
+        """Return the bytes at a defined symbol, up to a NUL; ``None`` for an undefined symbol."""
         strings, symbols = self._strings, self._first(_SYMTAB)
         names = self.place(strings) if strings is not None else None
         at = self.place(symbols) if symbols is not None else None

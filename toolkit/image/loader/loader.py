@@ -29,7 +29,7 @@ _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
 _SHARED = re.compile(r"\.so(\.|\Z)")
 _MOST_CACHE = 8 << 20
 _MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
-"""Sizes of caches; some training images ask for 20,000 paths."""
+"""Sizes of caches; some training images look up 20,000 paths."""
 _MOST_PATH = 4095
 _MOST_NAMES = 16 << 20
 """Bytes of names that all programs and libraries together may list."""
@@ -51,9 +51,9 @@ class Loader:
     most: int = files.MAX_READ
     """Bytes of a file that are read if its middle cannot be read alone."""
     spent: int = 0
-    """Bytes of files that were read to find their needs."""
+    """Bytes of files that are read to find their needs."""
     listed: int = 0
-    """Bytes of the names that they list."""
+    """Bytes of the names in their lists."""
     _elves: dict[str, Elf | None] = field(default_factory=dict)
     _pages: OrderedDict[str, Pages] = field(default_factory=OrderedDict)
     _texts: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
@@ -135,7 +135,7 @@ class Loader:
         return self._in_folders(inherited, soname, self.elf(users[0])) is not None
 
     def _in_folders(self, folders: tuple[str, ...], soname: str, user: Elf | None) -> str | None:
-        """Return the first file of that name; ld.so skips files of another architecture."""
+        """Return the first file of this name; ld.so skips files of another architecture."""
         for folder in dict.fromkeys(folders):
             path = posixpath.join(folder, soname)
             if not self._file(path):
@@ -193,11 +193,11 @@ class Loader:
         return self._pages[real]
 
     def looked_at(self) -> dict[str, Elf]:
-        """Return all programs and libraries that were read so far, by their real paths."""
+        """Return all programs and libraries read so far, by their real paths."""
         return {path: elf for path, elf in self._elves.items() if elf is not None}
 
     def texts(self, path: str) -> bytes:
-        """Return the data of the library that ``path`` leads to, which holds its texts; not its code."""
+        """Return the data of the library that ``path`` leads to: its texts, not its code."""
         real = self.real(path) or path
         if real not in self._texts:
             self._texts[real] = data(self.pages(real))
@@ -207,7 +207,7 @@ class Loader:
         return self._texts[real]
 
     def closure(self, path: str, *users: str, most: int = 200) -> tuple[dict[str, str | None], bool]:
-        """Return soname → path of all that a file needs, except itself, and whether that is complete.
+        """Return soname → path of all libraries that a file needs, and whether the answer is complete.
 
         ``users`` are the program that loads it and the files in between. ``None`` marks a missing library.
         """

@@ -2,7 +2,8 @@
 
 Each component has a structure in the data of its library, with its names as text
 (open-mpi/ompi:opal/mca/mca.h ``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h): project, its
-version, framework, its version, component, its version. So they are found in stripped libraries too.
+version, framework, its version, component, its version. Components are therefore also found in stripped
+libraries.
 """
 
 import re
@@ -35,7 +36,7 @@ class McaComponent:
 
 
 def components(content: bytes) -> tuple[McaComponent, ...]:
-    """Return the components that a binary describes, each once, in the order of its data."""
+    """Return the components that a binary describes, without duplicates, in the order of its data."""
     found: dict[McaComponent, None] = {}
     for number, start in enumerate(_START.finditer(content)):
         if number >= _MOST:
@@ -72,6 +73,6 @@ def _read(content: bytes, at: int) -> McaComponent | None:
 
 
 def _word(content: bytes, at: int, size: int) -> str:
-    """Return the text of a zero-padded field; empty if it holds anything else."""
+    """Return the text of a zero-padded field; empty for any other content."""
     field = content[at : at + size].rstrip(b"\0")
     return field.decode() if _WORD.match(field) else ""

@@ -30,8 +30,8 @@ class Symbolic:
         return self._known[real]
 
     def refusal(self, path: str, *, symbols: bool = True, scope: Iterable[str] = ()) -> str | None:
-        """Return the message that ld.so prints when it loads a file; ``None`` if it loads or if that is
-        unknown.
+        """Return the message that ld.so prints when it loads a file; ``None`` if it loads the file or the
+        answer is unknown.
 
         ``scope`` are files that are already loaded. With ``symbols`` false only versions are compared, as for
         a Python extension, which finds symbols in its interpreter.

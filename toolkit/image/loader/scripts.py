@@ -38,7 +38,7 @@ _ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=(?P<word>.*)\Z", re
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """``values`` are the known variables; ``untold`` says why others, or parts, are unknown.
+    """``values`` are the known variables; ``untold`` has the reasons for unknown variables or parts.
 
     Of a list of folders ``values`` has the known folders, so that they are searched.
     """
@@ -72,7 +72,7 @@ class Shell:
         # Apptainer's last script exports LD_LIBRARY_PATH in any case.
         self.exported = {*given, *_PATHS}
         self.begun = False
-        """Whether the image has set its own PATH, instead of Apptainer's initial one."""
+        """Whether the image has set its own PATH, instead of Apptainer's initial PATH."""
         self.why: dict[str, str] = {}
         self.script = ""
         self.all = False

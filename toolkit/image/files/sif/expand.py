@@ -1,7 +1,7 @@
 """Decompress one block into at most a given number of bytes, whatever size the block claims.
 
-``zstandard.decompress(max_output_size=…)`` trusts the size in a frame. Here every codec writes into a bounded
-buffer, and stops at its end.
+``zstandard.decompress(max_output_size=…)`` trusts the size in a frame. In this module every codec writes into
+a bounded buffer, and stops at its end.
 """
 
 import io
@@ -20,12 +20,12 @@ def expand(codec: str, data: bytes, most: int) -> bytes:
 
     Args:
         codec: ``gzip`` (a zlib stream), ``xz``, ``lz4`` (one raw block) or ``zstd`` (one frame).
-        data: the block as it is stored.
-        most: the largest result that is accepted, in bytes.
+        data: the stored block.
+        most: the largest accepted result, in bytes.
 
     Raises:
         ValueError: if the block is damaged, cut short, or expands to more than ``most`` bytes.
-        KeyError: if the codec is not one of those.
+        KeyError: for any other codec.
     """
     out = CODECS[codec](data, most)
     if len(out) > most:

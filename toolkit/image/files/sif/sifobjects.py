@@ -60,7 +60,7 @@ class SifHeader:
 
 @dataclass(frozen=True, slots=True)
 class SifDescriptor:
-    """One descriptor, with every field as it is stored."""
+    """One descriptor, with every stored field."""
 
     kind: int
     used: bool
@@ -84,7 +84,7 @@ class SifDescriptor:
 
     @property
     def linked_group(self) -> int:
-        """The group that a signature covers, 0 if it covers none."""
+        """The group that a signature covers; 0 if the object is not a signature of a group."""
         return self.link_field & ~_GROUP if self.link_field & _GROUP == _GROUP else 0
 
     @property
@@ -108,7 +108,7 @@ class SifDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Header and all descriptors of a SIF, the unused ones too."""
+    """Header and all descriptors of a SIF, including unused descriptors."""
 
     header: SifHeader
     entries: tuple[SifDescriptor, ...]
@@ -126,7 +126,7 @@ def read_table(file: BinaryIO, path: Path) -> Table:
     """Read header and descriptors, and check that every object is within the file.
 
     Raises:
-        Damaged: if it is cut short, or its numbers are impossible.
+        Damaged: if the file is cut short, or its numbers are impossible.
         BadInput: if it is not a SIF.
     """
     size = file.seek(0, 2)
@@ -188,7 +188,7 @@ def content(file: BinaryIO, entry: SifDescriptor, limit: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object to add. ``group`` 0 is none; ``about`` is the group that a signature covers."""
+    """An object to add. ``group`` 0 means no group; ``about`` is the group that a signature covers."""
 
     kind: int
     content: bytes

@@ -1,8 +1,8 @@
 """Read a squashfs without mounting it, one folder and one file at a time.
 
 PySquashfsImage cannot unpack lz4, reads the whole tree before the first answer, and trusts every number, so
-that a damaged image can fill the memory. This module reads only what is needed, and checks every number. The
-format is Linux's Documentation/filesystems/squashfs.rst.
+that a damaged image can fill the memory. This module reads only the needed parts, and checks every number.
+The format is Linux's Documentation/filesystems/squashfs.rst.
 """
 
 import struct
@@ -168,7 +168,7 @@ class SquashTree:
         count = size // self._block_size
         if fragment == _NO_FRAGMENT and size % self._block_size:
             count += 1
-        # The list is limited to what may be read, so that a hostile size cannot fill the memory.
+        # The list is limited to the permitted size, so that a hostile size cannot fill the memory.
         listed = min(count, _MAX_BLOCKS)
         blocks = take(4 * listed)
         return _Inode("file", size, start, offset, fragment if listed == count else _NO_FRAGMENT, blocks)
@@ -194,7 +194,7 @@ class SquashTree:
 
     def _read_block(self, position: int, word: int) -> bytes:
         stored = word & (_STORED - 1)
-        # Linux refuses such a block as well (fs/squashfs/block.c): incompressible data is stored as it is.
+        # Linux also refuses such a block (fs/squashfs/block.c): incompressible data is stored unchanged.
         if stored > self._block_size:
             raise self._broken(f"a block of {stored} stored bytes")
         return self._content(position, stored, self._block_size, plain=bool(word & _STORED))

@@ -1,7 +1,8 @@
 """Write a squashfs with zstd from a folder: no program, no root, and equal folders give equal bytes.
 
-The format is Linux's Documentation/filesystems/squashfs.rst. Owners become root, times one time, and modes
-what a program needs. Compiled Python modules come first and side by side, because a start reads those.
+The format is Linux's Documentation/filesystems/squashfs.rst. All files belong to root and get one time; their
+modes are what a program needs. Compiled Python modules come first and side by side, because a start reads
+those.
 """
 
 import os
@@ -55,7 +56,9 @@ class _Node:
 
 
 class _Table:
-    """Blocks of metadata; a place in them is the start of a stored block and an offset in it."""
+    """Blocks of metadata; a position in them is the start of a stored block and an offset in the unpacked
+    block.
+    """
 
     def __init__(self) -> None:
         self.stored, self._open = bytearray(), bytearray()
@@ -133,7 +136,7 @@ def _node(path: bytes, name: bytes) -> _Node:
 
 
 def _number_inodes(node: _Node) -> Iterator[_Node]:
-    """Yield a node and all below it, each with its inode number; children before their folder."""
+    """Yield a node and all nodes below it, each with its inode number; children come before their folder."""
     count = 0
     waiting = [(node, False)]
     while waiting:
@@ -181,7 +184,9 @@ def _order(node: _Node) -> tuple[int, str]:
 
 
 def _blocks(files: list[_Node]) -> Iterator[tuple[bytes, _Node | None]]:
-    """Yield each block with its file; ``None`` for a block of small files, which get their places in it."""
+    """Yield each block with its file; ``None`` for a block of small files, which get their positions in the
+    block.
+    """
     gathered, count = bytearray(), 0
     for node in files:
         with Path(node.path).open("rb") as file:
@@ -232,7 +237,7 @@ def _write_inode(node: _Node, parent: int, inodes: _Table, folders: _Table, when
 
 
 def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
-    """Return the kind of an inode, and what follows its common head."""
+    """Return the kind of an inode, and the fields after its common head."""
     if node.below is not None:
         start, offset = folders.place()
         size = sum(map(len, entries := list(_entries(node.below)))) + 3
@@ -252,7 +257,7 @@ def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
 
 
 def _entries(below: list[_Node]) -> Iterator[bytes]:
-    """Yield the entries of a folder, with a header before those whose inodes are in one block."""
+    """Yield the entries of a folder, with a header before entries whose inodes are in one block."""
     at = 0
     while at < len(below):
         first, span = below[at], list[_Node]()
