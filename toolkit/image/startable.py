@@ -22,11 +22,11 @@ def check_startable(path: Path, option: str) -> None:
 
     Args:
         path: the image.
-        option: the option that names it, for messages.
+        option: the option that names the image, for messages.
 
     Raises:
         BadInput: if it is not a file, not an image, or an image of another format.
-        Damaged: if its table or its superblock is impossible.
+        Damaged: if the table or the superblock of the image is impossible.
     """
     with open_given(path, label=option) as file:
         head = file.read(_HEAD)

@@ -80,7 +80,7 @@ class Shell:
         self.conda = ""
 
     def read(self, script: str, text: str) -> bool:
-        """Apply what a script sets, and return whether later scripts are read too."""
+        """Apply the effect of a script, and return whether later scripts are also read."""
         self.script = script
         depth, rounds, sure = 0, 0, True
         for before, words in commands(text):
@@ -132,7 +132,7 @@ class Shell:
         self._set(name, f"{folder}:{self.values.get(name, '')}", folder, certain=True)
 
     def _sourced_script(self, words: list[str]) -> tuple[str, str] | None:
-        """Return the script of the image that a command reads, if it can be read here."""
+        """Return the script of the image that a command reads, if toolkit can read it."""
         path = expand(words[1], self.values.get) if len(words) == 2 else ""
         if not path.startswith("/") or UNTOLD in path or self.sourced >= _MOST_SOURCED:
             return None
@@ -160,7 +160,7 @@ class Shell:
         return Environment({"PATH": BEGINNING, **values}, untold)
 
     def _command(self, words: list[str], *, certain: bool) -> bool:
-        """Apply what a command sets, and return whether it certainly succeeds."""
+        """Apply the effect of a command, and return whether the command certainly succeeds."""
         place = next((n for n, word in enumerate(words) if not _ASSIGNED.match(word)), len(words))
         if place == len(words):
             self._assign(words, certain=certain, export=self.all)

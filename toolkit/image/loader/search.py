@@ -43,7 +43,7 @@ _BARREN = re.compile(
     r"|site-packages|dist-packages|pkgconfig|cmake|stubs|nvvm|games|modulefiles|lmod|registries"
     r"|\.(?!(spack-env|venv)\Z).*)\Z"
 )
-"""Folders that usually have neither, although some contain a program."""
+"""Folders that usually contain neither programs nor libraries, although some contain a program."""
 _WITHIN = {
     ".conda": ("envs",),
     ".julia": ("artifacts",),
@@ -53,10 +53,12 @@ _WITHIN = {
     ".pixi": ("envs",),
     "share": ("julia/artifacts", "mamba/envs"),
 }
-"""The parts of such folders that do: environments of conda's family, of pip for one user, depots of Julia."""
+"""Parts of such folders that contain software: environments of conda's family, of pip for one user, depots of
+Julia.
+"""
 _PADDING = "__spack_path_"
-"""The prefix of Spack's padded folders, which make a path so long that any other can replace it
-(spack:lib/spack/spack/util/path.py); they are many, and each has one folder.
+"""The prefix of Spack's padded folders, which make a path so long that any other path can replace it
+(spack:lib/spack/spack/util/path.py). Such folders are many, and each contains one folder.
 """
 _PEEKED = re.compile(r"(share|src|var|tests?|cuda.*|games)\Z")
 _FILE = re.compile(
@@ -146,7 +148,7 @@ class _Walk:
                 self.cut = True
 
     def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        """Add a file whose name is a searched folder's, and the files directly in some folders."""
+        """Add a file with the name of a searched folder, and the files directly in some folders."""
         if name.startswith("."):
             return
         if files.is_file(self.tree, path):
@@ -177,7 +179,7 @@ class _Walk:
 
 
 def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
-    """Search an image. Of Python's folders those on PATH come first, the system's own last."""
+    """Search an image. Of Python's folders, folders on PATH come first, and the system's own folder last."""
     own = [f"/{n}" for n in files.names(tree, "/") if n not in _SYSTEM and not n.startswith(".")]
     walk = _Walk(tree)
     named = tuple(dict.fromkeys(_named_prefixes(environment)))

@@ -21,7 +21,7 @@ _RELATIVE = 24
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """What a library defines for others, and what ld.so must find before it starts the program.
+    """Symbols that a library defines, and symbols that ld.so must find before it starts the program.
 
     ``imports`` are symbols that are bound at the start, without functions that are bound at their first call.
     ``needs`` maps the soname of a library to the versions that it must define; ``defines`` is empty for a

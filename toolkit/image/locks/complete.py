@@ -27,7 +27,7 @@ def complete(
     Args:
         named: the recipe.
         solution: the versions that the solver chose.
-        needs: what the rows of these versions take to build.
+        needs: the build requirements of these rows.
         epoch: the time of every file of the image, in seconds since 1970.
         base: the base image.
         build: the files that compiling needs.

@@ -61,7 +61,7 @@ def fetch_files(
         Missing: if no source has a file, or the cache is not writable.
     """
     wanted = {file.sha256: file for file in files}
-    for file in wanted.values():  # An index names files too, and a name becomes a path.
+    for file in wanted.values():  # An index also names files, and a name becomes a path.
         for fault in file_faults(file):
             raise BadInput(f"{shown(file.name)} {shown(file.version)}: {fault}")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -122,7 +122,7 @@ def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: 
 
 
 def _so_far(files: Sequence[LockedFile], fetched: int) -> str:
-    """Return how much of a download is here, whole files and parts."""
+    """Return how much of the download this machine has, in whole files and parts."""
     total = sum(file.size for file in files)
     here = sum(_size(path_of(file)) or _size(_part_of(file)) for file in files)
     whole = "" if any(not file.size for file in files) else f" of {in_bytes(total)}"
@@ -195,7 +195,7 @@ def _before_next(error: Missing, pause: float) -> float:
 
 
 def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
-    """Append what an address sends to the partial file, and verify the whole."""
+    """Append the bytes from an address to the partial file, and verify the whole file."""
     begun = os.fstat(part).st_size
     if begun >= file.size:  # damaged, or of unknown length
         os.ftruncate(part, 0)

@@ -18,16 +18,16 @@ AFTER: dict[Compiled, tuple[Compiled, ...]] = {
     "mpi4py": ("ucx", "pmix", "openmpi"),
     "horovod": ("ucx", "pmix", "openmpi"),
 }
-"""The compiled components in a working order, and what must be built before each."""
+"""The compiled components in a working order, and the components that must be built before each."""
 
 HELPERS: tuple[Helper, ...] = get_args(Helper)
 
 _TOOLCHAIN = ("python3", "python3-dev", "g++", "make", "cmake", "pkg-config")
-"""Equal for all recipes, so that they share the layer, which is not in any image."""
+"""Equal for all recipes, so that they share the layer; no image contains this layer."""
 
 _ALWAYS = ("python3",)
 _INSTALLER = ("pip", "setuptools<81", "wheel")
-"""setuptools 81 removed pkg_resources, which build scripts of those years need."""
+"""setuptools 81 removed pkg_resources, which older build scripts need."""
 
 
 class Ingredients(msgspec.Struct, frozen=True, kw_only=True):

@@ -78,7 +78,7 @@ def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
 
     Args:
         content: JSON text.
-        name: the file as the user knows it; it begins the message.
+        name: the file as the user knows it; the message begins with it.
         fix: what to do if the lock is refused.
 
     Raises:
@@ -99,7 +99,7 @@ def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
 
 
 def load_lock(name: str) -> Lock | None:
-    """Return the lock of a recipe; ``None`` if it has none.
+    """Return the lock of a recipe; ``None`` without a lock.
 
     Raises:
         BadInput: if the file is not a lock.
@@ -119,7 +119,7 @@ def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lo
 
     Raises:
         BadInput: if the file is not a lock, belongs to another recipe, or uses a foreign host.
-        Missing: if there is none.
+        Missing: if the recipe has no lock.
     """
     lock = load_lock(where)
     if lock is None:
@@ -149,7 +149,7 @@ def lock_command(name: str) -> str:
 
 
 def lock_to_replace(name: str) -> tuple[Lock | None, str]:
-    """Return the lock to compare a new one with; or ``None`` and why the existing one cannot be read."""
+    """Return the lock to compare with a new lock, or ``None`` and why the existing lock cannot be read."""
     try:
         return load_lock(name), ""
     except BadInput as error:

@@ -50,7 +50,7 @@ def lock_of(
 def ensure_lock(
     client: "DockerClient", named: Named, where: str, tell: Tell, accepted: Collection[str] = ()
 ) -> Lock:
-    """Return the lock of the recipe ``where``, creating it if there is none yet.
+    """Return the lock of the recipe ``where``, creating it if necessary.
 
     Raises:
         BadInput: as :func:`~toolkit.image.locks.lock.fitting_lock` does.

@@ -1,4 +1,5 @@
-"""Where the files of a lock are downloaded from: addresses depend on the site, so a lock has none.
+"""Where the files of a lock are downloaded from: addresses depend on the site, so a lock contains no
+addresses.
 
 ``debian:PATH`` and ``debian-security:PATH`` are files of a mirror, ``index:PYTHON`` is a file that the
 package index offers to that Python, and anything else is an https address. An address on a host that is

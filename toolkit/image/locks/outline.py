@@ -14,8 +14,8 @@ def outline_recipe(named: Named) -> Lock:
     """Return the outline of a recipe, as far as the rows of its stack determine it.
 
     The base is the published image by its name, because no registry returned a digest; source archives have
-    the hashes of the table, source distributions none; packages and wheels are left out. Nothing can be built
-    from it.
+    the hashes of the table, source distributions none; packages and wheels are left out. An outline is not
+    enough for a build.
     """
     solution, rows = solve_recipe_rows(named)
     needs = ingredients(rows, named.recipe, stacks())

@@ -16,7 +16,7 @@ def patches_of(lock: Lock) -> dict[str, bytes]:
     """Return name → content of every patch of a lock.
 
     Raises:
-        BadInput: if this toolkit does not ship a patch, or ships a different one with its name.
+        BadInput: if this toolkit does not ship a patch, or ships a different patch of that name.
     """
     found: dict[str, bytes] = {}
     for step in lock.steps:

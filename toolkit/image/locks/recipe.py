@@ -20,7 +20,7 @@ from toolkit.versions import is_wish
 _EARLIER = "toolkit.recipe/1"
 _PRESENT = "toolkit.recipe/2"
 _MATCHED = (*MPIS, "cuda")
-"""What a cluster decides: its PMIx limits the MPI, its driver the CUDA."""
+"""Constraints from the cluster: its PMIx limits the MPI, its driver the CUDA."""
 
 NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 """The name of a recipe, which becomes the name of its image."""
@@ -50,8 +50,8 @@ def names() -> list[str]:
 def load(name: str, table: Stacks | None = None) -> Named:
     """Read the recipe of a name or a path, and check its values.
 
-    With ``table``, the base and the architecture must be among its rows. Leave it out if the recipe is only
-    compared with its lock.
+    With ``table``, the base and the architecture must be among its rows. Leave ``table`` out if the recipe is
+    only compared with its lock.
 
     Raises:
         BadInput: one line with file, line, field and choices.
@@ -118,7 +118,7 @@ def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
 
 
 def _no_text(want: object) -> FieldFault | None:
-    """Return the first wish that is not a text: msgspec does not say which entry of a table it was."""
+    """Return the first wish that is not a text: msgspec does not say which entry of a table is wrong."""
     for name, wish in want.items() if isinstance(want, dict) else ():
         if not isinstance(wish, str):
             return FieldFault(f"want.{name}", f"expected 'str', got '{type(wish).__name__}'")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 _UNUSED = ("libclang",)
-"""Wheels that others require and nothing in an image uses: TensorFlow needs it to be compiled, not to run."""
+"""Wheels that others require and no program in an image uses: TensorFlow needs them only to be compiled."""
 _SAME = {"tensorflow-cpu": ("tensorflow",)}
 """Wheels that are installed under another name: tf-keras asks for the GPU wheel, three times the size."""
 
@@ -53,7 +53,8 @@ def resolve(
 ) -> Lock:
     """Return the lock of a solution; packages of another processor than this machine's are looked up too.
 
-    ``needs`` is what the solution needs to build. ``newer_base`` asks the registry for the base image again.
+    ``needs`` is what the build of the solution needs. ``newer_base`` asks the registry for the base image
+    again.
 
     Raises:
         CheckFailed: if a package or a wheel is not available.
@@ -184,7 +185,8 @@ def _build_requirements(sdists: Sequence[Dated], python: _Python) -> tuple[str, 
 def required_by(sdist: Path) -> tuple[str, ...]:
     """Return all requirements in a source distribution's metadata; requirements of extras have their marker.
 
-    Old distributions have them in ``requires.txt`` beside it, in sections; the first has no name.
+    Old distributions have their requirements in ``requires.txt`` beside this file, in sections; the first
+    section has no name.
 
     Raises:
         CheckFailed: if it is not a source distribution.

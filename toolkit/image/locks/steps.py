@@ -1,4 +1,4 @@
-"""The steps of a lock with their files, and what each of them depends on (pure)."""
+"""The steps of a lock with their files and their dependencies (pure)."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,9 @@ _STRIP = ("binutils", "libbinutils", "libctf", "libctf-nobfd0", "libgprofng0", "
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One component that is compiled, from ``source``, after the components of ``after``.
 
-    ``wheels`` are the image's wheels that it sees, ``requirements`` these and the tools. ``extra`` are
-    archives that its script extracts files from. ``words`` follow ``sh``. ``patches`` are name → SHA-256.
+    ``wheels`` are the image's wheels that the step sees; ``requirements`` are these wheels and the tools.
+    ``extra`` are archives that its script extracts files from. ``words`` follow ``sh``. ``patches`` are name
+    → SHA-256.
     """
 
     component: Compiled

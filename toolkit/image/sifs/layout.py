@@ -1,7 +1,7 @@
 """Write the output of ``docker save`` as an OCI layout, whose layers Apptainer reads unchanged.
 
 From a docker-archive, Apptainer first compresses every layer and then unpacks it again: 70 s for 1.5 GB of
-TensorFlow on 2 cores; from a layout it takes 25 s.
+TensorFlow on 2 cores. From a layout it takes 25 s.
 """
 
 import hashlib

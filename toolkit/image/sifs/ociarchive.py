@@ -1,4 +1,4 @@
-"""Write an image as one tar, an OCI archive that ``docker load`` reads too; equal input gives equal bytes."""
+"""Write an image as one tar, an OCI archive that ``docker load`` also reads; equal input, equal bytes."""
 
 import io
 import tarfile

@@ -1,4 +1,4 @@
-"""The configuration of a Docker image, as far as a SIF keeps it."""
+"""The part of a Docker image's configuration that a SIF keeps."""
 
 import os
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ _LATEST = (1 << 32) - 1
 class OciConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """The configuration of an image, in the order and under the names of opencontainers/image-spec:config.md.
 
-    As JSON, it is what Apptainer keeps as ``oci-config.json``. Host names and the identity of the base image
-    are left out, because they differ for equal content.
+    As JSON, the configuration is the file that Apptainer keeps as ``oci-config.json``. Host names and the
+    identity of the base image are left out, because they differ for equal content.
     """
 
     User: str = ""

@@ -28,7 +28,7 @@ def packing(name: str) -> Packing:
     """Return the compression of this name.
 
     Raises:
-        BadInput: naming the choices, if there is none.
+        BadInput: for an unknown name; the message lists the choices.
     """
     for known in PACKINGS:
         if known.name == name:

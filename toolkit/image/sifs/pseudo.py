@@ -9,7 +9,7 @@ _START = b"#\n# START OF DATA - DO NOT MODIFY\n#\n"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A folder; a file if it has ``content``; a link if it has a ``target``. Root owns all of them.
+    """A folder; a file if it has ``content``; a link if it has a ``target``. Root owns all entries.
 
     ``path`` is below the root and has no leading slash.
     """

@@ -1,6 +1,6 @@
 """Convert an image of the Docker engine to one SIF file, which is renamed to its name after a check.
 
-mksquashfs packs the image's files within a container of it, directly to their place in the SIF; the other
+mksquashfs runs in a container of the image and packs its files, directly to their place in the SIF. The other
 parts of the SIF are written around them. Nothing depends on the clock, the host or the folder, so equal
 images give equal files.
 """
@@ -47,13 +47,13 @@ _FULL = "no space left on device"
 _KEPT_LINES = 12
 _MOST_OF_AN_OBJECT = 1 << 20
 _SOURCE = "toolkit.source"
-"""The label of images that were built here: a digest of all that they were built from."""
+"""The label of images that toolkit built on this machine: a digest of all build inputs."""
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
     """A SIF that was written, or that existed from the same image, packed for ``packing``.
 
-    ``untried`` says why it could not be started on this machine; empty if it was.
+    ``untried`` says why this machine could not start the image; empty if it did.
     """
 
     schema: str = "toolkit.sif/1"
@@ -163,14 +163,14 @@ def write(
 
 
 def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> str:
-    """Check a SIF of an image with these labels; return why it could not be started here, empty if it was.
+    """Check a SIF of an image with these labels; return why this machine could not start it, empty if it did.
 
     Raises:
         CheckFailed: if it is cut short, damaged, from another image, or does not start.
     """
     try:
         read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())
-    except (BadInput, Damaged) as error:  # The file was made here, so a bad file is not the user's.
+    except (BadInput, Damaged) as error:  # toolkit made the file, so a bad file is not the user's fault.
         raise CheckFailed(error.message, fix=error.fix) from error
     found = runtime.labels(sif)
     if any(found.get(name) != value for name, value in labels.items()):
@@ -188,10 +188,10 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
 
 
 def reusable(target: Path, config: OciConfig, packing: Packing) -> str:
-    """Return the checksum of ``target`` if it is complete and equal to what would be written, otherwise
+    """Return the checksum of ``target`` if the file is complete and has the expected content; otherwise
     empty.
 
-    An image that was not built here is never reused: its configuration does not identify its content.
+    Other images are never reused: their configuration does not identify their content.
     """
     if _SOURCE not in config.Labels:
         return ""
@@ -216,7 +216,7 @@ def full_disks(where: Path) -> Iterator[None]:
 
 
 def _metadata(sif: Path) -> bytes:
-    """Return all that a SIF holds besides its file systems: definition, labels, signatures."""
+    """Return the parts of a SIF besides its file systems: definition, labels, signatures."""
     with sif.open("rb") as file:
         found = read_sif(file, sif)
         return b"".join(

@@ -1,5 +1,4 @@
-"""Write the header of a SIF around a squashfs that is already in its place (apptainer/sif:
-pkg/sif/create.go).
+"""Write the header of a SIF around a squashfs at its final position (apptainer/sif: pkg/sif/create.go).
 
 Header and table hold no clock, host or random number: equal content gives equal bytes.
 """

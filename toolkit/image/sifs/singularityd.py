@@ -55,7 +55,7 @@ exec "$@"
 
 
 def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tuple[Node, ...]:
-    """Return all that is added to the file system, folders before their content.
+    """Return all additions to the file system, folders before their content.
 
     Files that the image already has under these names are kept, except ``.singularity.d`` and :data:`EMPTY`.
     """
@@ -91,7 +91,7 @@ def environment(variables: Iterable[str]) -> str:
     lines = ["#!/bin/sh"]
     for name, given, value in (variable.partition("=") for variable in variables):
         if not _NAME.fullmatch(name):
-            continue  # no shell can set such a name
+            continue  # no shell can set a variable of such a name
         if not given:
             lines.append(f'export {name}="${{{name}:-}}"')
         elif name == "PATH":

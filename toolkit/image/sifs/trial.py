@@ -17,14 +17,14 @@ _NEEDED = ("/bin/sh", "/.singularity.d/actions/exec")
 _READ = (*_NEEDED, "/etc/os-release", "/.singularity.d/labels.json")
 _ASK_SECONDS = 10.0
 _LOOKS = 20_000_000
-"""More lookups than for a foreign image: this one was made here, and every folder of it is read."""
+"""More lookups than for a foreign image: toolkit made this SIF, and reads every folder of it."""
 
 
 def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
     """Read every folder of a SIF, and the files without which nothing starts in it.
 
     Raises:
-        CheckFailed: if one of them is missing, or the file system is damaged.
+        CheckFailed: if a file is missing, or the file system is damaged.
     """
     with sif.open("rb") as file:
         tree = SquashTree(file, read_sif(file, sif).root.offset, sif.name, Budget(sif.name, looks=_LOOKS))
@@ -45,6 +45,6 @@ def start_obstacle() -> str:
     words = ("unshare", "--user", "--map-root-user", "--mount", "true")
     try:
         asked = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
-    except Missing:  # Nothing is known then, and a fault of the image is more likely.
+    except Missing:  # In this case nothing is known, and a fault of the image is more likely.
         return ""
     return "" if asked.ok else f"this machine gives no user namespaces: {asked.errors.strip()}"

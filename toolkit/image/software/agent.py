@@ -38,7 +38,7 @@ def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
 
 
 def _of_orte(loader: Loader, mpirun: str) -> bool:
-    # The whole file: a small program that starts another may have its name in its code.
+    # The whole file: a small program may have the name of the program that it starts in its code.
     content = files.read(loader.tree, mpirun, _LARGEST) or b""
     return any(text in content for text in _ORTE)
 

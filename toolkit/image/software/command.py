@@ -15,7 +15,8 @@ _MAGIC = b"\x7fELF"
 _HEAD = 256
 _MOST_TEXT = 1 << 18
 _MOST_STEPS = 4
-"""Programs that start another: a wrapper, the interpreter of its first line, and what that starts."""
+"""Programs that start other programs: a wrapper, the interpreter of its first line, and the started program.
+"""
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?\Z")
 _SHELL = re.compile(r"(ba|da|k|z)?sh\Z")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
@@ -75,13 +76,13 @@ class EntryScript:
 
     path: str
     sets: Mapping[str, str]
-    """The variables that it sets to another value than the image does."""
+    """The variables that the script sets to another value than the image does."""
 
 
 def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | None:
     """Return the script that ``run`` starts a command by; ``None`` if the entry point is of another kind.
 
-    ``exec`` starts the command without it.
+    ``exec`` starts the command without the entry point.
     """
     words = entrypoint[1:] if entrypoint and _SHELL.match(posixpath.basename(entrypoint[0])) else entrypoint
     path = _find(loader, words[0], StartedProgram(environment=dict(loader.environment))) if words else None

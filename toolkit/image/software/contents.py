@@ -79,7 +79,7 @@ def _module(name: str) -> str:
 
 
 def linked(tree: FileTree, folder: str, name: str) -> tuple[list[str], bool]:
-    """Return the folders that a ``.pth`` file adds, and whether it adds nothing else."""
+    """Return the folders that a ``.pth`` file adds, and whether the file contains only folders."""
     text = files.text(tree, posixpath.join(folder, name), _LONGEST) or ""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
     known = "__editable__" not in text

@@ -33,7 +33,7 @@ _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
 def library(finder: Finder, name: str) -> PackageVersion | None:
     """Return the version of a CUDA library, by its file name or its wheel.
 
-    First beside the Python packages, which load those first, then on the loader's path.
+    First beside the Python packages, which load these libraries first, then on the loader's path.
     """
     part = _WHEELS[name]
     for site in finder.places.sites:
@@ -56,7 +56,7 @@ def library(finder: Finder, name: str) -> PackageVersion | None:
 def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
     """Return the driver version of the forward-compatibility package, and every name of its folder.
 
-    The version is in the name of its libcuda. The target of /usr/local/cuda comes first.
+    The version is in the name of the driver's libcuda. The target of /usr/local/cuda comes first.
     """
     tree = finder.loader.tree
     cuda = sorted((n for n in files.names(tree, "/usr/local") if n.startswith("cuda")), key=len)
@@ -78,7 +78,7 @@ def tensorflow(finder: Finder) -> PackageVersion | None:
 
 
 def tensorflow_built(finder: Finder, name: str) -> PackageVersion | Untold | None:
-    """Return ``cuda_version`` or ``cudnn_version`` of TensorFlow's build; ``None`` for one without CUDA."""
+    """Return ``cuda_version`` or ``cudnn_version`` of TensorFlow's build; ``None`` without CUDA."""
     for site in finder.places.sites:
         path = f"{site}/tensorflow/python/platform/build_info.py"
         content = files.text(finder.loader.tree, path, _MOST)

@@ -48,7 +48,7 @@ _KEPT_PREFIXES = (
     "NCCL_",
 )
 _STARTED = frozenset({"sif", "squashfs", "sandbox"})
-"""Formats that a runtime starts with the scripts that they hold."""
+"""Formats that a runtime starts with the scripts in the image."""
 _NOT_WHOLE = "the image has more folders than toolkit searches"
 _NO_HOROVOD = "horovod: no native library of that package"
 
@@ -69,7 +69,7 @@ def describe(
     With a ``view`` the facts are what a rank sees: its program's MPI, and nothing that mounts hide.
 
     Raises:
-        CheckFailed: if the image is made so that reading it would not end.
+        CheckFailed: if reading the image would never end.
     """
     tree = BoundedTree(opened, budget, view.hidden)
     book = ImageEvidence()
@@ -124,7 +124,7 @@ def _add_software(
     """Add the facts about the software of an image.
 
     Args:
-        facts: the facts about the image itself.
+        facts: the facts about the image.
         finder: finds libraries as the loader does.
         hvd: the image's Horovod.
         found: the MPIs, and the MPI of each program.
@@ -205,7 +205,7 @@ def _with_answers(said: Environment, told: Mapping[str, str] | None, book: Image
 
 
 def _environment(given: dict[str, str], untold: dict[str, str], book: ImageEvidence) -> dict[str, str]:
-    """Return the variables of interest; one that is partly unknown would mislead users who set it."""
+    """Return the variables of interest; a partly unknown value would mislead users who set it."""
     kept = {*_of_interest(given), *_of_interest(untold)}
     for name in sorted(kept & untold.keys()):
         book.unknown[f"environment.{name}"] = untold[name]
@@ -292,7 +292,7 @@ def _learning(
 
 
 def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFacts:
-    """Add what the programs and libraries that were read so far need: the last facts that are taken."""
+    """Add the needs of all programs and libraries read so far; these are the last facts."""
     looked_at = loader.looked_at()
     return msgspec.structs.replace(
         facts,

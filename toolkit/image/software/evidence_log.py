@@ -11,7 +11,7 @@ _SURELY = {"digest"}
 
 @dataclass
 class ImageEvidence:
-    """A known fact is in ``evidence``; an unknown fact is in one of the others, with the reason."""
+    """A known fact is in ``evidence``; an unknown fact is in another field, with the reason."""
 
     evidence: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
@@ -22,7 +22,7 @@ class ImageEvidence:
         return {"evidence": self.evidence, "absent": self.absent, "unknown": self.unknown}
 
     def take(self, name: str, found: PackageVersion | Untold | None, looked_for: str) -> str | None:
-        """Record a fact's evidence, or that it is absent or unknown, and return its value."""
+        """Record a fact's evidence, or why it is absent or unknown, and return its value."""
         if isinstance(found, Untold):
             self.unknown[name] = found.reason
             return None
@@ -44,7 +44,7 @@ class ImageEvidence:
     def list(
         self, name: str, names: tuple[str, ...] | None, line: str, *, told: bool = True
     ) -> tuple[str, ...] | None:
-        """Record where a list of names was read, or why it is empty or not ``told``, and return it."""
+        """Record where a list of names was read, or why it is empty or unknown, and return it."""
         book = self.evidence if names is not None else self.absent if told else self.unknown
         book[name] = line
         return names

@@ -41,7 +41,7 @@ _PREFIXES = {
     "ucx": "ucx",
 }
 """Prefixes of a provider's function names, and the provider's name (ofiwg/libfabric:prov). Log messages
-contain the function names, so stripped libraries have them too.
+contain the function names, so stripped libraries also have them.
 """
 _OWN = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
 """Where Intel MPI may have its own libfabric, in the order in which mpi4py searches (mpi4py/_mpiabi.py);
@@ -92,7 +92,7 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
     """Return the libfabric that is loaded, or one in a folder of Intel MPI.
 
     Intel's mpirun reads env/vars.sh, which puts the folder into LD_LIBRARY_PATH, unless I_MPI_ROOT is set.
-    mpi4py for several ABIs opens it by its path. Other programs do not search there.
+    mpi4py for several ABIs opens it by its path. Other programs do not search this folder.
     """
     if loaded := finder.reachable("libfabric.so.1"):
         return loaded
@@ -112,7 +112,7 @@ def libfabric_version(finder: Finder, path: str | None) -> PackageVersion | Unto
 
 
 def carries_libfabric(mpi: ImageMpi) -> bool:
-    """Return whether an MPICH contains a libfabric: over ``ofi``, it then needs none from outside.
+    """Return whether an MPICH contains a libfabric; built with ``ofi``, it then needs no other libfabric.
 
     (pmodels/mpich:src/mpid/ch4/netmod/ofi/subconfigure.m4, --with-libfabric=embedded)
     """
@@ -144,7 +144,8 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
 
 
 def unsearched_folder(finder: Finder, path: str | None) -> str | None:
-    """Return the folder of libfabric's plugins that it does not search; empty if it needs no other.
+    """Return the folder of libfabric's plugins that libfabric does not search; empty if it needs no other
+    folder.
 
     libfabric searches FI_PROVIDER_PATH, else the folder that it was built for, which it contains as a text.
     (ofiwg/libfabric:src/fabric.c, fi_ini)
@@ -189,7 +190,8 @@ def verbs(finder: Finder) -> Parts:
 def nccl_ofi(finder: Finder) -> PackageVersion | None:
     """Return the version of NCCL's plugin for libfabric (aws-ofi-nccl), found anywhere in the image.
 
-    Plugins for other networks have the same names: HPC-X's for InfiniBand is a libnccl-net.so too.
+    Plugins for other networks have the same names: HPC-X's plugin for InfiniBand is also called
+    libnccl-net.so.
     """
     loader = finder.loader
     for folder in dict.fromkeys((*loader.given, *loader.configured, *finder.places.libraries)):

@@ -18,11 +18,11 @@ _BUILT = {
     "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
     "cuda": (b"cudaGetDevice", b"libcudart.so"),
     "rocm": (b"hipGetDevice",),
-    # with the length that the compiler writes before it: NCCL's name has the same end
+    # with the length that the compiler writes before it: NCCL's name ends alike
     "ccl": (b"12CCLAllreduce",),
 }
-"""What each part of Horovod leaves in its library: class names in the compiler's type information, and
-names of called functions (horovod/horovod:horovod/common/ops).
+"""Traces of each part of Horovod in its library: class names in the compiler's type information, and names of
+called functions (horovod/horovod:horovod/common/ops).
 """
 
 

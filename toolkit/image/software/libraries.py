@@ -1,4 +1,4 @@
-"""Libraries as the programs of an image find them, and their versions, from any packager."""
+"""Libraries as the programs of an image find them, and their versions, in packages of any kind."""
 
 import posixpath
 import re
@@ -84,7 +84,7 @@ class Finder:
 def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | Untold | None:
     """Return the release from the text of the system's C library, or of the ``loaded`` C library.
 
-    Nix and Guix have none at the usual path.
+    Nix and Guix have no library at the usual path.
     """
     seen = None
     lying = (p for pattern in _LIBC for p in files.glob(tree, pattern))

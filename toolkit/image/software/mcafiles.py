@@ -21,8 +21,8 @@ _OF_DEBIAN = ("/etc/openmpi", "/etc")
 def mca_files(loader: Loader, mpi: ImageMpi | None) -> dict[str, str]:
     """Return the variable with the same effect → value, for each setting in such a file.
 
-    An installation below /usr also reads Debian's files below /etc; any other reads the folder ``etc`` of its
-    prefix.
+    An installation below /usr also reads Debian's files below /etc; any other installation reads the folder
+    ``etc`` of its prefix.
     """
     if mpi is None or mpi.implementation != "openmpi" or mpi.prefix is None:
         return {}

@@ -61,12 +61,12 @@ _MOST = 12
 
 @dataclass(slots=True)
 class MpiFound:
-    """An MPI and the PMIx client that it uses; each fact with its evidence, or why it is unknown."""
+    """An MPI and the PMIx client that it uses; each fact has its evidence, or why it is unknown."""
 
     mpi: ImageMpi
     pmix: Pmix | None = None
     loads: dict[str, str] = field(default_factory=dict)
-    """Libraries that it or its plugins load: soname → path."""
+    """Libraries that the MPI or its plugins load: soname → path."""
     evidence: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
@@ -193,7 +193,7 @@ def _note_version(found: MpiFound, path: str, real: str, by: str, why: str) -> N
 def _read_followed(
     loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None], *, whole: bool
 ) -> _LibraryReading:
-    """Read what a library says; how ranks start is unknown if not all its libraries were followed."""
+    """Read the facts in a library; how ranks start is unknown if not all its libraries were followed."""
     reading = _read(loader, path, real, implementation, needed)
     if whole or not loader.texts(path) or "pmix" in (reading.how or {}):
         return reading
@@ -249,7 +249,7 @@ def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> s
 
 
 def _note(found: MpiFound, launched: str | None, real: str) -> None:
-    """Record the evidence of an MPI's other facts, or why they are absent."""
+    """Record the evidence of an MPI's other facts, or the reason for their absence."""
     mpi, evidence, absent, unknown = found.mpi, found.evidence, found.absent, found.unknown
     if launched and mpi.launcher:
         evidence["mpi.launcher"] = launched if launched == mpi.launcher else f"{launched} is {mpi.launcher}"
@@ -326,7 +326,7 @@ def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":
         form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")
-    if implementation == "intelmpi":  # which also names the MPICH that it was made from
+    if implementation == "intelmpi":  # which also names the MPICH on which it is based
         form = rb"\0(20\d\d(?:\.\d{1,3}){0,3})(?=\0)"
     likely = sorted({t.decode() for t in re.findall(form, content) if int(t.split(b".")[0]) in _MAJORS})
     if len(likely) == 1:

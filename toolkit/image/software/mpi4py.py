@@ -28,7 +28,7 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
 
 
 def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
-    """Return the extension that Python chooses and the MPI that it loads; empty for a missing one.
+    """Return the extension that Python chooses and the MPI that it loads; empty if one of them is missing.
 
     ``None`` if mpi4py was built for one MPI, whose name its extension has.
     """
@@ -46,7 +46,7 @@ def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
 
 
 def _library(loader: Loader, path: str, opened: str | None) -> str | None:
-    """Return the MPI of an extension: a loaded library of its name, or else the one found for it."""
+    """Return the MPI of an extension: a loaded library of its name, else the library found for it."""
     own = loader.elf(path)
     needed = [name for name in (own.needed if own else ()) if name.startswith("libmpi")]
     elf = loader.elf(opened) if opened else None
@@ -64,7 +64,7 @@ def _interface(loader: Loader, library: str) -> str:
 
 
 def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
-    """Yield the libraries that can be opened, in the order in which they are tried."""
+    """Yield the libraries that can be opened, in the order of mpi4py's attempts."""
     said = loader.environment.get("MPI4PY_LIBMPI")
     for entry in said.split(":") if said else _folders(loader, site):
         real = files.resolve(loader.tree, entry) if entry else None

@@ -38,7 +38,7 @@ _INTEL = re.compile(
     rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
 )
 _CRAY = re.compile(rb"CRAY MPICH version (\d{1,3}(?:\.\d{1,4}){1,4})")
-"""Cray has its own release numbers; the number of its MPICH is beside it."""
+"""Cray has its own release numbers; the number of the MPICH inside follows."""
 _DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
 _CONFIGURE = rb"(?P<configure>(?!\d{1,4}:\d{1,4}:\d{1,4}\0)[^\0]{1,16000})\0{1,64}"
 _REST = (
@@ -56,8 +56,8 @@ _BEFORE = re.compile(
     rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
 )
-"""The same values next to each other, as compilers store them. A library without the names is recognised by
-them. The values
+"""The same values next to each other, as compilers store them. They identify the settings in a library
+without the names. The values
 of the compilers come first, and count only if each looks like a compiler."""
 _BEFORE_MOST = 4096
 _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
@@ -75,7 +75,7 @@ class Told:
 
 
 def read_description(content: bytes, library: Pages, implementation: str) -> Told:
-    """Read the library's description of itself; ``content`` are its texts."""
+    """Read the library's own description; ``content`` are its texts."""
     if implementation == "intelmpi":
         return _intel(content, _device(_variable(library, "device")))
     said = {name: _variable(library, name) for name in _LABELS.values()}
@@ -99,7 +99,7 @@ def read_description(content: bytes, library: Pages, implementation: str) -> Tol
 
 
 def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
-    """Return the launch interfaces that it can use, and how each was found.
+    """Return the launch interfaces that the MPI can use, and how each was found.
 
     The wire protocol of Slurm's pmi2 plugin and Hydra is built in, and found by PMI_FD; a build for Slurm's
     own libraries needs those instead.
@@ -132,14 +132,14 @@ def _texts(found: "re.Match[bytes]") -> dict[str, str]:
 
 
 def _features(content: bytes, device: str | None) -> str | None:
-    """Return the list of features; ``None`` for a build whose functions are not named in it."""
+    """Return the list of features; ``None`` for a build that does not name its functions."""
     if _THREADCOMM in content:
         return "threadcomm"
     return "" if device and device.startswith("ch3") else None
 
 
 def _device(said: str | None) -> str | None:
-    """Translate ``ch4:ofi ucx``, as the library has it, to the words of its configure option."""
+    """Translate ``ch4:ofi ucx``, as the library contains it, to the words of its configure option."""
     if not said or not re.fullmatch(r"ch\d[\w:, ]{0,60}", said.strip()):
         return None
     return ",".join(said.replace(",", " ").split())

@@ -15,14 +15,14 @@ _KINDS = (
     ("hydra", (b"HYDRA", b"hydra")),
     ("openmpi", (b"libopen-rte", b"prterun", b"ompi", b"orterun", b"libprrte")),
 )
-"""Texts in a launcher that identify its kind; the first match counts, because each contains words of the
-next.
+"""Texts in a launcher that identify its kind; the first match counts, because each kind contains words of the
+next kind.
 """
 _HEAD = 8 << 20
 _STARTER = "mpiexec.hydra"
 """The program that Intel MPI's script mpirun calls, as a name without a path."""
 _VARIABLES = ("mpivars.sh", "../env/vars.sh", "../setvars.sh")
-"""Scripts that it reads first, which put its folder in front of PATH, unless I_MPI_ROOT is set."""
+"""Scripts that the launcher reads first. They put its folder in front of PATH, unless I_MPI_ROOT is set."""
 
 
 def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str] | None:
@@ -44,7 +44,7 @@ def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str
 
 
 def _started_by(loader: Loader, real: str, path: str) -> tuple[str, str]:
-    """Return the launcher, or the program beside it if its script would start another installation's.
+    """Return the launcher, or the program beside it if its script starts another installation's launcher.
 
     The mpirun of Intel MPI calls mpiexec.hydra by PATH, where the program of an MPICH may come first.
     """

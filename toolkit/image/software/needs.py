@@ -12,7 +12,7 @@ _GLIBC = re.compile(r"GLIBC_(\d{1,3})\.(\d{1,3})(?:\.\d+)?\Z")
 
 
 def glibc_needed(looked_at: dict[str, Elf]) -> PackageVersion | None:
-    """Return the newest C library version that any of them needs."""
+    """Return the newest C library version that any of the files needs."""
     newest, which = (0, 0), ""
     for path, elf in looked_at.items():
         if _C_LIBRARY.match(path):
@@ -25,7 +25,7 @@ def glibc_needed(looked_at: dict[str, Elf]) -> PackageVersion | None:
 
 
 def cpu_level(looked_at: dict[str, Elf]) -> PackageVersion | None:
-    """Return the newest level of x86-64 that any of them requires."""
+    """Return the newest level of x86-64 that any of the files requires."""
     asking = [(elf.level, path) for path, elf in looked_at.items() if elf.level]
     if not asking:
         return None

@@ -14,7 +14,7 @@ _INNER = re.compile(r"lib(open_mpi|open-pal|open-rte|mpi)\.so")
 _FRAMEWORKS = (
     "btl", "pml", "mtl", "pmix", "ess", "plm", "ras", "schizo", "smsc", "shmem", "accelerator", "hwloc",
 )  # fmt: skip
-"""The frameworks that send messages, and those that start ranks."""
+"""The frameworks that send messages, and the frameworks that start ranks."""
 _PLUGIN = re.compile(r".*/mca_([a-z]+)_(\w+)\.so\Z")
 _PMIX = re.compile(r"(ext|pmix)\d+x{0,2}\Z")
 _OWN_PMIX = re.compile(r"pmix\d+x{0,2}\Z")
@@ -69,7 +69,7 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
 def interfaces(
     loader: Loader, found: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
-    """Return the launch interfaces, how each was found, and the evidence, or why there are none."""
+    """Return the launch interfaces, how each was found, and the evidence or the reason for their absence."""
     how, seen = _seen_interfaces(loader, found, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
     if lost and "pmix" not in how:
@@ -171,7 +171,7 @@ def _not_loading(found: OpenMpi) -> str:
 
 
 def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
-    """Return the component files that can be loaded, and what the others lack."""
+    """Return the component files that can be loaded, and the libraries that the other files lack."""
     loading: dict[tuple[str, str], str] = {}
     broken: dict[str, str] = {}
     for file in _files(loader, path, real)[:_MOST_PLUGINS]:
@@ -236,7 +236,7 @@ def _text(release: str, contents: list[bytes]) -> str | None:
     )
     revision = _only(
         rb"\0(v" + re.escape(number[0]).encode() + rb"(?:[-a-z0-9.]{0,40}))(?=\0)", whole
-    )  # a tag of its repository
+    )  # a tag of Open MPI's repository
     date = _only(rb"\0((?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d\d, 20\d\d)(?=\0)", whole)
     if not (package and revision and date):
         return None

@@ -26,14 +26,16 @@ class ComparedVersions:
 
 
 def labels(tree: FileTree) -> dict[str, str]:
-    """Return the labels of an image; none if they cannot be read."""
+    """Return the labels of an image; an empty table if they cannot be read."""
     found, _ = _json(tree, _LABELS)
     values = found.items() if isinstance(found, dict) else ()
     return {str(k): str(v) for k, v in values if isinstance(v, str | int | float)}
 
 
 def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
-    """Return the image's description of itself, or ``None`` and why; the reason is empty if it has none."""
+    """Return the image's own description, or ``None`` and the reason; the reason is empty if the image has no
+    description.
+    """
     found, why = _json(tree, STACK_PATH)
     if isinstance(found, dict):
         return found, ""
@@ -41,7 +43,7 @@ def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
 
 
 def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
-    """Compare the image's description with its contents; what was not read is not compared."""
+    """Compare the image's own description with its contents, except contents that were not read."""
     if facts.stack is None:
         return ()
     try:
@@ -89,7 +91,7 @@ def _line(name: str, said: str, found: str) -> str:
 def _distribution(said: Stack, facts: ImageFacts) -> list[str]:
     if facts.distribution is None:
         return []
-    # os-release names the release in words too, which the stack leaves out.
+    # os-release also names the release in words, which the stack leaves out.
     found = facts.distribution.partition(" (")[0]
     return [] if said.distribution == found else [_line("distribution", said.distribution, found)]
 
@@ -105,13 +107,13 @@ def _operations(said: Stack, also: ComparedVersions) -> list[str]:
 
 
 def _json(tree: FileTree, path: str) -> tuple[object, str]:
-    """Return what a file holds, or why it cannot be read; both are empty if there is no file."""
+    """Return the content of a file, or why it cannot be read; both are empty if there is no file."""
     content = files.read(tree, path, _MOST)
     if content is None:
         return None, ""
     try:
         found: object = msgspec.json.decode(content)
-        # A readable value can be nested too deeply to be written again.
+        # A readable value can be nested too deeply for writing.
         msgspec.json.encode(found)
     except UNDECODABLE as error:
         return None, f"{path}: no JSON: {error}"

@@ -9,9 +9,9 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 
 _MOST_TEXT = 8 << 20
-"""Bytes: some 8,000 packages. As text they may take four times as much."""
+"""Bytes: some 8,000 packages. As text the bytes may take four times as much memory."""
 _BLOCK = 1 << 16
-"""Bytes of one package's entry that are read."""
+"""Limit on the bytes that are read of one package's entry."""
 _LONGEST = 100
 _MOST = 1 << 16
 """Bytes of os-release that are read."""
@@ -19,7 +19,7 @@ _MOST = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class PackageVersion:
-    """A version and where it was read."""
+    """A version and its source."""
 
     version: str
     evidence: str

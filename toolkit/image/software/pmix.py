@@ -13,7 +13,7 @@ from toolkit.image.software.packages import PackageVersion
 _FRAMEWORKS = ("psec", "gds", "ptl", "pcompress", "bfrops")
 """Security, storage and transport of data: frameworks in which client and server must match."""
 _VITAL = frozenset({"psec", "gds", "ptl", "bfrops"})
-"""Without a component of each a client does not start."""
+"""Without a component of each framework, a client does not start."""
 _PLUGIN = re.compile(r".*/(?:pmix_)?mca_([a-z]+)_(\w+)\.so\Z")
 _MOST = 100
 _ASKED = 10

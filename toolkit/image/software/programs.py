@@ -34,7 +34,7 @@ _OF_R = (
     "/usr/lib64/R/library",
     "/usr/local/lib/R/library",
 )
-"""Where Debian, rocker and Fedora have packages of R; conda has them beside its Python."""
+"""Where Debian, rocker and Fedora have packages of R; conda has the packages beside its Python."""
 _RMPI = ("Rmpi/libs/Rmpi.so", "pbdMPI/libs/pbdMPI.so")
 _OWN = re.compile(
     r"(mpi(run|exec|cc|cxx|c\+\+|CC|f77|f90|fort|java|version|vars|chversion|exec\.\w+|run\.\w+)"
@@ -47,14 +47,15 @@ _MOST = 600
 _MOST_OF_SYSTEM = 3000
 _HEAD = 4 << 20
 _ALL = 96 << 20
-"""Bytes that are read to find programs; the tables of each take some hundred thousand."""
+"""Limit on the bytes that are read to find programs; the tables of each program take some hundred thousand.
+"""
 _STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", b"MPIDI_", b"PMI_FD")))
 """Texts of a program with a statically linked MPI; Hydra and Slurm have some of them, for debuggers."""
 _MOST_READ = 48 << 20
 
 
 def loading(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
-    """Return path → real path of the MPI that it loads, or empty if the image's loader finds none."""
+    """Return path → real path of the MPI that it loads; empty if the image's loader does not find the MPI."""
     found = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
     return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 
@@ -108,7 +109,7 @@ def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
 
 
 def linked_into(loader: Loader, path: str) -> str:
-    """Return the name of the MPI that is linked into a program; empty if none is."""
+    """Return the name of the MPI that is linked into a program; empty for any other program."""
     content = files.read(loader.tree, path, _MOST_READ) or b""
     return next((name for name, texts in _STATIC if all(text in content for text in texts)), "")
 
@@ -131,7 +132,7 @@ def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
     bare = Loader(loader.tree, rest, most=_HEAD)
     found: dict[str, str] = {}
-    with suppress(CheckFailed):  # The result so far is true; the rest is not searched.
+    with suppress(CheckFailed):  # The result so far is true; the remaining files are not searched.
         for path, library in programs.items():
             if bare.spent > _ALL:
                 break
@@ -159,7 +160,9 @@ def of_system(loader: Loader) -> dict[str, str]:
 def static(
     loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...], programs: dict[str, str]
 ) -> tuple[str, str] | None:
-    """Return a program with a statically linked MPI, and its name; ``programs`` need one as a library."""
+    """Return a program with a statically linked MPI, and the name of the MPI; ``programs`` need an MPI as a
+    library.
+    """
     left = _MOST_READ
     others = (path for path in _candidates(loader, places, entrypoint) if path not in programs)
     for path in _elves(loader, others):
@@ -174,7 +177,7 @@ def static(
 
 
 def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
-    # Another loader searches first, so what it reads does not show the image's needs.
+    # Another loader searches first, so the files that it reads do not show the image's needs.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
     found: dict[str, str] = {}
     with suppress(CheckFailed):  # More files than the limit; the rest is not searched.

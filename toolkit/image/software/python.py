@@ -22,7 +22,7 @@ def has_system_packages(settings: str) -> bool:
 def reads_home(loader: Loader, program: str = "") -> bool:
     """Return whether a Python, by default the first on PATH, reads packages of ~/.local.
 
-    CPython:Lib/site.py, venv(): an environment without the packages of its system reads none.
+    CPython:Lib/site.py, venv(): an environment without the packages of its system reads no user packages.
     """
     program = program or loader.program("python3") or loader.program("python") or ""
     settings = files.text(loader.tree, _settings_beside(program), _MOST)

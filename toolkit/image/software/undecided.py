@@ -48,7 +48,7 @@ def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
 
 
 def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: ImageEvidence) -> ImageFacts:
-    """Return the facts with no loaded MPI; all MPIs are listed as others."""
+    """Return the facts without a loaded MPI; all MPIs are listed as other MPIs."""
     for kept in (book.evidence, book.absent, book.unknown):
         for name in [name for name in kept if name.partition(".")[0] in _OF_MPI]:
             del kept[name]
@@ -96,7 +96,9 @@ def find_decided_mpis(
     programs: dict[str, str],
     untold: dict[str, str],
 ) -> tuple[tuple[MpiFound, ...], dict[str, str]]:
-    """Return the MPIs, and what programs load; programs of the system are read if others do not decide."""
+    """Return the MPIs, and the MPIs that programs load; programs of the system are read if other programs do
+    not decide.
+    """
     mpis = find_mpis(loader, packages, places, programs)
     if undecided(loader, mpis, programs, untold) and (more := of_system(loader)):
         programs = {**programs, **more}

@@ -64,8 +64,8 @@ def bundle(
 ) -> Bundled:
     """Write the bundle of some recipes to ``target``, and its checksum beside it.
 
-    ``pythons`` are the versions that toolkit will run with there, by default this one. ``accepted`` are
-    foreign hosts that the user trusts with files.
+    ``pythons`` are the Python versions of the target machine; the default is this machine's version.
+    ``accepted`` are foreign hosts that the user trusts with files.
 
     Raises:
         BadInput: if a recipe has no fitting lock, a file is invalid, or two have one name.

@@ -34,9 +34,9 @@ _NOT_A_BUNDLE = "give a file that `toolkit image bundle` wrote"
 
 
 class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image of the Docker engine: its name there, its id there, and its archive.
+    """An image of the Docker engine: its name and id in the engine, and its archive.
 
-    Another engine may give it another id.
+    Another engine may give the image another id.
     """
 
     name: str

@@ -56,13 +56,13 @@ def stage(source: Path, folder: Path, tell: Tell) -> Staged:
     """Compare all files of a bundle with its hashes, and copy the files to install into ``folder``.
 
     Args:
-        source: the archive, or the folder that it was unpacked into, where files that it does not list are
+        source: the archive, or the folder that it was unpacked into. Files that the list does not name are
             not read.
         folder: an empty folder that only this user can write to.
 
     Raises:
-        BadInput: if it is not a bundle, or has files that it does not list.
-        Damaged: if a file is missing, or its content is not what its hash says.
+        BadInput: if the file is not a bundle, or has files that its list does not name.
+        Damaged: if a file is missing, or its content does not match its hash.
     """
     tell.step(f"Checking the files of {source.name or source}")
     return _folder(source, folder) if source.is_dir() else _archive(source, folder)
@@ -126,7 +126,7 @@ def _text(whole: ByteSource, entry: TarMember, source: Path) -> bytes:
 
 
 def _data(whole: ByteSource, entry: TarMember) -> Iterator[bytes]:
-    """Yield the bytes of a member; its padding is read too, for the hash of the archive."""
+    """Yield the bytes of a member; its padding is also read, for the hash of the archive."""
     end, last = entry.offset + entry.size, entry.offset + padded_size(entry.size)
     for at in range(entry.offset, last, _CHUNK):
         piece = whole.read_at(at, min(_CHUNK, last - at))
@@ -196,7 +196,7 @@ def _new(path: Path) -> BinaryIO:
 
 
 def install(copy: Path, target: Path) -> None:
-    """Move a copy of :func:`stage` to its place, across file systems too.
+    """Move a copy of :func:`stage` to its place, also across file systems.
 
     Raises:
         OSError: if the folder is not writable, or the disk is full.

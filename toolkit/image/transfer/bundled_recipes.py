@@ -1,4 +1,6 @@
-"""Check the recipes and locks of a bundle before they are installed; never replace others without consent."""
+"""Check the recipes and locks of a bundle before they are installed; replace existing recipes only with
+consent.
+"""
 
 import os
 from collections.abc import Iterator
@@ -58,7 +60,7 @@ def _content(path: Path, source: Path) -> bytes:
 
 
 def require_unused_names(staged: Staged, source: Path) -> None:
-    """Check that no recipe of the bundle would replace a different one that exists here.
+    """Check that no recipe of the bundle would replace an existing, different recipe.
 
     Raises:
         BadInput: naming the recipes and the file that differs.
@@ -72,7 +74,7 @@ def require_unused_names(staged: Staged, source: Path) -> None:
 
 
 def different_recipes(staged: Staged) -> Iterator[tuple[str, Path]]:
-    """Yield each recipe of a bundle that would replace a different one, with a file that differs."""
+    """Yield each recipe of a bundle that would replace a different recipe, with a file that differs."""
     for name in staged.index.recipes:
         for ending in (".toml", SUFFIX):
             path = f"recipes/{name}{ending}"
@@ -86,7 +88,7 @@ def different_recipes(staged: Staged) -> Iterator[tuple[str, Path]]:
 
 
 def install_recipes(staged: Staged) -> tuple[str, ...]:
-    """Install recipes and locks as the user's own, except shipped or existing ones.
+    """Install recipes and locks as the user's own, except shipped or existing recipes.
 
     Returns:
         the names of the files that were written.

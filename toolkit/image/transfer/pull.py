@@ -45,7 +45,7 @@ class Pulled(msgspec.Struct, frozen=True, kw_only=True):
 def pull(
     source: RegistryName, target: Path, access: RegistryAccess, tell: Tell, *, platform: str = ""
 ) -> Pulled:
-    """Write an image to ``target``: a SIF if it is one, otherwise an archive that docker loads.
+    """Write an image to ``target``: a SIF as a SIF, any other image as an archive that docker loads.
 
     If ``target`` is a symbolic link, the linked file is written.
 
@@ -85,7 +85,7 @@ def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
     """Return the image of an index for ``platform`` (``linux/arm64``), or for this machine.
 
     Raises:
-        BadInput: if there is none, naming those that exist.
+        BadInput: if no platform matches; the message lists the platforms.
     """
     asked = Platform(*(platform or oci.this_platform()).split("/")[:3])
     fits = [d for d in manifest.manifests if d.platform and _fits(d.platform, asked)]

@@ -18,7 +18,7 @@ from toolkit.units import in_bytes
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
-    """An image that the registry has now; ``sent`` and ``bytes`` count what it did not have before."""
+    """An image that the registry has now; ``sent`` and ``bytes`` count only new parts."""
 
     schema: str = "toolkit.pushed/1"
     image: str
@@ -62,7 +62,7 @@ def push(
 def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, tell: Tell) -> tuple[Blob, ...]:
     """Send the parts in a separate thread, so that an interrupt stops it between two chunks.
 
-    An interrupt within a chunk would make old registries discard what they have.
+    An interrupt within a chunk would make old registries discard the earlier chunks.
     """
     total = sum(blob.size for blob in cargo.blobs)
     tell.step(f"Sending {len(cargo.blobs)} parts ({in_bytes(total)}) to {target}")

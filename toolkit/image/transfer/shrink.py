@@ -26,7 +26,7 @@ _PACKED = "registry/packed"
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """A compressed layer; without a file if the registry has it."""
+    """A compressed layer; without a file if the registry already has the layer."""
 
     described: Descriptor
     file: Path | None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
-    """What was installed; ``waiting`` are images for which no engine answered.
+    """The result of an installation; ``waiting`` are images for which no engine answered.
 
     ``recipes`` are the files that were written. ``replaced`` are the recipes that replaced others. ``sifs``
     are the SIF files in the bundle, which stay there.
@@ -58,7 +58,7 @@ def unbundle(
     """Install a bundle from its archive, or from the folder that it was unpacked into.
 
     Everything is compared with its hash first, in a private folder; before that nothing is installed and no
-    engine is contacted. Existing files stay, so that the call can be repeated.
+    engine is contacted. Existing files are unchanged, so that the call can be repeated.
 
     Args:
         source: the archive or the folder.
@@ -68,9 +68,9 @@ def unbundle(
         replace: install recipes that would replace others.
 
     Raises:
-        BadInput: if it is not a bundle, or its recipes would replace others and ``replace`` is false.
-        CheckFailed: if a file is not what the list of the bundle says, its signature is wrong, or the disk
-            is full.
+        BadInput: if the file is not a bundle, or its recipes would replace others and ``replace`` is false.
+        CheckFailed: if a file does not match the list of the bundle, its signature is wrong, or the disk is
+            full.
     """
     if not source.is_dir():
         check_given(source)

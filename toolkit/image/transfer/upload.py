@@ -79,7 +79,7 @@ def open_upload(image: str, platform: str, present: Present, tell: Tell) -> Iter
     ``platform`` chooses in an image for several (``linux/arm64``).
 
     Raises:
-        BadInput: if it is not such an image, or there are several and none is chosen.
+        BadInput: if the file is not such an image, or contains several images and none is chosen.
         CheckFailed: if it is damaged.
         Missing: if the Docker engine is needed and does not answer.
     """
