@@ -26,7 +26,7 @@ def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]
 
     Args:
         path: a script of Keras or PyTorch.
-        program: how its ranks join; by default what fits the script.
+        program: how the ranks of the script join; by default the way that fits the script.
 
     Raises:
         BadInput: if the file is not Python, or its training is not recognised.

@@ -36,7 +36,7 @@ def call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> Cal
 
     Args:
         program: the name or the file of a trainer, or a command as a list of words.
-        options: as :class:`toolkit.model.jobfile.LaunchOptions` has them.
+        options: the fields of :class:`toolkit.model.jobfile.LaunchOptions`.
     """
     said = {name: os.fspath(v) if isinstance(v, os.PathLike) else v for name, v in options.items()}
     host, cluster, config = (said.pop(name, None) for name in ("host", "cluster", "ssh_config"))

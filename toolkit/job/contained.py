@@ -41,7 +41,7 @@ class UntoldImage:
 
 
 def untold(image: ImageFacts) -> tuple[str, ...]:
-    """Return the variables of an image that only running it shows."""
+    """Return the variables of an image that only a running container shows."""
     return tuple(sorted(name.removeprefix(_VARIABLE) for name in image.unknown if name.startswith(_VARIABLE)))
 
 
@@ -67,7 +67,7 @@ def with_answer(view: RankView, asked: UntoldImage, tell: Tell) -> RankView:
 
 
 def _starts(host: HostFacts) -> bool:
-    """Return whether a step of Slurm can start a container there."""
+    """Return whether a step of Slurm can start a container on that machine."""
     return host.slurm is not None and host.runtime is not None and host.runtime.name in apptainer.NAMES
 
 
@@ -85,7 +85,7 @@ def _may_start(asked: UntoldImage, tell: Tell) -> bool:
 
 
 def _path_there(runner: Runner, asked: UntoldImage) -> str:
-    """Return the path of the image on that machine; empty if it is not there."""
+    """Return the path of the image on that machine; empty if the machine does not have it."""
     if not asked.where.remote:
         return str(asked.file.resolve())
     digest = (asked.image.digest or "").removeprefix("sha256:") or sha256(asked.file)
@@ -122,6 +122,6 @@ def _variables(
 
 
 def read(text: str) -> dict[str, str]:
-    """Return the variables that ``env`` printed; of one with several lines the first."""
+    """Return the variables that ``env`` printed; of a value with several lines the first line."""
     pairs = (line.partition("=") for line in text.splitlines())
     return {name: value for name, sign, value in pairs if sign and name.isidentifier()}

@@ -32,12 +32,12 @@ from toolkit.run.stage import sha256
 from toolkit.runtime import apptainer
 
 NODES = 2
-"""What a launch over a network takes at least."""
+"""The least time of a launch over a network."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """What a launch asks of the engine, and the site that it is for.
+    """The request of a launch to the engine, and its site.
 
     ``words`` are the options that give the same launch again, ``view`` is the image as its ranks see it.
     """
@@ -99,7 +99,7 @@ class LaunchQuestion:
 def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
     """Return the launch to judge; options win over the job file.
 
-    The cluster is not asked where its folders are; the folder of the run has its default name.
+    toolkit does not ask the cluster where its folders are; the folder of the run has its default name.
 
     Raises:
         BadInput: one line with place, field and choices.
@@ -221,7 +221,7 @@ def diagnose(
 
 
 def _inspect_view(image: str, view: RankView, tell: Tell) -> ImageFacts:
-    from toolkit.image.inspect import inspect  # which takes its time to import
+    from toolkit.image.inspect import inspect  # this import takes long
 
     return inspect(image, tell=tell, view=view)
 

@@ -82,7 +82,7 @@ def _of_slurm(number: str) -> OutputExplanation:
     """Return the explanation of a job that was submitted without toolkit.
 
     Raises:
-        BadInput: if Slurm on this machine knows neither its end nor its output.
+        BadInput: if Slurm on this machine knows neither the job's end nor its output.
     """
     pieces = [*_files(slurmjob.files_of(number)), *_ends(number)]
     if not pieces:

@@ -78,7 +78,7 @@ def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, Host
         Missing: if the image cannot run the trial program.
     """
     _check(asked)
-    # Of the settings, only a required key counts here.
+    # Of the settings, only a required key counts for a trial.
     demand = demand_of(settings({}, ("true",)), asked.verify_key, asked.no_verify)
     runner = where.opened()
     try:

@@ -94,7 +94,7 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
 
 
 def _without_queue(call: Call, asked: JobRequest, tell: Tell) -> JobRequest:
-    """Return the request without what only a queue can do; name what is left out."""
+    """Return the request without options that need a queue, and name these options."""
     job, left_out = without_queue(asked.job, asked.origins, _job_file(call))
     if left_out:
         tell.step(f"Ignored, because --local has no queue: {', '.join(left_out)}")

@@ -1,4 +1,4 @@
-"""Do a piece of work in a thread while toolkit does another one."""
+"""Do a piece of work in a thread while toolkit does other work."""
 
 import threading
 from collections.abc import Callable

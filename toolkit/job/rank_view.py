@@ -1,4 +1,4 @@
-"""Find what a rank of a job sees of its image: the program of its command, and files under mounts."""
+"""Find the image as a rank of a job sees it: the program of its command, and files under mounts."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -59,7 +59,7 @@ def submit(
 ) -> Point:
     """Submit a point of a study, and save the key of its job before the submission.
 
-    If ``begun``, the study has reached the host before, so toolkit retries it while it is unreachable. The
+    If ``begun``, the study has reached the host before, so toolkit retries an unreachable host. The
     name of a new host may be wrong, so toolkit does not retry it.
 
     Raises:

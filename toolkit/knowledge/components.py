@@ -11,8 +11,9 @@ from toolkit.model.solution import Component
 class ComponentRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One component.
 
-    ``decided`` is its place in the solver's order, the smallest first. ``launch``: it affects how an image
-    starts on a cluster. ``named``: a recipe may name it in ``[want]``.
+    ``decided`` is the place of the component in the solver's order, the smallest first. ``launch``: the
+    component affects how an image starts on a cluster. ``named``: a recipe may name the component in
+    ``[want]``.
     """
 
     name: Component

@@ -1,4 +1,4 @@
-"""``cuda.toml``: what CUDA, its libraries, drivers and GPUs need of each other."""
+"""``cuda.toml``: requirements between CUDA, its libraries, drivers and GPUs."""
 
 import re
 from functools import cache
@@ -50,7 +50,7 @@ class Nccl(Row, frozen=True, kw_only=True):
 
 
 class Dropped(Row, frozen=True, kw_only=True):
-    """Releases of a library without code for some GPUs; both are bounds."""
+    """Releases of a library without code for some GPUs; each bound limits one side."""
 
     compute: str
     versions: str

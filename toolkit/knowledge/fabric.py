@@ -56,7 +56,7 @@ class OpenIb(Row, frozen=True, kw_only=True):
     ethernet: str
 
     def serves(self, row: Fabric, version: str) -> bool:
-        """Return whether this release uses it for that network."""
+        """Return whether this release uses the device for that network."""
         return within(version, self.ethernet if row.name in {"roce", "iwarp"} else self.versions)
 
 
@@ -108,7 +108,7 @@ def between_nodes(interfaces: Iterable[str]) -> tuple[str, ...]:
 
 
 def fastest(interfaces: Iterable[str]) -> tuple[str, ...]:
-    """Return the first interface of a fast network, and those that are used in parallel with it; may be
+    """Return the first interface of a fast network, and the interfaces used in parallel with it; may be
     empty.
     """
     known = fabric().interfaces

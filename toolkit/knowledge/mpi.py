@@ -32,9 +32,9 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
     ``ssh`` says whether the image has a program that starts daemons on other nodes, ``munge`` whether the
     PMIx server offers that authentication, ``mpiexec`` whether PATH finds a launcher in the image. ``speaks``
-    is an interface that it was built for; for ``amd_unthreaded`` see :class:`Inside`. ``first``: it fails
-    before it reads settings of the MPI, except settings that are ``first`` themselves. ``allocation`` says
-    whether a rank sees a Slurm allocation. ``by_chance`` are outcomes of other tries.
+    is an interface that the MPI was built for; for ``amd_unthreaded`` see :class:`Inside`. ``first``: the
+    rank fails before it reads settings of the MPI, except settings that are ``first`` themselves.
+    ``allocation`` says whether a rank sees a Slurm allocation. ``by_chance`` are outcomes of other tries.
     """
 
     outcome: Outcome
@@ -83,9 +83,9 @@ class Inside(MpiRow, frozen=True, kw_only=True):
 class LauncherWords(MpiRow, frozen=True, kw_only=True):
     """Arguments for a launcher inside the container.
 
-    ``without_ssh``: it starts ranks on its node if the image has no ssh. ``agent``: it calls
-    ``toolkit-agent`` in place of ssh, and starts all daemons itself. A daemon must stay in the foreground:
-    Slurm stops what leaves its step when the step ends.
+    ``without_ssh``: the launcher starts ranks on its node if the image has no ssh. ``agent``: the launcher
+    calls ``toolkit-agent`` in place of ssh, and starts all daemons itself. A daemon must stay in the
+    foreground: when the step ends, Slurm stops processes that left it.
     """
 
     words: tuple[str, ...]
@@ -103,12 +103,12 @@ def netmods(mpi: ImageMpi) -> list[str]:
 class Defect(MpiRow, frozen=True, kw_only=True):
     """A defect of single releases; a variable or an option of the container in the plan may avoid it.
 
-    ``lift`` is the value that avoids it without a fast fabric, which that value would disable;
+    ``lift`` is a value that avoids the defect without a fast fabric; the value would disable a fast fabric.
     ``{interface}`` in it means the host's network interface, if it has only one. ``by_chance`` are outcomes
     of other tries. With the outcome ``ok`` the row is a warning about a fault that most launches do not
-    meet. ``under`` bounds the releases of the host's Open MPI that starts it, ``batch`` says that the
-    launcher is on a node of its ranks. ``launched_by`` lists the MPI of the host's mpirun under which it
-    was measured ("mpich <5"); empty if it is the same under srun and mpirun. ``netmod`` is the network module
+    meet. ``under`` bounds the releases of the host's Open MPI that starts the ranks; ``batch`` says that the
+    launcher is on a node of its ranks. ``launched_by`` lists the MPI of the host's mpirun under which the
+    defect was measured ("mpich <5"); empty if srun and mpirun behave alike. ``netmod`` is the network module
     that MPICH takes by default.
     """
 
@@ -129,7 +129,7 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     netmod: str = ""
 
     def lifts(self, mpi: ImageMpi) -> bool:
-        """Return whether this MPI can follow ``lift``: it has the network module that is named."""
+        """Return whether this MPI can follow ``lift``: it has the named network module."""
         return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
     def launched(self, mpi: HostMpi | None) -> bool:
@@ -145,7 +145,7 @@ class Defect(MpiRow, frozen=True, kw_only=True):
 class OutsideStep(Row, frozen=True, kw_only=True):
     """Launchers that start ranks outside any step of Slurm, and libraries that need a step.
 
-    ``told_by_slurm`` bounds the releases of Slurm whose batch scripts have the variable themselves.
+    ``told_by_slurm`` bounds the releases of Slurm whose batch scripts have the variable.
     """
 
     variable: str
@@ -165,7 +165,7 @@ class Sharing(MpiRow, frozen=True, kw_only=True):
 
 
 class SharedMemory(Sharing, frozen=True, kw_only=True):
-    """The outcome with less shared memory than ``least`` bytes; with ``enough`` it works.
+    """The outcome with less shared memory than ``least`` bytes; the MPI works with ``enough`` bytes.
 
     ``least`` and ``enough`` are for two ranks on a node; sizes between them were not measured.
     """
@@ -196,8 +196,8 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
 
 
 class Libfabric(MpiRow, frozen=True, kw_only=True):
-    """The outcome for a library that opens libfabric and finds none; ``alone``: it finds no launcher
-    either.
+    """The outcome for a library that opens libfabric and does not find it; ``alone``: it also finds no
+    launcher.
     """
 
     outcome: Outcome
@@ -216,7 +216,7 @@ class Variables(Row, frozen=True, kw_only=True):
     fabric: tuple[str, ...]
     """Patterns of variables that a job inherits nevertheless: parameters of one network driver."""
     mounted: tuple[str, ...]
-    """The same where the host's MPI replaces the MPI of the image."""
+    """The same for launches in which the host's MPI replaces the MPI of the image."""
     container_options: tuple[str, ...]
 
 

@@ -57,7 +57,7 @@ class Compression(Row, frozen=True, kw_only=True):
 class SetuidFuse(Row, frozen=True, kw_only=True):
     """Releases that are setuid but mount by squashfuse if their settings forbid the kernel to mount.
 
-    ``limited`` is the value that allows it if one of ``limits`` is set, too.
+    ``limited`` is the value that allows it if one of ``limits`` is also set.
     """
 
     name: str

@@ -56,10 +56,10 @@ def is_one_option(line: str) -> bool:
 
 
 def reserved_name(line: str, names: Iterable[str]) -> str:
-    """Return which of ``names`` the option of a line sets, empty if it sets none.
+    """Return which of ``names`` the option of a line sets; empty for any other option.
 
-    getopt_long(3) accepts the beginning of a long option if it is unique. An ambiguous beginning is reserved
-    too, because the options differ between releases.
+    getopt_long(3) accepts the beginning of a long option if it is unique. An ambiguous beginning is also
+    reserved, because the options differ between releases.
 
     Args:
         line: the text after ``#SBATCH``, one option.

@@ -32,7 +32,7 @@ class Setting(Row, frozen=True, kw_only=True):
     """One variable, and how its value is judged.
 
     ``components``: a list of components of ``framework``; a component that the image lacks causes
-    ``outcome``. ``exclusion``: a list after ``^`` is harmless if it leaves all of ``value``; another list
+    ``outcome``. ``exclusion``: a list after ``^`` is harmless if it keeps all of ``value``; another list
     belongs to another row. ``interfaces``: names of network interfaces; an interface that the host lacks
     causes ``outcome``. ``left-out``: names of excluded interfaces, in place of the loopback interface, which
     is excluded by default. ``devices``: names of devices of a fabric or network interfaces, in UCX's form.
@@ -83,7 +83,9 @@ class Component(Row, frozen=True, kw_only=True):
 
 
 class Ucx(Row, frozen=True, kw_only=True):
-    """Names in UCX_TLS: one of ``enough`` reaches other nodes by InfiniBand; names of ``near`` reach none."""
+    """Names in UCX_TLS: a transport of ``enough`` reaches other nodes by InfiniBand; a transport of ``near``
+    does not.
+    """
 
     enough: tuple[str, ...]
     near: tuple[str, ...]

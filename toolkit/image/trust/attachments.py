@@ -1,7 +1,7 @@
 """Attach documents to a SIF as objects: the image's bill of materials and provenance.
 
 Bill and provenance are copied from the image, so that equal images get equal documents. Nothing is attached
-for an image without them. ``apptainer sif list`` shows them by name and kind.
+for an image without them. ``apptainer sif list`` shows the documents by name and kind.
 """
 
 import hashlib
@@ -102,7 +102,7 @@ def full_object(sif: Path) -> Object:
     """Return that statement as an object, after checking that it is about this SIF.
 
     Raises:
-        BadInput: if there is none beside the SIF, or it is about another image.
+        BadInput: if there is no such document beside the SIF, or it is about another image.
     """
     path = full_file(sif)
     text = read_given(
@@ -130,8 +130,7 @@ def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
 def sbom_of(image: str, tell: Tell) -> bytes:
     """Return the bill of materials in an image of any format, or one made from its contents.
 
-    Raises:
-        BadInput, CheckFailed, Missing: if it cannot be read.
+    Raises: BadInput, CheckFailed, Missing: if the image cannot be read.
     """
     if Path(image).is_file():
         check_given(Path(image))

@@ -1,4 +1,4 @@
-"""Compare the contents of an image with its lock and its manifest; pure, and the image is never started."""
+"""Compare the contents of an image with its lock and its manifest; pure, without starting the image."""
 
 import base64
 import binascii
@@ -22,7 +22,7 @@ from toolkit.versions import same
 _SITES = ("/opt/toolkit/venv/lib/python3*/site-packages", "/opt/toolkit/venv/lib/python3*/dist-packages")
 _RECORD = 8 << 20
 _OWN = "/opt"
-"""Where a build puts its files in an image; the rest is Debian's."""
+"""Where a build puts its files in an image; all other files are Debian's."""
 _SHOWN = 20
 
 
@@ -44,8 +44,8 @@ def packages(tree: FileTree, lock: Lock) -> Check:
 def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapping[str, str]) -> Check:
     """Compare every wheel with the lock, and each of its files with the wheel's own list.
 
-    ``hashes`` are the hashes found, by path. The manifest lists what the build changed or left out; without a
-    manifest that looks like damage, so files are not compared.
+    ``hashes`` are the hashes found, by path. The manifest lists files that the build changed or left out.
+    Without a manifest such files look damaged, so files are not compared.
     """
     installed = _installed_wheels(tree)
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]

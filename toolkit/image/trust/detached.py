@@ -19,7 +19,7 @@ from toolkit.run.gpg import clearsign, signing_key, verifier
 
 _BEGINS = "-----BEGIN PGP SIGNED MESSAGE-----"
 _MOST = 1 << 20
-"""Bytes of a signature; one has about 300."""
+"""Bytes of a signature; a usual signature has about 300."""
 _LINE = re.compile(rb"([0-9a-f]{64})  [^\n]+\n?")
 
 
@@ -119,8 +119,8 @@ def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
     """Return who signed the lock of a recipe; ``None`` if it is shipped, or does not exist yet.
 
     Args:
-        recipe: its name or path.
-        keyring: as for :func:`signature_of`; then a shipped lock needs a signature too.
+        recipe: the name or path of the recipe.
+        keyring: as for :func:`signature_of`; with a keyring, a shipped lock also needs a signature.
 
     Raises:
         CheckFailed, BadInput, Missing: as :func:`signature_of` does.

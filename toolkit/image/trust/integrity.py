@@ -31,7 +31,7 @@ class _Object(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """What is signed for one group; numbers of objects are relative to the lowest in it."""
+    """The signed text for one group; numbers of objects are relative to the lowest number in the group."""
 
     version: int
     header: _Header
@@ -64,9 +64,9 @@ def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
 
 
 def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterator[str]:
-    """Yield the differences between a group and the text signed for it; none if they are equal.
+    """Yield the differences between a group and the text signed for it.
 
-    A text of an unknown kind is a difference too, because its author may be an attacker.
+    A text of an unknown kind also counts as a difference, because its author may be an attacker.
     """
     try:
         said = msgspec.json.decode(text, type=Metadata)

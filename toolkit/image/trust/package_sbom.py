@@ -1,7 +1,7 @@
 """Write the bill of materials of an image without one, from its package lists and its libraries.
 
 Debian's and Python's lists are read, and the libraries that the inspector finds, such as a compiled MPI. The
-bill itself names what was not read, so that it does not look complete.
+bill itself names the parts that were not read, so that it does not look complete.
 """
 
 import hashlib
@@ -99,7 +99,7 @@ def _wheels(tree: FileTree) -> Iterator[tuple[str, str, str]]:
 
 
 def _libraries(facts: ImageFacts) -> Iterator[tuple[str, str, str]]:
-    """Yield what the inspector found in libraries, whether or not a list has it too."""
+    """Yield the components that the inspector found in libraries, also if a list has them."""
     for mpi in (*([facts.mpi] if facts.mpi else []), *facts.other_mpis):
         if mpi.version:
             yield mpi.implementation, mpi.version, mpi.library

@@ -1,4 +1,4 @@
-"""Sign a SIF, and check the signatures in one."""
+"""Sign a SIF, and check the signatures in it."""
 
 import contextlib
 import os
@@ -32,11 +32,11 @@ from toolkit.run.gpg import SigningKey, Verifier, clearsign, signing_key, verifi
 
 _SHA256_SIGNED = (1).to_bytes(4, "little")
 _LONGEST = 1 << 20
-"""Bytes of a signature; one for a thousand objects takes 250 kB."""
+"""Bytes of a signature; a signature for a thousand objects takes 250 kB."""
 
 
 class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that was signed: by whom, and its new checksum."""
+    """A signed file: the signer, and the new checksum."""
 
     schema: str = "toolkit.signed/1"
     path: str
@@ -66,8 +66,8 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     is a symbolic link, the linked file is signed.
 
     A copy is signed, checked and then renamed to the SIF, so that its name always has the complete old or new
-    file. Processes that run from the old file keep it. Processes that sign one SIF at the same time take
-    turns.
+    file. Processes that run from the old file keep the old file. Processes that sign one SIF at the same time
+    take turns.
 
     Raises:
         CheckFailed: if the SIF is damaged or differs from its checksum, or gpg does not sign.

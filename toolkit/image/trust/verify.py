@@ -47,11 +47,11 @@ WORDS: dict[SignatureState, str] = {
     "unknown-key": "signed with the key {}, which is not among your trusted keys",
     "unreadable": "it has a signature that gpg cannot read (another kind than PGP, or damaged)",
 }
-"""The meaning of each state of a signature; ``{}`` is who signed."""
+"""The meaning of each state of a signature; ``{}`` is the signer."""
 
 
 def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool, tell: Tell) -> Verified:
-    """Make every check that is possible, and return the results; nothing is started.
+    """Make every possible check, and return the results; nothing is started.
 
     ``keyring`` holds the trusted keys, in place of the user's own; ``lock`` is compared with the image's own
     lock. ``unsigned`` accepts a file without a signature, or with one by an unknown key, which is no worse.
@@ -81,10 +81,10 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
 
 
 def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
-    """Check the signatures of a SIF that is to run; ``keyring`` requires a signature by a key in it.
+    """Check the signatures of a SIF before it starts; ``keyring`` requires a signature by a key in it.
 
-    Without ``keyring``, an unsigned file may run, and so may one signed by an unknown key if its bytes match
-    the signature; the record says so.
+    Without ``keyring``, an unsigned file may run. A file signed by an unknown key may also run if its bytes
+    match the signature; the record says so.
 
     Raises:
         CheckFailed: if a signature is wrong, or a required one is missing.
@@ -139,7 +139,7 @@ def _signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Checke
 
 
 def _uncovered(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
-    """Return what the valid signatures leave uncovered, empty if that is nothing."""
+    """Return the parts that no valid signature covers; empty if every part is covered."""
     try:
         return coverage_gap(file, sif, {one.group for one in found if one.holds})
     except CheckFailed as error:
@@ -147,7 +147,7 @@ def _uncovered(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
 
 
 def _judge_signatures(found: tuple[Checked, ...], left: str) -> Check:
-    """Judge all signatures together: none may be wrong, and the valid ones must cover everything."""
+    """Judge all signatures: none may be wrong, and valid signatures must cover the whole file."""
     if not found:
         return Check(name="signature", outcome="failed", told=UNSIGNED)
     lines = [_describe_signature(one) for one in found if not one.holds]
@@ -164,7 +164,7 @@ def _judge_signatures(found: tuple[Checked, ...], left: str) -> Check:
 
 
 def _missing_keys(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple[str, ...]:
-    """Return the missing keys, if that is the only problem: every byte is as it was signed."""
+    """Return the missing keys, if they are the only problem: every byte matches the signature."""
     if any(one.differences or one.signature.state != "unknown-key" for one in found):
         return ()
     if coverage_gap(file, sif, {one.group for one in found}):
@@ -173,7 +173,7 @@ def _missing_keys(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tupl
 
 
 def _is_wrong(one: Checked) -> bool:
-    """Return whether a signature contradicts the file; others only fail to confirm it."""
+    """Return whether a signature contradicts the file; other signatures only fail to confirm it."""
     return one.signature.state == "bad" or bool(one.differences)
 
 

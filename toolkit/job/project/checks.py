@@ -43,7 +43,7 @@ def findings(
 
     Args:
         code: the program on this machine.
-        job: the job that it is of.
+        job: the job of the program.
         image: the name of the image.
         found: what the image offers, if that could be read.
         facts: the facts of the image, of which some may be unknown.

@@ -42,7 +42,7 @@ class Code:
 
     @property
     def name(self) -> str:
-        """The script, as messages call it; else the program."""
+        """The name of the script in messages; otherwise the program."""
         at = self.facts.script
         return posixpath.basename(self.words[at]) if at is not None else " ".join(self.words[:3])
 
@@ -119,7 +119,9 @@ def _link_targets(folders: Iterable[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """A project that travels: its archive, the command there, and the folder in the run that it starts in."""
+    """A project that is copied: its archive, the command on the cluster, and the folder of the run in which
+    the command starts.
+    """
 
     parcel: Parcel
     command: tuple[str, ...]
@@ -132,8 +134,8 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brou
     Args:
         code: the program of the job.
         flags: ``sync`` and ``project`` decide, too.
-        base: the folder for images, data and runs there.
-        tell: says what travels, and what stays.
+        base: the folder for images, data and runs on the cluster.
+        tell: names the files that are copied, and the files that are not.
 
     Raises:
         BadInput: if the project is too large, or a file that the command names does not travel.

@@ -12,7 +12,7 @@ from toolkit.job.project.ignore import Pattern, decision, patterns
 from toolkit.units import in_bytes
 
 IGNORE_FILES = (".gitignore", ".toolkitignore")
-"""Files that name what stays; a later file may include again what an earlier one left out."""
+"""Files that list what is not copied; a later file may include files again that an earlier file left out."""
 LARGEST = 200 * 10**6
 """Bytes of the largest project that travels."""
 
@@ -39,7 +39,7 @@ node_modules/
 *.sif
 """
 )
-"""What can be made again, and images, which travel by themselves."""
+"""Files that can be made again, and images, which are copied separately."""
 
 _SECRET = patterns(
     """
@@ -77,7 +77,7 @@ secrets.*
 *.secret
 """
 )
-"""What holds secrets as a rule; ``!NAME`` in ``.toolkitignore`` includes a file again."""
+"""Files that usually contain secrets; ``!NAME`` in ``.toolkitignore`` includes a file again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,8 @@ def collect(root: Path, most: int = LARGEST) -> Collected:
     """Return the files below ``root`` that go with a job, in the order of their paths.
 
     Raises:
-        BadInput: if they are too many or too large, with the largest ones; or a folder cannot be read.
+        BadInput: if the files are too many or too large, with the largest files; or if a folder cannot be
+        read.
     """
     found = Collected(root)
     for file in _walk(found, root, "", _Rules()):

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One line: ``negated`` includes a path again, ``folders`` holds only for folders."""
+    """One line: ``negated`` includes a path again, ``folders`` matches only folders."""
 
     matcher: re.Pattern[str]
     negated: bool = False
     folders: bool = False
 
     def matches(self, path: str, *, folder: bool) -> bool:
-        """Return whether it holds for a path below the folder of its file."""
+        """Return whether the pattern matches a path below the folder of its file."""
         return (folder or not self.folders) and self.matcher.fullmatch(path) is not None
 
 

@@ -19,12 +19,13 @@ MOMENT = 946684800
 
 
 def pack(found: Collected, name: str, folder: str) -> Parcel:
-    """Write the files of a project into an archive of this machine's cache, and return it as it travels.
+    """Write the files of a project into an archive of this machine's cache, and return the archive for the
+    copy.
 
     Args:
         found: the files.
-        name: what the archive is called, before its digest.
-        folder: the folder on the cluster that it is copied to.
+        name: the name of the archive, before its digest.
+        folder: the folder on the cluster that receives the copy.
 
     Raises:
         BadInput: if a file cannot be read.

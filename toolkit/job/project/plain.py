@@ -13,7 +13,7 @@ from toolkit.program.script.read import read_script
 from toolkit.render import quoted
 
 OF_SCRIPT = "name of the script"
-"""The source of a job's name that is the name of its script."""
+"""The source of a job's name if the name comes from its script."""
 
 NOTEBOOK = "jupyter nbconvert --to script {}, and launch the .py file; or use toolkit notebook"
 """What to do with a notebook."""

@@ -1,4 +1,4 @@
-"""Refuse a program that would run once for each rank without knowing of the others."""
+"""Refuse a program whose ranks would each run without the others."""
 
 from toolkit.errors import CheckFailed
 from toolkit.job.project.code import Code
@@ -28,7 +28,7 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
 
 
 def _how_to_join(code: Code) -> str:
-    """Return what changes a script for several ranks: a command, if it can read the script."""
+    """Return how to change a script for several ranks: a command, if toolkit can change the script."""
     at = code.facts.script
     imports = [one.module for facts in code.facts.facts for one in facts.imports]
     if any(module.startswith("mpi4py.futures") for module in imports):

@@ -34,7 +34,7 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
 
     Args:
         code: the program on this machine.
-        job: the job that it is of.
+        job: the job of the program.
         here: whether the job starts in this folder or a copy of it.
     """
     first = code.words[0]
@@ -66,7 +66,7 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
 
 
 def _launcher(code: Code) -> tuple[str, str] | None:
-    """Return the launcher that each rank would start, and the shell script that starts it, if one does."""
+    """Return the launcher that each rank would start, and the shell script that starts it, if any."""
     name = posixpath.basename(code.facts.program)
     if name in LAUNCHERS:
         return "", name
@@ -95,7 +95,7 @@ def _absent(code: Code) -> Iterator[LaunchFault]:
 
 
 def _script(code: Code) -> str:
-    """Return the file that Python or a shell shall run; empty if there is none, or toolkit read it."""
+    """Return the file that Python or a shell would run; empty without such a file, or if toolkit read it."""
     at, words = code.facts.script, code.words
     if at is not None:
         return words[at] if words[at] != "-" and not code.facts.facts else ""

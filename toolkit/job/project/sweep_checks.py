@@ -18,7 +18,8 @@ _MOST_SHOWN = 12
 def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     """Refuse a sweep whose values do not reach the program.
 
-    The values reach it by a placeholder in its words, or by a variable that the text of the program names.
+    The values reach the program by a placeholder in its words, or by a variable that the text of the program
+    names.
 
     Raises:
         CheckFailed: naming the value and both ways.
@@ -28,7 +29,7 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     words = (job.arguments or ()) if job.trainer else (job.command or ())
     texts = [*_texts(code)]
     if code is not None and not (code.facts.facts or code.facts.script is not None):
-        # Of a program whose text is not here nothing is known.
+        # Nothing is known of a program whose text is not on this machine.
         return
     names = sweep_values.names_of(job.sweep)
     unused = [

@@ -1,1 +1,1 @@
-"""What the user asks for, and where it is: settings, options, keys, images, data."""
+"""The user's request and its sources: settings, options, keys, images, data."""

@@ -47,7 +47,7 @@ NO_ENV = MountedEnv("", "", {})
 
 
 def env_file(given: str | None) -> Path | None:
-    """Return the file of ``--env-image``, ``None`` if none is given.
+    """Return the file of ``--env-image``; ``None`` without this option.
 
     Raises:
         BadInput: if it is not an environment.
@@ -61,7 +61,7 @@ def env_file(given: str | None) -> Path | None:
 
 
 def read_offer(offers: Contents, env: Path | None) -> Contents:
-    """Return what programs and modules an image offers, with the projects outside its environment."""
+    """Return the programs and modules of an image, with the projects outside its environment."""
     folders = [Path(folder) for folder in read_env(env).outside] if env else []
     names = {one.name.partition(".")[0] for folder in folders if folder.is_dir() for one in folder.iterdir()}
     return replace(offers, modules=offers.modules | names)
@@ -147,7 +147,7 @@ def with_env_file(places: JobPaths, env: MountedEnv) -> JobPaths:
 
 
 def request_with_env(request: Request, spec: JobSpec, env: MountedEnv) -> Request:
-    """Return what a launch asks of the engine, with the variables that lead to its environment."""
+    """Return the request of a launch to the engine, with the variables that lead to its environment."""
     paths = {name: spec.env[name] for name in env.paths}
     return msgspec.structs.replace(request, env={**request.env, **paths}, projects=env.binds)
 

@@ -71,7 +71,7 @@ def image_of(given: str, site: Site | None) -> Path | OnCluster:
 
     Raises:
         BadInput: if the text has none of these forms.
-        Missing: if it names a recipe whose image was not built.
+        Missing: if the name is a recipe whose image was not built.
     """
     if not given.startswith(ON_CLUSTER):
         return find_image(given)
@@ -103,7 +103,8 @@ def inspect_input(
 ) -> StartableImage:
     """Return an image with its facts, and with its path on the cluster if a copy is already there.
 
-    toolkit reads an image of this machine. For an image on the cluster it reads the facts file beside it.
+    toolkit reads an image of this machine. For an image on the cluster, toolkit reads the facts file beside
+    it.
 
     Args:
         runner: runs commands on the cluster.
@@ -127,8 +128,8 @@ def inspect_input(
     seen = identity(wanted)
     with open_image(wanted, tell=tell, view=view) as (tree, facts):
         offers = contents_of(tree, facts)
-    # The digest of an archive names its manifest; toolkit copies and records the file, so it needs the
-    # file's.
+    # The digest of an archive names its manifest. toolkit copies and records the file, so it needs the file's
+    # digest.
     digest = (_bare(facts) if facts.format in STARTABLE else "") or sha256(wanted)
     if not remote:
         return StartableImage(wanted.name, facts, digest, wanted, str(wanted), seen, offers)
@@ -139,7 +140,8 @@ def inspect_input(
 
 
 def find_startable(image: StartableImage, command: str = "") -> StartableImage:
-    """Return the image if the container runtime ``command`` can start it; any runtime if it is empty.
+    """Return the image if the container runtime ``command`` can start it; an empty ``command`` means any
+    runtime.
 
     Raises:
         BadInput: if the image has another format.
@@ -218,7 +220,7 @@ def _on_cluster(option: str, given: str, site: Site | None) -> OnCluster:
 def _equal_image(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
     """Return the path of an equal image in the site's shared folder, or an empty text.
 
-    The image may have its own name there, or the name of a copy, which contains the digest.
+    On the cluster the image may have its own name, or the name of a copy, which contains the digest.
     """
     if site is None or not site.shared:
         return ""

@@ -12,7 +12,9 @@ OPTION = "--verify-key"
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """A file of public keys, one of which must have signed; ``by`` is the option, file or site."""
+    """A file of public keys; one of the keys must have signed. ``by`` is the option, file or site that
+    requires it.
+    """
 
     key: str
     by: str
@@ -20,7 +22,9 @@ class Required:
 
 @dataclass(frozen=True, slots=True)
 class KeyDemand:
-    """What an image needs to start: a signature by a key of each file. With ``skip`` nothing is checked."""
+    """The requirements for the start of an image: a signature by a key of each file. With ``skip`` nothing is
+    checked.
+    """
 
     required: tuple[Required, ...] = ()
     skip: bool = False
@@ -36,12 +40,13 @@ def merge_demands(
     """Merge the required keys of an image.
 
     Options replace settings. Keys of the user replace the key of a site profile only if the profile permits
-    it (``image.override``). If it does not, a key of each file must have signed.
+    it (``image.override``). If the profile does not permit a replacement, a key of each file must have
+    signed.
 
     Args:
         verify_key: the value of ``--verify-key``.
         no_verify: whether ``--no-verify`` was given.
-        settings: what ``toolkit.toml``, the user's file or the environment requires.
+        settings: the required keys of ``toolkit.toml``, the user's file or the environment.
         site: the profile that the job uses, called ``name``.
 
     Raises:

@@ -105,7 +105,7 @@ def announce(*made: JobRequest, tell: Tell) -> None:
 
     Args:
         made: the jobs of one command; their settings are the same.
-        tell: gets a notice for each.
+        tell: gets a notice for each value.
     """
     if made[0].project:
         tell.notice(f"{PROJECT}: {', '.join(made[0].project)}")
@@ -118,7 +118,7 @@ def _of_project(
 ) -> tuple[str, ...]:
     for layer, required in settings:
         if layer.source == PROJECT:
-            # Variables are merged name by name, so some may come from this file.
+            # Variables are merged name by name, so only some may come from this file.
             found = (n for n in layer.said.said() if n == "env" or origins.get(n) == layer.where(n))
             used = sorted(found, key=lambda name: layer.lines.get(name, 0))
             return (*used, *((_KEY,) if required and required == key else ()))
@@ -135,7 +135,8 @@ def required_by_settings() -> Required | None:
 
 
 def _required_key(settings: list["_Settings"]) -> Required | None:
-    # For other variables, empty means unset. Here, an empty value would disable a check, so it is an error.
+    # For other variables, empty means unset. For this variable an empty value would disable a check, so it is
+    # an error.
     if (key := os.environ.get(_KEY_VARIABLE)) is not None:
         return Required(key, _KEY_VARIABLE)
     return next((one.key for one in reversed(settings) if one.key), None)

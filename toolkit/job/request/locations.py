@@ -62,7 +62,7 @@ def image_here(given: str) -> Path | None:
     path = at_home(given)
     if path.is_file():
         check_given(path, label="--image")
-        if not is_path(given):  # it may be the name of a recipe
+        if not is_path(given):  # the text may be the name of a recipe
             require_trusted(path, f"name the file: --image {shlex.quote(f'./{path}')}")
         return path.resolve()
     if given.startswith(TRANSPORTS) or "://" in given:
@@ -104,7 +104,7 @@ def _sif_of(given: str) -> str:
 
 
 def named_image(given: str) -> str:
-    """Return the image file of a recipe's name; any other text stays.
+    """Return the image file of a recipe's name; any other text is unchanged.
 
     Raises:
         Missing: if the image of the recipe was not built.

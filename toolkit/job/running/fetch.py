@@ -1,4 +1,4 @@
-"""Copy the files that a job wrote to this machine; a file that is already here stays."""
+"""Copy the files that a job wrote to this machine; existing files are unchanged."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +30,7 @@ _OWN_NAMES = ("toolkit-*", ".*.part", "*.pyc")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file that a job wrote: its path there, the path that it gets here, and its size in bytes."""
+    """A file that a job wrote: its path on the cluster, its path on this machine, and its size in bytes."""
 
     there: str
     path: str
@@ -38,7 +38,8 @@ class Written:
 
 
 def list_results(runner: Runner, record: JobRecord) -> list[Written]:
-    """Return what a job wrote into its folder, sorted by path, without unchanged files of the project.
+    """Return the files that a job wrote into its folder, sorted by path, without unchanged files of the
+    project.
 
     Raises:
         CheckFailed: if the folder cannot be listed.
@@ -93,7 +94,7 @@ def _matches(one: Written, pattern: str) -> bool:
 
 
 def fetch(runner: Runner, files: Sequence[Written], target: Path, tell: Tell) -> list[Path]:
-    """Copy files into ``target``, and return those that were not here yet.
+    """Copy files into ``target``, and return the new files.
 
     An interrupted copy is resumed. A file gets its name after its SHA-256 was compared.
 
@@ -134,7 +135,9 @@ def _copy(runner: Runner, one: Written, path: Path, digest: str, detail: Callabl
 
 
 def in_words(record: JobRecord, files: Sequence[Written]) -> str:
-    """Return a line on what a job wrote, with the command that fetches it; empty if it wrote nothing."""
+    """Return a line about the files that a job wrote, with the command that fetches them; empty without
+    files.
+    """
     names = {record.spec.output, record.spec.error}
     names |= {name.replace("%a", str(task.index)) for task in record.tasks for name in names}
     results = [one for one in files if one.path not in names]

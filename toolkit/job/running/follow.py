@@ -85,7 +85,7 @@ class _Watch:
             self._tell.output(output.displayed_line(text))
 
     def state(self, status: JobStatus) -> None:
-        # Slurm's expected start changes every minute, so a change of it alone shows no new line.
+        # Slurm's expected start changes every minute, so toolkit prints no new line for this change alone.
         shown = (status.state, status.reason, status.answer, status.place, status.restarts)
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
             self._tell.step(state_text.sentence(status, self.name))
@@ -185,7 +185,7 @@ def failure(record: JobRecord) -> CheckFailed:
 
 
 def _failed_tasks(record: JobRecord) -> list[str]:
-    """Return a line on the tasks of an array that failed, and one on how to run them again."""
+    """Return a line about failed tasks of an array, and a line on how to run them again."""
     failed = [task.index for task in record.tasks if task.state in {"failed", "timeout", "cancelled"}]
     if not failed:
         return []

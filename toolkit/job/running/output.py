@@ -24,10 +24,10 @@ def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Itera
     """Yield the output of a job as text, of an array the output of each task under its number.
 
     The copy on this machine is used for a job that has ended. The copy holds the two ends of a long output.
-    The rest is read from the place of the job, if ``reach`` can reach it. Each text ends where a line ends.
+    The rest is read from the place of the job, if ``reach`` can reach it. Each text ends at a line end.
 
     Raises:
-        Missing: if there is no copy here and the place cannot be reached.
+        Missing: if this machine has no copy and the place cannot be reached.
     """
     tasks = [task for task in record.tasks if task.state not in _WAITING]
     values = {
@@ -43,7 +43,7 @@ def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Itera
 
 
 def ends(record: JobRecord, tell: Tell) -> tuple[str, int]:
-    """Return the output of a job as text, and how many bytes of it are left out because it is too long."""
+    """Return the output of a job as text, and how many bytes are left out of a long output."""
     kept = Ends()
     for text in texts(record, tell):
         kept.take(text.encode("utf-8", "replace"))
@@ -58,7 +58,7 @@ class _OutputPlace:
         self._runner: Runner | None = None
 
     def runner(self) -> Runner:
-        """Return what reads files there.
+        """Return a runner that reads files at that place.
 
         Raises:
             Missing: if it cannot be reached.

@@ -30,7 +30,7 @@ def retry_faults(
 
     Args:
         runner: runs commands where the job ran.
-        record: the job as it ended.
+        record: the ended job.
         demand: the signatures that the image needs.
         secrets: secret variables of the job, which its record does not hold.
         tell: gets the reason why the job is submitted again, or is not.

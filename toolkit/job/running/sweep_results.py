@@ -14,7 +14,7 @@ _MOST = 4 << 20
 
 
 def find_sweep(job: str | None) -> JobRecord | None:
-    """Return the record of a job if it is a sweep; ``None`` for another job, or none."""
+    """Return the record of a job if it is a sweep; ``None`` for any other job."""
     try:
         record = records.find(job, newest=True)
     except BadInput:

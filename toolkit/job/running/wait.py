@@ -70,7 +70,7 @@ def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFail
 
 
 class _Reasons:
-    """Shows why jobs wait, if not only for their turn: each reason once, for the first job that has it."""
+    """Shows why jobs wait, except for their turn: each reason once, for the first job with this reason."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
