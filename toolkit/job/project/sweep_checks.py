@@ -29,7 +29,7 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     words = (job.arguments or ()) if job.trainer else (job.command or ())
     texts = [*_texts(code)]
     if code is not None and not (code.facts.facts or code.facts.script is not None):
-        # Nothing is known of a program whose text is not on this machine.
+        # toolkit knows nothing about a program whose text is not on this machine.
         return
     names = sweep_values.names_of(job.sweep)
     unused = [
