@@ -43,10 +43,10 @@ class Setting(Row, frozen=True, kw_only=True):
     that has it, belong to another row. ``value``: the value itself decides. ``unknown``: its effect depends
     on something that is not a fact. ``harmless``: no value changes how ranks start.
 
-    It applies to MPIs of ``implementation``, ``versions``, a device with one of the prefixes ``device``, PMIx
-    clients within ``client``, and with ``speaks`` only to MPIs of that interface; others do not read the
-    variable. ``nodes`` and ``modes`` bound the launches to which it applies. ``first``: it stops a rank
-    before that looks for its launcher.
+    The row applies to MPIs of ``implementation``, ``versions``, a device with one of the prefixes ``device``,
+    and PMIx clients within ``client``. With ``speaks`` it applies only to MPIs of that interface; other MPIs
+    do not read the variable. ``nodes`` and ``modes`` bound the launches to which the row applies. ``first``:
+    the setting stops a rank before the rank looks for its launcher.
     """
 
     name: str

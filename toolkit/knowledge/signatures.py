@@ -15,10 +15,10 @@ class LogSignature(Row, frozen=True, kw_only=True):
     ``fix`` are steps, the best first. ``then`` are patterns of lines that must follow soon, if one line is
     not specific enough. ``overcome`` is the pattern of a line which shows that the ranks continued anyway.
     ``seen`` and ``unless`` are patterns of lines that the output must have somewhere, or must not have,
-    such as the name of a framework. ``finding`` is the id of the rule that predicts it, or empty if there
-    is none. ``general`` marks lines that report a failure without its reason; they are left out if a cause
-    is found. ``alive``: it means nothing once Slurm has begun to stop the step, because ranks then lose the
-    file system under them. ``retry`` has priority over the class of the line.
+    such as the name of a framework. ``finding`` is the id of the rule that predicts it; empty if no rule
+    does. ``general`` marks lines that report a failure without its reason; toolkit leaves them out if it
+    finds a cause. ``alive``: the line means nothing once Slurm has begun to stop the step, because ranks then
+    lose the file system under them. ``retry`` has priority over the class of the line.
     """
 
     id: str

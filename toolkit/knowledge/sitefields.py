@@ -48,7 +48,7 @@ def _line(text: str) -> bool:
 
 
 def _of_texts(site: Site) -> Iterator[FieldFault]:
-    """Yield what is wrong with fields that hold one word or line."""
+    """Yield the faults of fields that hold one word or line."""
     for path, line in (("title", site.title), ("centre", site.centre), ("fabric", site.fabric)):
         if not _line(line):
             yield FieldFault(path, "this is not one line of text")

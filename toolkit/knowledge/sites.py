@@ -41,8 +41,8 @@ def find(name: str) -> Path:
     """Return the file of a profile.
 
     Raises:
-        BadInput: naming the choices, if there is none of that name. Also if other users can write
-            the user's own profile.
+        BadInput: if there is no such profile; the message lists the choices. The same error if other users
+            can write the user's own profile.
     """
     if "/" in name or name.endswith(SUFFIX):
         why = "no such file"
@@ -68,8 +68,8 @@ def facts_file(name: str) -> Path:
     """Return the path of a site's facts, beside its profile; the file may not exist.
 
     Raises:
-        BadInput: naming the choices, if there is no such site. Also if other users can write
-            the facts.
+        BadInput: if there is no such site; the message lists the choices. The same error if other users can
+            write the facts.
     """
     file = find(name).with_suffix(".facts.json")
     if file.parent == own_folder() and file.is_file():

@@ -17,7 +17,7 @@ class States(Row, frozen=True, kw_only=True):
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``why`` a job waits, as the end of a sentence, and ``todo``, empty if the user can only wait.
 
-    ``never`` says that it will not start by itself, however long it waits.
+    ``never`` says that the job will not start by itself, however long it waits.
     """
 
     why: str
@@ -34,7 +34,7 @@ class Like(Waiting, frozen=True, kw_only=True):
 class Reasons(Row, frozen=True, kw_only=True):
     """Why jobs wait, in Slurm's codes: some by name, others by prefix.
 
-    Jobs ``in_turn`` only wait for their turn; jobs ``passed_over`` get none at any priority.
+    Jobs ``in_turn`` only wait for their turn; jobs ``passed_over`` get no turn at any priority.
     """
 
     in_turn: tuple[str, ...]

@@ -11,7 +11,7 @@ from toolkit.knowledge.reading import Row, Tables, read
 from toolkit.model.solution import Component, Provider
 
 Wishes = dict[Component, str | tuple[str, ...]]
-"""Component → allowed versions; of several wishes one suffices. ``source 4.2.2`` also names the provider."""
+"""Component → allowed versions; one of several wishes suffices. ``source 4.2.2`` also names the provider."""
 
 
 class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,8 +32,8 @@ class SourceArchive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 class Base(Row, frozen=True, kw_only=True):
     """A release of a distribution to start from.
 
-    ``image`` is the published image. ``brings`` are components that it already contains; no other rows of
-    these components can be combined with it. ``asked``: chosen only if a recipe names it.
+    ``image`` is the published image. ``brings`` are components that the row already contains; no other rows
+    of these components can be combined with it. ``asked``: chosen only if a recipe names the component.
     """
 
     name: str
@@ -70,11 +70,11 @@ class Version(Row, frozen=True, kw_only=True):
     must have if they are present. ``without``: components that must be absent. ``asked``: chosen only if a
     recipe asks for the component. ``architectures``: all, if empty.
 
-    What a build takes: ``debian`` packages; ``wheels``, requirements that pip installs as they are;
+    The inputs of a build: ``debian`` packages; ``wheels``, requirements that pip installs unchanged;
     ``tools``, requirements that its compilation needs; ``archive`` and ``configure``, the words for its
-    configure script; ``environment``, variables of the finished image.
-    ``patches`` are files of ``recipes/patches`` that its source needs; ``note`` is what a refusal adds.
-    ``speaks`` is of an MPI library, ``driver`` the bounds of a CUDA release for NVIDIA's driver.
+    configure script; ``environment``, variables of the finished image. ``patches`` are files of
+    ``recipes/patches`` that its source needs; ``note`` is added to a refusal. ``speaks`` is of an MPI
+    library, ``driver`` the bounds of a CUDA release for NVIDIA's driver.
     """
 
     version: str

@@ -37,13 +37,13 @@ def text_of(path: Path) -> str:
     """Return the text of a TOML or YAML file that users write.
 
     Raises:
-        BadInput: if it cannot be read, is not text, or longer than such files are.
+        BadInput: if the file cannot be read, is not text, or is too long for its kind.
     """
     return plain_text(read_given(path, most=LONGEST), str(path))
 
 
 def plain_text(content: bytes, file: str) -> str:
-    """Decode bytes as UTF-8, without the mark that some editors put first.
+    """Decode bytes as UTF-8, without the mark at the beginning that some editors write.
 
     Raises:
         BadInput: with line and byte, if they are not UTF-8.
@@ -103,7 +103,7 @@ def _one_line(text: str) -> str:
 
 
 def _struct_at(kind: type, path: str) -> type:
-    """Return the struct that a dotted path leads to; the last one that is a struct."""
+    """Return the struct that a dotted path leads to; the last struct on the path."""
     here = kind
     for part in filter(None, path.split(".")):
         hint = get_type_hints(here).get(part.partition("[")[0])

@@ -23,7 +23,7 @@ class Shipped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Properties of some strategies."""
+    """Properties of the named strategies."""
 
     mpi: tuple[Strategy, ...]
     apart: tuple[Strategy, ...]

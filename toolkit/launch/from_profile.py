@@ -33,7 +33,7 @@ _HOME = "$HOME/toolkit"
 class UncontactedJob:
     """A job without a prediction, and its script.
 
-    ``data`` and ``program`` are the paths that they need on the cluster, empty for a job without them.
+    ``data`` and ``program`` are the paths of data and program on the cluster, empty for a job without them.
     """
 
     spec: JobSpec

@@ -66,7 +66,7 @@ def _preferring(host: HostFacts, command: str) -> HostFacts:
 
 
 def assumption_line(host: HostFacts) -> tuple[str, ...]:
-    """Return the line about a runtime that :func:`with_runtime` assumed, if it did."""
+    """Return the line about a runtime that :func:`with_runtime` assumed, if any."""
     line = host.evidence.get("runtime", "")
     return (line,) if _ASSUMED in line else ()
 

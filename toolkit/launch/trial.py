@@ -67,7 +67,8 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
 def library(image: ImageFacts, mode: Mode) -> str:
     """Return the MPI library that the trial loads: the library of the image's programs.
 
-    If the host's library is mounted over it, only the name is returned, so that the loader finds the host's.
+    If the host's library is mounted over the image's library, only the name is returned, so that the loader
+    finds the host's library.
 
     Raises:
         Missing: if the image has no MPI library.

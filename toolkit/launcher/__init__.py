@@ -1,4 +1,6 @@
-"""Launchers: what starts the ranks of a job. A new one is a module here, and its name in the model."""
+"""Launchers: what starts the ranks of a job. A new launcher is a module in this package, and its name in the
+model.
+"""
 
 from typing import Protocol
 
@@ -11,17 +13,19 @@ from toolkit.model.site import Site
 
 
 class Launcher(Protocol):
-    """What a module of this package has."""
+    """The attributes of each module of this package."""
 
     COMMAND: str
     """The program that is called."""
     RANK: RankWords
-    """Where a rank finds its own place."""
+    """How a rank finds its own number."""
 
     def words(
         self, planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None
     ) -> tuple[str, ...]:
-        """Return the options of a launch: the planned ones, and what binds ranks to cores and GPUs."""
+        """Return the options of a launch: the planned options, and the options that bind ranks to cores and
+        GPUs.
+        """
         ...
 
     def counts(self, spec: JobSpec) -> list[str]:
@@ -33,7 +37,7 @@ LAUNCHERS: tuple[Launcher, ...] = (srun, pals, mpirun)
 
 
 def site_launcher(site: Site | None, planned: str) -> Launcher:
-    """Return what starts ranks at a site in place of the planned command."""
+    """Return the words that start ranks at a site in place of the planned command."""
     if planned == pals.COMMAND or (site is not None and site.launch.launcher == pals.NAME):
         return pals
     return srun if planned == srun.COMMAND else mpirun

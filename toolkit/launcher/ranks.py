@@ -1,4 +1,4 @@
-"""What a launcher tells each rank of its place, as words of shell."""
+"""The variables in which a launcher gives each rank its number, as words of shell."""
 
 from dataclasses import dataclass
 

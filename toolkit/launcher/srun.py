@@ -13,7 +13,7 @@ RANK = RankWords("$SLURM_PROCID", "$SLURM_LOCALID", "$SLURM_NODEID")
 """srun(1), OUTPUT ENVIRONMENT VARIABLES."""
 
 NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
-"""Stand for what only an elastic job itself knows; no user's words have a NUL."""
+"""A placeholder for values that only an elastic job knows; no user's words have a NUL."""
 
 IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
 """The same as the script says it."""
@@ -30,7 +30,8 @@ def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Sit
     elif request.cpus_per_rank and _binds(host, site) and not any(w.startswith("--cpu-bind") for w in more):
         made.append("--cpu-bind=cores")
     if request.gpu_bind:
-        # Without it every rank sees all GPUs of its node, which NCCL's ways between GPUs rest on.
+        # Without this option every rank sees all GPUs of its node, which NCCL needs for its paths between
+        # GPUs.
         made.append(f"--gpu-bind={request.gpu_bind}")
     return (*made, *more)
 
@@ -43,7 +44,7 @@ def counts(spec: JobSpec) -> list[str]:
         f"--ntasks={ranks}",
         f"--ntasks-per-node={spec.ranks_per_node}",
         *([f"--nodelist={NODE_LIST}"] if spec.elastic else []),
-        # Without it the other ranks wait in a collective until the time limit (srun(1)).
+        # Without this option the other ranks wait in a collective until the time limit (srun(1)).
         "--kill-on-bad-exit=1",
         "--label",
     ]
@@ -58,7 +59,7 @@ def _site_mpi(site: Site, planned: list[str]) -> str:
 
 
 def _binds(host: HostFacts, site: Site | None) -> bool:
-    """Return whether Slurm can bind ranks to cores: it needs a plugin for it (srun(1), --cpu-bind)."""
+    """Return whether Slurm can bind ranks to cores: binding needs a plugin (srun(1), --cpu-bind)."""
     if host.slurm and host.slurm.settings:
         plugins = host.slurm.settings.get("TaskPlugin", "")
         return "affinity" in plugins or "cgroup" in plugins

@@ -1,1 +1,1 @@
-"""Frozen values that the other packages exchange; their only behaviour is reading them."""
+"""Frozen values that the other packages exchange; they have no behaviour except reading."""

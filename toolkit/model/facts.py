@@ -14,7 +14,7 @@ from toolkit.model.mpifacts import HostMpi, ImageMpi
 Count = Annotated[int, msgspec.Meta(ge=0)]
 """A number of things or of bytes; no probe writes another kind of number."""
 Limit = Annotated[int, msgspec.Meta(ge=-1)]
-"""The same; -1 means that there is no limit."""
+"""A number of things or of bytes; -1 means no limit."""
 
 
 class _Cited(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,16 +69,20 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     version: str
-    """Its release; empty if its version text is not understood, and ``name`` is then the program's name."""
+    """The release; empty if the version text is not understood. ``name`` is then the program's name."""
     path: str
     setuid: bool | None = None
-    """It is installed with setuid root; the kernel then mounts images, if release and settings allow it."""
+    """The runtime is installed with setuid root; the kernel then mounts images, if release and settings allow
+    it.
+    """
     settings: dict[str, str] = {}
     """Lines of apptainer.conf that say how containers start; a missing setting has its default."""
     unbound: tuple[str, ...] = ()
     """Lines ``bind path`` of its settings, ``SRC[:DST[:OPTS]]``, whose source this machine does not have."""
     seen: bool = True
-    """It was found; otherwise a module or a profile provides it, and a common release is assumed."""
+    """toolkit found the runtime; otherwise a module or a profile provides it, and a common release is
+    assumed.
+    """
 
 
 class HostFacts(_Cited, frozen=True, kw_only=True):
@@ -281,7 +285,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """
     programs_otherwise: dict[str, str] = {}
     """The same for an LD_LIBRARY_PATH without folders of the image; only programs that then load another
-    library.
+    library are listed.
     """
     programs_fixed: tuple[str, ...] = ()
     """Programs whose own search path (DT_RPATH) leads to their MPI before LD_LIBRARY_PATH does."""
@@ -302,13 +306,13 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     tensorflow: str | None = None
     """Version of TensorFlow."""
     tensorflow_cuda: str | None = None
-    """CUDA that TensorFlow was built for; ``absent`` if it was built without."""
+    """CUDA that TensorFlow was built for; ``absent`` for a build without CUDA."""
     tensorflow_cudnn: str | None = None
     """cuDNN that TensorFlow was built for."""
     pytorch: str | None = None
     """Version of PyTorch."""
     pytorch_cuda: str | None = None
-    """CUDA that PyTorch was built for; ``absent`` if it was built without."""
+    """CUDA that PyTorch was built for; ``absent`` for a build without CUDA."""
     pytorch_rocm: str | None = None
     """ROCm that PyTorch was built for; ``absent`` if it was built without."""
     jax: str | None = None
@@ -342,7 +346,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     mpi4py: str | None = None
     labels: dict[str, str] = {}
     environment: dict[str, str] = {}
-    """The variables that the image sets for its programs, as far as they concern MPI and search paths."""
+    """The variables that the image sets for its programs, limited to MPI and search paths."""
     settings: dict[str, str] = {}
     """Settings in files that Open MPI, PMIx and PRRTE of the image read, by the variable of the same effect:
     ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``."""

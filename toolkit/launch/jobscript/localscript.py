@@ -20,8 +20,9 @@ from toolkit.render import quoted_words, render
 from toolkit.runtime import COMMAND as RUNTIME
 
 MODES: tuple[Mode, ...] = ("mpirun-container", "torch", "jax", "tf-config", "gloo")
-"""The modes on one machine without Slurm: the launcher in the image starts the ranks, or the script does and
-sets their addresses."""
+"""The modes on one machine without Slurm: the launcher in the image starts the ranks, or the script starts
+them and sets their addresses.
+"""
 
 DIRECT: Mode = "srun-none"
 """The mode of one rank without a launcher, as under ``srun --mpi=none``."""
@@ -153,7 +154,7 @@ def _start_words(spec: JobSpec, made: Plan, runtime: str) -> list[list[str]]:
     """Return the launch line of a command, without the words that need Slurm."""
     if made.inside:
         # A signal reaches mpirun twice, through its group and through the runtime. mpirun then exits without
-        # stopping its ranks, which have separate groups. In a PID namespace, they stop with its first
+        # stopping its ranks, which have separate groups. In a PID namespace, the ranks stop with its first
         # process.
         apart = msgspec.structs.replace(made, container=("--pid", *made.container))
         return plan.launch_words(spec, apart, (), runtime)

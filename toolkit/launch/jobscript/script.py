@@ -89,7 +89,7 @@ def job_script(
             "purge": site is not None and site.purge,
             **_launch_lines(spec, plan, runtime, dropped, checked, pieces),
             "foreign": foreign,
-            # The script has changed to its folder at this point; it may have made the folder's name.
+            # The script has already changed to its folder, whose name it may have made.
             **variable_values(spec),
             **_check_values(spec, plan, image),
             **broadcast.values(spec, site, copied, _once_a_node(spec, site)),
@@ -161,7 +161,8 @@ def _runtime_values(spec: JobSpec, runtime: str) -> dict[str, object]:
 def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[str, object]:
     """Return the values of ``parts/image.sh.j2``, which loads the image into the image store of each node.
 
-    Without a site profile and without Slurm, the job runs on one machine, and the script runs there.
+    Without a site profile and without Slurm, the job runs on one machine, and the script runs on this
+    machine.
     """
     kind = named(runtime)
     name = kind.image(spec)[0]

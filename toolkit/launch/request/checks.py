@@ -89,7 +89,7 @@ _FORMS: Mapping[str, ValueForm] = {
 
 
 def _form_of(field: JobField) -> ValueForm:
-    """Return the form of a field: its own, one by name, or its choices."""
+    """Return the form of a field: its own form, a form of its name, or its choices."""
     if isinstance(field.form, ValueForm):
         return field.form
     if field.form:
@@ -209,7 +209,7 @@ def as_name(text: str) -> str:
 
 
 _NEEDED = {"name", "time", "partition", "account", "output"}
-"""Fields that may not be empty if they are given."""
+"""Fields that may not be empty."""
 
 
 def _items(value: object) -> Iterator[str]:

@@ -73,7 +73,9 @@ def _with_array(merged: Merged) -> Merged:
 
 
 def _with_partition(merged: Merged, site: Site) -> Merged:
-    """Return the job in the partition that runs it, with the cores, memory and features that fit there."""
+    """Return the job in the partition that runs it, with the cores, memory and features that fit the
+    partition.
+    """
     job, origins = merged.job, dict(merged.origins)
     asked = {field: value for field, value in job.said().items() if field in _ASKED}
     of_site = f"site {job.site}"

@@ -22,5 +22,5 @@ exec "$program" "$@"
 
 
 def in_own_folders(spec: JobSpec) -> JobSpec:
-    """Return a job whose ranks are copies: each has ``TOOLKIT_COPY`` and starts in its own folder."""
+    """Return a job whose ranks are copies: each copy has ``TOOLKIT_COPY`` and starts in its own folder."""
     return msgspec.structs.replace(spec, command=("sh", "-c", _COPY, "copy", *spec.command))

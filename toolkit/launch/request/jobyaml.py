@@ -1,7 +1,7 @@
 """Read a job specification from YAML, with the line of each value.
 
-Every scalar stays the text of the file; the field decides its type. So ``10:00`` is a time instead of 600,
-and an account may have the name ``no``.
+Every scalar is the unchanged text of the file; the field decides its type. So ``10:00`` is a time instead of
+600, and an account may have the name ``no``.
 """
 
 from dataclasses import dataclass, field

@@ -45,7 +45,7 @@ class JobLayer:
 class Merged:
     """A job merged from all places, and the place of each value.
 
-    ``note`` says why the job uses another partition than the site's default, else it is empty.
+    ``note`` is the reason for a partition other than the site's default; otherwise it is empty.
     """
 
     job: JobFile
@@ -67,7 +67,7 @@ DEFAULTS = JobFile(
 def merge(layers: Iterable[JobLayer]) -> Merged:
     """Return the last value of every field; ``env`` is merged name by name, lists are replaced.
 
-    ``trainer`` and ``command`` exclude each other: the later one counts, and ``arguments`` go with their
+    ``trainer`` and ``command`` exclude each other: the later field counts, and ``arguments`` belong to their
     trainer.
     """
     values: dict[str, Any] = {}

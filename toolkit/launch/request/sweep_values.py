@@ -23,7 +23,7 @@ Row = dict[str, str]
 
 
 def fault(item: str) -> str:
-    """Return what is wrong with one ``NAME=VALUES``; empty for nothing."""
+    """Return the fault of one ``NAME=VALUES``; empty for a valid one."""
     name, equals, text = item.partition("=")
     if not equals or not _NAME.fullmatch(name):
         return _SHAPE
@@ -89,7 +89,7 @@ def variable(name: str) -> str:
 
 
 def placeholder(name: str) -> str:
-    """Return what stands for the value of a name in a command."""
+    """Return the placeholder for the value of a name in a command."""
     return f"{{{name}}}"
 
 
@@ -100,7 +100,9 @@ def fill_command(words: Iterable[str], row: Row) -> tuple[str, ...]:
 
 
 def pieces(sweep: Iterable[str]) -> dict[str, str]:
-    """Return the shell text for each placeholder, as :func:`toolkit.render.quoted_around` takes it."""
+    """Return the shell text for each placeholder, in the form that :func:`toolkit.render.quoted_around`
+    takes.
+    """
     found: dict[str, str] = {}
     for name in names_of(sweep):
         found[placeholder(name)] = f'"${variable(name)}"'
@@ -124,7 +126,7 @@ def describe_values(row: Row) -> str:
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:
-    """Return each value of a list as written: its text in quotation marks with them, or its plain text."""
+    """Return each value of a list unchanged: its text in quotation marks with them, or its plain text."""
     found, at = [], 0
     while True:
         match = _VALUE.match(text, at)

@@ -92,7 +92,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
 def _sayable(facts: SiteFacts) -> SiteFacts:
     """Return the facts without partitions that are down, and without names that no profile accepts.
 
-    Such a name can come from a banner of the login shell.
+    A banner of the login shell can contain such a name.
     """
     parts = {part.name: part for part in facts.partitions or () if part.up and WORD.fullmatch(part.name)}
     first = next((part.name for part in parts.values() if part.default), None)

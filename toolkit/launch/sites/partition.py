@@ -14,15 +14,15 @@ from toolkit.model.site import Partition, Site
 from toolkit.near import near
 
 _LESS = "ask for less"
-"""What to do if no partition can run a job."""
+"""The hint if no partition can run a job."""
 
 
 class PartitionChoice(NamedTuple):
     """A job in its partition.
 
-    ``spec`` has the partition, and the cores, memory and features that fit there. ``partition`` is ``None``
-    if the profile does not describe it, or the job names several. ``why`` is the reason for a partition that
-    is neither named nor the default, else empty.
+    ``spec`` has the partition, and the cores, memory and features that fit the partition. ``partition`` is
+    ``None`` if the profile does not describe it, or the job names several. ``why`` is the reason for a
+    partition that is neither named nor the default; otherwise it is empty.
     """
 
     spec: JobSpec
@@ -33,8 +33,8 @@ class PartitionChoice(NamedTuple):
 def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -> PartitionChoice:
     """Return a job in a partition that can run it.
 
-    A job stays in the partition that it names. Else it goes to the site's default partition if that can run
-    it, or to the first partition of the profile that can. An unknown limit forbids nothing. A partition whose
+    A job stays in the partition that it names. Otherwise the job goes to the site's default partition, or to
+    the first partition of the profile that can run it. An unknown limit forbids nothing. A partition whose
     relevant limits the profile states comes first. Relevant are its GPUs if the job asks for GPUs, and the
     limits that the job exceeds in the default partition.
 
@@ -69,7 +69,7 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
 
 
 def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> PartitionChoice:
-    """Return a job in the default partition, or in another one that can run it."""
+    """Return a job in the default partition, or in another partition that can run it."""
     # If the profile names no default partition, its limits are unknown.
     usual = site.partition() or Partition(name="")
     trials = [trial(spec, part, site, unsaid) for part in dict.fromkeys((usual, *site.partitions))]
@@ -142,7 +142,8 @@ def _limits(found: PartitionFit) -> str:
 
 
 def _find(wanted: str, site: Site, name: str) -> Partition | None:
-    """Return the partition of a name, the default one for none; ``None`` if the profile has no default.
+    """Return the partition of a name, or the default partition without a name; ``None`` if the profile has no
+    default.
 
     Raises:
         BadInput: if the profile describes no partition of that name.

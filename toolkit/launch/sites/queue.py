@@ -92,7 +92,7 @@ def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
     if not rows:
         return
     accounts = list(dict.fromkeys(row.account for row in rows))
-    wanted = (spec.account or "").lower()  # as sbatch reads it
+    wanted = (spec.account or "").lower()  # in the form in which sbatch reads it
     if wanted and wanted not in accounts:
         yield LaunchFault(
             f"--account {spec.account}: not one of your accounts{near(wanted, accounts)}",

@@ -17,7 +17,7 @@ _MIXED = 2
 
 
 class PartitionFit(NamedTuple):
-    """A job fitted to a partition, and the limits that it exceeds there."""
+    """A job fitted to a partition, and the limits of the partition that it exceeds."""
 
     partition: Partition
     spec: JobSpec
@@ -29,7 +29,7 @@ def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[st
 
     Fields of ``FITTED`` that are ``unsaid`` change. Cores per rank become the rank's share of a node if they
     are not set, or if the profile's default exceeds the node. Memory is at most the memory of a node. A
-    constraint that the nodes do not meet is dropped. All other fields stay.
+    constraint that the nodes do not meet is dropped. All other fields are unchanged.
     """
     found = _problems(spec, partition, site)
     kinds = {problem.kind for problem in found}

@@ -13,7 +13,7 @@ _FOREMOST: tuple[JobState, ...] = (
 
 
 def indexes(written: str) -> tuple[int, ...]:
-    """Return the first :data:`MOST` indexes of an array, or of some of its tasks, from Slurm's notation.
+    """Return the first :data:`MOST` indexes of an array, or of a part of its tasks, from Slurm's notation.
 
     >>> indexes("0-6:3,9%2"), indexes("[4-5]")
     ((0, 3, 6, 9), (4, 5))

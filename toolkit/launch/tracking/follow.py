@@ -47,7 +47,7 @@ _SETTLE_SECONDS = 1.0
 """Seconds that toolkit waits for a shared file system to show the last lines of a job that has ended."""
 
 OnMetrics = Callable[[bytes], None]
-"""Called with the content of the metrics file after each read, even if it did not change."""
+"""Called with the content of the metrics file after each read, even without a change."""
 
 
 def follow(
@@ -147,7 +147,7 @@ class _Tail:
             self._path, self._offset = path, 0
 
     def read(self) -> bool:
-        """Pass on new lines; return False if there was nothing new.
+        """Pass on new lines; return False without new lines.
 
         A call reads a limited number of pieces, so that fast output does not delay the next query of Slurm.
         """
@@ -186,7 +186,8 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iter
             return
         while (passed := time.monotonic() - asked) < pause:
             look()
-            # The script writes this file last. Reading it is faster than a query, and spares the controller.
+            # The script writes this file last. Reading the file is faster than a query, and spares the
+            # controller.
             at_once = passed >= _FIRST_QUERY or not hurried
             if running and at_once and jobs.left_status(runner, record) is not None:
                 hurried = passed < _FIRST_QUERY

@@ -79,8 +79,7 @@ def refresh_all(
 ) -> list[tuple[JobRecord, bool]]:
     """Refresh the records of one cluster as :func:`refresh` does.
 
-    One query asks for all jobs that wait or run. If Slurm does not answer, the other records stay as they
-    are.
+    One query asks for all jobs that wait or run. If Slurm does not answer, the other records are unchanged.
     """
     statuses: dict[str, JobStatus] = {}
     if len(numbers := [record.id for record in there if record.id]) > 1:
@@ -118,7 +117,7 @@ def find_number(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
-    """Return the record of the job that resumes this one, ``None`` if there is none or Slurm does not answer.
+    """Return the record of the job that resumes this job; ``None`` without such a job or an answer of Slurm.
 
     Each resumed task of an array has its own number; the record holds these numbers one after the other.
     """

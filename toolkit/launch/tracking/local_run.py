@@ -36,7 +36,7 @@ def run_local(
     records.require_check(record)
     directory = record.spec.directory
     path = posixpath.join(directory, records.SCRIPT)
-    # The script's variables may be private, so that only the user may read it, as the folder.
+    # The script's variables may be private, so only the user may read the script and its folder.
     runner.write(path, script.encode(), 0o700)
     records.keep(record, records.SCRIPT, script.encode())
     hand_over(runner, record.spec, secrets)

@@ -28,7 +28,7 @@ def describe_state(status: JobStatus) -> str:
 
 
 def nodes(names: str) -> str:
-    """Return a short list of nodes; for a long one, their number, the first and the last."""
+    """Return a short list of nodes; for a long list, the number of nodes, the first and the last."""
     if len(names) <= _WIDE:
         return names
     every = expand(names)

@@ -47,7 +47,7 @@ def submit(
 
     ``secrets`` are variables that toolkit writes into a file of the folder that only the user can read.
 
-    Once sbatch has started, a job may run, so the record stays unless sbatch itself refuses.
+    Once sbatch has started, a job may run, so the record is kept unless sbatch itself refuses.
 
     Raises:
         BadInput: if the script is for another scheduler, whose header sbatch would ignore.
@@ -65,7 +65,7 @@ def submit(
         records.save(record)
         records.keep(record, records.SCRIPT, script.encode())
         # Writing the file may be repeated after a lost connection; sbatch below may not.
-        # The script's variables may be private, so that only the user may read it.
+        # The script's variables may be private, so only the user may read the script.
         patient = Patient(runner, lambda _: None, _AWAY_SECONDS)
         patient.write(path, script.encode(), 0o700)
         hand_over(patient, record.spec, secrets)
@@ -99,7 +99,7 @@ def resubmit(
 ) -> JobRecord:
     """Submit the script of a job that has ended again, in its folder; trainers resume from a checkpoint.
 
-    The record stays, and gets one more number. ``options`` of sbatch override the script.
+    The record is kept, and gets one more number. ``options`` of sbatch override the script.
 
     Raises:
         CheckFailed: if the job still waits or runs, or sbatch refuses.
@@ -160,7 +160,7 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
     try:
         answer = runner.run(command)
     except Missing as error:
-        if isinstance(error.__cause__, FileNotFoundError | PermissionError):  # there is no sbatch to start
+        if isinstance(error.__cause__, FileNotFoundError | PermissionError):  # no sbatch
             if forget:
                 records.forget(record)
             raise

@@ -20,8 +20,8 @@ _MOST = 4 << 20
 def all_alone(text: str, ranks: int) -> bool:
     """Return whether each of ``ranks`` ranks reports that it is rank 0 of a world of size 1.
 
-    A report names a rank and the size of its world in one line. One report of a larger world makes the
-    answer False, and so do fewer reports than ranks.
+    A report names a rank and the size of its world in one line. One report of a larger world makes the answer
+    False; fewer reports than ranks do as well.
     """
     if ranks < 2:
         return False
@@ -36,7 +36,7 @@ def all_alone(text: str, ranks: int) -> bool:
 
 
 def same_epochs(text: str, ranks: int) -> str:
-    """Return a line on an epoch that every one of ``ranks`` ranks reports; empty if one rank reports none."""
+    """Return a line about an epoch that all ``ranks`` ranks report; empty if one rank reports no epoch."""
     if ranks < 2:
         return ""
     ranks_of: dict[str, set[str]] = {}
