@@ -1,4 +1,4 @@
-"""Lists of nodes as Slurm writes them: which texts are one; pure."""
+"""Lists of nodes in Slurm's notation: which texts are valid; pure."""
 
 import re
 
@@ -14,7 +14,7 @@ _LONGEST = 12
 
 
 def wrong(text: str) -> str:
-    """Return what is wrong with a list of nodes; empty for nothing.
+    """Return the fault of a list of nodes; empty for a valid list.
 
     >>> wrong("node[1-4,7],login1"), wrong("node[1-")
     ('', 'write nodes as Slurm does: node1,node[3-5]')

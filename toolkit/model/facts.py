@@ -104,13 +104,13 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     pmix: str | None = None
     """Version of the libpmix that Slurm's plugin (or else any program) would load."""
     mpis: tuple[HostMpi, ...] | None = None
-    """Launchers on PATH, in PATH order; empty if there is none."""
+    """Launchers on PATH, in PATH order; may be empty."""
     folder_mpis: tuple[HostMpi, ...] | None = None
     """MPI libraries that belong to no mpirun on PATH: in the folders of Cray's MPI, of modules' variables
     and of LD_LIBRARY_PATH; ``launcher`` is empty.
     """
     runtime: ContainerRuntime | None = None
-    """The container runtime that is used: Apptainer or Singularity if one is on PATH, otherwise another."""
+    """The container runtime in use: Apptainer or Singularity if one is on PATH, otherwise another runtime."""
     other_runtimes: tuple[ContainerRuntime, ...] = ()
     """Container runtimes that were found in addition."""
     user_namespaces: bool | None = None
@@ -144,7 +144,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     cpu_vendor: str | None = None
     """Vendor of the processor, as in ``GenuineIntel``, ``AuthenticAMD``."""
     cpu_threads: Count | None = None
-    """Threads of each core; threads that the kernel has switched off count too."""
+    """Threads of each core, including threads that the kernel has switched off."""
     shm: Count | None = None
     """Size of /dev/shm in bytes."""
     locked_memory: Limit | None = None
@@ -217,7 +217,7 @@ class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageFacts(_Cited, frozen=True, kw_only=True):
-    """What was read from an image without starting it; ``stack`` is its own description."""
+    """Facts that toolkit read from an image without starting it; ``stack`` is the image's own description."""
 
     schema: str = "toolkit.image/1"
     path: str
@@ -229,14 +229,14 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """
     digest: str | None = None
     architecture: str | None = None
-    """Processor architecture of its programs."""
+    """Processor architecture of the image's programs."""
     distribution: str | None = None
     glibc: str | None = None
-    """Version of its C library; ``absent`` if it is not glibc."""
+    """Version of the image's C library; ``absent`` for a C library other than glibc."""
     glibc_needed: str | None = None
     """Newest GLIBC_ version that any program or library that was read needs."""
     cpu_level: str | None = None
-    """Newest level of x86-64 that a library says it needs: ``x86-64-v3``."""
+    """Newest level of x86-64 that a library states as required: ``x86-64-v3``."""
     mpi: ImageMpi | None = None
     """The library that a program in the image really loads."""
     other_mpis: tuple[ImageMpi, ...] = ()
@@ -265,7 +265,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     empty if it searches there, or has providers built in.
     """
     verbs_providers: tuple[str, ...] | None = None
-    """User-space drivers of libibverbs: ``mlx5``, ``hfi1verbs``; empty if there is none."""
+    """User-space drivers of libibverbs: ``mlx5``, ``hfi1verbs``; empty without drivers."""
     hwloc: str | None = None
     programs: dict[str, str] = {}
     """Path of a program or extension that loads an MPI → the library that it would load; empty if the
@@ -300,8 +300,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     python: str | None = None
     """Version of Python."""
     python_reads_home: bool = True
-    """This Python reads packages of ~/.local; in a virtual environment it does so only if the environment
-    has the packages of its system.
+    """Whether this Python reads packages of ~/.local; in a virtual environment it does so only if the
+    environment has the packages of its system.
     """
     tensorflow: str | None = None
     """Version of TensorFlow."""
@@ -314,7 +314,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     pytorch_cuda: str | None = None
     """CUDA that PyTorch was built for; ``absent`` for a build without CUDA."""
     pytorch_rocm: str | None = None
-    """ROCm that PyTorch was built for; ``absent`` if it was built without."""
+    """ROCm that PyTorch was built for; ``absent`` for a build without ROCm."""
     jax: str | None = None
     """Version of JAX."""
     cuda: str | None = None
@@ -330,7 +330,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     cuda_compat: str | None = None
     """Driver version of the forward-compatibility package (``cuda-compat``) in the image."""
     cuda_compat_folders: tuple[str, ...] = ()
-    """Every name of the folder of its libcuda: ``/usr/local/cuda/compat``."""
+    """Every name of the folder with that libcuda: ``/usr/local/cuda/compat``."""
     driver_searched: bool | None = None
     """A script in ``/.singularity.d/env`` leads programs to the driver that the runtime mounts; ``None`` for
     an image of Docker and OCI, which a runtime converts, and in facts of earlier releases.
@@ -351,7 +351,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Settings in files that Open MPI, PMIx and PRRTE of the image read, by the variable of the same effect:
     ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``."""
     entrypoint: tuple[str, ...] | None = None
-    """What ``run`` starts, entry point and command together; ``exec`` skips it."""
+    """The command that ``run`` starts, entry point and command together; ``exec`` skips the entry point."""
     entry_script: str = ""
     """The shell script of the entry point, if it sets variables and then starts its arguments."""
     entry_sets: dict[str, str] = {}

@@ -10,9 +10,9 @@ Severity = Literal["error", "warning", "info"]
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong, why it matters and how to fix it.
 
-    ``id`` names the rule in logs, tickets and documentation. ``evidence`` has one line for each fact: where
-    it was read and what was read there; it is never empty. ``fix`` has a line for each step, the best first,
-    or one line with semicolons between the steps. ``modes`` are the launch modes that it concerns;
+    ``id`` names the rule in logs, tickets and documentation. ``evidence`` has one line for each fact: its
+    source and its value. It is never empty. ``fix`` has a line for each step, the best first,
+    or one line with semicolons between the steps. ``modes`` are the launch modes that the finding concerns;
     empty means all. ``undecided`` says that the rule could not judge: a fact was missing, or no such case was
     ever measured.
     """
@@ -60,7 +60,7 @@ class RootLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorCode(msgspec.Struct, frozen=True, kw_only=True):
-    """A number or name in the root line, and what it means."""
+    """A number or name in the root line, and its meaning."""
 
     family: str
     number: int | None = None
@@ -71,7 +71,7 @@ class ErrorCode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultClass(msgspec.Struct, frozen=True, kw_only=True):
-    """What is true for every fault of a class, and steps that fix it, the best first."""
+    """A text that is true for every fault of a class, and steps that fix it, the best first."""
 
     id: str
     title: str
@@ -107,7 +107,7 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaunchFault(msgspec.Struct, frozen=True):
-    """A fault, visible before the job waits in the queue, that would end it or keep it from starting."""
+    """A fault, visible before the job waits in the queue, that would stop the job or prevent its start."""
 
     message: str
     fix: str

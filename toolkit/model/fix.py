@@ -35,9 +35,9 @@ class Fix(_FixSection, frozen=True, kw_only=True):
     """The schema of this file."""
     launch: LaunchFix
     image: str = ""
-    """Name of the image file that it was made for."""
+    """Name of the image file that the fix was made for."""
     digest: str | None = None
     """Digest of that image; a launch of another image warns that the fix was made for this one."""
     place: str = ""
-    """The host or cluster that it was made for, as the facts name it."""
+    """The host or cluster that the fix was made for, as the facts name it."""
     because: tuple[str, ...] = ()

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Self
 
 SHOWN = "[hidden]"
-"""What is printed in place of the value."""
+"""The text that is printed in place of the value."""
 
 
 class Hidden(str):
     """A text that prints as ``[hidden]`` and that no JSON encoder of msgspec accepts.
 
     Comparisons use the real text. ``str``, ``repr``, f-strings and ``%`` give :data:`SHOWN`. msgspec refuses
-    to encode a subclass of ``str``, so a record cannot hold one by mistake.
+    to encode a subclass of ``str``, so a record cannot contain a secret by mistake.
     """
 
     __slots__ = ()

@@ -87,17 +87,17 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     broadcast: str = ""
     """``on`` if the job copies its image to a disk of each node first."""
     env_image: str = ""
-    """The file with the user's packages that is mounted over the image; empty for none."""
+    """The file with the user's packages that is mounted over the image; empty without packages."""
     runtime: str = ""
     """The container runtime of ``--runtime``; empty for the default of the site or the host."""
     trainer: str = ""
     """The name of the bundled trainer, empty for the user's own command."""
     site: str = ""
-    """The name of the site profile, empty if there was none."""
+    """The name of the site profile; empty without a profile."""
     unsure: bool = False
     """The text of the program does not show whether its ranks join."""
     project: str = ""
-    """The archive of the user's project, which the job unpacks into its folder; empty if there is none."""
+    """The archive of the user's project, which the job unpacks into its folder; empty without a project."""
 
     @property
     def ranks(self) -> int:
@@ -105,21 +105,21 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def least_nodes(self) -> int:
-        """The smallest number of nodes on which it trains."""
+        """The smallest number of nodes on which the job trains."""
         return (self.min_nodes or 1) if self.elastic else self.nodes
 
     @property
     def may_resume(self) -> bool:
-        """Whether it resumes itself after a stop."""
+        """Whether the job resumes itself after a stop."""
         return self.requeue or self.chain > 0
 
 
 class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The result of checking an image's signatures when a job was submitted.
 
-    ``good``: a signature by a trusted key covers every byte. ``unknown-key``: every byte is as it was signed,
-    but the key is not here. ``no-gpg``: it has a signature, and gpg is not installed. ``not-checked``: by
-    ``--no-verify``. ``signers`` are fingerprints.
+    ``good``: a signature by a trusted key covers every byte. ``unknown-key``: every byte matches the
+    signature, but this machine does not have the key. ``no-gpg``: the file has a signature, and gpg is not
+    installed. ``not-checked``: by ``--no-verify``. ``signers`` are fingerprints.
     """
 
     signature: Literal["good", "none", "unknown-key", "no-gpg", "not-checked"]
@@ -154,11 +154,11 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     submitted: str
     forced: bool = False
     env_digest: str = ""
-    """Digest of the file of ``--env-image`` (``sha256:…``); empty if there was none."""
+    """Digest of the file of ``--env-image`` (``sha256:…``); empty without such a file."""
     image_check: ImageCheck | None = None
     """``None`` in records from before images were checked."""
     fix: LaunchFix | None = None
-    """What ``--fix`` added to the launch."""
+    """The words that ``--fix`` added to the launch."""
     state: JobState = "pending"
     exit_code: int | None = None
     host: str | None = None
@@ -166,11 +166,11 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     cluster: str | None = None
     ssh_config: str | None = None
     numbers: tuple[str, ...] = ()
-    """Slurm's numbers of all jobs that ran for this one, in order; ``id`` is the last of them."""
+    """Slurm's numbers of all runs of this job, in order; ``id`` is the last number."""
     restarts: int = 0
-    """How many times Slurm, or the job itself, started it again."""
+    """How many times Slurm, or the job itself, started the job again."""
     nodes: str = ""
-    """The nodes of its last run, in Slurm's notation."""
+    """The nodes of the job's last run, in Slurm's notation."""
     started: str = ""
     ended: str = ""
     """When the last run started and ended: the cluster's own time, without a zone, from Slurm."""

@@ -1,6 +1,6 @@
 """The fields of a job: a table of their meanings, and the types of the job file and of arguments.
 
-A new field is a row of :data:`FIELDS`, a line in each of the two types here, and one in
+A new field is a row of :data:`FIELDS`, a line in each of the two types of this module, and a line in
 :class:`toolkit.model.job.JobSpec`.
 """
 
@@ -40,13 +40,14 @@ class ValueForm(NamedTuple):
 class JobField(NamedTuple):
     """One field of a job.
 
-    ``help`` describes its option; ``option`` is the option if its name differs from the field. ``many`` may
-    be given several times, a ``flag`` has ``--no-`` too. ``bounds`` are the smallest and largest value of a
-    number, ``form`` is the form of a text, or the name of one that several fields have
-    (:mod:`toolkit.launch.request.checks`). ``sbatch`` is the option of ``sbatch`` that takes the value
-    unchanged. ``queue`` fields have no effect without a scheduler. PBS has no option for fields whose ``pbs``
-    is false. The figures of a study do not depend on ``free`` fields. ``group`` is the group of the
-    option in help; :mod:`toolkit.cli.options.groups` lists the options of most groups in their order.
+    ``help`` describes the option of the field; ``option`` is the option's name if it differs from the
+    field's. A field with ``many`` may be given several times; a ``flag`` also has ``--no-``. ``bounds`` are
+    the smallest and largest value of a number, ``form`` is the form of a text, or the name of one that
+    several fields have (:mod:`toolkit.launch.request.checks`). ``sbatch`` is the option of ``sbatch`` that
+    takes the value unchanged. ``queue`` fields have no effect without a scheduler. PBS has no option for
+    fields whose ``pbs`` is false. The figures of a study do not depend on ``free`` fields. ``group`` is the
+    group of the option in help; :mod:`toolkit.cli.options.groups` lists the options of most groups in their
+    order.
     """
 
     name: str
@@ -167,9 +168,9 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ``trainer`` and its ``arguments``, or the user's own ``command``. ``image`` is a SIF file or the name of a
     recipe, ``env_image`` a file of ``toolkit env``, ``runtime`` the container runtime that starts it,
     ``data`` a folder on this machine, ``directory`` the folder on the cluster that holds images, data and
-    runs, ``site`` the name of a site profile. All other fields are as in
-    :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file of this machine with secret variables; once it
-    is read they are in ``env`` too, as :class:`toolkit.model.hidden.Hidden`.
+    runs, ``site`` the name of a site profile. All other fields are as in :class:`toolkit.model.job.JobSpec`.
+    ``env_file`` is a file of this machine with secret variables. Once toolkit has read it, they are also in
+    ``env``, as :class:`toolkit.model.hidden.Hidden`.
     """
 
     trainer: str | None = None
@@ -306,11 +307,11 @@ class LaunchOptions(JobFields, total=False):
     without them the job runs on this machine, or on the host of the site profile. ``job`` is a job file in
     YAML. ``from_job`` is the key of a job to repeat with the same image and launch mode. ``local`` runs the
     job on this machine without Slurm, until it ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote.
-    ``force`` launches although a failure is predicted. ``verify_key`` is a file of public keys: an image
-    that none of them has signed is refused. ``no_verify`` skips the check of the signatures.
+    ``force`` launches although a failure is predicted. ``verify_key`` is a file of public keys: toolkit
+    refuses an image that was signed with none of these keys. ``no_verify`` skips the check of the signatures.
     ``explain`` adds comments to the script that say where each value comes from. ``copies`` runs a program
-    that joins no ranks once for each of them. ``project`` is the folder that goes to another machine, by
-    default the folder of the script; with ``sync=False`` none does.
+    that does not join its ranks once for each rank. ``project`` is the folder that goes to another machine,
+    by default the folder of the script; with ``sync=False`` none does.
     """
 
     arguments: Sequence[str]

@@ -59,7 +59,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     ``observed`` is ``None`` if nothing was run, with the reason in ``because``. ``agrees`` is ``None`` if
     either is unknown. ``missed_fabric`` says that the nodes have a fast network and the messages took another
-    one; ``None`` if that is unknown.
+    network; ``None`` if that is unknown.
     """
 
     mode: Mode

@@ -16,7 +16,7 @@ Helper = Literal["cuda"]
 """Archives that the script of another component unpacks, by a script in ``containers/parts``."""
 
 PYTHON_PACKAGES: frozenset[str] = frozenset({"mpi4py", "horovod"})
-"""Compiled components whose script makes a wheel; the scripts of the others install files."""
+"""Compiled components whose script makes a wheel; the scripts of other components install files."""
 
 
 class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,8 +38,8 @@ class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The image that all components are installed on.
 
     ``name`` is the distribution with its release (``debian:bookworm``), ``image`` the published image without
-    a digest (``debian:bookworm-slim``). ``published`` is that image with its digest; it is empty if no
-    registry answered. The base is then bootstrapped from ``packages``, which gives the same files on every
+    a digest (``debian:bookworm-slim``). ``published`` is the published image with its digest; it is empty if
+    no registry answered. The base is then bootstrapped from ``packages``, which gives the same files on every
     machine.
     """
 
@@ -51,7 +51,7 @@ class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one stage of a build installs; order does not matter within a field.
+    """The packages and files that one stage of a build installs; order does not matter within a field.
 
     ``debian`` are packages of the distribution, ``wheels`` are installed as they are, ``sources`` compiled.
     """
@@ -64,10 +64,10 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One component that is compiled, from the archive of its name among the sources of ``build``.
 
-    ``words`` are the options of its configure script, or the operations of Horovod. ``after`` names the
-    earlier steps whose results it needs, ``wheels`` the wheels of the image that it is compiled against.
-    ``extra`` names further archives among the sources that its script unpacks. ``patches`` are applied to the
-    unpacked sources in the order of their names: a file of ``recipes/patches`` → its SHA-256.
+    ``words`` are the options of the component's configure script, or the operations of Horovod. ``after``
+    names the earlier steps whose results this step needs, ``wheels`` the wheels of the image that it is
+    compiled against. ``extra`` names further source archives that its script unpacks. ``patches`` are applied
+    to the unpacked sources in the order of their names: a file of ``recipes/patches`` → its SHA-256.
     """
 
     component: Compiled
@@ -105,7 +105,7 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """The operations that Horovod is compiled with; empty if it is not compiled."""
+        """The operations that Horovod is compiled with; empty for an image without compiled Horovod."""
         return next((step.words for step in self.steps if step.component == "horovod"), ())
 
 

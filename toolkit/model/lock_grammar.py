@@ -44,7 +44,7 @@ _HTTPS = re.compile(
     r"(?=.{1,2000}\Z)https://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?)"
     r"/[A-Za-z0-9._~%!&'()*+,;=:@/?-]*"
 )
-# Options that choose parts of a program. Others, such as CC=, name commands that configure runs.
+# Options that choose parts of a program. Other words, such as CC=, name commands that configure runs.
 _OPTION = re.compile(
     r"--(?:with|without|enable|disable)-[a-z0-9]+(?:-[a-z0-9]+)*(?:=[A-Za-z0-9._/,+-]{1,200})?"
 )
@@ -108,7 +108,7 @@ _WORDS = {
 
 
 def faults(lock: Lock) -> Iterator[str]:
-    """Yield what is wrong with a lock, one line for each field: ``base.packages[3].sha256: …``."""
+    """Yield the faults of a lock, one line for each field: ``base.packages[3].sha256: …``."""
     yield from _wrong("schema", lock.schema, _Rule(SCHEMA.__eq__, SCHEMA))
     yield from _wrong("recipe", lock.recipe, _RECIPE_NAME)
     yield from _wrong("recipe_sha256", lock.recipe_sha256, _SHA256)
@@ -188,7 +188,7 @@ def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
 
 
 def _of_step(where: str, step: LockedStep, lock: Lock, earlier: Sequence[LockedStep]) -> Iterator[str]:
-    """Yield what is wrong with a step: its words, and names that the lock or earlier steps lack."""
+    """Yield the faults of a step: its words, and names that the lock or earlier steps lack."""
     before = {step.component for step in earlier}
     sources = _Rule({file.name for file in lock.build.sources}.__contains__, "an archive in build.sources")
     wheels = _Rule({file.name for file in lock.run.wheels}.__contains__, "the name of a wheel in run.wheels")

@@ -58,7 +58,7 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="r
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_field="record"):
-    """The training resumed from a checkpoint; its size is valid from here on."""
+    """The training resumed from a checkpoint; the size holds for the following lines."""
 
     world_size: Count | None = None
     nodes: Count | None = None
@@ -80,7 +80,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="re
 
 
 class Training(msgspec.Struct, frozen=True):
-    """The metrics of one run; ``complete`` is false for an unfinished or interrupted one.
+    """The metrics of one run; ``complete`` is false for an unfinished or interrupted run.
 
     ``header`` holds the final values, ``resumed`` how many times it resumed from a checkpoint.
     """

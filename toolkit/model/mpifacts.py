@@ -35,7 +35,7 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     places: dict[str, str] | None = None
     """The folder of each of these libraries that was found."""
     folders: tuple[str, ...] | None = None
-    """All these folders, its own library's first."""
+    """The folders of all these libraries, the MPI library's own folder first."""
     outside: tuple[str, ...] | None = None
     """The libraries among these that are not below ``prefix``."""
     ucx: str | None = None
@@ -47,7 +47,7 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     plugins: str | None = None
     """The folder with its components, if they are files."""
     relocatable: bool | None = None
-    """It finds its files for any prefix."""
+    """Whether the library finds its files under any prefix."""
 
 
 class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     launcher: str | None = None
     """Path of its mpirun, or ``None`` if there is none."""
     plugins: bool | None = None
-    """Its components are separate files, which a path of the host can hide."""
+    """Whether its components are separate files, which a path of the host can hide."""
     markers: tuple[str, ...] = ()
     soname: str | None = None
     """The name by which programs load it: ``libmpi.so.40``."""

@@ -64,9 +64,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     starts its ranks itself, on this machine. ``env`` is set inside the container, ``binds`` are
     ``SRC[:DST[:OPTS]]``, ``workdir`` is a folder in it. ``cpus_per_rank`` counts cores; ``cpu_bind`` and
     ``gpu_bind`` are srun's words. ``gpus`` says that ranks get GPUs. ``directory`` is the folder of the run,
-    empty if unknown. ``program`` is the user's choice, ``command`` what each rank runs, ``joins`` what its
-    script joins its ranks with; each is ``None`` or empty if it is unknown. ``says`` holds variables and
-    arguments by which command and script decide where ranks meet.
+    empty if unknown. ``program`` is the user's choice, ``command`` the command of each rank, and ``joins``
+    the library by which its script joins its ranks; an unknown value is ``None`` or empty. ``says`` holds
+    variables and arguments by which command and script decide where ranks meet.
     """
 
     nodes: int = 2
@@ -126,7 +126,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     ``by_chance`` are outcomes of other tries of the same launch. The outcome depends on timing: for example,
     one rank gives up, and its launcher stops the other ranks or waits for them. ``outcome`` is the more
-    frequent one. ``beyond`` names what no recorded launch had.
+    frequent one. ``beyond`` names properties that no recorded launch had.
     """
 
     mode: Mode

@@ -8,8 +8,8 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
 
     ``command`` is empty if the program is unknown. ``script`` is the text of a Python script of the user that
     the command names, ``hidden`` are folders over which the runtime mounts folders of the host. ``env`` is a
-    file of ``toolkit env`` on this machine that is mounted over the image, empty for none. ``told`` are the
-    variables that a container of the image printed, ``None`` if it was not started.
+    file of ``toolkit env`` on this machine that is mounted over the image; empty without such a file.
+    ``told`` are the variables that a container of the image printed, ``None`` if it was not started.
     """
 
     command: tuple[str, ...] = ()

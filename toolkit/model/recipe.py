@@ -25,7 +25,7 @@ class HorovodWish(_RecipeSection, frozen=True, kw_only=True):
     """The ways in which Horovod moves tensors."""
 
     operations: tuple[Operation, ...] = ("mpi", "gloo")
-    """The operations that are built into it; ``nccl`` needs a recipe with CUDA."""
+    """The operations that are built into Horovod; ``nccl`` needs a recipe with CUDA."""
 
 
 class MpiWish(_RecipeSection, frozen=True, kw_only=True):
@@ -50,11 +50,11 @@ class Recipe(_RecipeSection, frozen=True, kw_only=True):
     architecture: str = "x86_64"
     """Processor that the image is for, as in ``uname -m``."""
     packages: tuple[str, ...] = ()
-    """More packages for its Python, each pinned: ``name==version``."""
+    """More packages for the image's Python, each pinned: ``name==version``."""
     indexes: tuple[str, ...] = ()
     """Further package indexes to search, as https addresses; pip's own configuration is honoured too."""
     unbuildable: str = ""
-    """Why it cannot be built everywhere; such a recipe is rendered and checked, not built."""
+    """Why the image cannot be built everywhere; such a recipe is rendered and checked, not built."""
     want: dict[str, str]
     """Component → constraint."""
     horovod: HorovodWish = HorovodWish()

@@ -5,9 +5,9 @@ from typing import Literal
 import msgspec
 
 SignatureState = Literal["good", "bad", "expired-key", "expired", "revoked", "unknown-key", "unreadable"]
-"""``bad``: not for these bytes. ``expired-key``: the key has expired; ``expired``: the signature itself
-has. ``revoked``: the key was withdrawn. ``unknown-key``: the key that it is checked with is not here.
-``unreadable``: it is not a known kind of signature.
+"""``bad``: not for these bytes. ``expired-key``: the key has expired; ``expired``: the signature itself has
+expired. ``revoked``: the key was withdrawn. ``unknown-key``: this machine does not have the key.
+``unreadable``: the signature is of an unknown kind.
 """
 
 

@@ -7,7 +7,7 @@ import msgspec
 from toolkit.model.prediction import Mode
 
 Tested = Literal["run", "rendered"]
-"""``run``: toolkit's jobs ran there. ``rendered``: from published documentation; scripts were only
+"""``run``: toolkit's jobs ran on the cluster. ``rendered``: from published documentation; scripts were only
 rendered.
 """
 
@@ -19,8 +19,8 @@ class _SiteSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Partition(_SiteSection, frozen=True, kw_only=True):
     """One partition (queue). An unknown limit is ``None`` or empty.
 
-    ``max_time`` is in Slurm's form, ``memory_mb`` what a node has for jobs, ``cores`` are physical ones,
-    ``threads`` hardware threads a core.
+    ``max_time`` is in Slurm's form, ``memory_mb`` is the memory of a node for jobs, ``cores`` are physical
+    cores, ``threads`` are hardware threads a core.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Container(_SiteSection, frozen=True, kw_only=True):
 
 
 class SiteImage(_SiteSection, frozen=True, kw_only=True):
-    """The requirements for an image to start here.
+    """The requirements for an image to start at this site.
 
     ``verify_key`` is a file of public keys on the machine that launches, relative to the profile: only an
     image that one of them has signed starts; empty if the site requires none. ``override`` permits
@@ -79,7 +79,7 @@ class Gpus(_SiteSection, frozen=True, kw_only=True):
 
 
 class Defaults(_SiteSection, frozen=True, kw_only=True):
-    """Default values of a job here; the names are the job specification's."""
+    """Default values of a job at this site, with the names of the job specification."""
 
     partition: str = ""
     account: str = ""
@@ -100,11 +100,11 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     ``use /FOLDER`` adds a folder of modules. ``env`` is set inside the container and may name variables of
     the job (``$CRAY_LD_LIBRARY_PATH``), ``keep`` names host variables (patterns) that may reach it although
     they usually must not. ``directory`` is where images, data and runs go, and may name a variable
-    (``$WORK/toolkit``). ``shared`` is a folder with ``images`` and ``data`` that all users there can read;
-    its files are not copied. ``scratch`` is node-local disk for TMPDIR. ``network`` names the interface for
-    sockets (NCCL, Gloo), ``host`` what ``ssh`` takes to reach it. ``sources`` are the sources of all this.
-    ``checked`` and ``expires`` are days (``2026-11-25``): on the first the profile was compared with its
-    sources, after the second it is out of date. ``retired`` says when the machine went out of service.
+    (``$WORK/toolkit``). ``shared`` is a folder with ``images`` and ``data`` that all users of the cluster can
+    read; its files are not copied. ``scratch`` is node-local disk for TMPDIR. ``network`` names the interface
+    for sockets (NCCL, Gloo), ``host`` is the destination for ``ssh``. ``sources`` are the sources of all
+    this. ``checked`` and ``expires`` are days (``2026-11-25``): on ``checked`` the profile was compared with
+    its sources, after ``expires`` it is out of date. ``retired`` says when the machine went out of service.
     """
 
     schema: Literal["toolkit.site/1"]

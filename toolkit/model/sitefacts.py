@@ -52,8 +52,8 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What ``toolkit init`` and ``toolkit site check`` read in addition to the facts of machines.
 
     ``cluster`` is Slurm's ClusterName, ``enforces`` what AccountingStorageEnforce names. ``modules`` is the
-    module system (``lmod 8.7``), empty if there is none; ``offers`` are modules with a container runtime, the
-    default one first.
+    module system (``lmod 8.7``), empty without one; ``offers`` are modules with a container runtime, the
+    default module first.
 
     The words of a profile have answers in their order: ``loaded`` holds the message of a module that did not
     load, ``""`` for one that did; ``commands`` the paths of programs in a login shell that has loaded these

@@ -16,7 +16,8 @@ compiled, or a published image that already has it.
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """One component of a solution.
 
-    ``why`` is one sentence: what asked for it, and what excluded newer versions. ``source`` is its row's.
+    ``why`` is one sentence: the reason for the component, and the reason against newer versions. ``source``
+    is the source of its row.
     """
 
     component: Component
@@ -29,7 +30,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 class Solution(msgspec.Struct, frozen=True, kw_only=True):
     """A stack that satisfies a recipe, the knowledge, and the cluster if one was given.
 
-    ``mode`` is the launch mode that is predicted to work there, ``None`` without a cluster.
+    ``mode`` is the launch mode that is predicted to work on the cluster; ``None`` without a cluster.
     """
 
     schema: str = "toolkit.solution/1"
@@ -44,5 +45,5 @@ class Solution(msgspec.Struct, frozen=True, kw_only=True):
         return {chosen.component: chosen.version for chosen in self.chosen}
 
     def of(self, component: Component) -> Chosen | None:
-        """Return the choice for a component; ``None`` if the image has none."""
+        """Return the choice for a component; ``None`` if the image does not have it."""
         return next((chosen for chosen in self.chosen if chosen.component == component), None)

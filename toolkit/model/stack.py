@@ -5,7 +5,7 @@ import msgspec
 ENV_MOUNT = "/opt/toolkit-env"
 """Where a file of ``toolkit env`` is mounted in a container."""
 STACK_PATH = "/opt/toolkit/stack.json"
-"""The path of an image's description of itself."""
+"""The path of the description that an image contains."""
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,11 +26,11 @@ class Size(msgspec.Struct, frozen=True, order=True):
 class Study(msgspec.Struct, frozen=True, kw_only=True):
     """The definition of a study; its file is ``study.json``.
 
-    ``said`` are fields of a job and ``words`` what followed ``--``, the same for all. ``compare`` is a field
-    of the job, or a variable in capitals, that takes each of ``values`` in turn. ``warm_up`` epochs or
-    figures of each run are left out. ``pattern`` finds figures in the output of a command; without one they
-    are read from a trainer's metrics. ``epochs`` is for each rank, ``batch`` for one rank (weak) or for all
-    (strong). ``created`` is UTC in ISO 8601.
+    ``said`` are fields of a job and ``words`` the words after ``--``, the same for all runs. ``compare`` is a
+    field of the job, or a variable in capitals, that takes each of ``values`` in turn. ``warm_up`` epochs or
+    figures of each run are left out. ``pattern`` finds figures in the output of a command; without
+    ``pattern`` they are read from a trainer's metrics. ``epochs`` is for each rank, ``batch`` for one rank
+    (weak) or for all (strong). ``created`` is UTC in ISO 8601.
     """
 
     schema: str = "toolkit.study/1"
@@ -42,7 +42,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     compare: str = ""
     values: tuple[str, ...] = ()
     settings: dict[str, dict[str, str]] = {}
-    """Variables of each of ``values``, if these name several variables at once."""
+    """Variables for each of ``values``, if a value sets several variables at once."""
     warm_up: int = 1
     epochs: int | None = None
     batch: int | None = None
@@ -53,7 +53,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     said: dict[str, Any] = {}
     words: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    """Names of variables that each run received, and whose values are not written here."""
+    """Names of variables that each run received; their values are not written here."""
     host: str | None = None
     cluster: str | None = None
     ssh_config: str | None = None
@@ -84,7 +84,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     step_seconds: float
     last_ranks: dict[str, float] = {}
-    """How often each rank was the last one, as parts of 1; empty if the timeline does not contain it."""
+    """How often each rank was last, as parts of 1; empty if the timeline does not contain it."""
 
     @property
     def communication(self) -> float:

@@ -10,7 +10,7 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class TicketCluster(_Section, frozen=True, kw_only=True):
-    """The cluster; omit what the ticket does not mention.
+    """The cluster; omit facts that the ticket does not mention.
 
     ``offers`` is what ``srun --mpi=list`` prints, ``default`` is MpiDefault, ``pmix`` the release that Slurm
     serves. ``runtime`` and ``mpirun`` are a name and a release: ``apptainer 1.3.4``, ``openmpi 4.1.5``.

@@ -13,7 +13,7 @@ _SECONDS = 60
 """Longest time of the script: its questions share 40 s, the rest is for the connection."""
 _WHERE = "@probe@\n"
 _NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
-"""Partitions: every name that a job may use must be accepted here, too."""
+"""Partitions: every name that a job may use must also be accepted here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class NodeChoice:
 
 
 def _wrong(nodes: str) -> str:
-    """Return why nodes cannot be selected with these words; empty if they can."""
+    """Return why these words cannot select nodes; empty if they can."""
     if nodes.isascii() and nodes.isdecimal():
         most = len(str(nodelist.MOST))
         return "" if len(nodes) <= most and int(nodes) <= nodelist.MOST else f"at most {nodelist.MOST}"

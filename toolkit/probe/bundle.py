@@ -83,7 +83,7 @@ def load(path: Path) -> HostFacts:
     script.
 
     Raises:
-        BadInput: if it is neither; the message names the field that is wrong.
+        BadInput: if it is neither a facts file nor a probe's answer; the message names the wrong field.
     """
     return load_bundle(path).host
 
@@ -92,7 +92,7 @@ def load_bundle(path: Path) -> Bundle:
     """Read the same files; missing facts are unknown.
 
     Raises:
-        BadInput: if it is not such a file; the message names the wrong field.
+        BadInput: if the file is not a facts file; the message names the wrong field.
     """
     content = read_given(path, most=_LARGEST, fix="write one with: `toolkit probe -o FACTS.json`")
     content = content.removeprefix(codecs.BOM_UTF8)

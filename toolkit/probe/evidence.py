@@ -45,7 +45,7 @@ class Section:
 
     @property
     def trouble(self) -> str:
-        """Why there is no answer; empty if there is one."""
+        """Why there is no answer; empty if an answer came."""
         if self.ok:
             return ""
         if self.status == TIMED_OUT:
@@ -62,7 +62,7 @@ Sections = dict[str, Section]
 
 
 def parse(text: str, place: str, *, cut: bool = False) -> Sections:
-    """Parse the answer of ``containers/probe.sh``; what a login shell printed before it is dropped.
+    """Parse the answer of ``containers/probe.sh``; output of a login shell before it is dropped.
 
     ``cut`` says that toolkit stopped the probe: the finished questions are kept.
 

@@ -118,7 +118,7 @@ def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str
         book.absent["pmix"] = f"Slurm has no PMIx plugin; srun --mpi=list: {' '.join(types)}"
         return None
     if plugins == ["pspmix"]:
-        # The server is a part of ParaStation's daemon, which may not load what a program here would load.
+        # The server is a part of ParaStation's daemon, which may load another libpmix than a program here.
         book.unknown["pmix"] = (
             "Slurm's plugin is ParaStation's pspmix, which does not report its release of PMIx"
         )

@@ -117,7 +117,7 @@ def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) ->
 
 
 def _sizes(nodes: Mapping[str, HostFacts]) -> dict[int, int]:
-    """Map similar sizes of /dev/shm to one of them."""
+    """Map similar sizes of /dev/shm to one size."""
     near: dict[int, int] = {}
     last = 0
     for size in sorted({facts.shm for facts in nodes.values() if facts.shm is not None}):

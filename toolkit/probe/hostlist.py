@@ -18,7 +18,7 @@ def fold(names: Iterable[str]) -> str:
     for name in sorted(set(names), key=natural):
         found = _NUMBERED.fullmatch(name)
         if found:
-            # Numbers with leading zeros keep their width; numbers without may have any width.
+            # Numbers with leading zeros keep their width; numbers without leading zeros may have any width.
             width = len(found[2]) if found[2].startswith("0") or len(found[2]) == 1 else 0
             key = (found[1], width if width > 1 else 0)
             groups.setdefault(key, []).append(int(found[2]))

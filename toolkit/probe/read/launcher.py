@@ -24,8 +24,9 @@ _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 def launchers(section: Section, environment: Section, libraries: Section) -> tuple[HostMpi, ...]:
     """Read the ``path``, ``real`` and ``says`` lines: one entry for each installation, whatever its names.
 
-    ``libraries`` says which library is beside each. An installation with several programs is returned once. A
-    program without a version text counts only if no other program in its folder has one.
+    ``libraries`` says which library is beside each launcher. An installation with several programs is
+    returned once. A program without a version text counts only if no other program in its folder has such a
+    text.
     """
     found: dict[tuple[str, str | None, str], HostMpi] = {}
     programs = [p for p in _programs(section) if not p[0].endswith("/srun")]
@@ -69,7 +70,7 @@ def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi
         launcher="",
         prefix=posixpath.dirname(prefix) if posixpath.basename(prefix) == "lib" else prefix,
     )
-    # A link such as lib-abi-mpich/libmpi.so.12 is what the loader finds, not the file that it links to.
+    # The loader finds a link such as lib-abi-mpich/libmpi.so.12, not the file that it links to.
     return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found)
 
 

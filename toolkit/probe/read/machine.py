@@ -28,7 +28,7 @@ _FABRICS = (
     ("efa", re.compile(r"/sys/class/infiniband/\S+ efa$")),
 )
 _IDLE = re.compile(r"[123]: ")
-"""DOWN, INIT and ARMED; an unreadable state does not count as one of them."""
+"""DOWN, INIT and ARMED; an unreadable state does not count as down."""
 
 
 def cpu_level(section: Section) -> str | None:
@@ -88,7 +88,7 @@ def locked_memory(section: Section) -> int | None:
 
 
 def interfaces(section: Section) -> tuple[str, ...]:
-    """Return the network interfaces; first those that are up and have a route."""
+    """Return the network interfaces; interfaces that are up and have a route come first."""
     states = dict(v.split(" ", 1) for v in section.values("state") if " " in v)
     routed = set(section.values("route"))
     names = {line for line in section.lines if line.strip() and " " not in line} - {"lo", "bonding_masters"}
@@ -104,7 +104,7 @@ def routed_interfaces(section: Section) -> tuple[str, ...]:
 
 
 def infiniband(section: Section) -> tuple[str, ...]:
-    """Return the devices below /sys/class/infiniband, without those whose ports are all down."""
+    """Return the devices below /sys/class/infiniband, except devices whose ports are all down."""
     return tuple(sorted(_rdma(section) - _down(section)))
 
 
@@ -124,7 +124,9 @@ def _down(section: Section) -> set[str]:
 
 
 def link_layers(section: Section) -> dict[str, str]:
-    """Return the link layer of each device's ports (``link mlx5_0 Ethernet``): InfiniBand, if one has it."""
+    """Return the link layer of each device's ports (``link mlx5_0 Ethernet``): InfiniBand, if any port has
+    it.
+    """
     pairs = (value.partition(" ") for value in section.values("link"))
     found = [(device, layer.strip()) for device, _, layer in pairs if layer.strip()]
     return dict(sorted(found, key=lambda pair: pair[1] == "InfiniBand"))

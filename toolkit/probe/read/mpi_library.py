@@ -9,7 +9,7 @@ from toolkit.probe.evidence import Section
 from toolkit.probe.read.machine import newest_glibc
 
 APART = "-"
-"""What the probe writes in place of a launcher."""
+"""The text that the probe writes in place of a launcher."""
 _C_LIBRARY = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|util|resolv|anl|nsl)\.so\.\d+|ld-linux\S*|linux-vdso\S*)$"
 )
@@ -49,7 +49,7 @@ class MpiLibrary:
 
     @property
     def followed(self) -> bool:
-        """Its dependencies are known completely."""
+        """Whether its dependencies are known completely."""
         return "yes" in self.values("followed") and (self.whole or "yes" in self.values("described"))
 
     @property
@@ -59,7 +59,9 @@ class MpiLibrary:
 
     @property
     def components(self) -> dict[str, tuple[str, ...]]:
-        """Its components, built in or files, by framework: those that connect ranks and send messages."""
+        """Its components, built in or files, by framework: components that connect ranks, and components that
+        send messages.
+        """
         found: dict[str, set[str]] = {}
         for word in ("has", "component"):
             for name in self.values(word):
@@ -114,12 +116,12 @@ class MpiLibrary:
 
     @property
     def closure(self) -> dict[str, str]:
-        """Return what is loaded with it, without the C library."""
+        """Return the libraries loaded with it, without the C library."""
         return {name: path for name, path in self.needs.items() if not _C_LIBRARY.match(name)}
 
     @property
     def interfaces(self) -> tuple[str, ...] | None:
-        """Return the launch interfaces that it can use; ``None`` if its dependencies are not known
+        """Return the launch interfaces that the library can use; ``None`` if its dependencies are not known
         completely.
         """
         if not self.followed:
@@ -139,7 +141,7 @@ class MpiLibrary:
         return tuple(sorted(found))
 
     def relocatable(self, exported: tuple[str, ...] | None) -> bool:
-        """Return whether it finds its files in any folder.
+        """Return whether the library finds its files in any folder.
 
         A library does so if it searches relative to itself, if its launcher sets its folder for ranks
         (``OPAL_PREFIX``), or if it needs only the C library's files.
@@ -169,8 +171,8 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
 
 
 def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibrary | None:
-    """Return the library of a launcher: one of its kind beside it, or else the loader's first one of its
-    kind.
+    """Return the library of a launcher: a library of its kind beside it, or else the loader's first library
+    of its kind.
     """
     beside, known = libraries(section)
     for path in (*beside.get(launcher, ()), *beside.get("", ())):
@@ -197,12 +199,14 @@ def is_mvapich(launcher: str, section: Section) -> bool:
 
 
 def sonames(library: MpiLibrary) -> tuple[str, ...] | None:
-    """Return what is loaded with a library, sorted; ``None`` if that is not known completely."""
+    """Return the libraries loaded with a library, sorted; ``None`` if they are not known completely."""
     return tuple(sorted(library.closure)) if library.followed else None
 
 
 def folders(library: MpiLibrary) -> tuple[str, ...] | None:
-    """Return the folders of a library and of all that it and its components load, its own first."""
+    """Return the folders of a library and of all libraries that it and its components load, its own folder
+    first.
+    """
     if not library.followed:
         return None
     where = (library.found, *(path for path in library.carried.values() if path))
@@ -217,7 +221,9 @@ def outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | None:
 
 
 def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
-    """Return what each component loads in addition, sorted; ``None`` if that is not known completely."""
+    """Return the libraries that each component loads in addition, sorted; ``None`` if they are not known
+    completely.
+    """
     if not library.followed:
         return None
     return {name: tuple(sorted(files)) for name, files in sorted(library.taken.items())}
@@ -250,7 +256,7 @@ def fabric(library: MpiLibrary) -> str | None:
 
 
 def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
-    """Return the newest C library that it, or anything that would be mounted with it, needs.
+    """Return the newest C library that the library, or any file mounted with it, needs.
 
     If its prefix is the system's, all libraries count; otherwise the system's libraries are not mounted.
     """
