@@ -60,7 +60,7 @@ def tar(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
     """Open a tar, compressed or not.
 
     Raises:
-        Missing: if it is not a tar.
+        Missing: if the file is not a tar.
     """
     try:
         opened = tarfile.open(fileobj=file, mode="r:*")  # noqa: SIM115 - closed below

@@ -21,7 +21,7 @@ from toolkit.units import in_bytes
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0
-"""Seconds that any transfer may take; a large one may take longer."""
+"""Seconds that every transfer may take; a large transfer may take longer."""
 _SLOWEST = 50_000
 """Bytes a second below which a source counts as too slow; the next one may be faster."""
 _WAITS = 4

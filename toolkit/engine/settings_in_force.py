@@ -29,7 +29,7 @@ def settings_in_force(case: Case) -> dict[str, tuple[str, str]]:
 
 
 IN_FILE = "image: mca-params.conf:"
-"""The start of the origin of a setting that is in a file of the image."""
+"""The first words of the origin of a setting from a file of the image."""
 
 
 def _set_in_files(case: Case) -> dict[str, tuple[str, str]]:

@@ -118,7 +118,7 @@ def _demands(
         bare = [str(row.nodes) for row in rows if row.gpu is None]
         yield FormDemand(
             "the use of the GPUs"
-            + (f"; not recorded for the size of {', '.join(bare)} nodes" if bare else ""),
+            + (f"; the study did not record it for {', '.join(bare)} nodes" if bare else ""),
             not bare,
             "run the study with --gpus-per-node; the job records what nvidia-smi reports" if bare else "",
         )

@@ -8,7 +8,7 @@ _RANKS = 4
 
 
 def make(file: Path, size: int, *, seed: int = 1) -> None:
-    """Write steps until the file has ``size`` bytes; it stays open, as after a stopped job."""
+    """Write steps until the file has ``size`` bytes; its JSON array stays open, as after a stopped job."""
     chance = random.Random(seed)
     now = 1000
     with file.open("w") as out:

@@ -120,7 +120,7 @@ class TestASif:
         toolkit("image", "pull", f"{name}-back", "-o", str(ours))
         assert ours.read_bytes() == real.read_bytes()
         subprocess.run(["sha256sum", "--check", "ours.sif.sha256"], cwd=tmp_path, check=True)
-        assert "is this image already" in toolkit("image", "pull", name, "-o", str(ours)).stderr
+        assert "already has this image" in toolkit("image", "pull", name, "-o", str(ours)).stderr
 
     def test_an_interrupted_push_goes_on_where_it_was(self, registry, tmp_path):
         big = tmp_path / "big.sif"

@@ -49,7 +49,7 @@ def _averaged(monkeypatch):
 
 
 def run(ksteps, max_steps, values, freq=0):
-    """Return what each step of rank 0 uses, where rank 1 sends ten times as much."""
+    """Return the mean that each step of rank 0 uses; rank 1 sends ten times as much as rank 0."""
     shared = Together(2)
 
     def rank(number):

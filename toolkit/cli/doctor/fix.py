@@ -107,7 +107,7 @@ def _no_fix(verdict: Verdict) -> CheckFailed:
     """Return the error for a launch that no change makes work."""
     missing = dict.fromkeys(name for prediction in verdict.predictions for name in prediction.missing)
     return CheckFailed(
-        "neither options nor an image of toolkit make this launch work",
+        "neither options nor an image of toolkit makes this launch work",
         fix=f"probe these facts first: {', '.join(missing)}"
         if missing
         else "see the reasons: `toolkit doctor IMAGE`",

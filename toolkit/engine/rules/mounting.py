@@ -134,7 +134,8 @@ def squashfuse_absent(case: Case) -> Hit | None:
     "squashfuse-refused",
     "The kernel of the host does not let squashfuse mount the image",
     severity="error",
-    fix=f"{_UNPACK_ONCE}; or APPTAINER_UNSQUASH=1: each rank does; administrator: install apptainer-suid",
+    fix=f"{_UNPACK_ONCE}; or set APPTAINER_UNSQUASH=1, and each rank unpacks; "
+    "administrator: install apptainer-suid",
     source="recipes/knowledge/runtime.toml, [[mount]], [fuse]",
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
 )

@@ -148,7 +148,7 @@ def _pull_sif(
 ) -> bool:
     wanted = layer.digest.removeprefix("sha256:")
     if target.is_file() and target.stat().st_size == layer.size and sha256(target) == wanted:
-        tell.step(f"{target} is this image already")
+        tell.step(f"{target} already has this image")
         note(target, wanted)
         return True
     _fetch(session, source, (layer,), room, tell)

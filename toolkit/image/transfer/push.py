@@ -52,7 +52,7 @@ def push(
 
         with open_upload(image, platform, lambda digest: has_blob(session(), target, digest), tell) as cargo:
             if has_manifest(session(), target, cargo.digest):
-                tell.step(f"{target} is this image already")
+                tell.step(f"{target} already has this image")
                 return _push_result(image, target, cargo, ())
             sent = _send(session(), target, cargo, tell)
             put_manifest(session(), target, cargo.manifest, cargo.media_type)

@@ -88,7 +88,7 @@ def _average(work: Work, call: ast.Call, module: str) -> None:
 
 
 def adapt_tapes(work: Work, found: list[ast.Call], module: str) -> frozenset[ast.AST]:
-    """Change loops with tapes for Horovod; return the statements' calls that all ranks have to make."""
+    """Change loops with tapes for Horovod; return calls in statements that all ranks must run."""
     for call in found:
         _average(work, call, module)
     applied = [call for call in work.source.calls() if method(call) in {"apply_gradients", "minimize"}]

@@ -67,7 +67,7 @@ def _is_loader(work: Work, call: ast.Call) -> bool:
 
 
 def _sampler(work: Work, loader: ast.Call) -> bool:
-    """Give a loader a sampler that yields the part of a rank; return whether it has one now."""
+    """Give a loader a sampler that yields the part of a rank; return whether the loader now has a sampler."""
     if not work.once(loader):
         return loader in work.averaged
     data = argument(loader, 0, "dataset")

@@ -84,7 +84,7 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
 
 
 def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") -> "DockerClient":
-    """Return a client that answers at ``where``; messages append ``why`` this engine was chosen."""
+    """Return a client of the engine at ``where``; messages append ``why`` this engine was chosen."""
     with contextlib.ExitStack() as unless_it_answers:
         try:
             if where.startswith("unix://"):

@@ -47,7 +47,7 @@ def named_image(client: "DockerClient", name: str) -> "Image":
     )
     raise BadInput(
         f"{name}: the Docker engine has no such image; {listed}",
-        fix="docker images lists them" if tags else "`docker pull`, `docker load` or `toolkit image build`",
+        fix="`docker images` lists all" if tags else "`docker pull`, `docker load` or `toolkit image build`",
     )
 
 

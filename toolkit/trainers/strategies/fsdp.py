@@ -30,7 +30,7 @@ class ShardedTorch(DistributedTorch):
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
 
-        # Each rank has drawn a whole model; a part of it comes from rank 0.
+        # Each rank has drawn a whole model; each rank's part of the model comes from rank 0.
         self.spread(list(model.state_dict().values()))
         mesh = init_device_mesh(self.device.type, (self.size,))
         for layer in large_layers(model):

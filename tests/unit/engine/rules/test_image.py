@@ -297,7 +297,7 @@ def test_mpirun_of_intel_mpi_2019_0_loses_its_words_unless_its_folder_is_named()
     named = intel("2019", environment={"I_MPI_ROOT": "/opt/impi"})
     assert outcome_of(named, "mpirun-container", nodes=1) == "ok"
     assert outcome_of(named, "mpirun-container") == "hang"
-    # It starts no rank whose loader could look for libfabric.
+    # That launch starts no rank whose loader could look for libfabric.
     mpi = msgspec.structs.replace(INTEL, version="2019", needs=("libfabric.so.1",), lacks=("libfabric.so.1",))
     lacking = absent(image(mpi=mpi, programs={"/opt/probe": mpi.library}, libraries=()), "libfabric")
     assert outcome_of(lacking, "mpirun-container", nodes=1) == "init-failure"
