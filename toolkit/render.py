@@ -26,7 +26,7 @@ def render(kind: str, template: str, values: Mapping[str, object], *, one_line: 
 
 
 def _printable(value: object) -> object:
-    """Return what a template prints as it is.
+    """Return the unchanged text that a template prints.
 
     Raises:
         BadInput: if it has a control character or a line break of any kind.
@@ -57,7 +57,7 @@ def quoted_words(words: Iterable[object]) -> str:
 
 
 def quoted_around(word: str, pieces: Mapping[str, str]) -> str:
-    """Quote a word, but write each of ``pieces`` that it holds as the text of shell that belongs to it."""
+    """Quote a word; if it contains one of ``pieces``, write the shell text of the piece."""
     if not any(piece in word for piece in pieces):
         return quoted(word)
     pattern = "|".join(re.escape(piece) for piece in sorted(pieces, key=len, reverse=True))
@@ -75,7 +75,7 @@ def with_variables(text: str) -> str:
     words = []
     for plain, braced, bare in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
         words += [quoted(plain)] if plain else []
-        # A variable that is not set would turn a path into another one: the script ends there.
+        # A variable that is not set would turn a path into another path, so the script ends.
         words += [f'"${{{braced or bare}:?}}"'] if braced or bare else []
     return "".join(words) or "''"
 

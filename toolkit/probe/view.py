@@ -17,8 +17,8 @@ _OF_SLURM = (
     "I_MPI_HYDRA_BOOTSTRAP",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
 )
-"""Slurm sets them for the processes of every step (seen in 24.11.5): a job inherits them from the login
-host.
+"""Slurm sets these variables for the processes of every step (seen in 24.11.5): a job inherits them from the
+login host.
 """
 
 

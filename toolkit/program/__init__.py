@@ -1,6 +1,6 @@
 """Programs: how the ranks of a job find each other.
 
-A new program is a module here, and its name in the model.
+A new program is a module in this package, and its name in the model.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ class Program(Protocol):
     TITLE: str
     """The name in sentences."""
     JOINS: frozenset[str]
-    """What its scripts join their ranks with, as :mod:`toolkit.program.script` names it."""
+    """The libraries by which its scripts join their ranks, as :mod:`toolkit.program.script` names them."""
     MODES: tuple[Mode, ...]
-    """Launch modes that are meant for it, in the order of the model."""
+    """Launch modes for this kind of program, in the order of the model."""
     BY_MPI: bool
     """Its ranks find each other through MPI, or through what an MPI launcher serves."""
 

@@ -9,7 +9,7 @@ from toolkit.program import ALL, mpi, named, of_mode
 
 
 def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
-    """Return what the command can be, the likeliest first; more than one if nothing decides it."""
+    """Return the possible kinds of the command, the likeliest first; more than one if nothing decides."""
     if request.program:
         return (request.program,)
     if any(program.starter(request.command) for program in ALL):
@@ -20,16 +20,18 @@ def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
 
 
 def program_of_joins(joins: Collection[str]) -> ProgramName | None:
-    """Return the program of a script that joins its ranks so.
+    """Return the program of a script that joins its ranks in this way.
 
-    A script that uses MPI beside another way needs both: MPI modes, in which the others work as well.
+    A script that uses MPI and another way needs both: MPI modes, in which the other way works as well.
     """
     order: tuple[ProgramName, ...] = ("horovod", "mpi", "torch", "jax", "tf-config")
     return next((name for name in order if named(name).JOINS & set(joins)), None)
 
 
 def starter_of(program: ProgramName, request: Request) -> Starter:
-    """Return what the launcher starts once a node, if the command names it, or is a shell script with it."""
+    """Return the program that the launcher starts once a node, if the command names it or is a shell script
+    with it.
+    """
     inside: Starter = "torchrun" if request.says.get("starter") == "torchrun" else ""
     return named(program).starter(request.command) or (inside if program == "torch" else "")
 
@@ -37,7 +39,7 @@ def starter_of(program: ProgramName, request: Request) -> Starter:
 def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
     """Return the launch modes that apply, in the order of the model.
 
-    The mode that the user asks for applies, whatever it was made for.
+    The mode that the user asks for applies to any kind of program.
     """
     fitting = {mode for name in programs_of(image, request) for mode in named(name).MODES}
     return tuple(mode for mode in MODES if mode in fitting or mode == request.mode)
@@ -61,7 +63,9 @@ def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
 
 
 def _of_image(image: ImageFacts, command: Sequence[str]) -> tuple[ProgramName, ...]:
-    """Return what the image has; where it has an MPI, that too, as its programs are not read."""
+    """Return the kinds of program that the image supports; MPI is among them if the image has an MPI, because
+    its programs are not read.
+    """
     if image.horovod is not None:
         return ("mpi", "horovod")
     frameworks = tuple(p.NAME for p in ALL if not p.BY_MPI and p.in_image(image))

@@ -29,10 +29,10 @@ _LONGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CommandFacts:
-    """What a command shows of the program that its ranks run.
+    """Facts that a command shows about the program of its ranks.
 
-    ``program`` is the first word that is started, ``script`` the place of the Python file in the command, if
-    there is one, ``facts`` what is read of the Python programs that were found. ``joins`` and ``serial`` are
+    ``program`` is the first started word, ``script`` the position of the Python file in the command, if any.
+    ``facts`` is what toolkit read in the Python programs. ``joins`` and ``serial`` are
     as in :class:`toolkit.program.script.ScriptFacts`.
     """
 
@@ -168,7 +168,7 @@ def read_shell(path: Path) -> str | None:
 
 
 def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
-    """Read the commands of a shell script, or those after ``-c``."""
+    """Read the commands of a shell script, or the commands after ``-c``."""
     first = next((at for at, word in enumerate(rest) if not word.startswith("-")), len(rest))
     inline = any(_INLINE.fullmatch(word) for word in rest[:first])
     named = rest[first + inline : first + inline + 1]
@@ -197,7 +197,7 @@ class _Script:
         self.exports: set[str] = set()
 
     def commands(self, code: str) -> Iterator[tuple[list[str], _Place]]:
-        """Yield the words of each command, and the place where it starts.
+        """Yield the words of each command, and the position where it starts.
 
         A word with a part that only running the script shows stays as it is written.
         """
@@ -222,7 +222,7 @@ class _Script:
             yield word.strip('"') if shellwords.UNTOLD in value else value
 
     def _sets(self, words: list[str], *, certain: bool) -> bool:
-        """Keep the variables that a command sets; false if it does something else."""
+        """Keep the variables that a command sets; false if the command does something else."""
         exports = words[0] == "export"
         rest = words[1:] if exports else words
         if not all(_ASSIGNED.fullmatch(word) or exports for word in rest):
@@ -245,7 +245,9 @@ class _Script:
 def _shell_statements(
     exports: Mapping[str, str], found: Sequence[CommandFacts]
 ) -> tuple[tuple[str, str], ...]:
-    """Return what the commands of a shell script say, what starts ranks among them, and what it exports."""
+    """Return the statements of a shell script: values that its commands set, the program that starts ranks,
+    and exported variables.
+    """
     says = {name: value for one in found for name, value in one.says}
     started = {name for one in found for name in one.joins if not one.facts}
     known = {name: value for name, value in exports.items() if name in joins().says.variables}

@@ -6,4 +6,4 @@ LAUNCHERS = frozenset(
         *("mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"),
     }
 )
-"""Names of launchers that users write before a program; toolkit starts one of them itself."""
+"""Names of launchers that users write before a program; toolkit itself starts such a launcher."""

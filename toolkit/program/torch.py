@@ -67,7 +67,7 @@ def starter(command: Sequence[str]) -> Starter:
 
 
 def peers(starter: Starter) -> tuple[str, ...]:
-    """Return the variables of each rank; for a starter those, or the options, that it takes once a node."""
+    """Return the variables of each rank; for a starter, its variables or options for each node."""
     meeting = 'export MASTER_ADDR="$first" MASTER_PORT="$port"'
     if starter == "torchrun":
         return (

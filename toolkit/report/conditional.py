@@ -1,4 +1,4 @@
-"""The answer to a ticket: what each launch mode does if the usual holds, and what decides it."""
+"""The answer to a ticket: what each launch mode does under usual conditions, and which facts decide."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ def answer(found: TicketAnswers, width: int | None = None) -> Iterator[str]:
 
 
 def _first(found: TicketAnswers) -> str:
-    """Return the answer to the question whether it runs."""
+    """Return the answer to the question whether the image runs."""
     if found.chosen is None:
         return _without_mode(found)
     assumed = _assumptions(found.modes[found.chosen])

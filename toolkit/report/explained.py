@@ -72,7 +72,9 @@ def code_words(code: ErrorCode) -> str:
 
 
 def steps(fix: str) -> list[str]:
-    """Return the steps of a fix: its lines; of a single line, what semicolons separate outside of quotes."""
+    """Return the steps of a fix: its lines, or the parts of a single line between semicolons outside of
+    quotes.
+    """
     if "\n" in fix:
         return fix.splitlines()
     parts, depth, quote = [""], 0, ""
@@ -90,7 +92,7 @@ def steps(fix: str) -> list[str]:
 
 
 def short(text: str) -> str:
-    """Return a line of output, cut where it is very long."""
+    """Return a line of output; a very long line is cut."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 

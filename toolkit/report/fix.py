@@ -33,7 +33,7 @@ def recipe_text(recipe: Recipe, use: str) -> str:
 
 
 def recipe_fields(recipe: Recipe) -> dict[str, Value]:
-    """Return the values of a recipe without empty ones, as a user would write them."""
+    """Return the values of a recipe without empty values, as a user would write them."""
     fields: dict[str, Value] = msgspec.to_builtins(recipe)
     if "horovod" not in recipe.want:
         del fields["horovod"]

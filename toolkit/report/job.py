@@ -22,7 +22,7 @@ _UNKNOWN: Mapping[int, str] = {}
 
 
 def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
-    """Return what was launched, how, where, and its outcome, one line each.
+    """Return the job's command, mode, place and outcome, one line each.
 
     ``progress`` has the progress of tasks of an array, by number.
     """
@@ -109,7 +109,7 @@ def _local(time: str) -> str:
 
 
 def _entry(name: str, values: Iterable[str]) -> Iterator[str]:
-    """Yield a line for each value that is not blank, the first one behind the name."""
+    """Yield a line for each value that is not blank, the first value behind the name."""
     for number, value in enumerate(filter(str.strip, values)):
         yield f"{'' if number else name:<{_WIDTH}}{value}"
 

@@ -10,18 +10,18 @@ Style = Callable[[str, str], str]
 """Puts text into a style: ``good``, ``bad``, ``warn``, ``dim``, ``bold``; plain output has none."""
 
 ROOM = 20
-"""As narrow as a column of text may be; else it stands farther left, or below what is before it."""
+"""The smallest width of a column of text; narrower text moves left, or below the text before it."""
 
 
 def unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style
-    """Leave text as it is, for a file, a pipe and ``NO_COLOR``."""
+    """Leave text unchanged, for a file, a pipe and ``NO_COLOR``."""
     return text
 
 
 def wrapped(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
     """Return a text in lines; paths, options and ids stay whole, also where one is wider than a line.
 
-    ``first`` precedes the first line, and the others are aligned with the text after it; ``hang`` is the
+    ``first`` precedes the first line, and the other lines are aligned with the text after it; ``hang`` is the
     width of a hanging label.
     """
     after = " " * (indent + (len(first) if hang is None else 0))
@@ -37,7 +37,7 @@ def wrapped(text: str, indent: int, width: int, *, first: str = "", hang: int | 
 
 
 def hung(label: str, text: str, width: int | None) -> list[str]:
-    """Return a label with the text behind it, on lines that begin there; one line without a width."""
+    """Return a label and the text behind it, with aligned lines; one line without a width."""
     text = one_line(text)
     if width is None:
         return [f"{label}{text}"]
@@ -50,8 +50,8 @@ def command_lines(
 ) -> list[str]:
     """Return a command in lines that a shell reads as one: each but the last ends in a backslash.
 
-    An option stays with its value, as far as the words show it. ``more`` indents the lines after the first,
-    which otherwise follow the text after ``first``.
+    An option and its value are on one line, as far as the words show it. ``more`` indents the lines after the
+    first, which otherwise follow the text after ``first``.
     """
     further = " " * (indent + len(first) + 2 if more is None else more)
     lines = [" " * indent + first]
@@ -69,7 +69,7 @@ _GOES_ON = " \\"
 
 
 def _groups(words: list[str]) -> list[str]:
-    """Join options with the word behind them where that may be their value."""
+    """Join options with the following word if the word may be their value."""
     groups: list[str] = []
     takes = False
     for word in words:

@@ -1,4 +1,4 @@
-"""What a fact means, as the text under its field says: in the modules about facts of :mod:`toolkit.model`."""
+"""The meaning of a fact, from the text under its field in the modules about facts of :mod:`toolkit.model`."""
 
 import ast
 import inspect
@@ -11,7 +11,7 @@ _INNER = {"slurm": "SlurmFacts", "mpis": "HostMpi", "runtime": "ContainerRuntime
 
 
 def meaning(fact: str) -> str:
-    """Return what a dotted fact means, in one line; empty text where its name says all."""
+    """Return the meaning of a dotted fact, in one line; empty text if its name is clear."""
     side, _, field = fact.partition(".")
     first, _, rest = field.partition(".")
     owner, name = (_INNER[first], rest) if rest else (_SIDES[side], first)

@@ -1,4 +1,4 @@
-"""The table of a place's machines: which are alike, and in what the others differ."""
+"""The table of a place's machines: machines that are alike, and the differences of the others."""
 
 import textwrap
 from collections.abc import Iterator

@@ -22,7 +22,7 @@ _NOT_DRAWN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and line feed, DEL, C1
     "\u2028\u2029"  # separators of lines and paragraphs
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction of writing
-    # characters of format, and others that are not drawn
+    # characters of format, and other invisible characters
     "\xad\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f"
     "\ufeff\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff"
@@ -52,7 +52,9 @@ def shown(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text as :func:`shown` does, with tabs and line feeds visible too, so it stays on its line."""
+    """Return a text as :func:`shown` does, also with visible tabs and line feeds, so that it stays on one
+    line.
+    """
     return text if _is_ascii(text) else _LINE.sub(_visible, text)
 
 
@@ -62,7 +64,7 @@ def joined(lines: Iterable[str]) -> str:
 
 
 def as_shown(line: str) -> str:
-    """Return a line as a terminal would show it without colours: what was written over is left out."""
+    """Return a line as a terminal would show it without colours, without overwritten text."""
     last = line.rstrip("\r\n").rpartition("\r")[2]
     return one_line(_ESCAPE.sub("", last).expandtabs(_TAB))
 
@@ -109,7 +111,7 @@ def _visible(found: re.Match[str]) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Shorten a text in its middle, where a path says the least."""
+    """Shorten a text in its middle, the least important part of a path."""
     if len(text) <= limit:
         return text
     return f"{text[: limit // 2]}…{text[-(limit - limit // 2 - 1) :]}"

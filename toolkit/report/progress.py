@@ -76,8 +76,8 @@ class Progress:
         if not self._output:
             return
         if self._shown:
-            self._shown.stop()  # the next detail shows it again, below what is printed now
-        # The same in a file, because it may be displayed on a terminal later.
+            self._shown.stop()  # the next detail shows it again, below the text printed now
+        # The same in a file, because a terminal may display the file later.
         print(as_shown(text), flush=True)
 
     def notice(self, text: str) -> None:
@@ -86,7 +86,7 @@ class Progress:
         print(bounded(as_shown(text)), file=sys.stderr, flush=True)
 
     def _line(self, detail: str) -> "Text":
-        """Return the step with its detail behind it; what is longer than the terminal could not be erased."""
+        """Return the step with its detail behind it; a text longer than the terminal could not be erased."""
         from rich.text import Text
 
         line = Text(self._text).append(f" {detail}" if detail else "", style="dim")

@@ -70,7 +70,7 @@ def row(name: str, site: Site, *, own: bool) -> dict[str, Any]:
 
 
 def as_json(name: str, site: Site) -> dict[str, Any]:
-    """Return a profile for programs: its fields, and its name."""
+    """Return a profile for programs: its fields and its name."""
     return {"name": name, **msgspec.to_builtins(site)}
 
 
@@ -95,7 +95,7 @@ def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator
 
 
 def _notes(text: str, width: int | None) -> Iterator[str]:
-    """Yield the notes as they were written; on a narrower terminal, wrap each paragraph again."""
+    """Yield the unchanged notes; on a narrower terminal, wrap each paragraph again."""
     if width is None or max(map(len, text.splitlines())) + 2 <= width:
         yield from (f"  {line}".rstrip() for line in text.splitlines())
         return
@@ -157,7 +157,7 @@ def _number_or_mark(number: int | None) -> str:
 
 
 def check_lines(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterator[str]:
-    """Yield a line for each point that differs or is undecided, and one on all of them."""
+    """Yield a line for each point that differs or is undecided, and a line about all points."""
     for point in points:
         if point.state != "holds":
             yield f"{point.state:10} {point.field}: {point.text}"

@@ -11,7 +11,7 @@ _BELOW = 4
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
     """Align columns with two spaces between them; numbers are right-aligned.
 
-    Within a ``width`` the last column is wrapped; columns without room beside the others are put below them.
+    Within a ``width`` the last column is wrapped; columns without room are put below the other columns.
     """
     cells = [[one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]

@@ -8,7 +8,7 @@ _MARKS: dict[Outcome, str] = {"ok": "ok", "failed": "FAILED", "not-checked": "-"
 
 
 def lines(found: Verified) -> Iterator[str]:
-    """Yield a line a check, and below it what differs."""
+    """Yield a line for each check, and its differences below."""
     for check in found.checks:
         yield f"{_MARKS[check.outcome]:<7} {check.name:<10} {check.told}"
         for detail in check.detail:

@@ -1,4 +1,4 @@
-"""The commit that toolkit runs from, if it runs from a checkout."""
+"""The commit that toolkit runs from; empty outside of a checkout."""
 
 from toolkit.data import package
 from toolkit.errors import Missing
@@ -9,9 +9,7 @@ _SECONDS = 10.0
 
 
 def commit() -> str:
-    """Return the commit of the checkout, with ``+changes`` if it is modified; empty if it is not a
-    checkout.
-    """
+    """Return the commit of the checkout, with ``+changes`` if it is modified; empty outside of a checkout."""
     git = ("git", "-C", str(package().parent))
     try:
         known = LocalRunner().run(

@@ -1,5 +1,5 @@
-"""Label what a clone's ``make`` creates in the Docker engine, so that its ``make clean`` removes nothing
-else.
+"""Label everything that a clone's ``make`` creates in the Docker engine, so that its ``make clean`` removes
+nothing else.
 
 The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone and ``TOOLKIT_MADE`` to a file. Containers,
 networks and volumes carry the identity as a label. Images are listed in the file: a label would change their

@@ -1,4 +1,4 @@
-"""A command as a value, its result, and the protocol of everything that can run one."""
+"""A command as a value, its result, and the protocol of all runners of commands."""
 
 import shlex
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ class Command:
         return cls(words, timeout=timeout, stdin=stdin)
 
     def shown(self) -> str:
-        """Return the words as they would be typed in a shell."""
+        """Return the words as a user would type them in a shell."""
         return shlex.join(self.words)
 
 
@@ -89,7 +89,7 @@ class Runner(Protocol):
         """
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
-        """Run until the command exits, passing on each line of stdout and stderr as it is written.
+        """Run until the command exits, passing on each line of stdout and stderr immediately.
 
         The result holds at least the last 64 KiB of each; earlier output may be dropped.
         """
@@ -102,21 +102,23 @@ class Runner(Protocol):
         """
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        """Complete ``target`` from a file here by sending its missing bytes; its first bytes are assumed to
-        be right.
+        """Complete ``target`` from a file of this machine by sending its missing bytes; its first bytes are
+        assumed to be right.
 
         Bytes that were sent before a failure stay. :mod:`toolkit.run.stage` checks the whole file and renames
         it. ``progress`` is called at once with the number of existing bytes. Parent folders are created.
         """
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
-        """Write a small file there atomically; parent folders are created."""
+        """Write a small file at the place atomically; parent folders are created."""
 
     def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
-        """Return at most ``most`` bytes of a file there from ``offset``; empty if it does not exist yet."""
+        """Return at most ``most`` bytes of a file at the place from ``offset``; empty if it does not exist
+        yet.
+        """
 
     def size(self, target: str) -> int:
-        """Return the size of a file there in bytes; 0 if it does not exist yet."""
+        """Return the size of a file at the place in bytes; 0 if it does not exist yet."""
 
     def close(self) -> None:
         """Close all connections."""

@@ -13,20 +13,20 @@ class Conversation(Protocol):
     """One running command; several threads may write at once, one reads."""
 
     def read(self) -> bytes:
-        """Return its next output, as soon as there is some; empty at the end."""
+        """Return the program's next output as soon as possible; empty at the end."""
 
     def write(self, content: bytes) -> None:
         """Send input to the program.
 
         Raises:
-            OSError: if it accepts no more.
+            OSError: if the program accepts no more input.
         """
 
     def errors(self) -> str:
-        """Return the beginning of its standard error."""
+        """Return the beginning of the program's standard error."""
 
     def close(self) -> None:
-        """Close its input; a command that reads its input to the end then exits."""
+        """Close the program's input; a program that reads its input to the end then exits."""
 
 
 class SshConversation:

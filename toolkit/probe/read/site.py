@@ -40,7 +40,8 @@ def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:
 
 
 def partitions(sections: Sections) -> tuple[PartitionFacts, ...] | None:
-    """Read ``sinfo -e -o '%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z'``; in the order of Slurm, the default one first.
+    """Read ``sinfo -e -o '%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z'``; in the order of Slurm, the default partition
+    first.
 
     Answers of older releases of the probe have six columns; then limits and cores are unknown.
     """
@@ -110,7 +111,7 @@ def _features(section: Section) -> dict[str, tuple[str, ...]] | None:
 
 
 def _associations(section: Section) -> tuple[Association, ...] | None:
-    """Read ``may ACCOUNT|PARTITION|QOS,QOS`` lines; an account may have one for each partition."""
+    """Read ``may ACCOUNT|PARTITION|QOS,QOS`` lines; an account may have a line for each partition."""
     if not section.ok:
         return None
     default = next(iter(section.values("default")), "")

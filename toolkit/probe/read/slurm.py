@@ -44,7 +44,7 @@ def settings(section: Section) -> dict[str, str]:
 
 
 def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
-    """Read ``sinfo -o '%P|%D|…'``: the partitions, the default one first, and how many nodes they have."""
+    """Read ``sinfo -o '%P|%D|…'``: the partitions, the default one first, and their numbers of nodes."""
     rows = [line.split("|") for line in section.lines if line.count("|") >= 2]
     if not section.ok or not rows:
         return None, None
@@ -57,7 +57,7 @@ def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
 
 
 def number(said: str) -> int | None:
-    """Read a number of ``sinfo``; more may follow it: ``36+``."""
+    """Read a number of ``sinfo``; a sign may follow the number: ``36+``."""
     found = _COUNT.match(said)
     return int(float(found[1]) * _THOUSANDS[found[2]]) if found else None
 

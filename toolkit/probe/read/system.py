@@ -49,7 +49,7 @@ def gpu_driver(section: Section) -> str | None:
 
 
 def has_no_driver(section: Section) -> bool:
-    """Return whether there is no NVIDIA driver: nvidia-smi is missing, or finds none, as on login hosts.
+    """Return whether there is no NVIDIA driver: nvidia-smi is missing, or finds no driver, as on login hosts.
 
     If nvidia-smi cannot talk to the driver, the kernel's own file may still show that one exists.
     """

@@ -27,7 +27,8 @@ _OF_RUNTIME = re.compile(rf"(?:APPTAINER|SINGULARITY)({'|'.join(_LISTS)})")
 
 
 def public(variables: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """Return the variables with an empty value for each that is removed, as if only the name was reported.
+    """Return the variables with an empty value for each removed variable, as if the probe reported only the
+    name.
 
     Args:
         prefix: completes a name to the variable's, as ``OMPI_MCA_`` in a file of parameters.

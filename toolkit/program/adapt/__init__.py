@@ -1,1 +1,1 @@
-"""``toolkit adapt``: what a training script needs to run on several ranks, as changes of its text."""
+"""``toolkit adapt``: the changes of a training script's text for several ranks."""

@@ -1,4 +1,4 @@
-"""Change a training script so that its ranks join; nothing of it is run."""
+"""Change a training script so that its ranks join; the script is not run."""
 
 import ast
 

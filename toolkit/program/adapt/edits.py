@@ -1,4 +1,4 @@
-"""Changes of a text by position: what stays keeps its formatting and its comments."""
+"""Changes of a text by position: unchanged parts keep their formatting and their comments."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ class _Edit:
     end: int
     text: str
     rank: int = 0
-    """Which of two insertions at one place comes first: the smaller."""
+    """Of two insertions at one place, the insertion with the smaller number comes first."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Edits:
         self.insert(self.source.end(node), after, rank=-1000 + count)
 
     def add_argument(self, call: ast.Call, text: str) -> None:
-        """Add an argument behind the last one of a call, and keep its layout."""
+        """Add an argument behind the last argument of a call, and keep its layout."""
         source = self.source
         last = max((source.end(one) for one in (*call.args, *(k.value for k in call.keywords))), default=None)
         if last is None:
@@ -91,7 +91,7 @@ class Edits:
         return f"{self.source.newline}{' ' * column}"
 
     def before(self, statement: ast.stmt, lines: Sequence[str], rank: int = 0) -> None:
-        """Insert lines before a statement, as far indented as it is.
+        """Insert lines before a statement, with the same indentation.
 
         Raises:
             Unplaceable: if the statement is not the first of its line.
@@ -104,7 +104,7 @@ class Edits:
         self.insert(begin, self._lines(lines, source.indent(statement)), rank)
 
     def after(self, statement: ast.stmt, lines: Sequence[str], rank: int = 0) -> None:
-        """Insert lines after a statement, as far indented as it is.
+        """Insert lines after a statement, with the same indentation.
 
         Raises:
             Unplaceable: if another statement follows on its line, or it shares the line of its block.
@@ -125,7 +125,7 @@ class Edits:
         """Run a statement only on rank 0.
 
         Raises:
-            Unplaceable: if it shares its line with another one.
+            Unplaceable: if the statement shares its line with another statement.
         """
         if not self.source.stands_alone(statement) or self.source.text.startswith(
             "elif", self.source.start(statement)

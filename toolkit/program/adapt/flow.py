@@ -12,7 +12,7 @@ _DEEPEST = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
-    """A name gets a value; ``path`` leads into it where several names share it."""
+    """A name gets a value; ``path`` leads into the value if several names share it."""
 
     statement: ast.stmt
     value: ast.expr | None
@@ -132,7 +132,7 @@ class Flow:
         return self._calls_of.get(function, [])
 
     def given(self, call: ast.Call, function: Function, name: str) -> ast.expr | None:
-        """Return what a call gives for a parameter; its default if it gives nothing."""
+        """Return the value that a call gives for a parameter, or its default."""
         parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
         if self.is_method(function) and parameters[:1] == ["self"]:
             parameters = parameters[1:]
@@ -142,7 +142,7 @@ class Flow:
     def sources(self, node: ast.expr, path: tuple[int, ...] = (), depth: int = 0) -> list[ast.expr]:
         """Return the expressions that a value may come from, followed as far as the text shows.
 
-        What cannot be followed is returned as it is.
+        An expression that cannot be followed is returned unchanged.
         """
         if depth > _DEEPEST or node in self._busy:
             return [node]
@@ -217,7 +217,7 @@ class Flow:
                 yield inner
 
     def reaches(self, within: ast.AST, test: "set[ast.AST] | frozenset[ast.AST]", depth: int = 0) -> bool:
-        """Return whether a part of the file runs one of some nodes, itself or by functions that it calls."""
+        """Return whether a part of the file runs one of these nodes, itself or by functions that it calls."""
         if any(node in test for node in ast.walk(within)):
             return True
         if depth > _DEEPEST:

@@ -11,8 +11,8 @@ from toolkit.program.adapt.work import Work
 def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early: bool) -> bool:
     """Insert imports, the lines that join the ranks, and helpers after the imports of a script.
 
-    With ``early`` the lines that join are at the top of the script, else where a program begins: in
-    ``if __name__ == "__main__"``, if there is one. Returns whether there was a place.
+    With ``early`` the lines that join are at the top of the script, else at the beginning of a program: in
+    ``if __name__ == "__main__"``, if it exists. Returns whether there was a place for the lines.
     """
     place = _last_import(work)
     if place is None:

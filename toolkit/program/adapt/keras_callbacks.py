@@ -12,7 +12,7 @@ _ALL = ("callbacks.BroadcastGlobalVariablesCallback(0)", "callbacks.MetricAverag
 def callbacks(work: Work, fit: ast.Call, module: str) -> bool:
     """Change the callbacks of one ``fit``; ``module`` is Horovod's, empty if Keras itself joins the ranks.
 
-    Returns whether one of them writes files.
+    Returns whether one of the callbacks writes files.
     """
     ours = ", ".join(f"{module}.{one}" for one in _ALL) if module else ""
     given = keyword(fit, "callbacks")
@@ -85,7 +85,7 @@ def _element(work: Work, node: ast.expr) -> bool:
 
 
 def _own_files(work: Work, value: ast.expr) -> None:
-    """Let every rank write to its own place: all take part in saving."""
+    """Let every rank write to its own place: all ranks take part in saving."""
     for source in work.flow.sources(value):
         path = (
             argument(source, 0, "filepath", "filename", "log_dir") if isinstance(source, ast.Call) else None

@@ -87,7 +87,7 @@ def roots(work: Work, node: ast.expr) -> list[ast.Call]:
 
 
 def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
-    """Return the calls that make a data set, in their order; one list for each way it may be made."""
+    """Return the calls that make a data set, in their order; one list for each way to make it."""
     found: list[list[ast.Call]] = []
     for source in work.flow.sources(node):
         if not isinstance(source, ast.Call):
@@ -132,7 +132,7 @@ def _whole(work: Work) -> set[ast.Call]:
 
 
 def _is_alone(work: Work, call: ast.Call) -> bool:
-    """Return whether a call makes one data set, and not one in each call of its function."""
+    """Return whether a call makes one data set, and not a new data set in each call of its function."""
     function = work.source.function(call)
     return function is None or len(work.flow.calls_of(function)) <= 1
 

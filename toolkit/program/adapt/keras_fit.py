@@ -91,7 +91,7 @@ def _batch(work: Work, fit: ast.Call) -> None:
 
 
 def _save(work: Work) -> frozenset[ast.AST]:
-    """Let all ranks save a model, which may need all of them, and keep the file of rank 0."""
+    """Let all ranks save a model, because saving may need all ranks, and keep the file of rank 0."""
     found: set[ast.AST] = set()
     for call in work.source.calls():
         saves = method(call) in {"save", "save_weights", "export"} and isinstance(call.func, ast.Attribute)

@@ -191,5 +191,5 @@ def _callee(node: ast.expr) -> ast.expr:
 
 
 def _texts(work: Work, nodes: list[ast.expr], place: ast.stmt | None) -> list[str]:
-    """Return what expressions are called at a place; an empty text for one that has no name there."""
+    """Return the names of expressions at a place; an empty text for an expression without a name there."""
     return list(dict.fromkeys(name_at(work, node, place) for node in nodes)) if place is not None else []

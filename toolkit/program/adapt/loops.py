@@ -36,7 +36,7 @@ def batch_loop(work: Work, node: ast.AST) -> ast.For | None:
 
 
 def loop_source(loop: ast.For) -> ast.expr:
-    """Return what a loop takes its items from, without ``enumerate``, ``tqdm``, ``zip`` and the like."""
+    """Return the source of a loop's items, without ``enumerate``, ``tqdm``, ``zip`` and the like."""
     found = loop.iter
     while isinstance(found, ast.Call) and found.args:
         name = found.func.id if isinstance(found.func, ast.Name) else method(found)
@@ -57,7 +57,7 @@ def is_count(loop: ast.For) -> bool:
 
 
 def arrays_of(work: Work, loop: ast.For) -> list[ast.Name]:
-    """Return the arrays out of which a loop that counts cuts its batches, as in ``x[i : i + 32]``."""
+    """Return the arrays out of which a counting loop cuts its batches, as in ``x[i : i + 32]``."""
     inside = set(_targets(loop.target))
     for node in ast.walk(loop):
         if isinstance(node, ast.Assign):
@@ -134,7 +134,7 @@ def leaves_early(work: Work, loops: list[Loop]) -> None:
 
 
 def name_at(work: Work, node: ast.expr, place: ast.stmt) -> str:
-    """Return what an expression is called at another place; empty if it has no name there."""
+    """Return the name of an expression at another place; empty without a name there."""
     root = node
     while isinstance(root, ast.Attribute) or (
         isinstance(root, ast.Subscript) and isinstance(root.slice, ast.Constant)

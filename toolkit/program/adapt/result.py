@@ -9,7 +9,7 @@ Way = Literal["horovod", "tf-config", "torch"]
 
 
 class ScriptChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A place of a script; ``what`` says what changed there, or why it was left."""
+    """A place of a script; ``what`` says what changed there, or why it is unchanged."""
 
     line: int
     what: str
@@ -18,8 +18,8 @@ class ScriptChange(msgspec.Struct, frozen=True, kw_only=True):
 class AdaptedScript(msgspec.Struct, frozen=True, kw_only=True):
     """What ``toolkit adapt --json`` prints.
 
-    ``program`` is how the ranks join; ``joins`` names how they did already, and then nothing is changed.
-    Lines are counted in the script as it was. ``diff`` is unified; ``output`` is the file that was written.
+    ``program`` is how the ranks join. ``joins`` names how they joined before; then nothing is changed.
+    Lines are counted in the unchanged script. ``diff`` is unified; ``output`` is the file that was written.
     """
 
     schema: str = "toolkit.adapt/1"

@@ -1,4 +1,4 @@
-"""The text of a Python file with its syntax tree: where each node stands, and what surrounds it."""
+"""The text of a Python file with its syntax tree: the position of each node, and the nodes around it."""
 
 import ast
 import io
@@ -32,7 +32,7 @@ class ScriptSource:
         """Parse a text.
 
         Raises:
-            SyntaxError: if it is not Python.
+            SyntaxError: if the text is not Python.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
@@ -44,7 +44,7 @@ class ScriptSource:
 
     @cached_property
     def starts(self) -> list[int]:
-        """The offset of each line; a form feed does not begin one, as in Python."""
+        """The offset of each line; a form feed does not begin a line, as in Python."""
         return [0, *(match.end() for match in _LINE.finditer(self.text))]
 
     @cached_property
@@ -55,7 +55,7 @@ class ScriptSource:
 
     @cached_property
     def unit(self) -> str:
-        """What one level of indentation is in this file."""
+        """One level of indentation in this file."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.If | ast.For | ast.With | ast.FunctionDef | ast.ClassDef):
                 outer, inner = self.indent(node), self.indent(node.body[0])
@@ -121,7 +121,7 @@ class ScriptSource:
             yield node
 
     def statement(self, node: ast.AST) -> ast.stmt:
-        """Return the statement that a node is in, or that it is."""
+        """Return the statement of a node: the node itself, or the statement around it."""
         if isinstance(node, ast.stmt):
             return node
         return next(one for one in self.around(node) if isinstance(one, ast.stmt))
@@ -172,7 +172,7 @@ def keyword(call: ast.Call, name: str) -> ast.keyword | None:
 
 
 def argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
-    """Return an argument by its place or by one of its names."""
+    """Return an argument by its position or by one of its names."""
     for name in names:
         if (found := keyword(call, name)) is not None:
             return found.value

@@ -43,7 +43,7 @@ class TorchNames(Row, frozen=True, kw_only=True):
 
 
 class WriteNames(Row, frozen=True, kw_only=True):
-    """What writes, what reads it again, and calls without an effect."""
+    """Calls that write, calls that read the files again, and calls without an effect."""
 
     calls: tuple[str, ...]
     methods: tuple[str, ...]
@@ -68,7 +68,7 @@ def table() -> AdaptNames:
 
 
 def is_one_of(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a dotted name matches one of some patterns."""
+    """Return whether a dotted name matches at least one pattern."""
     return bool(name) and _any(tuple(patterns)).fullmatch(name) is not None
 
 

@@ -126,7 +126,7 @@ def _is_stream(work: Work, data: ast.expr) -> bool:
 
 
 def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
-    """Return a name of the data set; one that is made inside the call gets one before it."""
+    """Return a name of the data set; a data set that is made inside the call gets a name before it."""
     if isinstance(data, ast.Name | ast.Subscript) or is_self(data):
         return work.source.of_node(data)
     name = work.free("train_set")
@@ -173,7 +173,7 @@ def _step_within(work: Work, epochs: ast.For, loop: ast.For) -> ast.stmt | None:
 
 
 def _lengths(work: Work) -> None:
-    """Count the samples of this rank where a sum over them is divided by their number."""
+    """Count the samples of this rank if a sum over them is divided by their number."""
     for call in work.source.calls():
         value = call.args[0] if len(call.args) == 1 else None
         if (

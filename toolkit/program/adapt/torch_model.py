@@ -1,4 +1,6 @@
-"""Models of PyTorch: where ``DistributedDataParallel`` goes around them, and what then needs ``.module``."""
+"""Models of PyTorch: where ``DistributedDataParallel`` goes around them, and which uses then need
+``.module``.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -182,7 +184,7 @@ def _is_wrapped(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 
 def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
-    """Return whether a value is a wrapped model: a name of it, or what a function returns."""
+    """Return whether a value is a wrapped model: a name of it, or the result of a function."""
     function = work.flow.called(node) if isinstance(node, ast.Call) else None
     if function is None or function.name == "__init__":
         return _is_wrapped(work, wrapped, node)
@@ -244,7 +246,7 @@ def _reach(work: Work, node: ast.expr, *, mixed: bool) -> None:
 
 
 def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]) -> None:
-    """Note a method of the model in a training step: DDP averages only what its forward has seen."""
+    """Note a method of the model in a training step: DDP averages only gradients of its forward method."""
     called = isinstance(parent := work.source.parents[node], ast.Call) and parent.func is node
     if not called or node.attr in _API or node.attr not in work.flow.functions:
         return

@@ -1,4 +1,4 @@
-"""What the parts of ``toolkit adapt`` share: the file, its changes, and what was left as it is."""
+"""Shared parts of ``toolkit adapt``: the file, its changes, and the unchanged parts."""
 
 import ast
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Work:
 
     @property
     def first(self) -> str:
-        """Python that is true on rank 0."""
+        """A Python expression that is true on rank 0."""
         return f"{self.rank} == 0"
 
     def did(self, node: ast.AST, what: str) -> None:
@@ -97,7 +97,9 @@ class Work:
         self.edits.wrap(node, "" if simple else "(", f"{operation}" if simple else f"){operation}")
 
     def only_first(self, call: ast.Call, name: str, usual: str, other: str) -> None:
-        """Give an argument its value only on rank 0, ``other`` on the others; ``usual`` if there is none."""
+        """Give an argument its value only on rank 0, and ``other`` on the other ranks; ``usual`` if the
+        argument is absent.
+        """
         given = keyword(call, name)
         if given is None:
             self.edits.add_argument(call, f"{name}={usual} if {self.first} else {other}")
@@ -127,7 +129,7 @@ class Work:
         return True
 
     def rate(self, call: ast.Call, name: str, place: int, usual: str) -> bool:
-        """Multiply the rate of an optimizer; give it the usual one if it has none."""
+        """Multiply the rate of an optimizer; an optimizer without a rate gets the usual rate."""
         value = argument(call, place, name, "lr", "learning_rate")
         if value is None and any(one.arg is None for one in call.keywords):
             self.leave(call, f"`{self.shown(call)}`: multiply the rate by {self.size}")

@@ -1,4 +1,4 @@
-"""What the text of a Python program shows: its imports, how its ranks join, what cannot run."""
+"""Facts in the text of a Python program: its imports, how its ranks join, lines that cannot run."""
 
 from toolkit.program.script.facts import Import, ScriptFacts, SyntaxFault
 from toolkit.program.script.read import read_module, read_script, read_text

@@ -68,12 +68,12 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class ScriptFacts:
-    """What the text of a program and of the project files that it imports shows.
+    """Facts in the text of a program and of the project files that it imports.
 
     ``joins`` names how its ranks join: ``mpi``, ``horovod``, ``torch``, ``torchrun``, ``accelerate``,
-    ``deepspeed``, ``lightning``, ``jax``, ``tf-config``, ``keras-distribution``.
-    ``serial`` is true if nothing joins them, false if something does, and ``None`` if the text does not tell;
-    ``unknown`` then says why. ``imports`` are modules outside the project, ``missing`` those that the project
+    ``deepspeed``, ``lightning``, ``jax``, ``tf-config``, ``keras-distribution``. ``serial`` is true if
+    nothing joins the ranks, false if something does, and ``None`` if the text does not show it; ``unknown``
+    then has the reason. ``imports`` are modules outside the project, ``missing`` those that the project
     should have, ``files`` the project's files that were read. ``trainer`` says that the file runs a trainer.
     """
 
@@ -100,8 +100,9 @@ class ScriptFacts:
     options: ProgramOptions | None = None
     """Its options, if the text shows all of them."""
     says: tuple[tuple[str, str], ...] = ()
-    """Variables that it sets and arguments that it gives, which decide where its ranks meet; ``$`` is a value
-    that it works out."""
+    """Variables that the program sets and arguments that it passes, which decide where its ranks meet; ``$``
+    is a computed value.
+    """
 
     @property
     def packages(self) -> frozenset[str]:

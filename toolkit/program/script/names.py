@@ -9,13 +9,15 @@ _LOADERS = {"importlib.import_module", "__import__"}
 
 @dataclass(slots=True)
 class Names:
-    """What names mean in one module: ``hvd`` is ``horovod.tensorflow``, and ``init`` may come from a star."""
+    """The meaning of names in one module: ``hvd`` is ``horovod.tensorflow``, and ``init`` may come from a
+    star import.
+    """
 
     meanings: dict[str, str] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
 
     def dotted(self, node: ast.AST) -> str:
-        """Return the full dotted name of an expression; empty if it is none."""
+        """Return the full dotted name of an expression; empty for an expression without such a name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -25,7 +27,7 @@ class Names:
         return ".".join([self.meanings.get(node.id, node.id), *reversed(parts)])
 
     def readings(self, node: ast.AST) -> Iterator[str]:
-        """Yield the name of an expression, and what it would be in each module imported with ``*``."""
+        """Yield the name of an expression, and its possible names in each module imported with ``*``."""
         if name := self.dotted(node):
             yield name
             if isinstance(node, ast.Name) and node.id not in self.meanings:
@@ -33,7 +35,7 @@ class Names:
 
 
 def names_of(tree: ast.Module) -> Names:
-    """Return what the names of a module mean, after all of its imports and plain assignments."""
+    """Return the meaning of the names in a module, after all of its imports and plain assignments."""
     found = Names()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -71,7 +71,7 @@ class Project:
         return found
 
     def _is_package(self, folder: Path) -> bool:
-        """Return whether a folder holds Python; one without ``__init__.py`` is a package too (PEP 420)."""
+        """Return whether a folder holds Python; it needs no ``__init__.py`` to be a package (PEP 420)."""
         if self.files is None:
             return folder.is_dir() and any(folder.glob("*.py"))
         return any(folder.absolute() in file.parents for file in self.files)

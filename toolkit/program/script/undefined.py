@@ -1,4 +1,4 @@
-"""Names that a module uses and nothing in it defines: they end the program when they are reached."""
+"""Names that a module uses and nothing in it defines: they end the program when it reaches them."""
 
 import ast
 import builtins

@@ -57,7 +57,7 @@ def _of_mode(prediction: Prediction) -> DoctorAnswer:
 
 
 def answer_lines(said: DoctorAnswer, command: str, style: Style, width: int) -> list[str]:
-    """Return the answer with the command behind it; the command begins a line if there is no room for it."""
+    """Return the answer with the command behind it; a command without room begins a line."""
     head = wrapped(f"{said.word}: {said.text}.", 0, width)
     words = shlex.split(command)
     beside = command_lines(words, 0, width, first=f"{head[0]} ", more=2) if words else []

@@ -1,4 +1,4 @@
-"""The page on a build file: what its image will do, judged by the text of the file."""
+"""The page about a build file: how its image will run, judged by the text of the file."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Findings on a page: what is so, the lines that show it, and the fix."""
+"""Findings on a page: the fault, the lines that show it, and the fix."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
 def findings(
     found: tuple[Finding, ...], style: Style, width: int, *, labelled: bool = True, said: str = ""
 ) -> Iterator[str]:
-    """Yield the lines of each finding; those that lack facts share one entry.
+    """Yield the lines of each finding; findings that lack facts share one entry.
 
     Without ``labelled`` the severity is left out: a finding about a mode that is not needed stops nothing.
     A fix that ``said`` holds is not repeated.

@@ -1,4 +1,4 @@
-"""The page of the doctor: the answer and its command, then what the answer rests on."""
+"""The page of the doctor: the answer and its command, then the reasons for the answer."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What the host and the image have, beside each other: a table, and one line each."""
+"""Software of the host and the image beside each other: a table, and one line each."""
 
 import textwrap
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width:
 def _row_lines(
     row: tuple[str, str, str], name_width: int, column: int, style: Style, width: int
 ) -> Iterator[str]:
-    """Yield the lines of a row; a cell with a word that is wider than its column has lines for itself."""
+    """Yield the lines of a row; a cell with a word that is wider than its column gets separate lines."""
     name, left, right = row
     label = f"  {style(f'{name:{name_width}}', 'dim')}  "
     indent = name_width + 4
@@ -74,7 +74,7 @@ def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> It
     mpi = image.mpi
     inside = (mpi_name(mpi) if mpi else _no_mpi(image), _learning(image))
     for label, parts in (("host   ", there), ("image  ", inside)):
-        # A name stays with its version.
+        # A name and its version are on one line.
         tied = ", ".join(part.replace(" ", _TIED) for part in _words(*parts).split(", "))
         found = wrapped(tied or "nothing known", 2 + len(label), width, first=label, hang=len(label))
         lines = [line.replace(_TIED, " ") for line in found]
@@ -87,7 +87,7 @@ def _no_mpi(image: ImageFacts) -> str:
 
 
 def _pmix(host: HostFacts, first: HostMpi | None) -> str:
-    """Say which PMIx Slurm serves, and mpirun where that is of another release."""
+    """Say which PMIx Slurm serves, and name mpirun if its PMIx has another release."""
     slurms = _value_or_unknown(host, "pmix", plain(host.pmix) if host.pmix else None)
     own = parse(first.pmix) if first and first.pmix else None
     served = parse(host.pmix) if host.pmix else None

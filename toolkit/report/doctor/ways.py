@@ -30,7 +30,7 @@ def ways(verdict: Verdict, host: HostFacts, request: Request, style: Style, widt
 def way(
     prediction: Prediction, verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int
 ) -> Iterator[str]:
-    """Yield a line for a launch mode, or more if its reason is long; the chosen one has its command."""
+    """Yield a line for a launch mode, or more lines for a long reason; the chosen mode has its command."""
     mark, colour = _MARKS.get(prediction.shown.rstrip("?"), _FAILED)
     chosen = prediction.mode == verdict.chosen
     name = style(f"{prediction.mode:{_MODE}}", "bold" if chosen else "")
@@ -49,7 +49,7 @@ def way(
 
 
 def _arrow(words: list[str], width: int) -> list[str]:
-    """Return the command under its reason, or farther left where it would take more than one line there."""
+    """Return the command under its reason, or farther left if it would take more than one line there."""
     beside = command_lines(words, _INDENT - len(_ARROW), width, first=_ARROW)
     return (
         beside
@@ -61,7 +61,7 @@ def _arrow(words: list[str], width: int) -> list[str]:
 def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]:
     """Return the words to type in an allocation of that shape.
 
-    Where a launch needs files that a job script makes in its folder, it is toolkit that has to be called.
+    If a launch needs files that a job script makes in its folder, the command is a command of toolkit.
     """
     if AGENT in plan.launcher or {GLOO_FILE, RANKS_FILE} & set(plan.wrapper) or plan.starter:
         gpus = ["--gpus-per-node", str(len(host.gpus))] if host.gpus and "--nv" in plan.container else []

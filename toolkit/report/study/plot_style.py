@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 # The colours of Okabe and Ito are distinct for colour-blind readers; markers repeat the distinction.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-# One more than there are colours, so that both together are alike again after 56 lines only.
+# One marker more than colours, so that a combination repeats only after 56 lines.
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
 GREY, PALE = "#5F5F5F", "#DDDDDD"
 PREDICTED = (0, (4, 3))

@@ -108,7 +108,7 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
 
     axes.set_title(name, loc="left", fontsize=11)
     axes.set_xlabel("epoch")
-    # All panels alike: half an epoch of room on both sides, as the bars need it.
+    # All panels alike: half an epoch of room on both sides, because bars need it.
     axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
     if len(numbers) <= _MANY:

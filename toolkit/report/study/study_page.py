@@ -28,7 +28,7 @@ _OVER_SMALLEST = (4, 5)
 
 _NONE = "&ndash;"
 _MOST = 8
-"""Runs that are named one by one where they are not in a report."""
+"""Runs that the report names one by one if they are missing."""
 
 _METHOD = """\
 <section><h2>How to read it</h2>

@@ -18,7 +18,7 @@ Draw = Callable[["Axes", Report], None]
 
 _DPI = 160
 _SIZE = (5.6, 4.0)
-"""Inches; a page stretches it to the width that there is."""
+"""Inches; a page stretches the plot to the available width."""
 _BARS = 6
 """Bars that a plot of this size has room for."""
 
@@ -58,7 +58,7 @@ def plots(report: Report) -> list[Plot]:
 
 
 def _kinds(report: Report) -> Iterator[tuple[str, str, Draw]]:
-    """Yield the name of each plot, its title, and what draws it."""
+    """Yield the name of each plot, its title, and the function that draws it."""
     work = f"an {report.work}" if report.work.startswith("epoch") else report.work
     yield "epoch-time", f"Time of {work}, seconds", study_scaling.times
     if any(len(line.curve.points) > 1 for line in report.lines):
@@ -87,7 +87,7 @@ def _plot(report: Report, name: str, title: str, draw: Draw) -> Plot:
     axes.spines[["left", "bottom"]].set_color("#999999")
     axes.tick_params(colors=GREY)
     svg = _svg(figure)
-    figure.set_layout_engine("none")  # the places found for one file hold for the other
+    figure.set_layout_engine("none")  # the positions found for one file hold for the other file
     return Plot(name, title, svg, _png(figure))
 
 

@@ -55,7 +55,7 @@ def rows(report: Report, *, predicted: bool = True) -> list[SizeRow]:
 
 
 def csv_of(report: Report) -> str:
-    """Return all figures with as many digits as they have."""
+    """Return all figures with all their digits."""
     out = io.StringIO()
     writer = csv.DictWriter(out, TITLES, lineterminator="\n")
     writer.writeheader()

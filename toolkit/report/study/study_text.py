@@ -13,7 +13,7 @@ _FULL, _EMPTY = "█", "·"
 
 
 def text_of(report: Report, width: int = 100) -> str:
-    """Return all that a page holds but its plots and the environment."""
+    """Return all parts of a page except its plots and the environment."""
     found = rows(report)
     several = len(report.lines) > 1
     rated = any(row.rate is not None for row in found)

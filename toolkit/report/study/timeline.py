@@ -28,11 +28,11 @@ _TENSORS = 5
 
 
 def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
-    """Read a timeline, and return what it tells as text and as JSON.
+    """Read a timeline, and return its meaning as text and as JSON.
 
     Raises:
         BadInput: if it is not a timeline.
-        CheckFailed: if it holds too few steps.
+        CheckFailed: if the timeline holds too few steps.
     """
     tally = tally_events(events(file))
     found = shares(tally)

@@ -14,13 +14,13 @@ _TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds",
 
 
 def thin_epochs(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
-    """Return at most about ``most`` epochs: all, or the first one, every n-th one and the last one."""
+    """Return at most about ``most`` epochs: all, or the first epoch, every n-th epoch and the last epoch."""
     step = -(-len(epochs) // most)
     return epochs if step <= 1 else [*epochs[:-1:step], epochs[-1]]
 
 
 def epochs_table(training: Training) -> str:
-    """Return one line for each epoch; for a long training, for some of them, and how many these are."""
+    """Return one line for each epoch; for a long training, lines for some epochs, and their number."""
     shown = thin_epochs(training.epochs, ROWS)
     rows = _rows(shown)
     if len(shown) == len(training.epochs):
@@ -58,7 +58,7 @@ def title(result: Result) -> str:
 
 
 def speed(result: Result) -> str:
-    """Say how fast it was; ``-`` for a training too short to tell."""
+    """Return the speed; ``-`` for a training too short for a speed."""
     return "-" if result.images_per_second is None else f"{number(result.images_per_second)} images/s"
 
 
