@@ -54,7 +54,7 @@ def commands(script: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _here_documents(words: list[str]) -> list[str]:
-    """Return the closing lines of the here-documents of a command; with ``<<-`` a line may begin with a tab."""
+    """Return the closing lines of a command's here-documents; with ``<<-`` they may begin with a tab."""
     found = []
     for word, after in zip_longest(words, words[1:], fillvalue=""):
         if document := _HERE.fullmatch(word):
