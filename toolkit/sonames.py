@@ -1,4 +1,4 @@
-"""Names of shared libraries as programs ask for them, and as a wheel may have changed them."""
+"""Names of shared libraries as programs ask for them, and names that a wheel has changed."""
 
 import re
 
@@ -17,7 +17,7 @@ def without_hash(name: str) -> str:
 def plain(soname: str) -> str:
     """Return the soname that a library had before auditwheel: ``libpmix.so.2`` of the same.
 
-    For auditwheel's name it is the file's name with all numbers; others are returned unchanged.
+    For auditwheel's name it is the file's name with all numbers; other names are returned unchanged.
     """
     name = without_hash(soname)
     return name if name == soname else _NUMBERS.sub(r"\1", name)

@@ -41,7 +41,7 @@ class Ends:
             self.skipped += dropped
 
     def content(self) -> bytes:
-        """Return the whole stream, or its two ends with a line between them that says what was dropped."""
+        """Return the whole stream, or its two ends with a line between them that names the dropped part."""
         ends = bytes(self._head), b"".join(self._tail)
         return join_ends(*ends, self.skipped) if self.skipped else b"".join(ends)
 

@@ -1,4 +1,4 @@
-"""Take turns at what only one process may do at a time."""
+"""Take turns at work that only one process may do at a time."""
 
 import fcntl
 from io import FileIO

@@ -18,7 +18,7 @@ def writable(folder: Path, option: str) -> Path:
     is writable.
 
     Raises:
-        BadInput: if it cannot be created, or nothing can be written to it.
+        BadInput: if the folder cannot be created, or is not writable.
     """
     check_folder(folder, option)
     try:
@@ -31,7 +31,7 @@ def would_take(folder: Path, option: str) -> Path:
     """Return ``folder``, which may not exist; nothing is created, and its parent is checked.
 
     Raises:
-        BadInput: if it could not be created, or nothing can be written to it.
+        BadInput: if the file could not be created, or is not writable.
     """
     check_folder(folder, option)
     try:
@@ -43,7 +43,7 @@ def would_take(folder: Path, option: str) -> Path:
 
 
 def check_file(target: Path, option: str, example: str) -> None:
-    """Refuse an output file that is something else: the output replaces it by a rename, even a device.
+    """Refuse an output path that is not a regular file: the output replaces it by a rename, even a device.
 
     ``example`` is an example of a file name in a folder of that name.
 
@@ -60,7 +60,7 @@ def in_cache(*below: str) -> Path:
     """Return a checked folder of the cache; the error says which variable moves the cache.
 
     Raises:
-        Missing: if it cannot be created, or nothing can be written to it.
+        Missing: if the folder cannot be created, or is not writable.
     """
     folder = cache_dir().joinpath(*below)
     try:
@@ -73,10 +73,10 @@ def in_cache(*below: str) -> Path:
 
 
 def check_folder(folder: Path, option: str) -> None:
-    """Refuse an output folder that is something else; nothing is created.
+    """Refuse an output path that is not a folder; nothing is created.
 
     Raises:
-        BadInput: if it exists and is not a folder, such as a device.
+        BadInput: if the path exists and is not a folder, such as a device.
     """
     try:
         os.lstat(folder)
@@ -109,6 +109,6 @@ def folder_mode(mode: int) -> int:
     """Return the mode of a folder that is created for a file of ``mode``; the umask applies.
 
     A private file gets a private folder: files that are written beside it later, such as a job's output and
-    metrics, are then private too.
+    metrics, are then also private.
     """
     return 0o777 if mode & 0o077 else PRIVATE

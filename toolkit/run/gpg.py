@@ -38,7 +38,7 @@ class SigningKey:
 
 
 def is_installed() -> bool:
-    """Return whether there is a gpg on PATH."""
+    """Return whether gpg is on PATH."""
     return shutil.which("gpg") is not None
 
 
@@ -46,13 +46,13 @@ def signing_key(wanted: str) -> SigningKey:
     """Return the only secret key that a fingerprint, its end, or an e-mail address names.
 
     Raises:
-        Missing: if there is none, or gpg cannot use its home folder.
+        Missing: if gpg is not installed, or cannot use its home folder.
         BadInput: if there are several.
         CheckFailed: if it has expired, was revoked or cannot sign.
     """
     if not wanted.strip() or wanted.startswith("-"):
         raise BadInput(f"--key '{wanted}': give a fingerprint or an e-mail address")
-    # In brackets an address must be equal; without, it must only be contained.
+    # An address in brackets must be equal; other text must only be contained.
     exact = f"<{wanted}>" if "@" in wanted and "<" not in wanted else wanted
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
     found = _keys(listed.text)
@@ -119,7 +119,7 @@ def check_keyring(keyring: Path, option: str) -> None:
     """Check that a file holds public keys; ``option`` names it in messages.
 
     Raises:
-        BadInput: if it cannot be read, or holds none.
+        BadInput: if the file cannot be read, or holds no public keys.
         Missing: if gpg is not installed.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-keys-") as folder:
@@ -127,13 +127,13 @@ def check_keyring(keyring: Path, option: str) -> None:
 
 
 class Verifier:
-    """Checks clear-signed messages; gpg's output is kept in ``folder`` until it was read."""
+    """Checks clear-signed messages; gpg's output is kept in ``folder`` until it is read."""
 
     def __init__(self, words: tuple[str, ...], folder: Path) -> None:
         self._words, self._folder = words, folder
 
     def check(self, message: bytes) -> Signature:
-        """Return whether a clear-signed message is valid, and what exactly was signed.
+        """Return whether a clear-signed message is valid, and the exact signed text.
 
         Raises:
             Missing: if gpg cannot check any signature, for example without a home folder; this says nothing

@@ -30,7 +30,7 @@ def signature(status: str, text: bytes) -> Signature:
     # Not splitlines(): a user id may hold a Unicode line break, and gpg prints it.
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     verdicts = [row for row in rows if row[0] in _VERDICTS]
-    # A second message after the first has its own verdict, or gpg stops at it.
+    # A second message after the first has its own verdict, or gpg stops at the second message.
     if len(verdicts) != 1 or any(_is_trouble(row) for row in rows):
         return Signature(state="unreadable")
     word, *rest = verdicts[0]
@@ -62,7 +62,7 @@ def is_answer(status: str) -> bool:
 
 
 def created(status: str) -> bool:
-    """Return whether gpg reports that it signed, with a hash that others accept."""
+    """Return whether gpg reports that it signed, with a hash that other programs accept."""
     rows = [line.split(" ") for line in status.split("\n") if line.startswith(f"{_PREFIX}SIG_CREATED ")]
     return len(rows) == 1 and len(rows[0]) > 4 and rows[0][4] in _SOUND
 

@@ -49,7 +49,7 @@ class Guard:
         self._pipe = -1
 
     def prepare(self) -> None:
-        """Start the shell if this process has none yet. Call it before starting a child."""
+        """Start the shell, unless this process has started it. Call this function before starting a child."""
         with self._lock:
             if self._owner != os.getpid():  # a forked process has the pipe of its parent
                 self._pipe, self._owner = _start_guard(), os.getpid()
@@ -80,7 +80,7 @@ def _start_guard() -> int:
             ("sh", "-c", _SCRIPT),
             {"PATH": _PATH},
             file_actions=[(os.POSIX_SPAWN_DUP2, reading, 0), *null],
-            setsid=True,  # Ctrl-C at the terminal is not for it
+            setsid=True,  # the shell must not get Ctrl-C from the terminal
         )
     finally:
         os.close(reading)

@@ -3,11 +3,11 @@
 from toolkit.run.command import OnLine
 
 _LONGEST = 4 << 20
-"""Bytes of a line that are held before it is passed on."""
+"""Bytes of a line that are held before they are passed on."""
 
 
 class Lines:
-    """Passes on each line as soon as it is complete.
+    """Passes on each line as soon as the line is complete.
 
     The work is proportional to the input for any length of line: a progress bar or a core dump may have no
     line break in megabytes. A line of more than 4 MiB is passed on in parts, so that memory is bounded.

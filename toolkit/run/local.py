@@ -29,7 +29,9 @@ _GRACE = 5.0
 
 
 class LocalRunner:
-    """Commands here; each in its own session, so that none outlives an interrupt or a killed toolkit."""
+    """Commands on this machine; each runs in a separate session, so that none outlives an interrupt or a
+    killed toolkit.
+    """
 
     place = "this machine"
 
@@ -134,7 +136,7 @@ class _LocalConversation:
             raise
 
     def read(self) -> bytes:
-        # Not while it is being closed: the number of the pipe may belong to another file by then.
+        # Not while the pipe is being closed: its number may belong to another file by then.
         with self._reading:
             if self._closed.is_set() or not self._process.stdout:
                 return b""
@@ -164,7 +166,7 @@ class _LocalConversation:
             self._process.wait()
         GUARD.release(self._process.pid)
         self._closed.set()
-        # A reader sees the end now, unless a child of the command kept the pipe: then the reader closes it.
+        # A reader sees the end now. If a child of the command keeps the pipe open, the reader closes it.
         if self._process.stdout and self._reading.acquire(timeout=_GRACE):
             self._process.stdout.close()
             self._reading.release()
@@ -199,7 +201,7 @@ def _start(
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """Ask the process and all that it started to stop, then kill the rest."""
+    """Ask the process and its children to stop, then kill the rest."""
     try:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(_GRACE)

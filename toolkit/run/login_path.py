@@ -21,7 +21,9 @@ _TELL = f"printf '\\n{_MARK}%s\\n' \"$PATH\"\n".encode()
 
 
 class LoginPathRunner:
-    """Runs commands by another runner; a program that is missing there is searched as by a login shell."""
+    """Runs commands by another runner; a program that is missing on its PATH is searched as a login shell
+    searches it.
+    """
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner

@@ -85,7 +85,7 @@ def patiently(
     time.
 
     Raises:
-        Lost: if it was unreachable for that long.
+        Lost: if the place was unreachable for that long.
     """
     before, began, pause, told = arrived(), time.monotonic(), _FIRST_PAUSE, False
     while True:

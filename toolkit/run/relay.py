@@ -24,7 +24,9 @@ OPEN, DATA, END, GONE, HELLO = "o", "d", "e", "c", "h"
 
 _CHUNK = 6144
 _MOST_WAITING = 64 << 20
-"""Bytes that are kept for a connection whose other side does not read; then it is closed."""
+"""Bytes that are kept for a connection whose other side does not read; beyond this limit the connection is
+closed.
+"""
 
 _CONNECT_SECONDS = 10
 
@@ -44,7 +46,8 @@ class Connections:
             self._write(line.encode("ascii"))
 
     def add(self, number: int, connection: socket.socket, opened: bool = True) -> None:
-        """Relay a connection under a number from now on; the other end opens its own unless it has.
+        """Relay a connection under a number from now on; the other end opens its own connection unless it has
+        one.
 
         ``OSError`` or ``ValueError`` if the wire is broken.
         """
@@ -143,7 +146,7 @@ class _Connection:
 
     def _give_up(self) -> None:
         self.stop()
-        with contextlib.suppress(OSError, ValueError):  # the wire may be what broke
+        with contextlib.suppress(OSError, ValueError):  # the wire itself may be broken
             self._carried.say(self._number, GONE)
 
     def _done(self) -> None:

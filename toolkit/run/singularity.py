@@ -37,11 +37,11 @@ class InstalledRuntime(Protocol):
         """Return the labels that the runtime reads from the file.
 
         Raises:
-            CheckFailed: if it cannot read it.
+            CheckFailed: if the runtime cannot read the image.
         """
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        """Run a command inside; the status is its result."""
+        """Run a command in the image; the status is in its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class HostApptainer:
 
 
 def find() -> HostApptainer | None:
-    """Return the runtime on PATH, Apptainer before Singularity; ``None`` if there is neither."""
+    """Return the runtime on PATH, Apptainer before Singularity; ``None`` without a runtime."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         return None

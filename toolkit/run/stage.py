@@ -43,8 +43,8 @@ class Parcel:
 def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
     """Copy the files that are missing or differ; return how many were copied.
 
-    A file is renamed to its name after its bytes were checked there. A partial copy stays beside it after a
-    lost connection, and this or the next call resumes it.
+    A file is renamed to its name after its bytes were checked on the target. A lost connection leaves a
+    partial copy, and this or the next call resumes it.
 
     Raises:
         CheckFailed: if a copy arrived with other bytes; it is removed. Or if digests cannot be read.
@@ -88,7 +88,7 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
             fix="run the same command again; if it fails twice, check the disk of the target",
         )
     moved = runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS))
-    # The answer to a first try may be what was lost.
+    # The answer to a first try may have been lost.
     if not moved.ok and remote_hashes(runner, [parcel.target]).get(parcel.target) != parcel.sha256:
         moved.require(f"renaming {parcel.target} on {runner.place}")
 
@@ -100,7 +100,8 @@ def _remove(runner: Runner, path: str) -> None:
 def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
     """Copy in a separate thread, so that an interrupt stops it between two packets.
 
-    An interrupt within a packet would break the connection. Returns whether some of it was there already.
+    An interrupt within a packet would break the connection. Returns whether a part of the file was there
+    already.
     """
     stopped = threading.Event()
     begun: list[int] = []

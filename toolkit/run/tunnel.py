@@ -1,4 +1,4 @@
-"""Let programs of this machine reach a port of a remote one: a socket here, and a relay at the other end.
+"""Let programs of this machine reach a port of a remote machine: a socket here, and a relay at the other end.
 
 The other end is :mod:`toolkit.run.relay`, started there by any launcher, such as srun in a job. No server on
 a login node and no open port between the two is needed.
@@ -22,7 +22,7 @@ class Tunnel:
     """A listening socket of this machine; its connections are relayed while :meth:`serve` runs."""
 
     def __init__(self, port: int = 0) -> None:
-        """Listen only on 127.0.0.1; port 0 selects a free one.
+        """Listen only on 127.0.0.1; port 0 selects a free port.
 
         Raises:
             BadInput: if the port is not available.

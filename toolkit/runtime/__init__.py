@@ -1,4 +1,4 @@
-"""Container runtimes: how a command is started in an image. A new one is a module here."""
+"""Container runtimes: how a command is started in an image. A new runtime is a module in this package."""
 
 import posixpath
 from collections.abc import Iterable, Mapping
@@ -18,9 +18,9 @@ class Runtime(Protocol):
     """What a module of this package has."""
 
     NAMES: tuple[str, ...]
-    """What its programs are called, on PATH and in facts."""
+    """The names of its programs, on PATH and in facts."""
     SECTION: str
-    """The section of the probe's answer about it."""
+    """The section of the probe's answer about the runtime."""
     FORMATS: frozenset[str]
     """Forms of an image that a job starts from."""
     HIDES: Mapping[Aspect, frozenset[str]]
@@ -39,9 +39,11 @@ class Runtime(Protocol):
     GPUS: tuple[str, ...]
     """Options that mount GPUs of NVIDIA and their driver."""
     AMD_GPUS: tuple[str, ...]
-    """Options that mount GPUs of AMD; empty if the runtime has none."""
+    """Options that mount GPUs of AMD; empty if the runtime has no such options."""
     PREPARES: str
-    """A shell script below ``slurm`` that gives each node the image before ranks start; empty for none."""
+    """A shell script below ``slurm`` that gives each node the image before ranks start; empty without such a
+    script.
+    """
 
     MOUNTS_IMAGES: bool
     """A file that holds a file system can be mounted in a container, by a user without privileges."""
@@ -69,7 +71,7 @@ class Runtime(Protocol):
         ...
 
     def read(self, answer: Answer) -> ContainerRuntime | None:
-        """Return its facts on a machine; ``None`` if it is absent."""
+        """Return the facts about the runtime on a machine; ``None`` if it is absent."""
         ...
 
 
@@ -84,7 +86,7 @@ RUNTIMES: tuple[Runtime, ...] = (
     centres.SHIFTER,
     centres.SARUS,
 )
-"""The preferred one first."""
+"""The preferred runtime first."""
 
 
 @lru_cache(1024)

@@ -9,7 +9,7 @@ from toolkit.model.job import JobSpec
 from toolkit.runtime.aspects import Answer, Aspect
 
 COMMAND = "singularity"
-"""The command if there are no facts of the host; Apptainer mostly installs this name too."""
+"""The command without facts about the host; Apptainer usually also installs this name."""
 
 NAMES: tuple[str, ...] = ("apptainer", "singularity", "singularity-ce", "singularity-pro")
 SECTION = "runtime"
@@ -25,7 +25,7 @@ MEASURED = True
 MOUNTS_IMAGES = True
 IMAGE_BIND = ":image-src=/,ro"
 """Ends the value of ``--bind`` for a file that holds a file system
-(Apptainer's user guide, "Image Mounts"). Without ``ro`` Apptainer warns that it cannot write to it."""
+(Apptainer's user guide, "Image Mounts"). Without ``ro`` Apptainer warns that it cannot write to the file."""
 
 _ALL = frozenset({"-C", "--containall", "--compat"})
 _CONTAINS = _ALL | {"-c", "--contain"}
@@ -145,7 +145,8 @@ def settings(answer: Answer) -> dict[str, str]:
 
 
 def _unbound(answer: Answer, setuid: bool | None) -> tuple[str, ...]:
-    """Return what cannot be bound: what is not there, and without setuid what this person may not see.
+    """Return the paths that cannot be bound: missing paths, and without setuid paths that this user may not
+    see.
 
     Apptainer 1.4.5 without setuid ends on either: "mount source … doesn't exist", "permission denied".
     """

@@ -1,4 +1,4 @@
-"""What a container shares with its node or not, and how a machine's answer is read."""
+"""Namespaces and folders that a container shares with its node, and how a machine's answer is read."""
 
 from typing import Literal, Protocol
 

@@ -14,7 +14,7 @@ _ARCHIVES = frozenset({"docker-archive", "oci-archive"})
 
 
 def _name(image: str) -> str:
-    """Return the name that an archive has in a store: of its file."""
+    """Return the name of an archive in a store: the name of its file."""
     return posixpath.splitext(posixpath.basename(image))[0].lower()
 
 

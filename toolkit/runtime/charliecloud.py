@@ -9,7 +9,7 @@ from toolkit.runtime.described import Described, option
 RUNTIME = Described(
     NAMES=("ch-run",),
     FORMATS=frozenset({"squashfs", "sandbox"}),
-    # Without it a bind needs a folder of that name in the image.
+    # Without this setting a bind needs a folder of that name in the image.
     options=("--write-fake",),
     set_env="--set-env=",
     setuid=False,

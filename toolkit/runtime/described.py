@@ -73,7 +73,7 @@ class Described:
 
 
 def option(start: str, between: str = ":") -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
-    """Return what writes each bind as one option, as in ``--mount=SOURCE:TARGET:ro``."""
+    """Return a function that writes each bind as one option, as in ``--mount=SOURCE:TARGET:ro``."""
 
     def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
         return tuple(start + between.join(part for part in bind if part) for bind in binds)
@@ -84,7 +84,7 @@ def option(start: str, between: str = ":") -> Callable[[tuple[tuple[str, str, st
 def joined_binds(
     start: str, between: str, flags: str
 ) -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
-    """Return what writes all binds as one option; ``flags`` comes before the options of a bind."""
+    """Return a function that writes all binds as one option; ``flags`` comes before the options of a bind."""
 
     def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
         texts = (f"{source}:{target}{flags + more if more else ''}" for source, target, more in binds)

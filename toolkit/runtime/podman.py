@@ -29,8 +29,9 @@ MEASURED = True
 MOUNTS_IMAGES = False
 
 DESCRIPTOR = "--preserve-fd=PMI_FD"
-"""Slurm and Hydra give each rank an open socket for PMI, with its number in ``PMI_FD``. Podman closes it
-unless this option names it."""
+"""Slurm and Hydra give each rank an open socket for PMI, with its number in ``PMI_FD``. Podman closes this
+socket unless an option names it.
+"""
 _KEEP = 'exec "$0" --cgroup-manager=cgroupfs run ${PMI_FD:+"--preserve-fd=$PMI_FD"} "$@"'
 
 HIDES: Mapping[Aspect, frozenset[str]] = {"users": frozenset({"--userns=keep-id"})}
@@ -74,7 +75,7 @@ def _volume(bind: str) -> str:
 
 
 def image(spec: JobSpec) -> tuple[str, ...]:
-    """Return the name of the image in the store of each node: of an archive, one only for this job."""
+    """Return the name of the image in the store of each node; an archive gets a name only for this job."""
     if not spec.image.startswith(("/", "$")):
         return (spec.image,)
     key = re.sub(r"[^a-z0-9]+", "-", spec.directory.rpartition("/")[2].lower()).strip("-")
@@ -92,7 +93,7 @@ def workdir(folder: str) -> tuple[str, ...]:
 
 
 def read(answer: Answer) -> ContainerRuntime | None:
-    """Read the ``podman`` section; ``None`` if there is no podman."""
+    """Read the ``podman`` section; ``None`` without podman."""
     path = next(iter(answer.values("path")), "")
     if not path:
         return None

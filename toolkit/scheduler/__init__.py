@@ -1,4 +1,6 @@
-"""Schedulers: how a job is asked for. A new one is a module here, a template, and its name in the model."""
+"""Schedulers: how a job is asked for. A new scheduler is a module in this package, a template, and its name
+in the model.
+"""
 
 from typing import Protocol
 

@@ -50,7 +50,9 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
 
 
 def _chunk(spec: JobSpec, site: Site | None) -> str:
-    """Return what one node of the job has, in the words of a ``select`` statement (pbs_resources(7B))."""
+    """Return the parts of a node that the job has, in the words of a ``select`` statement
+    (pbs_resources(7B)).
+    """
     gpus = spec.gpus_per_node if site is None or site.gpus.ask == "gres" else None
     cores = spec.cpus_per_rank * spec.ranks_per_node if spec.cpus_per_rank else None
     pairs = [

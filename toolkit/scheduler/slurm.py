@@ -28,7 +28,7 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     pairs = [
         ("job-name", spec.name),
         ("nodes", _nodes(spec)),
-        # An elastic job has as many as its nodes make.
+        # An elastic job has as many ranks as its nodes provide.
         ("ntasks", None if spec.elastic else spec.ranks),
         ("ntasks-per-node", spec.ranks_per_node),
         ("cpus-per-task", spec.cpus_per_rank),
@@ -38,12 +38,12 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     lines = [f"--{name}={value}" for name, value in pairs if value not in (None, "")]
     lines += [f"--{line}" for line in _gpus(spec, site)]
     lines += ["--exclusive"] * spec.exclusive + ["--requeue"] * spec.requeue
-    # Slurm takes a dead node out of the job, and leaves the others to it.
+    # Slurm removes a dead node from the job, and leaves the other nodes to it.
     lines += ["--no-kill"] * spec.elastic
     # The signal goes only to the script (B:), which tells the trainer.
     lines += [f"--signal=B:{SIGNAL}@{spec.warning}"] * bool(spec.warning)
     lines += [f"--output={spec.output}", *([f"--error={spec.error}"] if spec.error else [])]
-    # A job that is started again adds to what it wrote before.
+    # A job that is started again appends to its earlier output.
     return [*lines, "--open-mode=append", *dict.fromkeys((*site_lines, *spec.sbatch))]
 
 
@@ -65,7 +65,7 @@ def _gpus(spec: JobSpec, site: Site | None) -> Iterator[str]:
 
 
 def _constraint(spec: JobSpec, site: Site | None) -> str:
-    """Return the features that nodes must have; some sites give out GPUs by one."""
+    """Return the features that nodes must have; some sites provide GPUs by a feature."""
     if spec.constraint or site is None or site.gpus.ask != "constraint" or not spec.gpus_per_node:
         return spec.constraint
     return site.gpus.gres

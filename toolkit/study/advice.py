@@ -43,7 +43,7 @@ class Advice:
 
 
 def advise(tally: Tally) -> Advice | None:
-    """Return what to try; ``None`` for a timeline with too few allreduces."""
+    """Return the settings to try; ``None`` for a timeline with too few allreduces."""
     fusion, steps = tally.fusion, len(tally.ready)
     if steps < 3 or not fusion.groups:
         return None

@@ -99,7 +99,7 @@ def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     belongs to an interrupted run and is ignored.
 
     Raises:
-        CheckFailed: if it finds none, or none after the warm-up, or not a number.
+        CheckFailed: if the pattern finds nothing, nothing after the warm-up, or a text that is not a number.
     """
     rule = compile_pattern(pattern)
     group: str | int = next((name for name in ("seconds", "rate") if name in rule.groupindex), 1)

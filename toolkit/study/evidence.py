@@ -31,7 +31,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class FormDemand:
-    """One thing that a form asks for: ``met`` says whether the study has it, ``fix`` how to get it."""
+    """One demand of a form: ``met`` says whether the study has it, ``fix`` how to get it."""
 
     text: str
     met: bool
@@ -40,7 +40,7 @@ class FormDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """The rows of one series, the fewest nodes first, and what the form asks of them."""
+    """The rows of one series, the fewest nodes first, and the demands of the form on them."""
 
     label: str
     rows: tuple[NodeRow, ...]

@@ -66,7 +66,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCheck:
-    """A fit without the largest size, compared with the measurement there."""
+    """A fit without the largest size, compared with the measurement at that size."""
 
     ranks: int
     predicted: MedianSpread

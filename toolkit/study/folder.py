@@ -34,7 +34,7 @@ def load(folder: Path) -> Study:
     """Read the definition of a study.
 
     Raises:
-        BadInput: if there is none, or it has another format.
+        BadInput: if the file is missing, or has another format.
     """
     file = folder / STUDY
     content = read_given(file, most=_LARGEST, fix="`toolkit scale` makes a study")

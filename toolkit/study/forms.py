@@ -9,7 +9,7 @@ from toolkit.knowledge.reading import Row, read
 
 
 class Form(Row, frozen=True, kw_only=True):
-    """What one centre wants to see before it grants large partitions or core hours."""
+    """The evidence that one centre wants before it grants large partitions or core hours."""
 
     name: str
     title: str
@@ -22,9 +22,9 @@ class Form(Row, frozen=True, kw_only=True):
     doubling: float = 0.0
     """The least speed-up when the number of nodes doubles; 0 if the form names none."""
     script: bool = False
-    """Whether it wants a job script."""
+    """Whether the form wants a job script."""
     gpu: bool = False
-    """Whether it wants the use of the GPUs."""
+    """Whether the form wants the use of the GPUs."""
     text: tuple[str, ...] = ()
     """What the applicant has to write."""
 

@@ -39,7 +39,7 @@ class Fusion:
     def _close(self) -> None:
         """Count the group before this one, whose sizes are known by now."""
         size = sum(self._sizes.get(pid, 0) for pid in self._pids)
-        # An unfinished group, or one without a size, is not counted.
+        # An unfinished group, or a group without a size, is not counted.
         if self._pids and self._time > 0 and size > 0:
             self.groups += 1
             self.tensors += len(self._pids)
@@ -52,7 +52,7 @@ class Fusion:
     def line(self) -> tuple[float, float] | None:
         """Return the microseconds of a reduction of any size, and of each further byte.
 
-        ``None`` if all are of one size, or larger ones take no longer.
+        ``None`` if all reductions have one size, or larger reductions take no longer.
         """
         if self.groups < 3:
             return None

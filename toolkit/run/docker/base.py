@@ -1,4 +1,6 @@
-"""The base image of a Debian release: the published image by digest, or else one bootstrapped here."""
+"""The base image of a Debian release: the published image by digest, or else an image bootstrapped on this
+machine.
+"""
 
 import contextlib
 import dataclasses
@@ -108,7 +110,7 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
 def _describe(image: "Image", name: str, published: str) -> BaseImage:
     repository = published.partition(":")[0]
     for reference in image.attrs.get("RepoDigests") or ():
-        # An image that was bootstrapped here also has a digest after it was pushed to a registry.
+        # An image that was bootstrapped on this machine also has a digest after it was pushed to a registry.
         if reference.partition("@")[0] == repository:
             return BaseImage(reference, reference.partition("@")[2], published=True)
     return BaseImage(name, image.id, published=False)
@@ -166,7 +168,7 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     # Other users can see a command line, so an address with a password is read from the input.
     hidden = where != without_login(where)
     mirror = ["-"] if hidden else [where] if where else []
-    # The copyright files stay, because redistributing an image requires them.
+    # The copyright files are kept, because redistributing an image requires them.
     kept = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
     dated = UNDATED if release in TESTING else ()
     words = ("mmdebstrap", "--variant=minbase", *dated, *excluded, kept, release, str(tar), *mirror)
@@ -190,7 +192,7 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
 
 
 def _advice(said: str) -> str:
-    """Return what to do about the output of a bootstrap that failed."""
+    """Return advice for the output of a bootstrap that failed."""
     another = f"set {MIRROR}=URL"
     if expired := _EXPIRED.search(said):
         return f"the mirror is out of date ({expired[0]}): {another} to one that is up to date"

@@ -1,7 +1,7 @@
 """Build a base image from exactly the packages of a lock, without a network, equal on every machine.
 
-mmdebstrap runs the scripts of these packages as root, and a lock may come from an untrusted author. So it
-runs in a container without network and with few capabilities, never on this machine.
+mmdebstrap runs the scripts of these packages as root, and a lock may come from an untrusted author. The
+script therefore runs in a container without network and with few capabilities, never on this machine.
 """
 
 import re
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 SCRIPT = "make-base.sh"
-"""The script that builds ``base.tar`` from the packages beside it."""
+"""The script that builds ``base.tar`` from the packages in its folder."""
 
 _SECONDS = 900.0
 _MEMORY = 2 << 30
@@ -37,7 +37,7 @@ _FOLDER = "toolkit-base"
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETGID", "SETUID", "SYS_CHROOT")
 """What chroot, dpkg and the device nodes of a base need (capabilities(7))."""
 
-# Before the first package, because one of them only checks that this was done.
+# Before the first package, because one package only checks that this step was done.
 _MERGED = 'for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d" && ln -s "usr/$d" "$1/$d"; done'
 
 # Removes output of the packages' scripts that differs between runs, and files that only this build needs.
@@ -79,7 +79,7 @@ def base_files(
             "version": __version__,
             "release": release,
             "epoch": epoch,
-            # By name, because the archive may give them other priorities than the packages themselves.
+            # By name, because the archive may give packages other priorities than the packages themselves.
             "names": [package.name for package in packages],
             "left_out": LEFT_OUT,
             "merged": _MERGED,

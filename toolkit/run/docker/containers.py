@@ -35,12 +35,12 @@ class Box:
     """What a container may see and use; nothing of the host but ``binds`` (host path → path inside).
 
     ``nested`` lets another container runtime work inside: namespaces, mounts, FUSE. ``timeout`` is in
-    seconds, ``memory`` in bytes. ``user`` is the image's own if it is empty. ``init`` adds a first process,
+    seconds, ``memory`` in bytes. An empty ``user`` means the image's own user. ``init`` adds a first process,
     which reaps orphans of the command; its program is visible inside. ``network`` is ``none`` or ``host``.
-    ``volumes_from`` names containers whose volumes it also has; ``given`` is a tar, unpacked at its root.
-    ``capabilities`` are all that its processes have, and no program gains more; without them, the engine's
-    default applies. ``taken`` is a file to copy out of the container after success. ``scratch`` keeps
-    ``/tmp`` in memory, up to that many bytes.
+    ``volumes_from`` names containers whose volumes this container shares; ``given`` is a tar, unpacked at its
+    root. ``capabilities`` are all capabilities of its processes, and no program gains more; without them, the
+    engine's default applies. ``taken`` is a file to copy out of the container after success. ``scratch``
+    keeps ``/tmp`` in memory, up to that many bytes.
     """
 
     image: str
@@ -134,7 +134,7 @@ def remove_stale(client: "DockerClient") -> None:
     for container in listed:
         place, _, pid = container["Labels"][_OWNER].rpartition(":")
         if place == host() and not alive(int(pid)):
-            with contextlib.suppress(Exception):  # another command may have removed it first
+            with contextlib.suppress(Exception):  # another command may have removed the container first
                 client.api.remove_container(container["Id"], force=True, v=True)
 
 
@@ -182,7 +182,7 @@ def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
         volumes_from=list(box.volumes_from),
         mem_limit=box.memory,
         memswap_limit=box.memory,
-        # Without these options Docker forbids programs and device nodes there.
+        # Without these options Docker forbids programs and device nodes in the mount.
         tmpfs={"/tmp": f"exec,suid,dev,size={box.scratch}"} if box.scratch else None,  # noqa: S108 - in the container
         **_rights(box),
     )

@@ -38,7 +38,7 @@ _SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[bkmg]?)b?")
 _SHIFTS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30}
 
 Files = Mapping[str, bytes | Path]
-"""A build context: path within it → content, or the file of this machine that has it."""
+"""A build context: path within it → content, or a file of this machine."""
 
 _CHUNK = 1 << 20
 
@@ -63,8 +63,8 @@ class BuildOptions:
 def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
     """Return a client of the engine that the ``docker`` command also uses.
 
-    ``DOCKER_HOST`` selects it, or else the command's current context, which rootless Docker and Docker
-    Desktop set, or else it is this machine's.
+    ``DOCKER_HOST`` selects the engine. Otherwise the command's current context does, which rootless Docker
+    and Docker Desktop set; without a context it is this machine's engine.
 
     Raises:
         Missing: if no engine answers, or this user may not use it.
@@ -109,12 +109,12 @@ def _knock(path: str) -> None:
 
 
 def _context() -> Any:  # noqa: ANN401 - the SDK ships no types; stays here
-    """Return the docker command's current context; ``None`` if it has none."""
+    """Return the docker command's current context; ``None`` without a context."""
     from docker.context import ContextAPI
 
     try:
         context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
-    except Exception as error:  # it raises plain exceptions for a damaged file
+    except Exception as error:  # docker raises plain exceptions for a damaged file
         raise Missing(
             f"the docker command's context cannot be read: {error}", fix="docker context ls"
         ) from error
@@ -122,7 +122,7 @@ def _context() -> Any:  # noqa: ANN401 - the SDK ships no types; stays here
 
 
 class Abreast:
-    """Builds in separate threads, so that all can be stopped when one fails or the user interrupts."""
+    """Builds in separate threads, so that all builds can be stopped when one fails or the user interrupts."""
 
     def __init__(self, client: "DockerClient") -> None:
         self._client = client
@@ -170,7 +170,7 @@ def build_image(
             abreast.joined(log)
         with speaking(f"building {what}"):
             events = client.api.build(
-                # a generator: it is sent while it is created
+                # a generator: the context is sent while it is created
                 fileobj=pack_context(add_labels(files, options.labels)),
                 custom_context=True,
                 dockerfile=_STEPS,
@@ -219,7 +219,7 @@ def tag_image(client: "DockerClient", image: str, tag: str) -> None:
 
 
 def forget_image(client: "DockerClient", image: str) -> None:
-    """Remove an untagged image, but not the steps that it was built from."""
+    """Remove an untagged image, but not the build steps below it."""
     import docker
 
     # An image that another tag or a container still uses must stay.
@@ -236,7 +236,7 @@ def named_like(client: "DockerClient", start: str) -> tuple[str, ...]:
 
 
 def untag_image(client: "DockerClient", tag: str) -> None:
-    """Remove a tag, and the image if nothing else names or uses it."""
+    """Remove a tag, and the image if no other name or container uses it."""
     import docker
 
     with contextlib.suppress(docker.errors.APIError, OSError):
@@ -309,7 +309,7 @@ def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
 
 
 def _quoted(text: str) -> str:
-    """Return a word for a Dockerfile, quoted so that it stays unchanged."""
+    """Return a word for a Dockerfile, quoted so that its value is unchanged."""
     if wrong := re.search(r"[\x00-\x1f\x7f]", text):
         raise BadInput(f"{text!r}: a label cannot have the character {wrong[0]!r}")
     return '"' + re.sub(r'(["\\$])', r"\\\1", text) + '"'

@@ -1,4 +1,4 @@
-"""Find images in the Docker engine by name, save one to a file, and load one."""
+"""Find images in the Docker engine by name, save an image to a file, and load an image."""
 
 import difflib
 import json
@@ -27,7 +27,7 @@ def named_image(client: "DockerClient", name: str) -> "Image":
     """Return the engine's image of that name or id.
 
     Raises:
-        BadInput: if it has none, with similar names.
+        BadInput: if the engine has no such image, with similar names.
     """
     import docker
 
@@ -79,10 +79,10 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
 
 
 def load(client: "DockerClient", archive: Path, identity: str, name: str) -> None:
-    """Load an image from an archive of docker save into the engine and tag it, unless it exists there.
+    """Load an image from an archive of docker save into the engine and tag it, unless the engine has it.
 
     Engines identify an image differently: by its configuration's digest, or its manifest's. ``identity`` is
-    the id in the engine that saved it.
+    the image's id in the engine that saved it.
 
     Raises:
         CheckFailed: if the archive holds another image than ``identity``.
@@ -102,7 +102,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
     """Load the only image of an archive into the engine; return its id.
 
     Raises:
-        CheckFailed: if the engine refuses it, or there are several.
+        CheckFailed: if the engine refuses the archive, or it holds several images.
     """
     said: list[str] = []
     with speaking(f"loading {archive.name}"), archive.open("rb") as file:
@@ -112,7 +112,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
             said += _LOADED.findall(event.get("stream") or "")
     found = {str(image.id) for name in said if (image := find_image(client, name)) is not None}
     if not found and (held := _first(client, _identities(archive))):
-        # containerd's store names an image as its archive says, and then does not find a short name.
+        # containerd's store names an image as its archive does, and then does not find a short name.
         found = {held}
     if len(found) != 1:
         raise CheckFailed(f"{archive}: {len(found)} images are in the archive; expected one")
@@ -132,7 +132,7 @@ def _identities(archive: Path) -> tuple[str, ...]:
             texts = {name: json.load(file) for name, file in lists.items() if file is not None}
         return tuple(_named_in(texts))
     except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError):
-        return ()  # the engine reports better what is wrong with it
+        return ()  # the engine's own message describes the fault better
 
 
 def _named_in(texts: dict[str, Any]) -> Iterator[str]:

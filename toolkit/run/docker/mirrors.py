@@ -34,7 +34,7 @@ def read_mirrors(text: str) -> Mirrors:
 
 
 def chosen_mirror() -> Mirrors:
-    """Return the mirror of the environment; its security archive is at the usual place beside it."""
+    """Return the mirror from the environment; its security archive is at the usual place beside it."""
     mirror = os.environ.get(MIRROR, "").rstrip("/")
     return {"debian": (mirror,), "debian-security": (f"{mirror}-security",)} if mirror else {}
 

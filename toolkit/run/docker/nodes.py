@@ -1,6 +1,6 @@
 """Long-lived containers that simulate machines, with their network and volumes.
 
-Everything is found by its label, so that nothing must be remembered for removal.
+Every object is found by its label, so that nothing must be remembered for removal.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ OnOutput = Callable[[bytes, bytes], None]
 """Called with a command's new output: standard output and standard error."""
 
 _GRACE = "5"
-"""Seconds between asking a command that took too long to stop and killing it."""
+"""Seconds between asking a slow command to stop and killing it."""
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +134,7 @@ class Nodes:
             self._api.put_archive(name, "/", archive)
 
     def start(self, name: str, *, paused: bool = False) -> None:
-        """Start a container that was created or stopped, or resume a paused one."""
+        """Start a container that was created or stopped, or resume a paused container."""
         try:
             with speaking(f"starting {name}"):
                 (self._api.unpause if paused else self._api.start)(name)
@@ -147,13 +147,13 @@ class Nodes:
             raise
 
     def make_network(self, name: str, labels: Mapping[str, str]) -> None:
-        """Create a network if there is none of that name; the engine picks its addresses."""
+        """Create a network, unless a network of that name exists; the engine picks its addresses."""
         with delay_signals(), speaking(f"making the network {name}"):
             if not [n for n in self._api.networks(names=[name]) if n["Name"] == name]:
                 self._api.create_network(name, driver="bridge", labels=dict(labels), check_duplicate=True)
 
     def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
-        """Create a volume if there is none of that name."""
+        """Create a volume, unless a volume of that name exists."""
         with delay_signals(), speaking(f"making the volume {name}"):
             self._api.create_volume(name, labels=dict(labels))
 
@@ -172,7 +172,7 @@ class Nodes:
         return len(containers) + len(networks) + len(volumes)
 
     def run(self, name: str, command: Command, user: str = "root") -> Completed:
-        """Run a command in a container until it exits; stop it there if it takes too long."""
+        """Run a command in a container until it exits; stop it after a time limit."""
         out, err = bytearray(), bytearray()
 
         def take(more: bytes, errors: bytes) -> None:
@@ -197,7 +197,7 @@ class Nodes:
         folder: str = "/",
         env: Mapping[str, str] | None = None,
     ) -> int:
-        """Run ``words`` in a container, pass on their output as it comes, return their exit status."""
+        """Run ``words`` in a container, pass on their output immediately, return their exit status."""
         with speaking(f"running {words[0]} on {name}"):
             started = self._api.exec_create(
                 name, list(words), user=user, workdir=folder, environment=dict(env or {})

@@ -107,7 +107,7 @@ def _hear(line: str, said: list[str], tell: Tell) -> None:
 
 
 def _require(ran: Ran, said: Sequence[str], work: Squash) -> None:
-    """Treat a warning as a failure: mksquashfs stores a file that it cannot read as an empty one."""
+    """Treat a warning as a failure: mksquashfs stores an unreadable file as an empty file."""
     if ran.ok and not said and work.target.stat().st_size > work.offset:
         return
     what = f"packing {work.name}"

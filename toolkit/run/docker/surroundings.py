@@ -1,6 +1,6 @@
 """Settings of this machine that a build uses: certificates, proxies, pip's settings.
 
-Only the build stage gets them. These variables do not stay in the image.
+Only the build stage gets the proxies and certificates. These variables do not stay in the image.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> bytes | None:
     """Return the certificates that programs of this machine trust: named by variables, or else the system's.
 
-    ``None`` if there are no such files.
+    ``None`` without such files.
     """
     named = (env.get(variable, "") for variable in _CERTIFICATES)
     found = (Path(file) for file in (*named, *system) if file)
@@ -40,6 +40,6 @@ def pip_settings(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def proxies(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the proxies, in both spellings, because programs differ in which they read."""
+    """Return the proxies in both spellings, because programs read one or the other."""
     names = [spelling for name in _PROXIES for spelling in (name, name.upper())]
     return {name: env[name] for name in names if env.get(name)}

@@ -78,8 +78,8 @@ def files_of(
 ) -> PackageFiles:
     """Return the files that installing each set of packages would need, resolved in a container of ``image``.
 
-    ``from_nothing`` counts nothing as installed, and asks Debian's archive of ``release``; else the image's
-    own package sources count, and what it has. ``architecture`` is the processor of the
+    ``from_nothing`` counts nothing as installed, and asks Debian's archive of ``release``. Otherwise the
+    image's own package sources and installed packages count. ``architecture`` is the processor of the
     packages (``uname -m``), if the image has another one.
 
     Raises:

@@ -23,7 +23,7 @@ class Unresolved(CheckFailed):
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A package that was chosen; ``via`` are the packages that asked for it, none if the user did."""
+    """A chosen package; ``via`` are the packages that asked for it, empty if the user asked."""
 
     name: str
     version: str
@@ -32,7 +32,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Requirements for one Python: ``python`` is its version, ``platform`` what uv calls it.
+    """Requirements for one Python: ``python`` is its version, ``platform`` is uv's name of its platform.
 
     ``preferred`` are pins that are kept if nothing speaks against them, ``options`` further options of uv.
     """
@@ -51,7 +51,8 @@ class Asking:
 
 
 def pin_requirements(asking: Asking, *, build: bool) -> tuple[Pin, ...]:
-    """Return what satisfies requirements, with all that they need; ``version`` is empty for a local wheel.
+    """Return packages that satisfy requirements, with all their dependencies; ``version`` is empty for a
+    local wheel.
 
     Args:
         asking: the requirements.
@@ -129,7 +130,7 @@ def install(asking: Asking, wheels: Sequence[Path], target: Path) -> None:
 
 
 def export_lock(lock: Path) -> bytes:
-    """Return what a ``uv.lock`` pins, as a requirements file; the ``pyproject.toml`` is beside it.
+    """Return the pins of a ``uv.lock`` as a requirements file; the ``pyproject.toml`` is beside the lock.
 
     Raises:
         BadInput: if uv cannot read it.

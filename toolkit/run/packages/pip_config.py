@@ -11,9 +11,9 @@ import msgspec
 
 
 class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
-    """The index, and what is searched besides it: further indexes, and folders with wheels (``find-links``).
+    """The index and further sources: further indexes, and folders with wheels (``find-links``).
 
-    ``index`` is empty if nothing is configured. Addresses may hold a login; no lock has them.
+    ``index`` is empty if nothing is configured. Addresses may contain a login; a lock never contains them.
     """
 
     index: str = ""

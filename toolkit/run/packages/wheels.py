@@ -26,7 +26,7 @@ def lock_wheels(
     """Return the text of a ``pylock.toml`` with the wheels of requirements and of all their dependencies.
 
     ``python`` is a version, ``platform`` is uv's name: ``x86_64-manylinux_2_36``; ``what`` is named in
-    errors. ``indexes`` are addresses of further indexes; as with pip, the best version of all of them counts.
+    errors. ``indexes`` are addresses of further indexes; as with pip, the best version of all indexes counts.
 
     Raises:
         CheckFailed: if nothing satisfies the requirements, with uv's reasons.
@@ -40,7 +40,7 @@ def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
     """Return the text of a ``pylock.toml`` with only the source distributions of requirements.
 
     Raises:
-        CheckFailed: if there is none, with uv's reasons.
+        CheckFailed: if no set exists, with uv's reasons.
         Missing: if uv is not installed, or the cache is not writable.
     """
     options = ("--no-deps", "--no-binary", ":all:", "--python-version", python)

@@ -30,7 +30,7 @@ class _Errors(msgspec.Struct, frozen=True):
 
 
 def error_words(answer: "Response") -> str:
-    """Return a registry's error message, on one line; answers to HEAD have it only in a header."""
+    """Return a registry's error message, on one line; answers to HEAD have the message only in a header."""
     try:
         said = msgspec.json.decode(answer.read(_MOST), type=_Errors)
     except (*UNDECODABLE, OSError):
@@ -67,7 +67,7 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
 def permission_error(host: str, scope: str, words: str, who: str) -> Missing:
     """Return the error for a user without permission; many registries answer the same for a missing image.
 
-    ``scope`` is what was requested, and ``who`` is empty without a login.
+    ``scope`` is the requested scope, and ``who`` is empty without a login.
     """
     kind, _, rest = scope.partition(" ")[0].partition(":")
     repository, _, actions = rest.partition(":")

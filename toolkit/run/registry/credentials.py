@@ -47,7 +47,7 @@ class _Helped(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """``token`` is exchanged for others (OAuth 2), ``bearer`` is sent unchanged.
+    """``token`` is exchanged for other tokens (OAuth 2), ``bearer`` is sent unchanged.
 
     ``source`` names the file or the helper in messages.
     """
@@ -63,7 +63,7 @@ class Login:
 
 
 def find_login(host: str) -> Login | None:
-    """Return the login of ``HOST[:PORT]`` from the first file that has one; ``None`` if there is none.
+    """Return the login of ``HOST[:PORT]`` from the first file that has it; ``None`` if no file has it.
 
     Raises:
         BadInput: if such a file cannot be read.

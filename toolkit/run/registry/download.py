@@ -58,7 +58,7 @@ def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: 
             try:
                 _append(session, name, blob, file, on_got)
             except Missing as error:
-                # A server that is too slow sends a little each time, and would be retried without end.
+                # A slow server sends a little each time, and would be retried without end.
                 failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise
@@ -117,7 +117,7 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
 
 
 def _write(file: FileIO, chunk: bytes) -> None:
-    """Write all of it; an unbuffered file may accept less on a disk that is nearly full."""
+    """Write all bytes; an unbuffered file may accept less on a disk that is nearly full."""
     rest = memoryview(chunk)
     while rest:
         rest = rest[file.write(rest) or 0 :]

@@ -71,7 +71,7 @@ def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, medi
     """Write an image's manifest after all its blobs; return its digest.
 
     Raises:
-        CheckFailed: if the registry refuses it, or stored something else.
+        CheckFailed: if the registry refuses the manifest, or stored another one.
     """
     where = f"/v2/{name.repository}/manifests/{name.tag}"
     headers = {"Content-Type": media_type}

@@ -20,7 +20,7 @@ SIF_LAYER = "application/vnd.sylabs.sif.layer.v1.sif"
 TITLE = "org.opencontainers.image.title"
 
 MOST_BYTES = 4 << 20
-"""Of a manifest; registries take no larger ones (distribution-spec, "Pushing Manifests")."""
+"""The largest manifest; registries accept no larger ones (distribution-spec, "Pushing Manifests")."""
 _MOST_LAYERS = 500
 _MOST_SIZE = 1 << 44
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -58,7 +58,7 @@ class ImageManifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="cam
 
     @property
     def blobs(self) -> tuple[Descriptor, ...]:
-        """Return its parts, the configuration first, each once."""
+        """Return the parts of a manifest, the configuration first, without duplicates."""
         parts = ((self.config,) if self.config else ()) + self.layers
         return tuple({part.digest: part for part in parts}.values())
 

@@ -1,6 +1,6 @@
 """Cached knowledge about registries: unfinished uploads, and which repository has a blob.
 
-All of it may be lost or wrong at any time: each entry is only a hint, and the registry decides.
+The whole memory may be lost or wrong at any time: each entry is only a hint, and the registry decides.
 """
 
 from urllib.parse import quote

@@ -32,7 +32,7 @@ class RegistryName:
 
     @property
     def wanted(self) -> str:
-        """Return the reference of its manifest: the digest if there is one."""
+        """Return the reference of the image's manifest: the digest if it is known."""
         return self.digest or self.tag
 
     @property

@@ -64,7 +64,7 @@ class RegistrySession:
         """Check that a registry answers, and by which scheme if it is on this machine.
 
         Raises:
-            Missing: if none answers, or its certificate is not trusted.
+            Missing: if no registry answers, or its certificate is not trusted.
         """
         try:
             self.ask("GET", "/v2/", ok=_ANY, tries=_FIRST_TRIES).close()
@@ -88,11 +88,13 @@ class RegistrySession:
         """Send a request and return an answer with a status in ``ok``; ``scope`` is the permission that it
         needs.
 
-        A request with a body gets one of the ``tries``; callers that know how much of it arrived repeat it.
+        A request with a body gets one of the ``tries``; callers that know how much of the body arrived repeat
+        it.
 
         Raises:
             Missing: if the registry is unreachable, refuses access, or stays busy.
-            CheckFailed: if it answers anything else, or redirects to an address that is not followed.
+            CheckFailed: if the registry answers anything else, or redirects to an address that is not
+            followed.
         """
         import requests
 

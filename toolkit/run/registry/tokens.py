@@ -41,12 +41,12 @@ class Tokens:
 
     @property
     def source(self) -> str:
-        """The place where the login was found; empty if there is none."""
+        """The place where the login was found; empty without a login."""
         return self._login.source if self._login else ""
 
     @property
     def user(self) -> str:
-        """The login in messages; empty if there is none."""
+        """The login in messages; empty without a login."""
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def granted(self, scope: str) -> bool:
@@ -173,7 +173,7 @@ def read_token(text: bytes, host: str) -> str:
     """Return the token of such an answer.
 
     Raises:
-        CheckFailed: if it has none that a header can contain.
+        CheckFailed: if the answer has no token that a header can contain.
     """
     try:
         found = msgspec.json.decode(text, type=_Token)

@@ -17,7 +17,7 @@ from toolkit.run.web.http import pause_before
 CHUNK = 8 << 20
 """Bytes of a request: small enough for most proxies, and all that an interruption repeats."""
 _MOST_CHUNK = 32 << 20
-"""A chunk is kept in memory; if a registry wants larger ones, a blob is sent in one request."""
+"""A chunk is kept in memory; if a registry wants larger chunks, a blob is sent in one request."""
 _TRIES = 6
 _RANGE = re.compile(r"(?:bytes=)?0-(\d{1,15})")
 _NO_CHUNKS = frozenset({400, 404, 405, 411, 413, 416, 501})
@@ -178,7 +178,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
 
 
 def _send_whole(session: RegistrySession, name: RegistryName, blob: Blob) -> None:
-    """Send a blob in one request, for registries that accept it no other way."""
+    """Send a blob in one request, for registries that accept no chunks."""
     upload = _begun(session, name, blob)
     if upload is not None:
         _finish(session, name, blob, upload.location, _BlobReader(blob))
@@ -203,8 +203,8 @@ def with_digest(location: str, digest: str) -> str:
 def received_bytes(header: str) -> int:
     """Return the number of bytes that arrived, from a ``Range`` header; 0 if it is empty.
 
-    ``0-0`` means none with old releases of distribution and one byte by the specification; none is the safe
-    reading, because such an upload is started again.
+    ``0-0`` means no bytes with old releases of distribution and one byte by the specification. No bytes is
+    the safe reading, because such an upload is started again.
     """
     found = _RANGE.fullmatch(header.strip())
     return int(found[1]) + 1 if found and found[1] != "0" else 0

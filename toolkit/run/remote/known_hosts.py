@@ -67,7 +67,7 @@ class Judgement:
 
 
 def read_entries(text: str, file: str) -> Iterator[KnownHost]:
-    """Yield the lines that can be parsed; ``ssh`` also skips the others."""
+    """Yield the lines that can be parsed; ``ssh`` also skips other lines."""
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split()
         marker = fields.pop(0) if fields and fields[0].startswith("@") else ""
@@ -87,7 +87,7 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
     """Judge the key that a host offers, by the entries for its ``names``.
 
     A key that is revoked under any name is refused. Of several keys for a name, each is accepted. The second
-    name counts only if its entry has this very key.
+    name counts only if its entry has exactly this key.
     """
     all_entries = tuple(entries)
     if found := _first(all_entries, lambda e: e.marker == REVOKED and e.key == key):
@@ -148,9 +148,7 @@ def _first(entries: Iterable[KnownHost], fits: Callable[[KnownHost], bool]) -> K
 
 
 def _blob(kind: str, text: str) -> bytes | None:
-    """Return the bytes of a key, which begin with its kind as the protocol's string; ``None`` if it is not
-    a key.
-    """
+    """Return the bytes of a key, which begin with its kind as a protocol string; ``None`` for other text."""
     blob = _decoded(text)
     named = len(kind).to_bytes(4, "big") + kind.encode()
     return blob if blob is not None and blob.startswith(named) else None

@@ -32,7 +32,7 @@ class SshRunner:
     """Commands on ``host``, an SSH destination or a ``Host`` alias of the SSH configuration.
 
     ``config`` replaces the user's ``~/.ssh/config``, as ``ssh -F`` does. ``place`` is the name in messages,
-    if it is more than ``host``.
+    if it differs from ``host``.
     """
 
     def __init__(self, host: str, config: Path | None = None, place: str = "") -> None:
@@ -70,8 +70,8 @@ class SshRunner:
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         fix = "check the disk and your quota there; the same command resumes the copy"
-        # Opened first: if it is missing, nothing there is touched; if it is deleted later, it can still be
-        # read.
+        # Opened first: if the file is missing, nothing on the host changes; if it is deleted later, it can
+        # still be read.
         with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):
             sftp = self._sftp()
             _make_folder(sftp, posixpath.dirname(target))
@@ -130,7 +130,7 @@ class SshRunner:
                 sftp.chmod(beside, mode)
                 sftp.posix_rename(beside, target)
             except BaseException:
-                with contextlib.suppress(Exception):  # the connection may be what failed
+                with contextlib.suppress(Exception):  # the connection itself may have failed
                     sftp.remove(beside)
                 raise
 
@@ -156,7 +156,7 @@ class SshRunner:
         if transport is None or not transport.is_active():
             return True
         if isinstance(error, paramiko.SSHException):
-            return not isinstance(error, paramiko.ChannelException)  # that one is a refusal
+            return not isinstance(error, paramiko.ChannelException)  # that error is a refusal
         # The channel may be closed before the connection's end is known.
         return isinstance(error, TimeoutError | EOFError | ConnectionError) or "Socket is closed" in str(
             error
@@ -212,7 +212,7 @@ def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progr
 
 
 def _begun(sftp: "paramiko.SFTPClient", target: str, total: int) -> "tuple[paramiko.SFTPFile, int]":
-    """Open a file there for the rest of ``total`` bytes, and return its size; a longer one is cut."""
+    """Open a file on the host for the rest of ``total`` bytes, and return its size; a longer file is cut."""
     with contextlib.suppress(FileNotFoundError):  # all these requests go to the far side
         if (done := sftp.stat(target).st_size or 0) <= total:
             return sftp.open(target, "r+b"), done

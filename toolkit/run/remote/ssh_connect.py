@@ -82,7 +82,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
 
 
 def why(error: Exception) -> str:
-    """Return the message of an error without its Python class; for several addresses each one's message."""
+    """Return the message of an error without its Python class; for several addresses the message of each."""
     tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError: address → its error
     if isinstance(tried, dict) and tried:
         return ", ".join(dict.fromkeys(why(one) for one in tried.values()))
@@ -93,7 +93,8 @@ def why(error: Exception) -> str:
 def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
     """Make the kernel close a connection whose other end is silent: a laptop slept, a cable was pulled.
 
-    Otherwise it would stay open for a quarter of an hour. Connections through a gateway end with it.
+    Otherwise the connection would stay open for a quarter of an hour. Connections through a gateway end with
+    the gateway's connection.
     """
     if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
         with contextlib.suppress(OSError):
@@ -150,7 +151,7 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
 
 
 def _open_checked(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Open a connection; if it fails, close it, because its thread would keep listening."""
+    """Open a connection; after a failure, close it, because its thread would keep listening."""
     try:
         hop.open()
     except BaseException:

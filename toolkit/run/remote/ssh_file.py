@@ -53,7 +53,8 @@ def check_ssh_config(path: Path) -> None:
     """Check that each line of a file is a comment or a keyword of ssh_config(5) with a value.
 
     Raises:
-        BadInput: with file and line, if it is not text, too long, or a line is something else. Also if the
+        BadInput: with file and line, if the file is not text, is too long, or contains an invalid line. Also
+        if the
             name of the file is not UTF-8.
     """
     try:

@@ -40,7 +40,7 @@ _APPEND = 'exec dd of="$1" bs=65536 seek="$2" oflag=seek_bytes conv=notrunc stat
 
 
 def shared_runner(host: str, config: Path | None = None) -> "SharedRunner | None":
-    """Return a runner over the connection that ssh shares, ``None`` if there is none.
+    """Return a runner over the connection that ssh shares; ``None`` without such a connection.
 
     Raises:
         BadInput: if ``host`` is not a destination.

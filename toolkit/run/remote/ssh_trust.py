@@ -1,6 +1,6 @@
-"""Decide whether the key of an SSH host is trusted, and say what to do if it is not.
+"""Decide whether the key of an SSH host is trusted, and give advice if it is not.
 
-paramiko's own reader has no patterns, no markers and one key of a kind, so toolkit parses the files.
+paramiko's own reader knows no patterns, no markers and only one key of a kind, so toolkit parses the files.
 """
 
 import shlex
@@ -45,7 +45,7 @@ class Trust:
         """Accept a known key.
 
         Raises:
-            Missing: for every other key, with its fingerprint and what to do.
+            Missing: for every other key, with its fingerprint and advice.
         """
         found = judge(self.entries, self.names, key)
         if found.verdict != "known":

@@ -68,7 +68,7 @@ class Response:
             raise requests.exceptions.ContentDecodingError(error) from error
 
     def chunks(self, step: int, limits: Limits) -> Iterator[bytes]:
-        """Return the body as it comes, in pieces of ``step`` bytes.
+        """Return the body while it arrives, in pieces of ``step`` bytes.
 
         Raises:
             RequestException: if the connection is interrupted, or a limit is exceeded.
@@ -128,7 +128,7 @@ class Client:
 
         Raises:
             BadRedirect: if a redirect is not followed.
-            RequestException: if there is no answer.
+            RequestException: if the server does not answer.
         """
         way = Redirects(url)
         self._meter.begin(limits)
@@ -163,7 +163,7 @@ def _session(context: "ssl.SSLContext", meter: Meter) -> "requests.Session":
     import requests
 
     class BoundedSession(requests.Session):
-        """Follows no redirect, because requests would read its whole body."""
+        """Follows no redirect, because requests would read the whole body of the answer."""
 
         def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - requests' signature
             return None

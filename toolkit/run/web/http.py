@@ -38,7 +38,7 @@ _LONGEST_PAUSE = 30.0
 class Refused(Missing):
     """The server's answer is final: no such file.
 
-    ``status`` is its status.
+    ``status`` is the status of the answer.
     """
 
     def __init__(self, message: str, status: int) -> None:
@@ -61,7 +61,8 @@ class Slow(Missing):
 class Body:
     """The body of an answer as a readable file; reading it raises :class:`Missing` if it stops.
 
-    ``start`` is its first byte: the requested one, or 0 from a server that only sends whole files.
+    ``start`` is the first byte of the answer: the requested byte, or 0 from a server that only sends whole
+    files.
     """
 
     def __init__(self, response: Response, url: str, limits: Limits, start: int = 0) -> None:
@@ -125,10 +126,10 @@ def open_address(
     any redirect.
 
     Raises:
-        Refused: if the server has no such file, or redirects to an address that is not followed.
+        Refused: if the server does not have the file, or redirects to an address that is not followed.
         Busy: if the server asks for a later retry.
-        Slow: if its answer takes too long.
-        Missing: if there is no such server, or it does not answer.
+        Slow: if the server's answer takes too long.
+        Missing: if the server does not exist or does not answer.
     """
     shown = without_login(url)
     if not url.startswith(("http://", "https://")):

@@ -32,7 +32,7 @@ class SlowError(LimitError, TimeoutError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one answer may take.
+    """The limits of one answer.
 
     ``seconds`` limits the time spent waiting for bytes, ``silence`` the time between two of them. ``most``
     is the number of bytes. ``slowest`` is the least rate in bytes a second, measured over :data:`WINDOW`.
@@ -61,7 +61,7 @@ class Meter:
         self.begin(Limits())
 
     def begin(self, limits: Limits) -> None:
-        """Apply ``limits`` to what comes from now on."""
+        """Apply ``limits`` to the bytes that arrive from now on."""
         self._limits = limits
         self._waited = self._got = 0.0
         self._window = (0.0, 0.0)
@@ -140,7 +140,7 @@ def meter_socket(sock: socket.socket, meter: Meter) -> MeteredSocket:
 
 
 def broken_limit(error: BaseException | None) -> LimitError | None:
-    """Return the limit behind an error of an HTTP library; ``None`` if there is none."""
+    """Return the limit behind an error of an HTTP library; ``None`` for any other error."""
     while error is not None and not isinstance(error, LimitError):
         error = error.__cause__ or error.__context__
     return error

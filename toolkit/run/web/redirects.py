@@ -28,7 +28,8 @@ class Redirects:
         """Return the address that ``location`` names, seen from the last address.
 
         Raises:
-            BadRedirect: if it leads from TLS to plain HTTP, in a circle, to no address, or is one too many.
+            BadRedirect: if it leads from TLS to plain HTTP, in a circle, to no address, or is one redirect
+            too many.
         """
         here = self._seen[-1]
         try:
