@@ -9,7 +9,7 @@ _LONGEST = 300
 
 
 def faults(study: Study) -> Iterator[str]:
-    """Yield what is wrong with a study, the field first."""
+    """Yield the faults of a study, the field first."""
     texts = {
         "name": study.name,
         "created": study.created,

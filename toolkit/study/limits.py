@@ -80,7 +80,7 @@ def _threads(curve: Curve) -> Iterator[str]:
 
 
 def _causes(curve: Curve, told: Measured, shares: Shares) -> Iterator[tuple[float, str]]:
-    """Yield parts of a step that one rank alone would not need, and their descriptions."""
+    """Yield parts of a step that a single rank would not need, and their descriptions."""
     alone = curve.base.seconds.value * curve.base.ranks / told.ranks
     # Waiting for samples is not computation, though a timeline cannot separate the two.
     busy = max(shares.compute - (told.waiting or 0), 0.0)

@@ -9,7 +9,8 @@ On ``n`` ranks an epoch takes
 the gradient, so each step of it costs 2(n-1) latencies and 2(n-1)/n times the gradient over the bandwidth
 (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). If every rank keeps its batch, an epoch has 1/n as
 many steps: latency then adds 2(n-1)/n, which cannot be separated from K and a part of P. If the batch is
-divided the same is true for the bandwidth. So K includes one of the two, and is an upper limit.
+divided the same is true for the bandwidth. The fitted constant therefore includes one of the two, and is an
+upper limit.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,10 +37,10 @@ def seconds(scaling: Scaling, weights: Vector, ranks: float) -> float:
 def solutions(
     scaling: Scaling, ranks: Sequence[int], times: Sequence[float], errors: Sequence[float]
 ) -> list[tuple[float, Vector]]:
-    """Return the least squares of each choice of terms without a negative one, the best first.
+    """Return the least squares of each choice of terms without a negative term, the best first.
 
     ``errors`` are the errors of the times, in seconds. The first number is chi squared. The best solution is
-    the non-negative least squares; others that are nearly as good show what the figures leave open.
+    the non-negative least squares; other solutions that are nearly as good show what the figures leave open.
     """
     rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
     count = len(rows[0])

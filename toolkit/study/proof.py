@@ -10,7 +10,7 @@ from toolkit.study.statistics import Curve, Measured
 DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 
 _TELLING = 3
-"""Runs of each series: that three are all faster than three others by chance happens once in twenty times."""
+"""Runs of each series: by chance, all of three runs are faster than three others once in twenty times."""
 
 
 def settings(advice: Advice) -> dict[str, dict[str, str]]:

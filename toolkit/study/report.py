@@ -25,7 +25,7 @@ class ReportCurve:
     check: FitCheck | None
     unit: str
     proof: bool = False
-    """Whether it is compared with others of one size, and nothing else is reported about it."""
+    """Whether the curve is only compared with others of one size."""
 
     @property
     def work(self) -> str:

@@ -36,7 +36,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     test_loss: float | None
     accuracy: float
     images_per_second: float | None
-    """Of all ranks together, over all epochs; evaluation and start are left out. Null if they took 0 s."""
+    """Of all ranks together, over all epochs; evaluation and start are left out. Null if the epochs took 0 s.
+    """
     images: int
     seconds: float
     seconds_per_epoch: tuple[float, ...]
@@ -60,7 +61,7 @@ def read_training(folder: Path) -> Training:
     """Read the metrics in the folder of a job or of a trainer's output.
 
     Raises:
-        BadInput: if there are none, or no epoch was finished.
+        BadInput: if the folder has no metrics, or no epoch was finished.
     """
     path = folder / METRICS
     if not is_there(path):
@@ -75,7 +76,7 @@ def read_training(folder: Path) -> Training:
 
 
 def read_record(folder: Path) -> JobRecord | None:
-    """Return the record of the job in a folder, ``None`` if there is none."""
+    """Return the record of the job in a folder; ``None`` without a record."""
     path = folder / RECORD
     if not is_there(path):
         return None
@@ -87,7 +88,7 @@ def read_record(folder: Path) -> JobRecord | None:
 
 
 def summarise(training: Training, record: JobRecord | None) -> Result:
-    """Summarise a training; an interrupted one up to its interruption."""
+    """Summarise a training, or the part of it before an interruption."""
     header, epochs, last = training.header, training.epochs, training.epochs[-1]
     seconds, images = sum(one.seconds for one in epochs), sum(one.images for one in epochs)
     return Result(

@@ -1,4 +1,4 @@
-"""Split the time from the submission of a job to its first trained batch, by what the job recorded."""
+"""Split the time from the submission of a job to its first trained batch, by its recorded times."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -115,7 +115,7 @@ def _of_script(moments: Mapping[str, float]) -> list[StartPart]:
 
 
 def _of_rank(moments: Mapping[str, float]) -> list[StartPart]:
-    """Return the parts of a rank; parts without a border between them are one."""
+    """Return the parts of a rank; parts without a border between them are joined."""
     order: Sequence[str] = ("ranks", *_MARKS)
     known = [place for place, name in enumerate(order) if name in moments]
     if not known or known[0]:

@@ -15,7 +15,7 @@ TIMELINE = "timeline.json"
 """Horovod's timeline, in the folder of the job, in which it is started."""
 
 _NEUTRAL = {"array": "", "sweep": (), "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
-"""Set for every point, because settings and variables may differ: it is one job of one size."""
+"""Set for every point, because settings and variables may differ: the job of one size."""
 
 _FREE = {field.name for field in FIELDS if field.free}
 """Fields of a job that figures do not depend on."""
@@ -59,7 +59,7 @@ def points(study: Study) -> list[Point]:
     """Return all runs in the order in which they are made.
 
     A round runs every size once, so that a busy hour does not affect one size only. Runs that write a
-    timeline come last; one rank alone has none.
+    timeline come last; a single rank writes none.
     """
     series = study.values or ("",)
     timed = [
@@ -176,7 +176,7 @@ def check(study: Study) -> None:
 
 
 def _check_series(study: Study) -> None:
-    """Refuse series that are not series, or of which two would have one file name."""
+    """Refuse items that are not series, and series whose files would have the same name."""
     name = study.compare
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
     if name in OWN:
@@ -198,7 +198,7 @@ def _check_series(study: Study) -> None:
 
 
 def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
-    """Return what differs so that the points of both cannot be combined: the old value and the new.
+    """Return the differences because of which the points cannot be combined: the old value and the new.
 
     Options of a launch appear under their own names. Options that figures do not depend on may differ.
     """

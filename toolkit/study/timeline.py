@@ -21,7 +21,7 @@ REDUCE, COPY, QUEUE, NEGOTIATE, COMPUTE = range(5)
 PHASES = ("reduce", "copy", "queue", "negotiate", "compute")
 
 _PAUSE = 5.0
-"""A step that is this many times longer than the median step is followed by something else."""
+"""A step that is this many times longer than the median step includes other work."""
 
 _CYCLES = 100_000
 """Number of cycles whose length is recorded."""
@@ -47,14 +47,14 @@ class Tally:
     events: int = 0
     tensors: dict[int, Tensor] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
-    """How many times a rank was the last one with a tensor ready."""
+    """How many times a rank was the last rank with a tensor ready."""
     lag: dict[str, float] = field(default_factory=dict)
-    """Microseconds that each rank was behind the first one, summed."""
+    """Microseconds that each rank was behind the first rank, summed."""
     negotiated: int = 0
     """Negotiations in which every rank announced its tensor; later ones use Horovod's cache."""
     steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
     ready: "array[float]" = field(default_factory=lambda: array("d"))
-    """From the first to the last gradient of a step that is negotiated."""
+    """From the first to the last gradient of a step with negotiation."""
     cycles: "array[float]" = field(default_factory=lambda: array("d"))
     """The lengths of the first marked cycles."""
     fusion: Fusion = field(default_factory=Fusion)

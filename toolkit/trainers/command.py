@@ -53,7 +53,7 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         _leave(world, 0)
     except Trouble as error:
         # If Horovod cannot be loaded there is no world to abort. The exit status stops the other ranks, which
-        # wait for this one: mpirun then aborts the job, and srun does so with --kill-on-bad-exit.
+        # wait for this rank: mpirun then aborts the job, and srun does so with --kill-on-bad-exit.
         print(f"{trainer.name}: {error.message}", file=sys.stderr)
         _end(world, error.code)
     except Stopped as wish:
@@ -93,7 +93,7 @@ def _prepare_devices(world: World, trouble: Trouble | None) -> int:
 def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
     """Parse the options, and return the trainer that they configure.
 
-    If they are wrong, the process exits with status 2.
+    For wrong options, the process exits with status 2.
     """
     parser = _parser(trainer)
     values = parser.parse_args(words)

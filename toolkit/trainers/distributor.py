@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Loader = Callable[P, Iterable[T]]
-"""Lists the items; its result has a length."""
+"""A function that lists the items; its result has a length."""
 
 
 class Communicator(Protocol):

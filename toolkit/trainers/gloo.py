@@ -9,11 +9,11 @@ share a node do not meet. When all tasks have joined, each receives its place an
 A process that knows the secret of the job is a rank: requests and answers carry a proof (HMAC). Horovod's own
 client sends no header, so its keys are below a path that follows from the secret.
 
-The file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies both, as one file,
-into images without toolkit. The program obeys ``HOROVOD_GLOO_IFACE`` and ``HOROVOD_GLOO_TIMEOUT_SECONDS``,
-and ``HOROVOD_START_TIMEOUT``, the seconds in which all ranks must join. Exit status: the command's; 1 if
-ranks do not find each other; 2 for a wrong call; 126 and 127 as in shells for a command that cannot be
-started.
+The file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies both modules, as
+one file, into images without toolkit. The program obeys ``HOROVOD_GLOO_IFACE`` and
+``HOROVOD_GLOO_TIMEOUT_SECONDS``, and ``HOROVOD_START_TIMEOUT``, the seconds in which all ranks must join.
+Exit status: the command's; 1 if ranks do not find each other; 2 for a wrong call; 126 and 127 as in shells
+for a command that cannot be started.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def path_of(secret: bytes, step: str) -> str:
 
 
 class Store(ThreadingHTTPServer):
-    """Stores what ranks put under ``/SCOPE/KEY`` for others to get; ``OSError`` if the port is taken."""
+    """Stores values under ``/SCOPE/KEY`` for other ranks; ``OSError`` if the port is taken."""
 
     daemon_threads = True
     request_queue_size = 1024  # All ranks connect at once.
@@ -149,7 +149,7 @@ class Store(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
 
     def service_actions(self) -> None:
-        """Exit with the rank that opened the store, whatever program it has become."""
+        """Exit when the rank that opened the store exits, whatever program it has become."""
         if os.getppid() != self.owner:
             raise SystemExit
 
@@ -166,7 +166,7 @@ class Store(ThreadingHTTPServer):
                 self.reached = self.reached or at
             absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
             if not absent and task.rank == 0:
-                # Rank 0 may finish at once and close the store, so the others must read it first.
+                # Rank 0 may finish at once and close the store, so the other ranks must read it first.
                 absent = [rank for rank in range(1, self.task.size) if rank not in self.told]
             if absent:
                 return {**said, "absent": ", ".join(map(str, absent[:8])) + ", …" * (len(absent) > 8)}
@@ -175,7 +175,7 @@ class Store(ThreadingHTTPServer):
             return {**said, "place": self.places[task.rank], "reached": self.reached}
 
     def leave(self, scope: str, key: str) -> None:
-        """Delete a scope after all ranks have left it: before Horovod 0.23 a rank may leave while others
+        """Delete a scope after all ranks have left it: before Horovod 0.23 a rank may leave while other ranks
         still ask.
         """
         with self.lock:
@@ -282,7 +282,7 @@ def serve_beside(store: Store) -> None:
         for number in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"):
             signal.signal(getattr(signal, number), signal.SIG_IGN)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in range(3):  # srun waits until no process has them open.
+        for stream in range(3):  # srun waits until no process has these streams open.
             os.dup2(nothing, stream)
         store.serve_forever(poll_interval=0.2)
     finally:
@@ -326,7 +326,7 @@ def join(
 
 
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
-    """Return possible addresses of the first node, and what to print if none of them has the store."""
+    """Return possible addresses of the first node, and the message if no address has the store."""
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
         return ["127.0.0.1", *([bound] if bound else [])], "its process has exited"

@@ -46,7 +46,7 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
 
 
 def check(data: Path) -> None:
-    """Check the data in the form that it has.
+    """Check the data in their format.
 
     Raises:
         Trouble: naming what is wrong.

@@ -1,4 +1,6 @@
-"""Types that ranks, learning and frameworks share; each of them imports this module, and it imports none."""
+"""Types that ranks, learning and frameworks share; these packages import this module, and it imports none of
+them.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal

@@ -1,9 +1,9 @@
 """Check MPI or Gloo before a training: ``python -m toolkit.trainers.preflight --tasks N``.
 
-Every rank runs it. The preflight checks that MPI's world has the size that was started, that messages arrive
-and how fast, and the state of every node. The check loads no TensorFlow and takes about a second. Without it,
-you may notice a wrong start only the next morning. ``docs/preflight.md`` describes the checks and what they
-prove. Exit
+Every rank runs the preflight. The preflight checks that MPI's world has the size that was started, that
+messages arrive and how fast, and the state of every node. The check loads no TensorFlow and takes about a
+second. Without it, you may notice a wrong start only the next morning. ``docs/preflight.md`` describes the
+checks and what they prove. Exit
 status: 0 passed, 1 failed (a sentence for each fault), 3 mpi4py is not installed.
 """
 
@@ -108,7 +108,7 @@ def check_messages(world: "Comm") -> str:
     world.Allreduce(sent, received)
     wanted = size * (size + 1) / 2
     wrong = sum(number != wanted for number in received)
-    # Every rank must exit alike, so the rank that prints must know the faults of the others.
+    # Every rank must exit alike, so the rank that prints must know the faults of the other ranks.
     if world.allreduce(wrong):
         return f"MPI's messages do not arrive whole: the sum over {size} ranks is wrong"
     return ""

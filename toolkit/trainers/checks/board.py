@@ -15,7 +15,7 @@ class Silence(Exception):
 
 
 class Board:
-    """The store that the ranks share: each rank can read what any rank wrote."""
+    """The store that the ranks share: each rank can read all entries."""
 
     def __init__(self, address: str, port: int, deadline: float) -> None:
         # The address ends in a path that only ranks of the job know, as Horovod's own client expects it.

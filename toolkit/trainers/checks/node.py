@@ -1,4 +1,4 @@
-"""What a rank finds on its node before a training: GPUs, free space, and the image that it runs."""
+"""Facts that a rank finds on its node before a training: GPUs, free space, and its image."""
 
 import contextlib
 import hashlib
@@ -15,18 +15,19 @@ DEVICES = Path("/dev")
 _GPU = re.compile(r"nvidia([0-9]+)")
 _BLOCK = 1 << 16
 _BLOCKS = 16
-"""Number of blocks that are read from an image: one megabyte a node, so that thousands of nodes at once do no
-harm.
+"""Number of blocks that are read from an image: one megabyte a node, so that thousands of nodes can read at
+once.
 """
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What one rank knows. Only the first rank of a node fills in what is the same for all ranks of the node.
+    """The facts that one rank knows. Only the first rank of a node fills in the facts that are the same for
+    all ranks of the node.
 
     ``gpus`` are the numbers of the GPUs that the rank can open. ``output`` and ``tmp`` are free bytes, or the
-    reason why they are unknown. ``ahead`` is by how many seconds at least its clock is ahead of rank 0's, and
-    ``gbit`` how many Gbit/s arrived from the node before it.
+    reason why the bytes are unknown. ``ahead`` is by how many seconds at least its clock is ahead of rank
+    0's, and ``gbit`` how many Gbit/s arrived from the node before it.
     """
 
     rank: int
@@ -41,8 +42,8 @@ class Facts:
 
 
 def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
-    """Return the facts that ``wanted`` asks for. Nothing here raises, because the other ranks wait for the
-    result.
+    """Return the facts that ``wanted`` asks for. Nothing in this module raises, because the other ranks wait
+    for the result.
     """
     gpus = openable(devices) if wanted.gpus_per_node else ()
     if not first:

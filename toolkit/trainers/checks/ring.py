@@ -28,7 +28,7 @@ _TIME_TO_HEAR = 5.0
 def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[PreflightVerdict, str]:
     """Return the faults of the ranks, their network and their nodes, and the network interface of this rank.
 
-    ``environment`` is what :mod:`toolkit.trainers.gloo` sets for a rank.
+    ``environment`` has the variables that :mod:`toolkit.trainers.gloo` sets for a rank.
     """
     rank, size = int(environment["HOROVOD_RANK"]), int(environment["HOROVOD_SIZE"])
     host, interface = environment["HOROVOD_HOSTNAME"], environment.get("HOROVOD_GLOO_IFACE", "")
@@ -136,7 +136,9 @@ def _receive(connection: socket.socket, deadline: float) -> bytes:
 
 
 def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the address that Gloo will have: the first of its interface, or else the host name's address."""
+    """Return the address that Gloo will have: the first address of its interface, or else the host name's
+    address.
+    """
     found = next((address for name, address in known if name == interface), "")
     return found or socket.gethostbyname(socket.gethostname())
 

@@ -1,4 +1,4 @@
-"""The checks that a preflight is to make, read from its command line."""
+"""The checks that a preflight has to make, read from its command line."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from toolkit.trainers.words import count, positive, size
 class Requirements:
     """What must be true before a training; ``None`` is unknown and therefore not checked.
 
-    ``seconds`` is the limit for all messages together. ``fabric_gbit`` is what one node can send, in Gbit/s.
+    ``seconds`` is the limit for all messages together. ``fabric_gbit`` is the speed of one node, in Gbit/s.
     ``output`` is the folder that needs ``min_free`` bytes; TMPDIR needs ``min_free_tmp`` bytes. ``image`` is
     the image's file, and ``max_skew`` how many seconds the clocks of two nodes may differ.
     """

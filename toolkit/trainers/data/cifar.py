@@ -46,7 +46,8 @@ def _samples(folder: Path, names: tuple[str, ...]) -> Samples:
 
     records = np.concatenate([_records(folder / name) for name in names])
     planes = records[:, 1:].reshape(-1, COLOURS, SIDE, SIDE)
-    # Layers need the values of a pixel side by side; one copy here is cheaper than one at each step.
+    # Layers need the values of a pixel side by side; one copy at this point is cheaper than a copy at each
+    # step.
     return Samples(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0].copy())
 
 

@@ -13,7 +13,7 @@ _KINDS = {"InvalidArgumentError", "NotFoundError", "PermissionDeniedError", "Fai
 
 @contextlib.contextmanager
 def reading(data: Data, numbers: Iterable[SupportsInt]) -> Iterator[None]:
-    """If the body fails, find the sample of these that caused it.
+    """If the body fails, find the sample that caused the failure.
 
     Only sources with a method ``fault`` are checked; it returns a sentence about a sample, or nothing.
 

@@ -20,7 +20,7 @@ class Feed(Protocol):
     """The first argument of the compiled function: the specification of a portion."""
 
     def open(self, table: "numpy.ndarray", turn: int = 0) -> "Portions":
-        """Start a table in an epoch that follows ``turn`` others."""
+        """Start a table in the epoch after ``turn`` epochs."""
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         """Return the inputs and classes of a step of the portion; steps come in order."""
@@ -37,7 +37,7 @@ class Portions(Protocol):
 
 
 class InMemory:
-    """Samples in the host's memory; batches are gathered there.
+    """Samples in the host's memory; the host also gathers the batches.
 
     TensorFlow does not gather bytes on a GPU: it would copy all samples back for each batch.
     """
@@ -118,7 +118,7 @@ class Stream:
         self._batches = iter(one_by_one.batch(table.shape[1]).prefetch(tf.data.AUTOTUNE))
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return the rest of the stream; its portions are read in order."""
+        """Return the rest of the stream; its portions must be read in order."""
         return self._batches
 
 

@@ -21,7 +21,7 @@ _ENDINGS = (".jpg", ".jpeg", ".png")
 
 
 class Images:
-    """Images of ``side`` x ``side`` pixels: with a seed a random crop, different in each turn; without one
+    """Images of ``side`` x ``side`` pixels: with a seed a random crop, different in each turn; without a seed
     the centre.
     """
 
@@ -48,7 +48,7 @@ class Images:
         return image, self._classes[sample]
 
     def fault(self, sample: int) -> str:
-        """Return what is wrong with one file; empty if nothing is."""
+        """Return the fault of one file; empty for a good file."""
         path = self._names[sample]
         try:
             return views.fault(Path(path).read_bytes(), path)
@@ -73,7 +73,7 @@ def list_images(folder: Path) -> tuple[tuple[list[str], list[int]], tuple[list[s
     """Return paths and classes of the images for training and for testing, in the same order on all ranks.
 
     Raises:
-        Trouble: if there are none.
+        Trouble: if the folder has no images.
     """
     known = _classes(folder / TRAIN)
     return _part(folder / TRAIN, known), _part(_test(folder), known)

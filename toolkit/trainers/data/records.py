@@ -34,7 +34,7 @@ _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrec
 
 
 class Records:
-    """Images of ``side`` x ``side`` pixels: with a seed a random crop, different in each turn; without one
+    """Images of ``side`` x ``side`` pixels: with a seed a random crop, different in each turn; without a seed
     the centre.
 
     ``lowest`` is the label of the first class. If the number of ``classes`` is unknown, no label is too
@@ -89,7 +89,7 @@ class Records:
             return tf.identity(label)
 
     def fault(self, sample: int) -> str:
-        """Return what is wrong with one record; empty if nothing is."""
+        """Return the fault of one record; empty for a good record."""
         import numpy as np
         import tensorflow as tf
 
@@ -105,7 +105,7 @@ class Records:
         return views.fault(found[IMAGE].numpy(), name) or (f"{name}: {strange}" if strange else "")
 
     def mislabelled(self, label: int) -> str:
-        """Return why a label belongs to no class; empty if it does."""
+        """Return why a label belongs to no class; empty for a valid label."""
         if label < self._lowest:
             return f"its label is {label}, and labels begin at {self._lowest}; renumber them"
         if label > self._highest:
@@ -173,7 +173,7 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
     """Return the files of the first of these parts that exists, in the order of their numbers.
 
     Raises:
-        Trouble: if there are none, or one is missing.
+        Trouble: if there are no shards, or a shard is missing.
     """
     found: dict[str, dict[int, Path]] = {}
     count: dict[str, int] = {}

@@ -21,7 +21,8 @@ def deal(
 ) -> "list[numpy.ndarray]":
     """Return the samples of a rank with ``devices`` devices, side by side in a row; see :func:`share`.
 
-    Each device counts as a rank there. In the last, smaller step the first devices may have one sample more.
+    Each device counts as a rank in this table. In the last, smaller step the first devices may have one
+    sample more.
     """
     import numpy as np
 
@@ -61,8 +62,8 @@ def share(
     many as there are ranks. A pass is a shuffle of all samples that depends only on ``seed`` and its number,
     so all ranks compute the same shuffle without messages. The passes form one stream. Each step takes
     ``batch`` samples a rank from it: the same batches that one process with a batch of ``size * batch`` would
-    take. The samples that do not fill a step form one smaller step. In it all ranks have equally many samples
-    if there are as many passes as ranks.
+    take. The samples that do not fill a step form one smaller step. In this step all ranks have equally many
+    samples if there are as many passes as ranks.
 
     ``done`` samples of the stream have been used before, perhaps by another number of ranks. If fewer samples
     are left than there are ranks, the step before includes them; if there is no such step, several ranks

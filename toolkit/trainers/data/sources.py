@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Source(Protocol):
-    """Samples that are read or generated when a step needs them."""
+    """Samples that a step reads or generates when it needs them."""
 
     def __len__(self) -> int: ...
 
@@ -25,7 +25,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Inputs as they are stored (the model scales them) and their classes, all in memory."""
+    """Unchanged inputs (the model scales them) and their classes, all in memory."""
 
     inputs: "numpy.ndarray"
     classes: "numpy.ndarray"

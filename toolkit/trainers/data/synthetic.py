@@ -17,7 +17,7 @@ def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> 
     """Return random bytes of a shape, and random classes, in memory.
 
     Raises:
-        ValueError: if they take more than a GiB.
+        ValueError: if the samples take more than a GiB.
     """
     import numpy as np
 

@@ -1,7 +1,7 @@
-"""Crop an image: its centre when a network is tested, another random part each time that it trains.
+"""Crop an image: its centre for tests of a network, another random part at each use in training.
 
-Random numbers depend on a seed, the turn in which a sample is used, and the sample's number. So they are
-equal on any rank of a world of any size, and after a resumed training.
+Random numbers depend on a seed, the turn in which a sample is used, and the sample's number. Crops are
+therefore equal on any rank of a world of any size, and after a resumed training.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _AREA, _ASPECT, _TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
 
 
 def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Return the sample that a number means, of ``count`` samples, and the turn in which it is used.
+    """Return the sample for a number, of ``count`` samples, and the turn in which it is used.
 
     >>> turn_and_sample(7, 5)
     (1, 2)
@@ -44,7 +44,7 @@ def random_view(
     sample: "tf.Tensor",
     name: "tf.Tensor",
 ) -> "tf.Tensor":
-    """Return a random part of a JPEG or PNG if there is a seed, or else its centre.
+    """Return a random part of a JPEG or PNG if ``seed`` is given, or else its centre.
 
     ``name`` is the file name for the error message, if the file is neither.
     """
@@ -59,7 +59,7 @@ def random_view(
 
 
 def fault(encoded: bytes, name: str) -> str:
-    """Return why an image cannot be used, beginning with its name; empty if it can."""
+    """Return why an image cannot be used, beginning with its name; empty for a usable image."""
     import tensorflow as tf
 
     if not encoded.startswith((_JPEG, _PNG)):

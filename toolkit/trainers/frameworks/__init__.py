@@ -1,4 +1,4 @@
-"""What trains a model: TensorFlow, PyTorch or JAX. A trainer imports one of them, as its strategy says."""
+"""What trains a model: TensorFlow, PyTorch or JAX. A trainer imports the framework of its strategy."""
 
 import importlib
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class TrainingLoop(Protocol):
         """The number of the model's parameters."""
 
     def collect(self) -> None:
-        """Copy what ranks hold in parts to rank 0; all ranks call it before ``state`` and ``save``."""
+        """Copy values that ranks hold in parts to rank 0; all ranks call it before ``state`` and ``save``."""
 
     def state(self) -> "list[numpy.ndarray]":
         """Return the state of the training, model and optimizer, in whole arrays."""
@@ -61,7 +61,7 @@ class Framework(Protocol):
         """Select this rank's devices and cores; return the number of cores."""
 
     def gpus(self, world: "World") -> tuple[int, list[int]]:
-        """Return how many GPUs this rank sees, and which of them it computes on."""
+        """Return the number of GPUs that this rank sees, and the GPUs on which it computes."""
 
     def seed(self, number: int) -> None:
         """Set the seed of all random draws."""
@@ -69,7 +69,7 @@ class Framework(Protocol):
     def loop(
         self, trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int
     ) -> TrainingLoop:
-        """Build what trains, and start all ranks from the variables of rank 0."""
+        """Build model, optimizer and step, and start all ranks from the variables of rank 0."""
 
     def versions(self) -> dict[str, str]:
         """Return the versions of the framework and of NumPy."""

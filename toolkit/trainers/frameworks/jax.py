@@ -27,7 +27,7 @@ def prepare_devices(world: "World") -> int:
 
 
 def gpus(_: "World") -> tuple[int, list[int]]:
-    """Return how many GPUs this rank sees, and which of them it computes on."""
+    """Return the number of GPUs that this rank sees, and the GPUs on which it computes."""
     import jax
 
     own = [device.local_hardware_id for device in jax.local_devices() if device.platform == "gpu"]
@@ -42,7 +42,7 @@ def seed(number: int) -> None:
 
 
 def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "JaxLoop":
-    """Build what trains, and start all ranks from the variables of rank 0.
+    """Build model, optimizer and step, and start all ranks from the variables of rank 0.
 
     Raises:
         Trouble: if the samples are not in memory.

@@ -18,7 +18,7 @@ MODEL = "model.keras"
 
 
 def gpus(_: "World") -> tuple[int, list[int]]:
-    """Return how many GPUs this rank sees, and which of them it computes on."""
+    """Return the number of GPUs that this rank sees, and the GPUs on which it computes."""
     import tensorflow as tf
 
     taken = [int(one.name.rpartition(":")[2]) for one in tf.config.get_visible_devices("GPU")]
@@ -33,7 +33,7 @@ def seed(number: int) -> None:
 
 
 def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "Loop":
-    """Build what trains, and start all ranks from the variables of rank 0."""
+    """Build model, optimizer and step, and start all ranks from the variables of rank 0."""
     from toolkit.trainers.training.loop import Loop
 
     return Loop(

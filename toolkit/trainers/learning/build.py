@@ -1,4 +1,4 @@
-"""Build what trains: the model, its optimizer, and the step of one device."""
+"""Build the parts of a training: the model, its optimizer, and the step of one device."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def build(
     make: "Callable[[], tf.keras.Model]", world: "World", learning: Learning, batch: int
 ) -> "tuple[tf.keras.Model, tf.keras.optimizers.Optimizer, Step]":
-    """Build them in the world's scope, for a batch of ``batch`` samples.
+    """Build the parts in the world's scope, for a batch of ``batch`` samples.
 
     Raises:
         Trouble: if the model has no layer for a chosen option.
@@ -54,7 +54,7 @@ def _build(
 def by_xla(learning: Learning) -> bool:
     """Return whether XLA compiles the forward and backward pass.
 
-    ``auto`` is on where XLA was measured to be faster: so far nowhere. On a CPU it slows dense networks to
+    ``auto`` is on where XLA was measured to be faster: so far nowhere. On a CPU, XLA slows dense networks to
     0.9 and convolutions to 0.56 of their speed (docs/learning-benchmarks.md); GPUs were not measured.
     """
     return learning.xla == "on"

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 def own_draws(make: "Callable[[], tf.keras.Model]", seed: int, rank: int) -> "Callable[[], tf.keras.Model]":
     """Return a function that makes a model, and gives all later random draws this rank's own seed.
 
-    The first weights are drawn before, so they are equal on all ranks. Rank 0 draws what one process would
-    draw.
+    The first weights are drawn before, so they are equal on all ranks. Rank 0 draws the same numbers as a
+    single process.
     """
     if not rank:
         return make

@@ -12,7 +12,7 @@ _MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-7
 
 
 def slots(parameters: Tree, learning: Learning) -> Tree:
-    """Return what an optimizer keeps of each parameter, at the start."""
+    """Return the state of an optimizer for each parameter, at the start."""
     import jax
     import jax.numpy as jnp
 

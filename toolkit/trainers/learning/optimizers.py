@@ -76,8 +76,8 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
     """Return SGD that multiplies its velocity by ``correction`` before each update.
 
-    ``momentum`` would do so too, but with Nesterov's it is also how far SGD looks ahead, which no rate
-    changes.
+    ``momentum`` would do so too; but with Nesterov's momentum it is also the length of the look-ahead, which
+    must not change with the rate.
     """
     import tensorflow as tf
 

@@ -28,7 +28,7 @@ def share(text: str) -> float:
 
 
 def epochs(text: str) -> tuple[float, ...]:
-    """Parse epochs, each later than the one before.
+    """Parse epochs, each later than the epoch before.
 
     >>> epochs("30,60,80")
     (30.0, 60.0, 80.0)

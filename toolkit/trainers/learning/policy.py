@@ -23,7 +23,7 @@ Compiled = Literal["auto", "on", "off"]
 class Learning:
     """The user's choices; ``learning_rate`` is for an update by ``reference_batch`` samples.
 
-    Without ``reference_batch`` it is for one batch. Without ``warmup_from`` the warm-up rises from
+    Without ``reference_batch`` the rate is for one batch. Without ``warmup_from`` the warm-up rises from
     ``learning_rate``, or stays at the scaled rate if that is lower.
     """
 
@@ -56,7 +56,7 @@ class Learning:
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def of_batch(self, batch: int) -> Self:
-        """Return the same choices with a reference batch: ``batch``, if none was chosen."""
+        """Return the same choices with a reference batch: ``batch``, if the user chose none."""
         return self if self.reference_batch else replace(self, reference_batch=batch)
 
     def settings(self) -> Mapping[str, str | int | float]:

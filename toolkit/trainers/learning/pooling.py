@@ -1,8 +1,8 @@
 """Pool the output of a convolution before its bias and ReLU are applied; Keras does it after.
 
 The maximum of a window stays the maximum if the same number is added to all of it, or if negative values
-become 0; rounding does not change the order. So the output of the pooling is identical to the bit, and bias,
-ReLU and their gradients process only what is left: a quarter with windows of 2 x 2.
+become 0; rounding does not change the order. The output of the pooling is therefore identical to the bit.
+Bias, ReLU and their gradients process only the remaining values: a quarter with windows of 2 x 2.
 """
 
 from collections.abc import Callable

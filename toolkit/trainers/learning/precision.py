@@ -28,7 +28,7 @@ def scaling(optimizer: "tf.keras.optimizers.Optimizer") -> "tf.keras.optimizers.
 
 
 def loss_scale(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-    """Return the factor on the loss and the steps since its last change, if there is one."""
+    """Return the factor on the loss and the steps since its last change, if it has a factor."""
     import tensorflow as tf
 
     if not isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):

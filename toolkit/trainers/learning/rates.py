@@ -1,7 +1,7 @@
 """The learning rate over a training: scaling to the batch, warm-up and decay.
 
 All are functions of the epochs done, which may be a fraction, so that a resumed training continues with the
-same rate, with any number of ranks. ``docs/learning.md`` explains each, with its paper.
+same rate, with any number of ranks. ``docs/learning.md`` explains each option, with its paper.
 """
 
 import math

@@ -25,7 +25,7 @@ class Refusal:
 
     @property
     def option(self) -> str:
-        """The option as it is written on the command line."""
+        """The option in the form of the command line."""
         return f"{_flag(self.name)} {self.value}" if isinstance(self.value, str) else _flag(self.name)
 
 
@@ -88,7 +88,7 @@ _ONLY = (
 
 
 def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
-    """Return a sentence about options that exclude each other or have no effect; empty if there are none.
+    """Return a sentence about options that exclude each other or have no effect; empty for good options.
 
     The trainer's ``default`` was not chosen by the user, and may be without effect.
     """
@@ -99,7 +99,9 @@ def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
 
 
 def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
-    """Return a sentence about what cannot be done in a strategy's framework; empty if there is nothing."""
+    """Return a sentence about an option that a strategy's framework does not support; empty if it supports
+    all.
+    """
     strategy = options.strategy
     framework = STRATEGIES[strategy].framework
     if framework not in trainer.frameworks:

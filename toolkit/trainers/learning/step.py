@@ -98,7 +98,7 @@ def _gradients(
 def _accumulate(
     compute: Gradients, model: "tf.keras.Model", inputs: "tf.Tensor", classes: "tf.Tensor", pieces: int
 ) -> "tuple[Any, Any, Any]":
-    """Sum what is computed for ``pieces`` pieces of a batch, one after the other."""
+    """Sum the results for ``pieces`` pieces of a batch, one after the other."""
     import tensorflow as tf
 
     samples = tf.shape(classes)[0]
@@ -111,7 +111,7 @@ def _accumulate(
         return number + 1, loss + more, hits + right, sums
 
     zeros = [tf.zeros_like(variable) for variable in model.trainable_variables]
-    # In parallel they would need the memory that this is to save.
+    # In parallel the pieces would need the memory that this function saves.
     _, loss, hits, sums = tf.while_loop(
         lambda number, *_: number < count, piece, (0, 0.0, 0, zeros), parallel_iterations=1
     )

@@ -16,7 +16,7 @@ def application(name: str, shape: Shape, classes: int, *, side: int) -> "tf.kera
     """Return a model for images of ``shape``, which it resizes to ``side`` x ``side`` pixels.
 
     Raises:
-        Trouble: if no model has that name, or the images are too small for it.
+        Trouble: if no model has that name, or its images are too small.
     """
     import tensorflow as tf
 

@@ -18,7 +18,7 @@ _EPSILON = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class JaxModel:
-    """A model, or a layer of one: two pure functions.
+    """A model, or a layer of a model: two pure functions.
 
     ``init(key)`` returns the parameters, which gradients move, and the state, such as moving averages: trees
     of arrays. ``apply(parameters, state, inputs, key)`` returns the outputs and the next state. The key is
@@ -164,7 +164,9 @@ def normalisation(channels: int) -> JaxModel:
 
 
 def dropout(share: float) -> JaxModel:
-    """Return a layer that sets a share of its inputs to 0 while the model trains, and scales the others."""
+    """Return a layer that sets a share of its inputs to 0 while the model trains, and scales the other
+    inputs.
+    """
 
     def apply(_: Any, state: Any, values: Array, key: "jax.Array | None") -> tuple[Array, Any]:  # noqa: ANN401
         import jax
@@ -180,7 +182,7 @@ def dropout(share: float) -> JaxModel:
 
 
 def relu(values: Array) -> Array:
-    """Return the values that are positive, and 0 for others."""
+    """Return positive values, and 0 for other values."""
     import jax
 
     return jax.nn.relu(values)

@@ -1,4 +1,4 @@
-"""The networks of the trainers in JAX. Inputs are bytes as they are stored; outputs are logits.
+"""The networks of the trainers in JAX. Inputs are unchanged bytes; outputs are logits.
 
 Layers, sizes and first weights are as in :mod:`toolkit.trainers.models.networks`: Keras draws from Glorot's
 uniform distribution, the residual network from He's normal distribution, and biases are zero.
@@ -70,7 +70,7 @@ def residual(classes: int, *, depth: int) -> JaxModel:
 def _scale_inputs(
     inputs: layers.Array, *, factor: float, offset: float = 0.0, channels: int = 0
 ) -> layers.Array:
-    """Return bytes as floats, with a last axis of ``channels`` if they have none."""
+    """Return bytes as floats, with a last axis of ``channels`` if they have no such axis."""
     return (inputs[..., None] if channels else inputs).astype("float32") * factor + offset
 
 

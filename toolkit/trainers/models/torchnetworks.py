@@ -1,4 +1,4 @@
-"""The networks of the trainers in PyTorch. Inputs are bytes as they are stored; outputs are logits.
+"""The networks of the trainers in PyTorch. Inputs are unchanged bytes; outputs are logits.
 
 Layers, sizes and first weights are as in :mod:`toolkit.trainers.models.networks`: Keras draws from Glorot's
 uniform distribution, the residual network from He's normal distribution, and biases are zero.

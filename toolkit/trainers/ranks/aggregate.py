@@ -90,7 +90,7 @@ def config_team(
     1 or more, rank 0 prints timing every ``perf_freq`` steps; with 2 or more also the schedule.
 
     Raises:
-        Trouble: if there is no such team or schedule.
+        Trouble: if the team or its schedule does not exist.
     """
     if transition or abs(ksteps) > max_steps:
         raise Trouble(
@@ -145,7 +145,7 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
     """Return the mean of each gradient over all ranks, by the team's schedule; part of a graph.
 
     Raises:
-        Trouble: if there is no such team, or there are more values than ``init`` was given.
+        Trouble: if the team does not exist, or there are more values than ``init`` was given.
     """
     import tensorflow as tf
 

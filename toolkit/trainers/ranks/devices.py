@@ -53,7 +53,7 @@ def visible_gpus(environment: Mapping[str, str], opens: int) -> int:
 
 
 def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
-    """Return the GPUs that a rank uses of those it sees; ``own`` says that no other rank sees them.
+    """Return the GPUs that a rank uses of the GPUs that it sees; ``own`` says that no other rank sees them.
 
     ``node`` is the number of GPUs that Slurm gave to the job on this node, 0 if unknown.
 
@@ -92,8 +92,8 @@ def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens:
     """Return whether this rank sees only a part of the node's GPUs, which no other rank has.
 
     ``opens`` is the number of the node's GPUs that it can open, 0 if unknown. Ranks that share what they see
-    use different GPUs both if all see the same and if each has its own. So a rank's own GPUs matter only if
-    sharing leaves it too few.
+    use different GPUs both if all see the same and if each has its own. A rank's own GPUs therefore matter
+    only if sharing leaves it too few.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):

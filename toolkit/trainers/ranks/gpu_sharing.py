@@ -15,7 +15,7 @@ from toolkit.trainers.trouble import Trouble
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _ALWAYS_THERE = 2
-"""Files that ``nvidia-caps`` always has; any others are parts of GPUs (MIG)."""
+"""Files that ``nvidia-caps`` always has; any other files are parts of GPUs (MIG)."""
 
 
 def check_own_gpus(world: World) -> None:
@@ -35,7 +35,7 @@ def check_own_gpus(world: World) -> None:
 
 
 def find_shared_gpu(rank: int, found: Sequence[tuple[str, tuple[int, ...]]]) -> Trouble | None:
-    """Return a fault if a lower rank on the node of ``rank`` uses one of its GPUs.
+    """Return a fault if a lower rank on the node of ``rank`` uses one of the GPUs of ``rank``.
 
     Args:
         rank: the rank that reports the fault.

@@ -15,12 +15,12 @@ def started_rank(environment: Mapping[str, str]) -> int:
 
 
 def started_size(environment: Mapping[str, str]) -> int:
-    """Return how many processes the launcher started; 1 if no launcher says it."""
+    """Return how many processes the launcher started; 1 without such a report."""
     return first_number(environment, _SIZE, 1)
 
 
 def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node: int) -> int:
-    """Return the cores of this rank: what Slurm gave it, or its share of the cores that it may use.
+    """Return the cores of this rank: the cores that Slurm gave it, or its share of the permitted cores.
 
     ``allowed`` is how many cores it is bound to, ``node`` how many the node has. Ranks bound to a part of the
     node are assumed to share it evenly.
@@ -35,6 +35,6 @@ def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node
 
 
 def first_number(environment: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
-    """Return the number in the first of these variables that has one."""
+    """Return the number in the first of these variables that has a number."""
     values = (environment.get(name, "") for name in names)
     return next((int(value) for value in values if value.isdecimal()), default)

@@ -23,7 +23,7 @@ def roles(tasks: int, servers: int = 0) -> list[Role]:
     about three workers.
 
     Raises:
-        Trouble: if there are too few tasks.
+        Trouble: if too few tasks were started.
 
     >>> [f"{role.kind}{role.number}" for role in roles(4)]
     ['chief0', 'ps0', 'worker0', 'worker1']

@@ -41,7 +41,7 @@ class RankSpread:
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def misplaced(self, strategy: str) -> str:
-        """Return a sentence about an option that is not for this strategy; empty if there is none."""
+        """Return a sentence about an option that is not for this strategy; empty if all options are."""
         for name, strategies in _FOR.items():
             if getattr(self, name) != getattr(PLAIN, name) and strategy not in strategies:
                 return f"--{name} is for --strategy {' or '.join(strategies)}, and not for {strategy}"

@@ -5,7 +5,7 @@ connection that closes without a goodbye means a lost rank, and stops the job.
 
 Both ends of a connection first prove by HMAC that they know the secret of the job. The rest is not encrypted.
 
-The messages are bytes; :mod:`toolkit.trainers.strategies.tcp_world` says what they may hold.
+The messages are bytes; :mod:`toolkit.trainers.strategies.tcp_world` defines their content.
 """
 
 import json
@@ -40,7 +40,7 @@ _DATA, _BYE, _FAIL = b"d", b"b", b"f"
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A rank as the others know it: the name of its node, and its address."""
+    """A rank as other ranks know it: the name of its node, and its address."""
 
     host: str
     address: str
@@ -141,7 +141,7 @@ class TcpGroup:
 
 
 class Link:
-    """A connection to another rank, read by its own thread."""
+    """A connection to another rank, read by a separate thread."""
 
     def __init__(
         self, rank: int, host: str, connection: socket.socket, lost: Callable[[int, int | None], None]
