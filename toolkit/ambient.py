@@ -27,7 +27,7 @@ def require_trusted(path: Path, fix: str = "") -> None:
         fix: what to do if the mode cannot be changed, such as naming the file.
 
     Raises:
-        BadInput: with the reason and the command that fixes it.
+        BadInput: with the reason and the command that repairs the file.
     """
     real = Path(os.path.realpath(path))
     for place in dict.fromkeys((real, real.parent, path.absolute().parent)):
@@ -48,7 +48,7 @@ def read_trusted(path: Path, *, most: int) -> bytes:
     Only the user or root could replace it between the check and the read.
 
     Raises:
-        BadInput: if it is not trusted, is not a regular file, or is longer than ``most`` bytes.
+        BadInput: if the file is not trusted, is not a regular file, or is longer than ``most`` bytes.
     """
     require_trusted(path)
     return read_given(path, most=most)

@@ -59,7 +59,8 @@ def find(kind: str, name: str, suffix: str) -> Path:
     """Find ``NAME`` of a kind of data: a path, the user's own file, or a shipped one.
 
     Raises:
-        BadInput: naming the choices, if there is none of that name. The same error if other users can write
+        BadInput: if no file has that name; the message lists the choices. The same error if other users can
+        write
             the user's own file.
     """
     as_path = Path(name)

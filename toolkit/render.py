@@ -29,7 +29,7 @@ def _printable(value: object) -> object:
     """Return the unchanged text that a template prints.
 
     Raises:
-        BadInput: if it has a control character or a line break of any kind.
+        BadInput: if the text has a control character or a line break of any kind.
     """
     text = str(value)
     if not text.isprintable():

@@ -67,7 +67,7 @@ def load_facts(file: StrPath) -> HostFacts:
     """Return the facts in a file that ``toolkit probe -o`` or the probe script wrote.
 
     Raises:
-        BadInput: if it is not a facts file.
+        BadInput: if the file is not a facts file.
     """
     from toolkit.probe.bundle import load
 

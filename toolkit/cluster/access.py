@@ -62,7 +62,7 @@ class Access:
         """Return the keys of the cluster, or ``None`` if it has no folder here.
 
         Raises:
-            BadInput: if the file that holds them is damaged.
+            BadInput: if the file of the keys is damaged.
         """
         path = self.folder / "secrets.json"
         written = LocalRunner().read(str(path))

@@ -130,7 +130,7 @@ def checked_name(name: str) -> str:
     """Return ``name`` if it is a valid name of a cluster.
 
     Raises:
-        BadInput: if it cannot be part of the names of containers and hosts.
+        BadInput: if the name cannot be part of the names of containers and hosts.
     """
     if not _NAME.fullmatch(name):
         raise BadInput(
@@ -144,7 +144,7 @@ def checked_nodes(nodes: int) -> int:
     """Return ``nodes`` if a cluster can have this many compute nodes.
 
     Raises:
-        BadInput: if there are none, or more than one machine can run.
+        BadInput: if the number is 0, or more than one machine can run.
     """
     if not 1 <= nodes <= MOST_NODES:
         raise BadInput(f"a virtual cluster has 1 to {MOST_NODES} compute nodes, not {nodes}")
@@ -166,7 +166,7 @@ def checked_listen(listen: str) -> str:
     """Return ``listen`` if a login node can be published there.
 
     Raises:
-        BadInput: if it is not an ``ADDRESS:PORT`` that other machines can use.
+        BadInput: if the text is not an ``ADDRESS:PORT`` that other machines can use.
     """
     address, _, port = listen.rpartition(":")
     try:

@@ -62,7 +62,7 @@ def up(
 
     Raises:
         BadInput: if the name is invalid, or the cluster exists with other values than requested.
-        CheckFailed: if it does not work, with the messages of its services.
+        CheckFailed: if the cluster does not work, with the messages of its services.
     """
     checked_name(name)
     if flavour is not None:
@@ -92,7 +92,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
     """Return the cluster of that name.
 
     Raises:
-        Missing: if it is not running.
+        Missing: if the cluster is not running.
     """
     checked_name(name)
     with open_nodes() as engine:

@@ -75,7 +75,7 @@ def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
     """Open the tar of files in a package of Debian, deb(5).
 
     Raises:
-        Missing: if it is not such a package.
+        Missing: if the file is not a Debian package.
     """
     for name, size in _members(file, place):
         if name.startswith("data.tar"):

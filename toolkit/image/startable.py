@@ -25,7 +25,7 @@ def check_startable(path: Path, option: str) -> None:
         option: the option that names the image, for messages.
 
     Raises:
-        BadInput: if it is not a file, not an image, or an image of another format.
+        BadInput: if the path is not a file, not an image, or an image of another format.
         Damaged: if the table or the superblock of the image is impossible.
     """
     with open_given(path, label=option) as file:

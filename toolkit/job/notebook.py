@@ -140,7 +140,7 @@ def _check_runtime(command: str) -> None:
     """Refuse a container runtime that cannot start the tunnel to a notebook.
 
     Raises:
-        BadInput: unless it is Apptainer or Singularity.
+        BadInput: unless the runtime is Apptainer or Singularity.
     """
     if named(command) is not named(""):
         raise BadInput(

@@ -111,7 +111,7 @@ def checked_name(name: str) -> str:
     """Return ``name`` if it is a valid name for a profile.
 
     Raises:
-        BadInput: if it is not.
+        BadInput: if the name is not valid.
     """
     if not _NAME.fullmatch(name) or name.endswith(SUFFIX) or name == _EXAMPLE:
         raise BadInput(f"{name!r} is not a name for a site", fix="use letters, digits, dots, dashes and _")

@@ -46,7 +46,7 @@ def plain_text(content: bytes, file: str) -> str:
     """Decode bytes as UTF-8, without the mark at the beginning that some editors write.
 
     Raises:
-        BadInput: with line and byte, if they are not UTF-8.
+        BadInput: with line and byte, if the bytes are not UTF-8.
     """
     try:
         return content.decode("utf-8").removeprefix("\ufeff")
@@ -61,7 +61,7 @@ def tables(text: str, file: str) -> dict[str, Any]:
     """Parse a text of TOML; errors name ``file``.
 
     Raises:
-        BadInput: with the line, if it is not TOML.
+        BadInput: with the line, if the text is not TOML.
     """
     try:
         return tomllib.loads(text)

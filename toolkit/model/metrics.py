@@ -95,7 +95,7 @@ def parse_metrics(text: bytes, name: str = METRICS) -> Training:
     """Parse metrics line by line; a last line that was cut off, and lines of a later kind, are ignored.
 
     Raises:
-        BadInput: naming the line and the field, if it is not a file of metrics.
+        BadInput: naming the line and the field, if the file is not a file of metrics.
     """
     whole, _, _ = text.rpartition(b"\n")
     read = (_line(line, f"{name}:{number}") for number, line in enumerate(whole.splitlines(), 1))

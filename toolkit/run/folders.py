@@ -48,7 +48,7 @@ def check_file(target: Path, option: str, example: str) -> None:
     ``example`` is an example of a file name in a folder of that name.
 
     Raises:
-        BadInput: if it exists and is not a file.
+        BadInput: if the path exists and is not a file.
     """
     if target.is_dir():
         raise BadInput(f"{option} {target}: a folder; name the file to write, as in {target / example}")

@@ -48,7 +48,7 @@ def signing_key(wanted: str) -> SigningKey:
     Raises:
         Missing: if gpg is not installed, or cannot use its home folder.
         BadInput: if there are several.
-        CheckFailed: if it has expired, was revoked or cannot sign.
+        CheckFailed: if the key has expired, was revoked or cannot sign.
     """
     if not wanted.strip() or wanted.startswith("-"):
         raise BadInput(f"--key '{wanted}': give a fingerprint or an e-mail address")

@@ -78,7 +78,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a pattern that finds figures.
 
     Raises:
-        BadInput: if it is not a pattern, or has no group.
+        BadInput: if the text is not a pattern, or has no group.
     """
     try:
         found = re.compile(pattern)

@@ -80,7 +80,7 @@ def hold_study(folder: Path) -> Iterator[None]:
     """Prevent a second run of the same study.
 
     Raises:
-        CheckFailed: if there is one.
+        CheckFailed: if such a run exists.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock = folder / ".lock"

@@ -69,7 +69,7 @@ def read(folders: Sequence[Path]) -> Report:
     """Read one or several studies.
 
     Raises:
-        BadInput: if a folder holds none.
+        BadInput: if a folder holds no study.
         CheckFailed: if no run of a study has finished.
     """
     names = _names(folders)

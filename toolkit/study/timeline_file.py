@@ -42,7 +42,7 @@ def events(file: Path) -> Iterator[list[Event]]:
     """Yield the events of a timeline in lists; an incomplete event at the end is ignored.
 
     Raises:
-        BadInput: if it is not a timeline; one line with the place.
+        BadInput: if the text is not a timeline; one line with the place.
     """
     with open_given(file) as stream:
         try:

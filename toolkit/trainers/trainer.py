@@ -84,7 +84,7 @@ class Trainer:
         """Return what makes the model in Keras.
 
         Raises:
-            Trouble: if the trainer has none.
+            Trouble: if the trainer has no model in Keras.
         """
         if self.model is None:
             raise Trouble(f"{self.name} has no model in TensorFlow")

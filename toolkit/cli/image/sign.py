@@ -71,7 +71,7 @@ def _is_lock(file: Path) -> bool:
     """Return whether a file has the name of a lock.
 
     Raises:
-        BadInput: if the image has one, but its content is not a lock.
+        BadInput: if the image has a lock file whose content is not a lock.
     """
     if not file.name.endswith(SUFFIX):
         return False

@@ -77,7 +77,7 @@ def read_buildfile(path: Path) -> BuildFile:
     """Read a build file, and lists of packages beside it.
 
     Raises:
-        BadInput: if it is not a text file.
+        BadInput: if the file is not a text file.
     """
     text = read_given(path, most=_LARGEST).decode("utf-8", "replace")
     return of_text(path.name, text, lambda name: _text_beside(path.parent / Path(name).name))

@@ -27,7 +27,7 @@ def write_folder(
 
     Raises:
         BadInput: as :func:`new_folder` does.
-        CheckFailed: if it cannot be written.
+        CheckFailed: if the folder cannot be written.
     """
     real = new_folder(folder)
     text = (

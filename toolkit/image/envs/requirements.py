@@ -53,7 +53,7 @@ def read_requirements(path: Path) -> EnvRequirements:
     """Return the requirements in a requirements file, ``pyproject.toml``, ``uv.lock`` or a conda file.
 
     Raises:
-        BadInput: if it cannot be read, or has an unsupported line; the message names the line.
+        BadInput: if the file cannot be read, or has an unsupported line; the message names the line.
     """
     if path.name == "uv.lock":
         from toolkit.run.packages.environment import export_lock

@@ -39,7 +39,7 @@ def check_digest(sif: Path) -> str:
     """Compare a SIF with the checksum beside it; return the checksum, empty if there is none.
 
     Raises:
-        CheckFailed: if they differ.
+        CheckFailed: if the two checksums differ.
         BadInput: if the file beside it holds no checksum of it.
     """
     if not sif.is_file() or not digest_file(sif).is_file():

@@ -40,7 +40,7 @@ def inflate(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
     """Return the unpacked content of a compressed source; ``None`` if it is not compressed.
 
     Raises:
-        BadInput: if its compression is not supported.
+        BadInput: if the compression is not supported.
     """
     head = source.read_at(0, 6)
     if head.startswith(_GZIP):

@@ -270,7 +270,7 @@ class LayeredTree:
         """Return a member's name as a path below the root.
 
         Raises:
-            CheckFailed: if it leads out of the root, or is longer than Linux allows.
+            CheckFailed: if the path leads out of the root, or is longer than Linux allows.
         """
         if len(name) > _MAX_PATH:
             raise self._refusal(f"it has a path of {len(name)} characters")

@@ -46,7 +46,7 @@ def sdists_of(text: bytes, *, python: str) -> tuple[Dated, ...]:
     """Return the source distributions, as the index offers them to a ``python`` version.
 
     Raises:
-        CheckFailed: if a package has none.
+        CheckFailed: if a package has no source distribution.
     """
     lock = Pylock.from_dict(tomllib.loads(text.decode()))
     return tuple(_sdist(package, _origin(python)) for package in lock.packages)

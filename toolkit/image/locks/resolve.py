@@ -189,7 +189,7 @@ def required_by(sdist: Path) -> tuple[str, ...]:
     section has no name.
 
     Raises:
-        CheckFailed: if it is not a source distribution.
+        CheckFailed: if the archive is not a source distribution.
     """
     try:
         with tarfile.open(sdist) as tar:

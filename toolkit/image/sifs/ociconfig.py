@@ -42,7 +42,7 @@ def read_config(image: "Image") -> OciConfig:
     """Return the engine's configuration of an image.
 
     Raises:
-        BadInput: if it differs from the specification's structure.
+        BadInput: if the configuration differs from the specification's structure.
     """
     said = image.attrs.get("Config") or {}
     kept = {name: said[name] for name in OciConfig.__struct_fields__ if said.get(name)}

@@ -128,7 +128,7 @@ def write(
     """Write an image of the engine as the SIF ``part``, without checking it.
 
     Raises:
-        CheckFailed: if it cannot be packed; a partial ``part`` stays.
+        CheckFailed: if the image cannot be packed; a partial ``part`` is kept.
     """
     size = size_of(source)
     fix = "free space there, or write it to another folder with -o"
@@ -166,7 +166,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     """Check a SIF of an image with these labels; return why this machine could not start it, empty if it did.
 
     Raises:
-        CheckFailed: if it is cut short, damaged, from another image, or does not start.
+        CheckFailed: if the SIF is cut short, damaged, from another image, or does not start.
     """
     try:
         read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())

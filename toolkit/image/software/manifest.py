@@ -28,7 +28,7 @@ def read_manifest(tree: FileTree) -> FileHashes | None:
     """Return the manifest of an image, ``None`` if it has none.
 
     Raises:
-        CheckFailed: if it cannot be read.
+        CheckFailed: if the manifest cannot be read.
     """
     content = files.read(tree, MANIFEST_PATH, _MOST)
     if content is None:

@@ -249,8 +249,8 @@ def _check_sif(sif: Path) -> Path:
     """Return a SIF after checking that it is complete and matches its checksum.
 
     Raises:
-        BadInput: if it is not a SIF.
-        CheckFailed: if it is damaged.
+        BadInput: if the file is not a SIF.
+        CheckFailed: if the SIF is damaged.
     """
     with _open_sif(sif) as file:
         read_sif(file, sif)

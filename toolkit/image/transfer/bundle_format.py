@@ -107,7 +107,7 @@ def read_index(text: bytes, source: Path) -> Index:
     """Return the index of a bundle.
 
     Raises:
-        BadInput: if it has another schema, is damaged, or a field has a forbidden value.
+        BadInput: if the index has another schema, is damaged, or a field has a forbidden value.
     """
     try:
         index = msgspec.json.decode(text, type=Index)
@@ -134,7 +134,7 @@ def require_listed(index: Index, sums: Mapping[str, str], source: Path) -> None:
     """Check that the index and the list of hashes name the same recipes, images and SIF files.
 
     Raises:
-        BadInput: naming the first file that only one of them has.
+        BadInput: naming the first file that is only in the index or only in the list.
     """
     needed = {
         *(f"recipes/{name}{ending}" for name in index.recipes for ending in (".toml", SUFFIX)),

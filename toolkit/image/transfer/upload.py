@@ -80,7 +80,7 @@ def open_upload(image: str, platform: str, present: Present, tell: Tell) -> Iter
 
     Raises:
         BadInput: if the file is not such an image, or contains several images and none is chosen.
-        CheckFailed: if it is damaged.
+        CheckFailed: if the image is damaged.
         Missing: if the Docker engine is needed and does not answer.
     """
     reference = refer(image)

@@ -53,7 +53,7 @@ def attach(sif: Path) -> tuple[str, ...]:
     """Attach the documents to a SIF that is being made; return the names of what was attached.
 
     Raises:
-        CheckFailed: if it has documents or a signature already, which would become invalid.
+        CheckFailed: if the SIF has documents or a signature already, which would become invalid.
     """
     with sif.open("r+b") as file:
         found = read_sif(file, sif)

@@ -87,7 +87,7 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
     match the signature; the record says so.
 
     Raises:
-        CheckFailed: if a signature is wrong, or a required one is missing.
+        CheckFailed: if a signature is wrong, or a required signature is missing.
         Missing: if gpg fails to check, or a key is required and gpg is not installed.
     """
     if keyring is None and not is_signed(sif):

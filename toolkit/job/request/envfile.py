@@ -50,8 +50,8 @@ def env_file(given: str | None) -> Path | None:
     """Return the file of ``--env-image``; ``None`` without this option.
 
     Raises:
-        BadInput: if it is not an environment.
-        Damaged: if it is damaged.
+        BadInput: if the file is not an environment.
+        Damaged: if the environment is damaged.
     """
     if given is None:
         return None
@@ -102,7 +102,8 @@ def clear_env(
 
     Raises:
         BadInput: if the image is not on this machine, so that toolkit cannot check both together.
-        CheckFailed: if the image is another one, or a required signature is wrong or missing.
+        CheckFailed: if the environment was made for another image, or a required signature is wrong or
+        missing.
     """
     if env is None:
         return NO_ENV

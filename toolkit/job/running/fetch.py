@@ -77,7 +77,7 @@ def match_patterns(found: Iterable[Written], patterns: Sequence[str]) -> list[Wr
     """Return the files that a pattern matches, by their path, their name or a folder above them.
 
     Raises:
-        BadInput: if there are patterns, and one matches nothing.
+        BadInput: if a pattern matches no file.
     """
     files = list(found)
     for pattern in patterns:

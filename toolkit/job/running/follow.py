@@ -124,7 +124,7 @@ def conclude(record: JobRecord, tell: Tell) -> None:
     """Show that a job has completed.
 
     Raises:
-        CheckFailed: if it failed, with the last lines of the failed rank, the cause and the fix.
+        CheckFailed: if the job failed, with the last lines of the failed rank, the cause and the fix.
     """
     if record.state != "completed":
         raise failure(record)

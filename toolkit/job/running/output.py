@@ -61,7 +61,7 @@ class _OutputPlace:
         """Return a runner that reads files at that place.
 
         Raises:
-            Missing: if it cannot be reached.
+            Missing: if the place cannot be reached.
         """
         if self._runner is None:
             self._runner = self._stack.enter_context(self._reach(self._record))

@@ -54,7 +54,7 @@ def _with_array(merged: Merged) -> Merged:
     """Return the job with the array of its sweep.
 
     Raises:
-        BadInput: for an array beside a sweep, or a limit without one.
+        BadInput: for an array beside a sweep, or a limit without a sweep.
     """
     job, origins = merged.job, merged.origins
     if not job.sweep:

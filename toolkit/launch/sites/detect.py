@@ -121,7 +121,7 @@ def with_answers(found: Draft, answers: Mapping[str, str]) -> Site:
     """Return the profile with the user's answers, by the name of the option (``--account``).
 
     Raises:
-        BadInput: if an answer is not one of the choices, or not valid.
+        BadInput: if an answer is not among the choices, or not valid.
     """
     known = {question.option: question.choices for question in found.questions}
     site = found.site

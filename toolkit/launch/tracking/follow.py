@@ -105,7 +105,7 @@ def give_up(runner: Runner, silent: float, fix: str = "") -> None:
     """Give up if Slurm has not answered for ``silent`` seconds and this is longer than the limit.
 
     Raises:
-        Missing: if it is longer.
+        Missing: if the time is longer than the limit.
     """
     if silent >= _SILENT_SECONDS:
         raise Missing(

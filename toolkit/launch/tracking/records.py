@@ -134,7 +134,7 @@ def require_check(record: JobRecord) -> None:
     """Refuse to start a job whose image was not checked.
 
     Raises:
-        CheckFailed: if the record has no check; records of early releases have none.
+        CheckFailed: if the record has no check, as records of early releases.
     """
     if record.image_check is None:
         raise CheckFailed(

@@ -31,7 +31,7 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
     """Read a timeline, and return its meaning as text and as JSON.
 
     Raises:
-        BadInput: if it is not a timeline.
+        BadInput: if the file is not a timeline.
         CheckFailed: if the timeline holds too few steps.
     """
     tally = tally_events(events(file))

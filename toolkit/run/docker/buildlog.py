@@ -38,7 +38,7 @@ class BuildLog:
         """Parse one event of the stream.
 
         Raises:
-            CheckFailed: if it reports that a step failed.
+            CheckFailed: if the stream reports that a step failed.
         """
         if "error" in event:
             raise self._failure(str(event["error"]))

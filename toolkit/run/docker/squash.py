@@ -58,7 +58,7 @@ def pack(client: "DockerClient", work: Squash, tell: Tell) -> None:
     """Write the squashfs.
 
     Raises:
-        CheckFailed: if it could not be written, or a file of the image could not be read.
+        CheckFailed: if the file could not be written, or a file of the image could not be read.
     """
     remove_stale(client)
     builder = ensure_builder(client, tell)

@@ -133,7 +133,7 @@ def export_lock(lock: Path) -> bytes:
     """Return the pins of a ``uv.lock`` as a requirements file; the ``pyproject.toml`` is beside the lock.
 
     Raises:
-        BadInput: if uv cannot read it.
+        BadInput: if uv cannot read the file.
     """
     words = ("export", "--frozen", "--no-emit-project", "--no-dev", "--no-header", "--no-annotate")
     done = _run((*words, "--project", str(lock.parent)), str(lock.parent))

@@ -102,7 +102,7 @@ def uv_program() -> str:
     """Return the path of uv.
 
     Raises:
-        Missing: if it is not installed beside toolkit.
+        Missing: if uv is not installed beside toolkit.
     """
     try:
         import uv

@@ -67,7 +67,7 @@ def find_login(host: str) -> Login | None:
 
     Raises:
         BadInput: if such a file cannot be read.
-        CheckFailed: if its helper fails.
+        CheckFailed: if the helper fails.
     """
     for file in login_files():
         try:
@@ -100,7 +100,7 @@ def read_config(text: bytes, file: Path) -> _DockerConfig:
     """Parse such a file.
 
     Raises:
-        BadInput: if it is damaged. The error does not show the content of the file.
+        BadInput: if the file is damaged. The error does not show the content of the file.
     """
     try:
         return msgspec.json.decode(text or b"{}", type=_DockerConfig)

@@ -67,7 +67,7 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
     """Parse a manifest or an index.
 
     Raises:
-        CheckFailed: if it is neither, or has impossible values.
+        CheckFailed: if the answer is neither a manifest nor an index, or has impossible values.
     """
     try:
         found = msgspec.json.decode(text, type=ImageManifest)

@@ -125,7 +125,7 @@ class RegistrySession:
         """Return an absolute address; the registry's may be relative, or on another host.
 
         Raises:
-            CheckFailed: if it leads from TLS to plain HTTP.
+            CheckFailed: if the redirect leads from TLS to plain HTTP.
         """
         try:
             url = urljoin(f"{self.base}/", where)

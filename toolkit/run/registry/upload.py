@@ -57,7 +57,7 @@ def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent:
 
     Raises:
         Missing: if the registry stops answering; the next call resumes the upload.
-        CheckFailed: if it refuses the blob.
+        CheckFailed: if the registry refuses the blob.
     """
     if has_blob(session, name, blob.digest):
         memory.remember_blob(session.host, blob.digest, name.repository)

@@ -49,7 +49,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric shi
     Raises:
         BadInput: if the destination or the configuration cannot be parsed.
         Lost: if the host is unreachable at the moment.
-        Missing: if it is unknown, or refuses the login.
+        Missing: if the host is unknown, or refuses the login.
     """
     import fabric
     import paramiko

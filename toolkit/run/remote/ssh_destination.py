@@ -15,7 +15,7 @@ def destination(host: str) -> tuple[str, str]:
     """Split a destination: ssh's destination, and the port, empty if none is given.
 
     Raises:
-        BadInput: if it is invalid, or could be mistaken for an option.
+        BadInput: if the destination is invalid, or could be mistaken for an option.
     """
     if not host or host.startswith("-") or any(c.isspace() for c in host):
         raise BadInput(f"--host {host!r}: not an SSH destination; give HOST, USER@HOST or USER@HOST:PORT")

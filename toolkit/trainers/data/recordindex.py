@@ -47,7 +47,7 @@ class RecordIndex:
         """Return the length of the first record.
 
         Raises:
-            Trouble: if the file does not begin with one.
+            Trouble: if the file does not begin with a record.
         """
         try:
             with path.open("rb", buffering=0) as file:

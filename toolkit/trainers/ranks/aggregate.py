@@ -66,7 +66,7 @@ def init(threads: int, teams: int, elements: int, framework: str = "tensorflow")
     """Make ``teams`` teams of ``threads`` threads each, for models of up to ``elements`` trainable values.
 
     Raises:
-        Trouble: if it is called twice, or with impossible numbers.
+        Trouble: if the function is called twice, or with impossible numbers.
     """
     comm = communicator()
     if _state.teams:

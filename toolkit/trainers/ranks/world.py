@@ -181,7 +181,7 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
     """Join the ranks of this job.
 
     Raises:
-        Trouble: if they cannot be joined, or their number differs from what was started.
+        Trouble: if the ranks cannot be joined, or their number differs from the started number.
     """
     if wrong := spread.misplaced(strategy):
         complain_once(wrong)

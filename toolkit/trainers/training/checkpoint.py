@@ -73,7 +73,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
     """Write a checkpoint, remove all but the newest ``keep``, and return its path.
 
     Raises:
-        Trouble: if it cannot be written; earlier checkpoints are then all kept.
+        Trouble: if the checkpoint cannot be written; all earlier checkpoints are then kept.
     """
     path = folder / progress.name
     beside = folder / f".{progress.name}.{os.getpid()}.part"
@@ -111,7 +111,7 @@ def newest(folder: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]] | None
     stdout.
 
     Raises:
-        Trouble: if there are some, and none of them can be loaded; starting again would remove them.
+        Trouble: if there are checkpoints, and none can be loaded; starting again would remove them.
     """
     known = names(folder)
     for name in known:
@@ -132,7 +132,7 @@ def read(path: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]]":
 
     Raises:
         Damaged: if any byte differs from what was written.
-        Trouble: if it cannot be read, or has another format.
+        Trouble: if the checkpoint cannot be read, or has another format.
     """
     import numpy as np
 

@@ -16,7 +16,7 @@ def refuse(world: "World", loss: float, epoch: int) -> None:
     """Raise on all ranks if the sum of their losses in this epoch is not finite.
 
     Raises:
-        Trouble: if it is not.
+        Trouble: if the sum is not finite.
     """
     if not math.isfinite(loss):
         world.agree(divergence_error(epoch, "the loss is not a number"))

@@ -158,7 +158,7 @@ class JaxLoop(Rounds):
         """Load a state on all ranks, from rank 0.
 
         Raises:
-            Trouble: if it belongs to another model.
+            Trouble: if the state belongs to another model.
         """
         trouble, own = None, self.state()
         if arrays is not None and [one.shape for one in arrays] != [one.shape for one in own]:

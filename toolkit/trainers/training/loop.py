@@ -123,7 +123,7 @@ class Loop(Rounds):
         """Load a state on all ranks, from rank 0.
 
         Raises:
-            Trouble: if it belongs to another model.
+            Trouble: if the state belongs to another model.
         """
         trouble = None
         if arrays is not None:

@@ -124,7 +124,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file by a function of its name; the name always refers to the old or the complete new file.
 
     Raises:
-        Trouble: if it cannot be written.
+        Trouble: if the file cannot be written.
     """
     # Keras chooses the format by the ending, so the temporary name keeps it.
     beside = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")

@@ -116,7 +116,7 @@ class RankCheckpoints:
         """Write a checkpoint and return its name when it is there; all ranks wait for it.
 
         Raises:
-            Trouble: on rank 0, if it cannot be written; or if the training diverged.
+            Trouble: on rank 0, if the checkpoint cannot be written; or if the training diverged.
         """
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
         divergence.refuse(self._world, loss, epochs)

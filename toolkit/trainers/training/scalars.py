@@ -37,7 +37,7 @@ class Scalars:
         """Write the numbers of an epoch; other lines have none.
 
         Raises:
-            Trouble: if they cannot be written.
+            Trouble: if the files cannot be written.
         """
         import tensorflow as tf
 

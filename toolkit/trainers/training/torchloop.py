@@ -143,7 +143,7 @@ class TorchLoop(Rounds):
         """Load a state on all ranks, from rank 0.
 
         Raises:
-            Trouble: if it belongs to another model.
+            Trouble: if the state belongs to another model.
         """
         trouble, tensors = None, self._tensors()
         if arrays is not None and [one.shape for one in arrays] != [tuple(one.shape) for one in tensors]:

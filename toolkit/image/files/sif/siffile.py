@@ -47,7 +47,7 @@ def read_sif(file: BinaryIO, path: Path) -> Sif:
 
     Raises:
         Damaged: as :func:`~toolkit.image.files.sif.sifobjects.read_table` does.
-        BadInput: if it has no squashfs to start from.
+        BadInput: if the SIF has no squashfs to start from.
     """
     table = read_table(file, path)
     root = next((entry for entry in table.used if _is_root(entry)), None)

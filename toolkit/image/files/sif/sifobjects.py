@@ -127,7 +127,7 @@ def read_table(file: BinaryIO, path: Path) -> Table:
 
     Raises:
         Damaged: if the file is cut short, or its numbers are impossible.
-        BadInput: if it is not a SIF.
+        BadInput: if the file is not a SIF.
     """
     size = file.seek(0, 2)
     file.seek(0)

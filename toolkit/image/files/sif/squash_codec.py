@@ -15,7 +15,7 @@ def codec_of(number: int, name: str) -> str:
     """Return the codec of :mod:`toolkit.image.files.sif.expand` for the compression in a superblock.
 
     Raises:
-        BadInput: if it is not supported.
+        BadInput: if the compression is not supported.
     """
     codec = method(number)
     if codec not in CODECS:
