@@ -66,7 +66,7 @@ if [ -n "${ALL:-}" ]; then
 else
     kept="Debian packages and the cache $cache stay"
 fi
-# A cluster that was kept still belongs to this clone, and so do the jobs that make launched on it.
+# A cluster that was kept still belongs to this clone, and so do jobs that make launched on it.
 rm -rf "$venv" .venvs dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache ./*.egg-info build
 find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 echo "clean: removed $venv and build; $kept"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Run a command as work of this clone: what it makes in the Docker engine is marked, and `make clean` removes that alone.
+# Run a command as work of this clone: its objects in the Docker engine are marked, and `make clean` removes
+# only marked objects.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 # Random and kept: a path says nothing on an engine that machines or containers share.

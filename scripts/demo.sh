@@ -95,7 +95,7 @@ done_in doctor
 title 5 "Fetch MNIST, then train on two nodes through sbatch, srun and singularity"
 say data get mnist
 say launch mnist --nodes 2 --cluster "$cluster" --image "$sif"
-# Note the record of this launch, so that `make clean` removes it and keeps the records of other jobs.
+# Note the record of this launch, so that `make clean` removes only this record.
 state=${XDG_STATE_HOME:-$HOME/.local/state}/toolkit
 { find "$state/jobs" -name record.json -newer "$out/.began" -exec grep -lsE '"cluster": ?"demo"' {} + || true; } \
     2> /dev/null | while read -r record; do basename "$(dirname "$record")"; done >> build/made.jobs

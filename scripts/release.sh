@@ -42,7 +42,7 @@ mkdir -p "$out"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 "$bin/python" -m hatchling build -t sdist -d "$out" 2> /dev/null
-# The wheel is built of the sdist, so both hold the same.
+# The wheel is built of the sdist, so both have the same content.
 "$bin/python" -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir "$out" \
     "$out"/*.tar.gz 2> "$out/log" || { cat "$out/log" >&2; exit 1; }
 rm -f "$out/log"

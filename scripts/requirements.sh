@@ -13,7 +13,7 @@ resolve() { # resolve FILE WORDS...: what uv makes of pyproject.toml
         --no-emit-index-url --no-emit-find-links --no-annotate --no-header --quiet --output-file "requirements/$file"
 }
 resolve run.txt
-# The same versions where both need a package.
+# The same versions if both need a package.
 resolve dev.txt --extra dev --constraint requirements/run.txt
 if grep -n '://' requirements/*.txt; then
     echo "requirements: an address was written" >&2

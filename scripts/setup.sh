@@ -29,7 +29,7 @@ fi
 
 python=
 for candidate in python3 python3.13 python3.12 python3.11; do
-    # A name on PATH may be a shim that starts nothing, so it is tried.
+    # A name on PATH may be a shim that starts nothing, so the program is tried.
     if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
         python=$candidate
         break

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Check and run the unit tests; beside them build what the smoke tests start from; then run the smoke tests.
+# Check and run the unit tests; meanwhile build the images of the smoke tests; then run the smoke tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 make=${MAKE:-make}
 
-# What fails to build fails again in the smoke tests, which show all of its words.
+# A failed build fails again in the smoke tests, which show its whole output.
 mkdir -p build
 set -m # gives the build a process group, which can be ended as a whole
 "$make" --no-print-directory prepared > build/prepared.log 2>&1 < /dev/null &

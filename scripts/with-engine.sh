@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Run a command with a Docker engine: one that answers, else one that is started now and stopped afterwards.
+# Run a command with a Docker engine: a running engine, or else an engine that is started now and stopped
+# afterwards.
 # KEEP=1 leaves an engine that was started running, if the command succeeds.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 if [ "$(id -u)" = 0 ]; then folder=/run; else folder=${XDG_RUNTIME_DIR:-$HOME}; fi
 lock=$folder/.toolkit-engine.lock
-# Present while an engine runs that a command started for itself; the last user of it stops it.
+# Present while an engine runs that a command started for itself; its last user stops it.
 borrowed=/run/toolkit-engine/borrowed
 
 child=

@@ -17,13 +17,13 @@ _BULLET = re.compile(r"^[-*] \S", re.MULTILINE)
 
 
 def newest_date(text: str) -> str:
-    """Return the date of the newest release that has one, ``YYYY-MM-DD``; empty if none has."""
+    """Return the date of the newest dated release, ``YYYY-MM-DD``; empty without a dated release."""
     dates = (_DATE.search(found["rest"]) for found in _RELEASE.finditer(text))
     return next((date[0] for date in dates if date), "")
 
 
 def problems(text: str, version: str) -> list[str]:
-    """Return what is missing from the section of a release; nothing if it is complete."""
+    """Return the parts that the section of a release lacks; empty for a complete section."""
     heads = list(_RELEASE.finditer(text))
     at = next((place for place, head in enumerate(heads) if head["version"] == version), None)
     if at is None:

@@ -31,7 +31,7 @@ def contexts(ctx: click.Context | None = None) -> Iterator[click.Context]:
 
 
 def below(ctx: click.Context) -> list[click.Context]:
-    """Return the commands of a group; none of a command that is no group."""
+    """Return the commands of a group; empty for a command that is not a group."""
     group = ctx.command
     if not isinstance(group, click.Group):
         return []
@@ -66,14 +66,14 @@ def blocks(ctx: click.Context) -> Iterator[Block]:
 
 
 def options(ctx: click.Context) -> list[tuple[str, str]]:
-    """Return the options of a command as its help shows them, and what they do."""
+    """Return the options of a command as its help shows them, with their effect."""
     given = (p for p in ctx.command.get_params(ctx) if isinstance(p, click.Option))
     records = (option.get_help_record(ctx) for option in given)
     return [(name, " ".join(text.split())) for name, text in filter(None, records)]
 
 
 def exit_codes() -> list[tuple[int, str]]:
-    """Return the codes that every command ends in, and what each means."""
+    """Return the exit codes that every command uses, and the meaning of each."""
     ends = (CheckFailed, BadInput, Missing, Interrupted)
     return [(0, "It holds."), *((end.code, inspect.cleandoc(end.__doc__ or "")) for end in ends)]
 
@@ -106,7 +106,7 @@ def _words(ctx: click.Context) -> list[str]:
 
 
 def _anchor(ctx: click.Context) -> str:
-    """Return where on its page a command is: the heading's own anchor, none for the head of the page."""
+    """Return the position of a command on its page: the anchor of its heading, empty at its head."""
     words = _words(ctx)
     return "" if len(words) == 2 else f"#{'-'.join(words)}"
 

@@ -1,4 +1,4 @@
-"""Make ``recipes/knowledge/examples.toml``: for each rule, what it says about one launch.
+"""Make ``recipes/knowledge/examples.toml``: for each rule, its finding about one launch.
 
 The launches are the cases that the rules' tests share; the file ships with toolkit, and tests only read it.
 """

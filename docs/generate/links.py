@@ -14,7 +14,7 @@ _LOADS = frozenset({"script", "link", "img", "iframe", "source", "object"})
 
 
 class Page(HTMLParser):
-    """The links of a page, with the tag that each is of, and what in it can be linked to."""
+    """The links of a page, each with its tag, and the targets on the page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Page(HTMLParser):
 
 
 def complaints(site: Path) -> Iterator[str]:
-    """Yield a line for each link of a site that leads nowhere, and for each thing that is not in it."""
+    """Yield a line for each link of a site without a target, and for each missing thing."""
     pages = {path: Page(path.read_text()) for path in sorted(site.rglob("*.html"))}
     for path, page in pages.items():
         for tag, link in dict.fromkeys(page.links):
@@ -54,7 +54,7 @@ def _wrong(site: Path, path: Path, tag: str, link: str, pages: dict[Path, Page])
 
 
 def main(folder: str) -> int:
-    """Print what is wrong with a site and return the exit code."""
+    """Print the faults of a site and return the exit code."""
     site = Path(folder).resolve()
     found = list(complaints(site))
     sys.stdout.write("".join(f"{line}\n" for line in found))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 
 def plain(text: str) -> str:
-    """Return words as Markdown that shows them: what looks like a tag is none."""
+    """Return words as Markdown that shows them: text that looks like a tag is not a tag."""
     parts = text.replace("``", "`").split("`")
     parts[::2] = [
         words.replace("<", "&lt;") for words in parts[::2]
@@ -18,7 +18,7 @@ def cell(text: str) -> str:
 
 
 def fence(text: str, language: str) -> str:
-    """Return lines that are shown as they are."""
+    """Return lines that are shown unchanged."""
     return f"````{language}\n{text.rstrip()}\n````"
 
 

@@ -51,7 +51,7 @@ def page_of(path: str) -> str:
     """Return the page that shows a file.
 
     Raises:
-        FileNotFoundError: if there is no such file; then the link is wrong.
+        FileNotFoundError: if the file does not exist; then the link is wrong.
     """
     language = _LANGUAGES.get(Path(path).suffix, "text")
     return f"# {path}\n\n{fence((ROOT / path).read_text(), language)}\n"

@@ -47,7 +47,7 @@ def changed(root: Path, made: dict[str, str]) -> list[str]:
 
 
 def write(root: Path, made: dict[str, str]) -> list[str]:
-    """Write what differs, remove what nothing makes any more, and return the paths of both."""
+    """Write pages that differ, remove pages that nothing makes any more, and return the paths of both."""
     paths = changed(root, made)
     for name in paths:
         file = root / name

@@ -1,4 +1,4 @@
-"""JSON schemas of the documents that ``toolkit`` reads and writes, from the structs that it does so with."""
+"""JSON schemas of the documents that ``toolkit`` reads and writes, made from the same structs."""
 
 import importlib
 import json
@@ -85,7 +85,7 @@ def documents() -> dict[str, type[msgspec.Struct]]:
 
 
 def identity(struct: type[msgspec.Struct]) -> str:
-    """Return what the field ``schema`` of a struct has to hold; empty text where that is not fixed."""
+    """Return the value that the field ``schema`` of a struct must have; empty if any value is allowed."""
     for field in msgspec.structs.fields(struct):
         if field.name == "schema":
             choices = get_args(field.type) or (field.default,)

@@ -1,1 +1,1 @@
-"""Measurements that are compared with what people would use instead; `make bench-…` runs them."""
+"""Measurements against tools that people would use instead; `make bench-…` runs them."""

@@ -50,7 +50,7 @@ class Reached:
 
 
 def cases() -> list[Case]:
-    """Return all trainings, the quick ones first."""
+    """Return all trainings, the quick trainings first."""
     found = []
     for seed in SEEDS:
         words = ("--epochs", "4", "--seed", str(seed))

@@ -1,4 +1,4 @@
-"""The page on accuracy: what was reached, put into page.md, which holds what does not change."""
+"""The page on accuracy: the results, put into page.md, which holds the fixed text."""
 
 import statistics
 from pathlib import Path
@@ -25,7 +25,7 @@ class Found(msgspec.Struct, kw_only=True):
 
 
 def page(found: Found) -> str:
-    """Return the page as Markdown; what was not trained yet is not on it."""
+    """Return the page as Markdown, without trainings that did not run yet."""
     template = Template(_TEMPLATE.read_text("utf-8"))
     return template.substitute(
         started=found.started[:10],

@@ -1,7 +1,8 @@
 """Train on whole data sets through ``toolkit launch``: python -m tests.benchmarks.accuracy.run [--page FILE].
 
 It needs a separate virtual cluster, a SIF file, MNIST and CIFAR-10, and about half an hour on two cores. Each
-finished training is saved in build/bench/accuracy.json; one that is saved for the same image is not repeated.
+finished training is saved in build/bench/accuracy.json; a training that is saved for the same image is not
+repeated.
 """
 
 import argparse
@@ -59,7 +60,7 @@ def train(case: Case, where: tuple[str, ...]) -> Reached:
 
 
 def kept(path: Path) -> Found:
-    """Return what an earlier run has found; nothing if there was none."""
+    """Return the results of an earlier run; empty without such a run."""
     if path.exists():
         return msgspec.json.decode(path.read_bytes(), type=Found)
     return Found(started=datetime.now(UTC).isoformat(timespec="seconds"), processors=os.cpu_count() or 1)

@@ -28,7 +28,7 @@ def main():
 
 
 def measure(kind, size):
-    """Print what one output takes beside a loop over its lines; return whether the promise is kept."""
+    """Print the time for one output beside a loop over its lines; return whether the promise is kept."""
     toolkit = str(Path(sys.executable).with_name("toolkit"))
     with tempfile.TemporaryDirectory() as folder:
         log, answer = Path(folder) / "job.out", Path(folder) / "answer"

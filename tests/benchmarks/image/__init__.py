@@ -1,1 +1,1 @@
-"""Conversion, size and start of a SIF beside those that plain ``apptainer build`` gives of the same image."""
+"""Conversion, size and start of a SIF, compared with plain ``apptainer build`` of the same image."""

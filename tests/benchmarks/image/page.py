@@ -1,4 +1,4 @@
-"""The comparison page: what was measured in one run, put into page.md, which holds what does not change."""
+"""The comparison page: the results of one run, put into page.md, which holds the fixed text."""
 
 from pathlib import Path
 from string import Template

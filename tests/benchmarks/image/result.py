@@ -30,7 +30,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     builds: Builds
 
     def ratios(self, name: str) -> dict[str, float]:
-        """Compare one way to pack with plain ``apptainer build``, and its warm start with a bare one."""
+        """Compare one way to pack with plain ``apptainer build``, and its warm start with a bare one's."""
         warm = median(self.starts[name]["warm"])
         bare, plain = median(self.starts[BARE]["warm"]), median(self.starts[PLAIN]["warm"])
         took = median(self.conversions[name]).wall

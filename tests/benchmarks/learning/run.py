@@ -36,14 +36,14 @@ TURNS = {
     "pooling": ("pooled after ReLU", "pooled first"),
     "biases": ("all gradients", "none of such biases"),
 }
-"""What is timed in turns, and what both sides are called."""
+"""Two sides that are timed in turns, and their names."""
 
 
 def inside(recipe: str, program: str, *words: str) -> list[dict[str, Any]]:
     """Run a program of this folder in the image; return the objects that it printed.
 
     Raises:
-        CheckFailed: if it failed.
+        CheckFailed: if the run failed.
     """
     digits = cache_dir() / "data" / "mnist"
     if not digits.is_dir():

@@ -32,7 +32,7 @@ CASES = {
     "biases": (("ResNet50", imagenet_synthetic, 8, 1),),
 }
 LEFT_OUT = {"dropout": "draw_bits", "pooling": "pool_first", "biases": "spare_biases"}
-"""What is not done to the model of the side without it."""
+"""Changes that the model of the other side does not get."""
 
 
 def loops(what, module, data, batch):

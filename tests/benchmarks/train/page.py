@@ -1,4 +1,4 @@
-"""The performance page: what was measured in one run, put into page.md, which holds what does not change."""
+"""The performance page: the results of one run, put into page.md, which holds the fixed text."""
 
 import statistics
 from pathlib import Path

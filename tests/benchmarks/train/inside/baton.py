@@ -1,4 +1,4 @@
-"""Take turns with another program, an epoch each: whatever the machine does meanwhile, it does to both.
+"""Take turns with another program, an epoch each: load of the machine then affects both alike.
 
 BENCH_BATON is a folder that both see, BENCH_ME is 0 or 1; without them no program waits. A first epoch, which
 compiles, is not timed and does not wait.
@@ -25,7 +25,7 @@ class Baton:
             atexit.register(self._say, f"over-{self.me}")
 
     def hand_on(self):
-        """Let the other one have its epoch, and return when it has had it, or is at its end."""
+        """Let the other program have its epoch, and return when it has had it, or has ended."""
         if not self.folder:
             return
         if self.begun:

@@ -1,6 +1,6 @@
 """Let a program compute in turns of some seconds, and print its images a second in each of them.
 
-Whatever the machine does meanwhile, it does to all that take turns. Between its turns every process of this
+Load of the machine then affects all programs that take turns. Between its turns every process of this
 container is stopped, those that a launcher started too; so ranks that wait for each other are held together.
 
 Usage: held.py WORDS…   (of a trainer that says after each step how long it took)
@@ -42,7 +42,7 @@ class Held:
                 self.steps.append((now - seconds, now, seconds * rate))
 
     def wait(self, until):
-        """Wait until something holds; end with what the program said if it ends before."""
+        """Wait until a condition holds; fail with the program's output if it ends before."""
         while not until():
             if self.program.poll() is not None:
                 self.reader.join(5)
@@ -50,7 +50,7 @@ class Held:
             time.sleep(_PAUSE)
 
     def take_turns(self, folder, me):
-        """Compute while it is this one's turn, until all is over."""
+        """Compute during this program's turns, until all turns are over."""
         self.wait(lambda: self.steps)
         send(signal.SIGSTOP)
         (folder / f"ready-{uuid.uuid4().hex}").touch()
@@ -82,7 +82,7 @@ def whose(folder):
 
 
 def send(number):
-    """Send a signal to all processes of this container but its first one and this one."""
+    """Send a signal to all processes of this container except its first process and this one."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) not in (1, os.getpid()):
             with contextlib.suppress(ProcessLookupError):
