@@ -53,7 +53,7 @@ def test_settings_that_others_may_write_are_refused_with_the_mode_to_take_away(f
     file.chmod(mode)
     error = refused()
     assert error.message == f"toolkit.toml: not used: {who.format(file)}"
-    assert error.fix == f"chmod go-w {file}"
+    assert error.fix == f"`chmod go-w {file}`"
 
 
 @pytest.mark.parametrize("mode", [0o775, 0o757, 0o1777])
@@ -62,7 +62,9 @@ def test_settings_in_a_folder_that_others_may_write_are_refused(file: Path, mode
     error = refused()
     assert str(file.parent) in error.message
     shared_on_purpose = mode == 0o1777
-    assert error.fix == ("move it into your own folder" if shared_on_purpose else f"chmod go-w {file.parent}")
+    assert error.fix == (
+        "move it into your own folder" if shared_on_purpose else f"`chmod go-w {file.parent}`"
+    )
 
 
 @pytest.mark.parametrize("what", ["file", "folder"])

@@ -195,7 +195,7 @@ def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]
         book.lacks("runtime", asked, "apptainer, singularity")
         if others := asked.values("other"):
             book.unknown.pop("runtime", None)
-            there = f"{', '.join(others)} is installed, and not used here"
+            there = f"found and not used: {', '.join(others)}"
             book.absent["runtime"] = f"apptainer, singularity: not found on PATH; {there}"
         return ()
     _note_runtime(found[0], book)

@@ -341,7 +341,7 @@ def test_whatever_submits_or_starts_is_among_the_ways_that_are_tried_here():
     starts = ("submission.submit", "submit", "resubmit", "run_local", "run_again", "submit_job")
     assert {name for start in starts for name in calls(start)} == {
         "job/submit.py:submit_job",
-        "job/submit.py:_started",  # launch, launch --from-job
+        "job/submit.py:_submit_ready",  # launch, launch --from-job
         "job/scale_point.py:submit",  # scale
         "cli/notebook_tunnel.py:start_notebook",  # notebook
         "job/live.py:_try",  # doctor --live

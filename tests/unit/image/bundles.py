@@ -21,7 +21,7 @@ Member = tuple[tarfile.TarInfo, bytes]
 
 def recipe(title: str = "A recipe of a test") -> bytes:
     text = (shipped_folder("recipes") / "mpi-only.toml").read_text()
-    return text.replace("Open MPI and mpi4py, to try a cluster", title).encode()
+    return text.replace("Open MPI and mpi4py, to try a cluster with", title).encode()
 
 
 def contents(name: str = "mine", title: str = "A recipe of a test", **changed: object) -> dict[str, bytes]:

@@ -227,7 +227,7 @@ def test_a_damaged_or_full_sif_is_not_signed(keys: Keys, sif: Path, tmp_path: Pa
     short.write_bytes(sif.read_bytes()[:-100])
     with pytest.raises(CheckFailed, match="cut short"):
         sign(short, "builder@example.org", Silent())
-    with pytest.raises(BadInput, match="no public keys"):
+    with pytest.raises(BadInput, match="no public key"):
         checked(sif, sif)
 
 

@@ -144,7 +144,7 @@ def test_where_there_is_another_runtime_that_is_told():
     host = facts("@ runtime\n|other crun\n|other runc\n@rc 127\n")
     assert host.runtime is None
     assert host.cite("runtime") == (
-        "apptainer, singularity: not found on PATH; there is crun, runc, which is not used here"
+        "apptainer, singularity: not found on PATH; found and not used: crun, runc"
     )
     assert host.cite("runtime") == host.absent["runtime"]
     assert facts("@ runtime\n@rc 127\n").absent["runtime"] == "apptainer, singularity: not found on PATH"

@@ -72,7 +72,7 @@ def test_nodes_that_do_not_end_are_told_apart_from_those_that_say_nothing():
     assert answers.silent == {
         "node2": "its answer was cut short",
         "node3": "did not answer",
-        "node4": "was not asked: it is down*",
+        "node4": "toolkit did not ask it: it is down*",
     }
     assert answers.trouble == ""
 
@@ -291,7 +291,7 @@ def test_a_job_has_a_node_of_its_partition_asked(partition, asked):
         ("node[1-", "give a number, all, or names like node[1-4]"),
         ("node[1-]", "give a number, all, or names"),
         ("node]", "give a number, all, or names"),
-        ("node[5-3]", "5-3 does not"),
+        ("node[5-3]", "range 5-3 first"),
         ("node[1-99999]", "no cluster has more than 65536 nodes"),
         ("65537", "at most 65536"),
         ("9" * 5000, "at most 65536"),

@@ -48,14 +48,14 @@ def test_computation_that_gets_slower_is_no_fault_of_the_network():
 def test_without_shares_it_says_how_they_are_measured():
     words = said([point(1, 8.0), point(2, 7.0)])
     assert "--profile" in words[1]
-    assert "a third one does" in words[2]
+    assert "a third size does" in words[2]
 
 
 def test_ranks_that_had_different_numbers_of_cores_are_told():
     alone = point(1, 4.0)
     alone = msgspec.structs.replace(alone, figures=msgspec.structs.replace(alone.figures, threads=2))
     words = said([alone, point(2, 4.0)])
-    assert any("with 1 rank each had 2 cores, with 2 ranks 1; --cpus-per-rank" in text for text in words)
+    assert any("with 1 rank each had 2 cores, with 2 ranks 1; `--cpus-per-rank" in text for text in words)
 
 
 def test_more_ranks_that_take_longer_are_called_so():
@@ -75,7 +75,7 @@ def test_a_model_that_could_be_anything_is_not_quoted():
         point(n, s, number=i) for n, s in ((1, 8.0), (2, 5.0), (4, 6.0)) for i, s in ((1, s), (2, 3 * s))
     ]
     words = said(points)
-    assert any("scatter too much" in text for text in words)
+    assert any("vary too much" in text for text in words)
     assert not any("By the model" in text for text in words)
     assert "says little" in words[-1]
 

@@ -271,7 +271,7 @@ def test_who_may_not_read_an_image_is_told_so_and_not_that_the_password_is_wrong
 
 def test_a_server_of_tokens_that_allows_it_not_is_told_with_its_words(server, name, home):
     with_tokens(server, (403, {}, DENIED))
-    assert "or it takes a login to write it: DENIED" in failure(name, "repository:ml/a:pull,push").message
+    assert "or a login is needed to write it: DENIED" in failure(name, "repository:ml/a:pull,push").message
     logged_in(home, server.host)
     assert "or a may not write it: DENIED" in failure(name, "repository:ml/a:pull,push").message
 
@@ -280,7 +280,7 @@ def test_where_an_answer_has_no_body_its_header_has_the_words(server, name):
     with_tokens(server, (200, {}, b'{"token": "t"}'))
     realm = f'Bearer realm="http://{server.host}/token",error="insufficient_scope"'
     server.answers["GET /x"] = (401, {"WWW-Authenticate": realm}, b"")
-    assert failure(name, HERE).message.endswith("or it takes a login to read it: insufficient_scope")
+    assert failure(name, HERE).message.endswith("or a login is needed to read it: insufficient_scope")
 
 
 def test_a_server_of_tokens_that_refuses_a_password_is_told_as_before(server, name, home):
