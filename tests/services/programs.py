@@ -118,7 +118,7 @@ PROGRAMS = {
     "a misspelt command": refused({"t.py": MPI}, ("--", "pyhton", "t.py"), "no command `pyhton`"),
     "an ignored file": refused(
         {"t.py": MPI, "in.csv": "1", ".gitignore": "*.csv\n"},
-        ("t.py", "--", "in.csv"), "in.csv does not travel", travelling=True,
+        ("t.py", "--", "in.csv"), "in.csv is not copied to the cluster", travelling=True,
     ),
     "an option of trainers": refused(
         {"t.py": MPI}, ("--strategy", "horovod", "t.py"), "an option of trainers, and"

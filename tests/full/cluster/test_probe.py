@@ -191,7 +191,7 @@ def test_a_place_and_its_nodes_answer_in_every_shell(shell, slurm):
     assert done.errors == ""
     bundle = read(done.text, "here", ASKED)
     assert [group.nodes for group in bundle.groups] == [("node1", "node2")]
-    assert bundle.silent == {"node3": "was not asked: it is down*"}
+    assert bundle.silent == {"node3": "toolkit did not ask it: it is down*"}
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)

@@ -138,7 +138,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brou
         tell: names the files that are copied, and the files that are not.
 
     Raises:
-        BadInput: if the project is too large, or a file that the command names does not travel.
+        BadInput: if the project is too large, or a file that the command names is not copied.
     """
     if code is None or not flags.sync or not (flags.project or any(_named_files(code))):
         return None
