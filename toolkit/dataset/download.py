@@ -29,7 +29,7 @@ _WAITS = 4
 
 
 class Full(CheckFailed):
-    """A disk is full, whatever the source."""
+    """A disk is full, which no other source would change."""
 
 
 @contextlib.contextmanager

@@ -2,8 +2,8 @@
 
 Every task of a step that ``srun --mpi=none`` started runs this before its command. Task 0 opens the store in
 which Horovod looks up its peers: HTTP, as in ``horovod/runner/http/http_server.py``. The other tasks find the
-store on the first node of the step, at one of a few ports that follow from the numbers of job and step; the
-server there confirms which step it serves. So no file is written, no file can be out of date, and jobs that
+store on the first node of the step. A few ports follow from the numbers of job and step, and the server at a
+port confirms which step it serves. So no file is written, no file can be out of date, and jobs that
 share a node do not meet. When all tasks have joined, each receives its place and executes its command.
 
 A process that knows the secret of the job is a rank: requests and answers carry a proof (HMAC). Horovod's own

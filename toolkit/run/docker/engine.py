@@ -93,7 +93,7 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
             unless_it_answers.callback(client.close)
             client.ping()
         except Exception as error:
-            # An ssh:// engine fails like the resolver, the socket or paramiko.
+            # An engine at ssh:// raises errors of the resolver, the socket or paramiko.
             if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
                 raise
             raise no_engine(error, f"{where}{why}") from error
