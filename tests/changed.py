@@ -41,7 +41,7 @@ SERVICES = ("cluster", "image", "launch", "probe", "run", "trainers")
 """Packages that talk to Docker, SSH and Slurm, or run in images: what reaches them is tried there."""
 
 NOTHING = (".github/", "CITATION.cff", "LICENSE", ".gitignore", ".pre-commit-config.yaml")
-"""What no test of a module can see."""
+"""Files that no module test can check."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _PYTEST = (sys.executable, "-m", "pytest", *["-q", "-x", "-n", "auto", "--dist",
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One line of a file, as it is and as it becomes; an empty one is taken out."""
+    """One line of a file before and after the edit; an empty new line removes it."""
 
     file: str
     number: int

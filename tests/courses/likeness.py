@@ -14,7 +14,7 @@ _MASKS = (
     (re.compile(r"-?\b\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?"), "#"),
     # A word before the unit has no digit: node12, x86_64 stay for the next rule.
     (re.compile(r"\d+"), "#"),
-    # The same time or size with another unit.
+    # Times and sizes compare equal in any unit.
     (re.compile(r"# (?:ns|µs|ms|s|min|h)\b"), "# s"),
     (re.compile(r"# ?[kKMGT]?i?B\b"), "# B"),
     # Rules are as wide as the text beside them, and bars as their value, which may be 0.
@@ -38,8 +38,8 @@ def masked(line: str) -> str:
 def lasting(lines: Sequence[str]) -> list[str]:
     """Return the lines that are no progress, without empty ones at both ends.
 
-    A running step is a line with the time of day; which lines appear depends on speed. So does the position
-    of lines from ranks other than the first: they come last here, rank by rank.
+    A running step is a line with the time of day; which lines appear depends on speed. The position of lines
+    from ranks other than the first depends on speed too: these lines are moved to the end, rank by rank.
     """
     kept = [line.rstrip() for line in lines if not _PROGRESS.match(line)]
     kept.sort(key=_rank)

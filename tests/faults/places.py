@@ -29,7 +29,7 @@ _NESTED = (
     *("--cap-add", "ALL", "--cap-drop", "SYS_RESOURCE", "--device", "/dev/fuse"),
     *("--security-opt", "seccomp=unconfined", "--security-opt", "systempaths=unconfined"),
 )
-"""What podman in a container needs."""
+"""Docker options that podman in a container needs."""
 
 _FOLDER = 'mkdir -p "$HOME/project" && cd "$HOME/project" && rm -rf ./* && cat > train.py\n'
 _ASKING_ROOT = """\

@@ -208,4 +208,4 @@ KINDS: tuple[Kind, ...] = (
     *locks.KINDS,
     *terminal.KINDS,
 )
-"""What is made and read. A module with more kinds has a tuple ``KINDS``, which is added here."""
+"""The kinds of cases. A module with more kinds has a tuple ``KINDS``, which is added here."""

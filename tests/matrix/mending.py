@@ -22,7 +22,8 @@ Chosen = Callable[[Cell], Plan | None]
 def mended(cells: list[Cell], chosen: Chosen) -> list[Cell]:
     """Return for every failing cell the cell in which it was fixed.
 
-    That is the same launch with the engine's plan, or, without a trap, the mode that the engine would choose.
+    The fixed cell is the same launch with the engine's plan, or, for a launch without a trap, the mode that
+    the engine would choose.
     """
     same = {_kind(cell): cell.name for cell in cells if _mends(cell)}
     works = {words(cell, cell.plan): cell.name for cell in cells if cell.outcome == "ok" and not cell.trap}

@@ -77,7 +77,7 @@ def _is_odd(launch: Launch, tries: list[Seen]) -> bool:
     """Return whether another try is worth its time: some launchers and clients have a race."""
     outcomes = {seen.outcome for seen in tries}
     if outcomes == {"hang"} and (launch.plan.inside or len(tries) > 1):
-        return False  # Each takes a minute; a launcher that misses a program in the image hangs.
+        return False  # a hang takes a minute: do not repeat it
     if len(outcomes) > 1 or not outcomes <= _SURE:
         return True
     return outcomes == {"ok"} and launch.launch in {"mpirun-host", "mpirun-container"} and len(tries) == 1
@@ -168,7 +168,7 @@ def record(
 def same_image(recorded: ImageRecord | None, image: ImageRecord) -> bool:
     """Return whether recorded cells are from this image, even if it was built again since.
 
-    They are if the running image gives the same answers: its MPI and libraries, C library and Python.
+    The image is the same if it has the same MPI, libraries, C library and Python.
     """
     return recorded is not None and recorded.said == image.said
 

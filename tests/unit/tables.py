@@ -15,7 +15,7 @@ Check = Callable[..., None]
 Ids = Callable[[Any], object] | Iterable[str] | None
 
 FAULTS = (Exception, SystemExit, pytest.fail.Exception, pytest.skip.Exception)
-"""What counts as a failed row. A skipped row fails too, because nothing checked it."""
+"""Exceptions that count as a failed row. A skipped row fails too, because nothing checked it."""
 
 
 @dataclass(frozen=True, slots=True)

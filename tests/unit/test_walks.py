@@ -106,7 +106,7 @@ ROWS = [
     (test_schemas.test_shipped_sites_fit, files("slurm/sites/*.toml")),
     (test_truth.test_the_inspector_reads_the_mpi_that_the_program_loads, len(record.load().images)),
 ]
-"""Each table test, and the number of rows that its data has."""
+"""Table tests, each with the number of rows in its data."""
 
 
 @every_row(("test", "count"), ROWS)

@@ -5,7 +5,7 @@ from typing import Any
 
 _GREY = "#444444"
 _COLOURS = ("#222222", "#0072b2", "#d55e00", "#009e73", "#cc79a7")
-"""Of Okabe and Ito, which people who are colour-blind can tell apart."""
+"""The colours of Okabe and Ito, which colour-blind people can distinguish."""
 
 _DASHES = ("-", "--", ":", "-", "-.")
 _TOP = 12.0

@@ -12,7 +12,7 @@ _LINES = {
     "sif-copy": ("SIF, copy on each node", "#222222", "--", "sent"),
     "env-copy": ("environment file, copy on each node", "#0072b2", "-", "sent"),
 }
-"""Colours of Okabe and Ito, which people who are colour-blind can tell apart."""
+"""The colours of Okabe and Ito, which colour-blind people can distinguish."""
 
 
 def draw(found: dict[str, Any], path: Path) -> None:

@@ -49,7 +49,7 @@ def make(sif: Path, work: Path) -> None:
     shutil.rmtree(packed, ignore_errors=True)
     shutil.copytree(venv, packed, symlinks=True)
     _compile(root, venv / SITE, "timestamp")
-    # As toolkit compiles the modules of an environment: Python then asks for no source.
+    # Compiled in the way of toolkit's environments: Python then does not look for source files.
     _compile(root, packed / SITE, "unchecked-hash")
     _pack(packed, shared / "env.sqsh")
     _pack(packed, shared / "sorted.sqsh", _opened(root, packed))

@@ -10,7 +10,7 @@ from tests.benchmarks.timeline.made import make
 from tests.measured import measured
 
 _SECONDS, _MEMORY = 30.0, 500e6
-"""What issue and documentation promise for 200 MB."""
+"""The limits that the documentation promises for 200 MB."""
 
 
 def main():

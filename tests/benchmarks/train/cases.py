@@ -18,7 +18,7 @@ TURNS, TURN = 12, 12.0
 _SHORT_STEPS, _SHORT_ITERATIONS = 2, 36
 """Turns of a few seconds: what the machine does changes faster than in five."""
 _CNN = 3
-"""So many times as many epochs: half of them the other network has its turn."""
+"""The factor for the number of epochs: the other network trains in half of them."""
 _TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 _TURNS = 3
 """How often a race of whole programs is run in a round: a machine may be slower for a minute by more than it

@@ -105,7 +105,7 @@ def until(holds, seconds=20):
         time.sleep(0.05)
 
 
-# What is on it
+# Programs and services of the cluster
 
 
 def test_a_job_of_an_ordinary_user_runs_on_every_node(login):

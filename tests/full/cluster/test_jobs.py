@@ -24,7 +24,7 @@ from toolkit.run.stage import Parcel, stage
 
 @pytest.fixture(scope="module")
 def login(cluster):
-    # Its connection is cut along with all others.
+    # A test also cuts the connection of this runner.
     runner = Patient(SshRunner("login", cluster.ssh_config), print)
     yield runner
     runner.close()

@@ -133,7 +133,7 @@ def test_one_url_leads_to_jupyter_on_a_node_and_ctrl_c_ends_it_all(cluster, on, 
         assert [holders(cluster, node, token) for node in ("login", told["host"])] == ["", ""]
         kept = STATE / "toolkit" / "jobs" / told["key"]
         assert not any(token in file.read_text() for file in kept.iterdir())
-        # Nothing but its own node's loopback leads there.
+        # The notebook listens only on its node's loopback address.
         listening = on_login(cluster, f"ssh {told['host']} ss -Hltn")
         port = json.loads(on_login(cluster, f"cat {folder}/notebook.json"))["port"]
         assert [x.split()[3] for x in listening.splitlines() if x.split()[3].endswith(f":{port}")] == [

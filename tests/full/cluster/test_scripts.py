@@ -151,7 +151,7 @@ def test_a_half_made_environment_is_made_again_and_is_not_ready_until_all_is_ins
     for name in ("dockerd", "mmdebstrap", "npm", "ssh", "shellcheck", "strace", "chromium"):
         program(tmp_path / "bin" / name, "true")
     path = f"{tmp_path}/bin:{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin"
-    # There is no pyproject.toml here, so that the installation fails.
+    # The checkout has no pyproject.toml, so that the installation fails.
     done = run(checkout, {**env, "PATH": path}, "setup.sh", ".venv")
     assert done.returncode != 0
     assert "making the virtual environment .venv" in done.stdout

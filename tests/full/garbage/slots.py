@@ -18,13 +18,13 @@ CHECKED = frozenset({1, 2})
 FILES = frozenset(CONTENTS) | {"name-newline", "name-escape", "name-not-utf-8", "name-shell"}
 FOLDERS = frozenset({"folder", "full-folder", "root"})
 NEW = frozenset({"missing", "dangling"})
-"""What a file or folder can be written to."""
+"""Kinds of paths where a file or folder can be written."""
 NO_JOB = frozenset({"empty", "bom", "json-null", "json-object"})
 """A job file that sets nothing."""
 SYSTEM = frozenset({"root"})
 """The system itself is a sandbox."""
 REPLACED = NEW | FILES | {"/proc/self/mem"}
-"""What an image or a bundle takes the place of."""
+"""Kinds of paths that an image or a bundle replaces."""
 STREAMS = frozenset({"/dev/null", "/dev/zero", "/dev/full"})
 """Devices that take what is written; ``/dev/full`` is a full disk."""
 

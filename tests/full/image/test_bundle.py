@@ -40,7 +40,7 @@ def test_it_installs_and_builds_with_the_network_cut_off(engine, tmp_path):
     built = json.loads(cut_off(str(program), "image", "build", SMALL, "--json").stdout)
     assert built["recipe"] == SMALL
 
-    # One byte, and nothing is installed.
+    # One changed byte prevents the installation.
     (file, *_) = there.glob("files/*/*")
     file.write_bytes(file.read_bytes()[:-1] + b"\0")
     words = ["sh", str(there / "install.sh"), "--prefix", str(home / "other")]

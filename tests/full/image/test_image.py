@@ -110,18 +110,18 @@ def ours(engine):
 
 
 def owners(engine):
-    """Each of them that has one → the number of the process that made it."""
+    """Return containers with the toolkit.owner label → the number of the process that made the container."""
     found = engine.api.containers(all=True, filters={"label": "toolkit.owner"})
     return {c["Id"]: int(c["Labels"]["toolkit.owner"].rpartition(":")[2]) for c in found}
 
 
 def of(engine, *processes):
-    """Those that these processes have made; tests beside this one make some, too."""
+    """Return the containers of some processes: tests that run at the same time have containers too."""
     return {container for container, owner in owners(engine).items() if owner in processes}
 
 
 def left(engine):
-    """Those whose process has ended; tests beside this one have containers, too."""
+    """Return the containers whose process has ended."""
     return {container for container, owner in owners(engine).items() if not alive(owner)}
 
 

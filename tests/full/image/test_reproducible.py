@@ -11,7 +11,7 @@ from toolkit.run.docker.copy_out import ChunkReader
 SMALL = "mpi-only"
 
 GIVEN = {"dev", "proc", "sys", ".dockerenv", "etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab"}
-"""What the engine puts into a container."""
+"""Paths that the engine adds to every container."""
 
 
 def tree(engine, image):

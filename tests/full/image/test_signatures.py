@@ -77,7 +77,7 @@ def files(engine, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ours(files):
-    """The same SIF, signed by the toolkit."""
+    """A SIF file that toolkit signed."""
     signed = files / "ours.sif"
     shutil.copy(files / "plain.sif", signed)
     with gpg_home() as keys, pytest.MonkeyPatch.context() as patch:

@@ -27,7 +27,7 @@ QUERIES = [
     ("notebook", "notebook.html"),
     ("image-lacks-pmi2", "reference/findings/image-lacks-pmi2.html"),
 ]
-"""What a reader types, and a page among the first three answers."""
+"""Search words of a reader, and a page that must be among the first three answers."""
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,9 @@ def train(engine, digits, tmp_path_factory):
 
 
 APART = {"keras3_ops", "keras_two_models"}
-"""One needs Keras 3; of the other a line is left, in which all ranks write a file."""
+"""keras3_ops needs Keras 3; adapt leaves one line of keras_two_models unchanged, in which all ranks write a
+file.
+"""
 WAYS = {name: adapt(FOLDER / f"{name}.py")[0].program for name in SCRIPTS}
 
 

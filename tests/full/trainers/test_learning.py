@@ -13,7 +13,7 @@ from tests.services.training import TRAIN, TWO, metrics
 PROGRAMS = Path(__file__).parent / "learning"
 
 SHARED = ("plain", "lars", "lamb", "xla", "accumulated", "corrected", "ahead", "embedded", "shared norms")
-"""What several ranks or devices come to the weights of one with."""
+"""Settings with which several ranks or devices compute the weights of one rank."""
 
 READ_EVENTS = """
 import json, sys

@@ -1,6 +1,6 @@
 """Sources of samples and the distributor in the training image: TensorFlow reads, mpi4py sends.
 
-Each of the two programs below runs once in a container, and the tests look at what it found.
+Each of the two programs below runs once in a container; the tests check its output.
 """
 
 import json

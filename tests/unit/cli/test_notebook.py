@@ -34,7 +34,7 @@ PARTITIONS = "|debug*|2|up|64|8783|(null)\n|gpu|2|up|64|8783|gpu:4\n|long|2|up|6
 
 
 class Larger(Cluster):
-    """The same place with more partitions and cores."""
+    """A cluster with more partitions and cores."""
 
     def __init__(self):
         super().__init__()

@@ -21,7 +21,7 @@ def whole(content: bytes) -> Answer:
 
 
 def cut(content: bytes, after: int) -> Answer:
-    """Promise all of it, and close the connection early."""
+    """Promise the whole content, and close the connection early."""
 
     def answer(request: http.server.BaseHTTPRequestHandler) -> None:
         request.send_response(200)

@@ -47,7 +47,7 @@ def patterns() -> dict[str, re.Pattern[str]]:
 
 
 def runs(sequence) -> list[str]:
-    """Return the texts in a pattern, each branch of it separately."""
+    """Return the literal texts of a pattern, each branch separately."""
     found, run = [], ""
     for name, value in ((str(operation), value) for operation, value in sequence):
         if name == "LITERAL":

@@ -74,7 +74,7 @@ def test_a_warning_of_openib_does_not_say_that_ucx_is_missing():
 
 
 MPI = [
-    # openucx/ucx 4224: that ranks are unreachable follows from it
+    # openucx/ucx 4224: the different pml is the cause of the unreachable ranks
     (
         """\
 [n1:25388] [[64574,1],8] selected pml cm, but peer [[64574,1],0] on n1 selected pml ucx

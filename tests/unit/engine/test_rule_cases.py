@@ -124,11 +124,11 @@ OF_PEERS = {
     "loader-shared-memory-small", "peers-not-told", "port-given", "spawns-own-ranks", "starter-counts-differ",
     "tf-config-given", "world-given",
 }  # fmt: skip
-"""They are about programs without MPI, whose launches are recorded in tests/matrix/peers."""
+"""Rules about programs without MPI, whose launches are recorded in tests/matrix/peers."""
 ASKS = {
     "host-launcher-not-known", "image-mpi-not-measured", "launcher-in-ranks", "oci-mode", "programs-disagree",
 }  # fmt: skip
-"""They predict no failure: the answer is unknown, and they name why."""
+"""Rules that predict no failure: they give the reason for an unknown outcome."""
 BY_DEFINITION = {"bind-nothing-to-mount", "gloo-lacks-horovod", "image-lacks-mpi", "too-few-nodes"}
 """The launch mode or the job needs what is not there."""
 

@@ -116,7 +116,7 @@ def test_what_slurm_sets_in_each_rank_is_taken_away_or_judged():
     munge = with_(ethernet, slurm=with_pmix_env("PMIX_MCA_psec=munge").slurm)
     without = predict(munge, image, Request()).of("srun-pmix")
     assert (without.outcome, "PMIX_MCA_psec=munge" in without.because) == ("init-failure", True)
-    # Only the plugin that serves PMIx does it.
+    # Only Slurm's PMIx plugin sets the variable, so that other modes do not unset it.
     for mode in ("srun-none", "mpirun-host"):
         plan = predict(ethernet, image, Request()).of(mode).plan
         assert plan is not None

@@ -55,7 +55,7 @@ def without_links(files: dict) -> dict[str, bytes]:
 
 
 def same(facts: ImageFacts) -> dict:
-    """What must not differ between forms."""
+    """Return the facts that must not differ between formats."""
     told = msgspec.to_builtins(facts)
     # A folder is started without the runtime's own library path, other forms with it.
     for name in ("path", "format", "digest", "compression", "driver_searched"):
@@ -212,7 +212,7 @@ def test_of_several_platforms_this_machines_is_taken_or_the_one_that_is_asked_fo
     with pytest.raises(BadInput, match="no image for linux/riscv64 in it: linux/amd64, linux/arm64"):
         inspect(layout)
     assert inspect(layout, platform="linux/amd64").digest == manifests[0]["digest"]
-    # Its configuration says amd64, like all images of these tests.
+    # The configuration names amd64, like all images of these tests.
     with pytest.raises(BadInput, match=r"--platform linux/arm64: .* is for x86_64"):
         inspect(layout, platform="linux/arm64")
 

@@ -221,7 +221,7 @@ def test_what_is_not_a_bundle_is_refused(tmp_path, monkeypatch, data):
     assert "not a bundle" in refused(home, data)
 
 
-# What the index says.
+# A bundle with a wrong index
 
 
 def test_a_recipe_that_the_index_does_not_name_is_refused(home):

@@ -65,4 +65,4 @@ def test_a_layer_that_an_image_has_twice_is_named_twice_and_sent_once(cargo_of, 
     digests = [layer["digest"] for layer in manifest["layers"]]
     assert len(digests) == 3
     assert digests[0] == digests[2] != digests[1]
-    assert len(sent) == 3  # the configuration is one of them
+    assert len(sent) == 3  # two layers and the configuration

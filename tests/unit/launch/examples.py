@@ -53,7 +53,7 @@ ACROSS = msgspec.structs.replace(
     launcher=("/usr/bin/mpirun", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", "toolkit-agent"),
     unset=("OMPI_MCA_btl",),
 )
-"""The same over several nodes."""
+"""A plan over several nodes."""
 
 RECORD = JobRecord(
     key="mnist-20261121-000000-abc123",
@@ -80,7 +80,7 @@ def launch(
     host: HostFacts = NO_HOST,
     image: ImageFacts = NO_IMAGE,
 ) -> Plan:
-    """Return a plan with what site, facts and job add to it."""
+    """Return a plan with the settings that site, facts and job add."""
     return add_site_settings(plan, host, image, request_of(what, what.env, plan.mode, site), site)
 
 

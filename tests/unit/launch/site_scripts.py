@@ -48,7 +48,7 @@ JOBS = {
     "perlmutter": JobFile(gpus_per_node=4, ranks_per_node=4, account="train_g"),
     "marenostrum5": JobFile(gpus_per_node=4, ranks_per_node=4, cpus_per_rank=20, account="train"),
 }
-"""What is asked for beyond two nodes of MNIST, so that each script shows what its site is about."""
+"""Requests beyond two nodes of MNIST: each script shows the special features of its site."""
 
 IMAGE = ImageFacts(
     path="tf2.15-cpu.sif",

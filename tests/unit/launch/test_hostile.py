@@ -64,7 +64,7 @@ _SWEEPS = [
     ("lr=0.1,$(touch broke)", "n=1..2"),
     ("x.y=\"a,b'; touch broke '\",2,`touch broke`",),
 ]
-"""Each has the task of an array that a test runs."""
+"""Arguments of ``--sweep``; a test runs one task of each array."""
 
 
 @st.composite

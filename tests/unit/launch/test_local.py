@@ -356,7 +356,7 @@ def test_a_job_is_cancelled_from_elsewhere_and_all_who_look_say_so(here, begun):
 
 
 def test_a_process_that_ends_while_it_is_looked_for_is_told(monkeypatch):
-    monkeypatch.setattr(process, "running", lambda record: 2**22 + 1)  # Linux gives no such number
+    monkeypatch.setattr(process, "running", lambda record: 2**22 + 1)  # more than any number of a process
     record = msgspec.structs.replace(RECORD, nodes=socket.gethostname())
     with pytest.raises(CheckFailed, match="has just ended"):
         process.group_of(record)

@@ -63,7 +63,7 @@ def requests(profile: dict) -> Iterator[dict]:
 def fits(part: dict, asked: dict, profile: dict) -> bool:
     """Return whether a partition can run the request; an unknown limit forbids nothing.
 
-    Only the time of the profile's defaults applies.
+    Of the profile's defaults, only the time limit is considered.
     """
     gpus, has = asked.get("gpus_per_node", 0), part.get("gpus")
     elsewhere = max((other.get("gpus", 0) for other in profile["partitions"]), default=0)

@@ -52,9 +52,9 @@ def test_a_cell_that_nobody_looked_at_is_predicted_as_it_happened(flavour: str):
 
 
 def test_chance_is_named_where_it_was_seen_and_hides_no_silent_failure():
-    """It is not an excuse: few launches have one, and outcomes by chance were seen in tries.
+    """Chance excuses no wrong prediction: few launches have an outcome by chance, and tries have shown it.
 
-    A prediction that is unknown excuses nothing: it names what was seen of one and the same launch.
+    An unknown prediction excuses nothing either: it names the outcomes of one and the same launch.
     """
     some = [said for cell in CELLS[::10] if (said := predicted(cell)).by_chance and said.outcome != "unknown"]
     assert 0 < len(some) < len(CELLS[::10]) / 20

@@ -171,7 +171,7 @@ def test_no_form_of_a_report_holds_a_hidden_character_or_a_line_of_a_label(tmp_p
     sizes = study([(1, 1), (2, 1)], repeats=2)
     folders = [kept(tmp_path / name, sizes, [point(1, 8), point(2, 4), failed]) for name in (hostile, "b")]
     report = read(folders)
-    with warnings.catch_warnings(action="ignore"):  # the font has no glyph for some of them
+    with warnings.catch_warnings(action="ignore"):  # the font lacks glyphs for some characters
         drawn = plots(report)
     forms = [page(report, drawn), *(plot.svg for plot in drawn)]
     for text in (text_of(report), study_tables.csv_of(report), study_tables.latex_of(report)):

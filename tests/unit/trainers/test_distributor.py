@@ -10,7 +10,7 @@ from toolkit.trainers.distributor import DataDistributionError, DataDistributor
 
 
 class World:
-    """What threads share that act as ranks."""
+    """The shared state of threads that act as ranks."""
 
     def __init__(self, size):
         self.size, self.slot = size, None

@@ -40,7 +40,7 @@ def test_the_launchers_own_variables_tell_rank_and_size(environment, rank, size)
         ({}, 1, 8, 8, 8),
         ({}, 4, 8, 8, 2),
         ({}, 80, 8, 8, 1),
-        # Each is bound to its own cores: nothing is left to share.
+        # Each rank is bound to its own cores: no core is shared.
         ({}, 2, 4, 8, 4),
         ({}, 2, 2, 64, 2),
         ({}, 8, 1, 8, 1),

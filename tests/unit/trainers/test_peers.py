@@ -27,7 +27,7 @@ MPIRUN = {
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch):
-    """Which secrets were asked for; they are tried with files in test_gloo.py."""
+    """Record the requested secrets; test_gloo.py tests secrets in files."""
     found = []
     monkeypatch.setattr(rendezvous, "secret_of", lambda _, run, **how: found.append((run, how)) or b"s" * 64)
     return found

@@ -12,7 +12,7 @@ from toolkit.trainers.trouble import Trouble
 
 
 class Together:
-    """A communicator of so many ranks; each has a view of it."""
+    """A communicator of ``size`` ranks, each with its own view."""
 
     def __init__(self, size):
         self.size, self.barrier = size, threading.Barrier(size, timeout=10)

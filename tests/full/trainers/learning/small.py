@@ -48,7 +48,7 @@ def embedded():
 
 
 def words():
-    """Return samples for it."""
+    """Return samples for the network."""
     random = np.random.default_rng(7)
     inputs = random.integers(0, 50, (papers.SAMPLES, 4)).astype("int32")
     return inputs, random.integers(0, papers.CLASSES, papers.SAMPLES).astype("int32")

@@ -235,7 +235,8 @@ MET = (
 def test_what_the_ranks_came_through_is_no_cause(met):
     missing = "ModuleNotFoundError: No module named 'foo'"
     assert [f.id for f in explain(f"{UNPACK}\n{met}\n{missing}")] == ["python-module-missing"]
-    # It happened again, and nothing shows that it did no harm.
+    # Here the PMIx error comes after the line that shows working ranks: no later line shows that they
+    # survived it.
     (first, _) = explain(f"{met}\n{UNPACK}\n{missing}")
     assert first.evidence == (f"line 2: {UNPACK}",)
 
@@ -272,7 +273,7 @@ def test_much_output_is_read_in_seconds():
     lines = (f"{n % 4}: epoch {n}/900000  loss 0.1364  accuracy 0.9586  {n} images/s" for n in range(100_000))
     begun = time.process_time()
     assert explain("\n".join(lines)) == ()
-    # It takes half a second; eight patterns out of ten are not searched in it, as its lines are alike.
+    # This log takes half a second: similar lines let explain skip eight of ten patterns.
     assert time.process_time() - begun < 5
 
 

@@ -85,7 +85,9 @@ def test_faults_of_make_faults_have_root_line_class_and_rank():
 
 @pytest.mark.parametrize("aside", [False, True], ids=["known", "aside"])
 def test_faults_of_ranks_and_runtimes_have_root_line_class_and_rank(aside):
-    """Those put aside were scored before any rule was written for the others; README.md has both figures."""
+    """Faults with `aside` were scored before any rule was written for the other faults; README.md has both
+    figures.
+    """
     faults = [fault for fault in RANKS if fault.get("aside", False) is aside]
     assert len(faults) >= (len(RANKS) - 2) // 3
     assert {name: ids for name, ids in misses(faults).items() if ids} == {}

@@ -297,7 +297,7 @@ def test_mpirun_of_intel_mpi_2019_0_loses_its_words_unless_its_folder_is_named()
     named = intel("2019", environment={"I_MPI_ROOT": "/opt/impi"})
     assert outcome_of(named, "mpirun-container", nodes=1) == "ok"
     assert outcome_of(named, "mpirun-container") == "hang"
-    # That launch starts no rank whose loader could look for libfabric.
+    # The launch without mpirun in the image starts no rank, so that no loader looks for libfabric.
     mpi = msgspec.structs.replace(INTEL, version="2019", needs=("libfabric.so.1",), lacks=("libfabric.so.1",))
     lacking = absent(image(mpi=mpi, programs={"/opt/probe": mpi.library}, libraries=()), "libfabric")
     assert outcome_of(lacking, "mpirun-container", nodes=1) == "init-failure"
@@ -315,7 +315,7 @@ def test_mpirun_of_intel_mpi_2019_4_fails_on_processors_of_amd_without_threads()
 
 
 def test_what_intel_mpi_before_2021_does_without_a_launcher():
-    """It starts an mpiexec, from 2019 on, and 2018 uses Slurm's variables of its step."""
+    """From 2019 on, Intel MPI starts an mpiexec; 2018 uses the variables of Slurm's step."""
     assert outcome_of(intel("2018.3"), "srun-none") == "hang"
     assert outcome_of(intel("2018.3"), "srun-none", container=("--cleanenv",)) == "singletons"
     assert outcome_of(intel("2019"), "srun-none") == "singletons"

@@ -32,7 +32,7 @@ def unbound(*binds: str, **more: object):
 
 
 UNNUMBERED = unread(runtime(name="singularity", version=""), "runtime.version")
-"""A host whose runtime says something else than a release of it."""
+"""A host whose runtime prints no release number."""
 LOCALTIME = unbound("/etc/localtime", version="1.4.5")
 OCI = runtime(name="singularity-ce", version="4.3.7")
 """A runtime that can leave containers to another, an OCI runtime."""

@@ -227,7 +227,7 @@ def test_every_row_can_be_read_and_names_what_there_is(component):
 
 @every_row("component", components())
 def test_every_row_can_be_had_with_some_stack(component):
-    """A row that nothing can be made with is a mistake in it."""
+    """A row that fits no stack at all is a mistake in the tables."""
     for row in stacks().rows(component):
         if component in ("base", "python"):
             continue

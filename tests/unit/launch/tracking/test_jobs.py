@@ -473,7 +473,7 @@ def test_an_array_is_not_submitted_again_beside_a_task_that_goes_on():
     record = submission.resubmit(slurm, ended)
     assert (record.state, record.id) == ("pending", "8")
     assert not any(words[0] == "sbatch" for words in slurm.ran)
-    # One whose tasks have all ended is, though Slurm still has their numbers.
+    # An array whose tasks have all ended is submitted again, though Slurm still has their numbers.
     slurm.answers["squeue"] = [""]
     assert submission.resubmit(slurm, ended).numbers == ("7", "8", "11")
     assert not any("--states=all" in words for words in slurm.ran)

@@ -1,6 +1,6 @@
 """A server that sends bytes without regard for HTTP: endless ones, slow ones.
 
-It takes one request a connection, so a finite answer says ``Connection: close``.
+The server takes one request a connection, so a finite answer says ``Connection: close``.
 """
 
 import contextlib

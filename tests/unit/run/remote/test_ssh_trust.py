@@ -108,7 +108,7 @@ def there(tmp_path):
         tried = server.tried
         with pytest.raises(Missing) as caught:
             connect()
-        assert server.tried == tried  # nothing was shown to it
+        assert server.tried == tried  # no key was offered to the server
         return caught.value
 
     yield SimpleNamespace(
