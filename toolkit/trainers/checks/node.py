@@ -27,7 +27,7 @@ class Facts:
 
     ``gpus`` are the numbers of the GPUs that the rank can open. ``output`` and ``tmp`` are free bytes, or the
     reason why the bytes are unknown. ``ahead`` is by how many seconds at least its clock is ahead of rank
-    0's, and ``gbit`` how many Gbit/s arrived from the node before it.
+    0's, and ``gbit`` how many Gbit/s arrived from the previous node.
     """
 
     rank: int

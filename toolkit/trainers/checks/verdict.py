@@ -100,7 +100,7 @@ def _speeds(facts: Sequence[Facts], wanted: Requirements, tcp: bool) -> Iterator
     for one in facts:
         if one.gbit is not None and one.gbit < (min(least, _ONE_STREAM_GBIT) if tcp else least):
             yield (
-                f"{_who(one)}: only {one.gbit:.2g} Gbit/s come from the node before it, "
+                f"{_who(one)}: only {one.gbit:.2g} Gbit/s arrive from the previous node, "
                 f"of the fabric's {wanted.fabric_gbit:g}"
             )
 
