@@ -184,7 +184,7 @@ def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
     found = [_read(words, below) for words, below in script.commands(code)]
     if _PREPARES.search(code):
         found = [replace(one, facts=tuple(replace(f, open_path=True) for f in one.facts)) for one in found]
-    return replace(_together(head, code, found), says=_said(script.exported(), found))
+    return replace(_merge_commands(head, code, found), says=_shell_statements(script.exported(), found))
 
 
 class _Script:

@@ -58,7 +58,7 @@ def findings(
         faults += _imports(code, job, image, found)
     faults += executables.faults(code, job, image, facts, found) if here else ()
     faults += needed.faults(code, job, image, found, facts.tensorflow or "", here=here, gpus=gpus)
-    return [*starts.faults(code, job, here=here), *faults, *_missing(code, found), *_undefined(code)]
+    return [*starts.faults(code, job, here=here), *faults, *_missing(code, found), *_undefined_names(code)]
 
 
 def with_python(code: Code, found: Contents) -> Code:

@@ -121,7 +121,7 @@ def _found_later(reading: _Reading) -> Iterator[Path]:
     held = [one for one in reading.imports if reading.project.holds(one.module)]
     reading.imports = [one for one in reading.imports if one not in held]
     for one in held:
-        yield from _imported(reading, reading.files[0], one)
+        yield from _imported_files(reading, reading.files[0], one)
 
 
 def _text(reading: _Reading, path: Path) -> str | None:
