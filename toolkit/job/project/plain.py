@@ -15,7 +15,7 @@ from toolkit.render import quoted
 OF_SCRIPT = "name of the script"
 """The source of a job's name if the name comes from its script."""
 
-NOTEBOOK = "jupyter nbconvert --to script {}, and launch the .py file; or use toolkit notebook"
+NOTEBOOK = "`jupyter nbconvert --to script {}`, and launch the .py file; or use `toolkit notebook`"
 """What to do with a notebook."""
 _INTERPRETERS = {".jl": "julia", ".R": "Rscript", ".r": "Rscript", ".pl": "perl", ".lua": "lua"}
 _COMPILED = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort", ".f": "mpifort"}
@@ -76,11 +76,11 @@ def _check_not_python(given: str, path: Path) -> None:
     if (compiler := _COMPILED.get(path.suffix)) is not None:
         raise BadInput(
             f"{given}: this is source code",
-            fix=f"compile it first: toolkit launch -- {compiler} {quoted(given)}",
+            fix=f"compile it first: `toolkit launch -- {compiler} {quoted(given)}`",
         )
     if (program := _INTERPRETERS.get(path.suffix)) is not None:
         raise BadInput(
-            f"{given}: toolkit starts Python files", fix=f"toolkit launch -- {program} {quoted(given)}"
+            f"{given}: toolkit starts Python files", fix=f"`toolkit launch -- {program} {quoted(given)}`"
         )
     shell = path.suffix in {".sh", ".bash"}
     words = f"bash {quoted(given)}" if shell else quoted(f"./{given}" if "/" not in given else given)
