@@ -104,7 +104,7 @@ def _beyond(case: Case) -> Iterator[str]:
         server = _in_words(found.server, provider_of(case) if case.mode == "bind" else host_launcher(host))
         yield server
     is_named = server == f"{mpi_name(mpi)} of the host"  # the mounted library
-    if mpi and mpi.version and not is_named and not _between(found.library, known.libraries):
+    if mpi and mpi.version and not is_named and not _is_between_measured(found.library, known.libraries):
         yield mpi_name(mpi)
     if found.ranks_per_node > known.ranks_per_node:
         yield f"{found.ranks_per_node} ranks on a node"

@@ -55,9 +55,9 @@ def _within_bounds(version: str | None, bounds: str, name: str, *, absent: bool)
 
 def _of_host(row: Reported, host: HostFacts) -> Iterator[Held]:
     slurm = host.slurm.version if host.slurm else None
-    yield _bounded(slurm, row.slurm, "host.slurm.version", absent="slurm" in host.absent)
-    yield _bounded(host.pmix, row.server, "host.pmix", absent="pmix" in host.absent)
-    yield _bounded(host.kernel, row.kernel, "host.kernel", absent="kernel" in host.absent)
+    yield _within_bounds(slurm, row.slurm, "host.slurm.version", absent="slurm" in host.absent)
+    yield _within_bounds(host.pmix, row.server, "host.pmix", absent="pmix" in host.absent)
+    yield _within_bounds(host.kernel, row.kernel, "host.kernel", absent="kernel" in host.absent)
     if row.distribution:
         known = host.distribution is not None
         yield (host.distribution or "").startswith(row.distribution) if known else "host.distribution"
@@ -80,7 +80,7 @@ def _of_runtime(row: Reported, host: HostFacts) -> Iterator[Held]:
     name, _, bounds = row.runtime.partition(" ")
     if name and found:
         yield found.name == name
-    yield _bounded(found.version if found else None, bounds, "host.runtime", absent=absent)
+    yield _within_bounds(found.version if found else None, bounds, "host.runtime", absent=absent)
     if row.setuid is not None:
         yield found.setuid == row.setuid if found and found.setuid is not None else "host.runtime.setuid"
     given = found.settings if found else {}
@@ -92,7 +92,7 @@ def _of_launcher(row: Reported, host: HostFacts) -> Iterator[Held]:
     if row.launcher:
         mpi = host_launcher(host)
         yield mpi.implementation in row.launcher if mpi else host.mpis is None and "host.mpis"
-        yield _bounded(mpi.version if mpi else None, row.launcher_versions, "host.mpis", absent=False)
+        yield _within_bounds(mpi.version if mpi else None, row.launcher_versions, "host.mpis", absent=False)
 
 
 def _of_image(row: Reported, image: ImageFacts) -> Iterator[Held]:
@@ -105,8 +105,8 @@ def _of_image(row: Reported, image: ImageFacts) -> Iterator[Held]:
     yield _within_bounds(image.pmix, row.client, "image.pmix", absent="pmix" in image.absent)
     if row.device:
         yield mpi.device.startswith(row.device) if mpi and mpi.device else "image.mpi.device"
-    yield _bounded(image.glibc, row.image_glibc, "image.glibc", absent="glibc" in image.absent)
-    yield _bounded(image.ucx, row.ucx, "image.ucx", absent="ucx" in image.absent)
+    yield _within_bounds(image.glibc, row.image_glibc, "image.glibc", absent="glibc" in image.absent)
+    yield _within_bounds(image.ucx, row.ucx, "image.ucx", absent="ucx" in image.absent)
     if row.provider:
         there = image.libfabric_providers
         absent = "libfabric_providers" in image.absent

@@ -63,8 +63,8 @@ def image_compression_too_new(case: Case) -> Hit | None:
     "kernel-cannot-mount",
     "The kernel of the host cannot mount an image",
     severity="error",
-    fix="start a folder: apptainer build --sandbox DIR IMAGE; or start the image without setuid: --userns; "
-    "administrator: load the kernel modules loop and squashfs on the compute nodes",
+    fix="start a folder: `apptainer build --sandbox DIR IMAGE`; or start the image without setuid: "
+    "`--userns`; administrator: load the kernel modules loop and squashfs on the compute nodes",
     source=(
         "apptainer/singularity issues 263 and 813 ('Could not open loop device /dev/loop0'), 3465 "
         "('Failed to mount squashfs image in (read only): No such device')"
@@ -89,7 +89,7 @@ def kernel_cannot_mount(case: Case) -> Hit | None:
     return Hit(case.cite("host.kernel_mounts", "host.runtime"), "unavailable", because, title)
 
 
-_UNPACK_ONCE = "unpack once: apptainer build --sandbox DIR IMAGE, start DIR"
+_UNPACK_ONCE = "unpack once: `apptainer build --sandbox DIR IMAGE`, start DIR"
 
 
 @rule(
