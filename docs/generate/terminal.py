@@ -1,6 +1,6 @@
 """Draw what a command prints: ``python -m docs.generate.terminal -o FILE.svg [--dark] -- COMMAND…``.
 
-The command runs in a terminal of 80 columns. The picture names no font of the network.
+The command runs in a terminal of 80 columns. The picture uses no font from the network.
 """
 
 import argparse

@@ -43,7 +43,7 @@ _OPTIONAL: dict[type, Collection[str]] = {
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
     ),
-    # A launcher for which this is unknown has no row; the rules about launchers report that.
+    # A launcher with an unknown value here has no row; the rules about launchers report the unknown value.
     HostMpi: frozenset(
         {"version", "leaks", "pmix", "prefix", "library", "interfaces", "device", "needs", "components"}
         | {"components_need", "places", "folders", "plugins", "relocatable"}

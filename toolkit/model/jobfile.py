@@ -159,7 +159,7 @@ FIELDS: tuple[JobField, ...] = (
     JobField("min_free", "Free space that the job folder needs, for the preflight",
              metavar="SIZE", form="space"),
 )  # fmt: skip
-"""In the order of ``toolkit launch --help`` and of the lines in a job script."""
+"""Fields of a job file, in the order of ``toolkit launch --help`` and of the lines in a job script."""
 
 
 class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

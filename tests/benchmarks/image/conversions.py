@@ -34,7 +34,7 @@ def plain(client: DockerClient, image: str, folder: Path) -> Taken:
 def ours(client: DockerClient, image: str, folder: Path, packing: Packing) -> tuple[Taken, str]:
     """Convert as ``toolkit image sif`` does, all checks included; return the SIF's digest too.
 
-    The processors' time is not known here: the work is the engine's.
+    The CPU time is unknown, because the Docker engine does the work.
     """
     busy, began = load(), time.monotonic()
     made = convert(client, image, folder / f"{packing.name}.sif", Silent(), packing=packing, fresh=True)

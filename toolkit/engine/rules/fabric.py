@@ -173,7 +173,7 @@ def libfabric_lacks_provider(case: Case) -> Hit | None:
 
 _ANOTHER_MPICH = (
     "use an MPICH with an external libfabric (`--with-libfabric=DIR`), or built with that provider; "
-    "mounting the host's changes nothing here"
+    "mounting the host's libfabric changes nothing here"
 )
 
 

@@ -128,11 +128,12 @@ def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tupl
     doubt = f"{TRY_IT}; or {_NAME_LIBRARY}"
     searched = _folders_before_image(case)
     if searched is not None:
-        because = f"{because}; whether LD_LIBRARY_PATH={searched} has it is not known"
+        because = f"{because}; it is unknown whether LD_LIBRARY_PATH={searched} contains the library"
         return Hit(evidence, "unknown", because, fix=doubt)
     if mpi.library in _users(case).values() or mpi.soname in (case.image_facts.libraries or ()):
         return Hit(evidence, "loader-failure", because)
-    return Hit(evidence, "unknown", f"{because}; whether a program names its folder is not known", fix=doubt)
+    because = f"{because}; it is unknown whether a program of the image names the library's folder"
+    return Hit(evidence, "unknown", because, fix=doubt)
 
 
 def _mounted_libraries(case: Case) -> set[str]:

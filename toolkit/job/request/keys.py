@@ -37,7 +37,7 @@ def merge_demands(
     site: Site | None,
     name: str | None,
 ) -> KeyDemand:
-    """Merge the required keys of an image.
+    """Merge the keys that must have signed an image, from options, settings and the site profile.
 
     Options replace settings. Keys of the user replace the key of a site profile only if the profile permits
     it (``image.override``). If the profile does not permit a replacement, a key of each file must have
