@@ -16,6 +16,7 @@ from toolkit.report.plain import joined
 from toolkit.report.table import table
 
 _WIDTH = 12
+_NOT_REACHED = "?  the cluster did not answer; this was the state when it last did"
 _WIDE = 120
 """Columns from which a list of jobs has room for mode and place."""
 _UNKNOWN: Mapping[int, str] = {}
@@ -119,26 +120,28 @@ def jobs_table(found: Iterable[tuple[JobRecord, bool]], width: int | None) -> st
 
     Args:
         found: records in the order of their submission.
-        width: the columns of the terminal; where it is narrow, mode and place are left out.
+        width: the columns of the terminal; a narrow table has neither mode, place nor time, which is part of
+            the name of a job.
     """
     wide = width is None or width >= _WIDE
+    jobs = list(reversed(list(found)))
     rows = [
         (
             record.key,
             record.id,
-            state(record) if reached else f"{state(record)} (not reached)",
+            f"{state(record)}{'' if reached else ' ?'}",
             *((record.mode,) if wide else ()),
             f"{record.spec.nodes} x {record.spec.ranks_per_node}",
-            *((record.place,) if wide else ()),
-            _moment(record.submitted, "%Y-%m-%d %H:%M" if wide else "%m-%d %H:%M"),
+            *((record.place, _moment(record.submitted)) if wide else ()),
         )
-        for record, reached in reversed(list(found))
+        for record, reached in jobs
     ]
     more = ("mode", "where") if wide else ()
-    titles = ("job", "slurm", "state", *more[:1], "ranks", *more[1:], "submitted")
-    return table(titles, rows, width)
+    titles = ("job", "slurm", "state", *more[:1], "ranks", *more[1:], *(("submitted",) if wide else ()))
+    notes = [] if all(reached for _, reached in jobs) else ["", _NOT_REACHED]
+    return "\n".join([table(titles, rows, width), *notes])
 
 
-def _moment(text: str, form: str) -> str:
+def _moment(text: str) -> str:
     """Return a time in this machine's zone."""
-    return dt.datetime.fromisoformat(text).astimezone().strftime(form)
+    return dt.datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")
