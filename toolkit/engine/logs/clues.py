@@ -14,7 +14,8 @@ HEAD = "Traceback (most recent call last)"
 """The first line of a Python traceback."""
 
 _BEFORE = re.compile(
-    r"^(?:[#>│] )?(?: *\d+: ?)?(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
+    r"^(?:[#>] |│ (?!.*│ *$))?(?: *\d+: ?)?"
+    r"(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
     r"(?:#\d{1,4} (?:\d{1,5}\.\d{1,3} +)?|\d{1,5}\.\d{2,3} (?=[A-Z] ?:|[A-Z][a-z]|error|fatal))?"
     r"(?:\[[\w.-]{1,60}:\d{1,5}\]: ?(?=\S))?"
     r"(?:\([^()]{0,60}pid=\d+[^()]{0,40}\) )?"
