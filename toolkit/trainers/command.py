@@ -75,7 +75,7 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
 
 
 def _prepare_devices(world: World, trouble: Trouble | None) -> int:
-    """Prepare the devices of all ranks, and return the number of threads of this one.
+    """Prepare the devices of all ranks, and return the number of threads of this rank.
 
     A fault of any rank stops all ranks; a rank with a fault still joins the others to report it.
     """

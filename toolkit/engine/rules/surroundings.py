@@ -195,7 +195,7 @@ def preload_leaks(case: Case) -> Hit | None:
 )
 def library_path_forced(case: Case) -> Hit | None:
     """The host's LD_LIBRARY_PATH stays outside, but the runtime sets APPTAINERENV_LD_LIBRARY_PATH inside,
-    instead of the image's value. Programs then miss libraries, or load other ones.
+    instead of the image's value. Programs then miss libraries, or load libraries of the host.
     """
     case.ask("host.environment")
     names = [name for name in forced_paths(case.host_facts) if _is_inherited(case, name)]

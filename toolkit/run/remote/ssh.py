@@ -181,7 +181,7 @@ def _time_limit(close: Callable[[], object]) -> Iterator[None]:
 
 
 def shell_line(command: Command) -> str:
-    """Return the line for the far login shell; SSH carries a line, never words."""
+    """Return the line for the login shell of the host: SSH sends one line, not separate words."""
     words = shlex.join(command.words)
     if command.env:
         words = shlex.join(["env", *(f"{k}={v}" for k, v in command.env.items())]) + " " + words
