@@ -19,7 +19,7 @@ VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 def names_gpus(case: Case) -> bool:
     """Return whether enroot's hook mounts the driver."""
     said = {**case.image_facts.environment, **case.host_facts.environment, **case.plan.env}.get(VISIBLE)
-    return bool(case.image_facts.cuda) if said is None else said not in {"", "void"}
+    return bool(case.image.cuda) if said is None else said not in {"", "void"}
 
 
 def gpu_kinds(case: Case) -> tuple[Gpu, ...]:
@@ -213,12 +213,19 @@ def gpu_of_amd(case: Case) -> Hit | None:
     "gpus-not-handed-in",
     _NO_GPUS,
     severity="error",
-    fix="hand them in: --nv for GPUs of NVIDIA, --rocm for GPUs of AMD",
+    fix="start the container with `--nv` for GPUs of NVIDIA, with `--rocm` for GPUs of AMD",
     source=(
         "Apptainer user guide, GPU support; ROCm/legacy-rocm-build issue 1798 (--containall); "
         "NVIDIA/enroot:doc/standard-hooks.md, 98-nvidia.sh; NVIDIA/enroot issue 205"
     ),
-    facts=("host.runtime", "host.runtime.settings", "host.gpus", "host.amd_gpus", "image.environment"),
+    facts=(
+        "host.runtime",
+        "host.runtime.settings",
+        "host.gpus",
+        "host.amd_gpus",
+        "image.environment",
+        "image.cuda",
+    ),
     advice=True,
     accelerator="gpu-failure",
 )

@@ -142,7 +142,7 @@ def user_namespaces_few(case: Case) -> Hit | None:
     fix="administrator: install libnvidia-container-tools on the nodes; to start without GPUs:"
     " export NVIDIA_VISIBLE_DEVICES=void before you submit",
     source="NVIDIA/enroot:conf/hooks/98-nvidia.sh; NVIDIA/pyxis issues 101 and 110 ('Command not found')",
-    facts=("host.runtime", "host.gpus", "host.gpu_container_cli", "image.environment"),
+    facts=("host.runtime", "host.gpus", "host.gpu_container_cli", "image.environment", "image.cuda"),
 )
 def gpu_hook_lacks_program(case: Case) -> Hit | None:
     """The hook runs if NVIDIA_VISIBLE_DEVICES is set, which images with CUDA do, and a failed hook ends the
