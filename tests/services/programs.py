@@ -165,7 +165,7 @@ PROGRAMS = {
     ),
     "a command in one word": refused({"t.py": MPI}, ("--", "python t.py"), "write the words separately"),
     "a variable before the command": refused(
-        {"t.py": MPI}, ("--", "OMP_NUM_THREADS=1", "python", "t.py"), "give --env OMP_NUM_THREADS=1"
+        {"t.py": MPI}, ("--", "OMP_NUM_THREADS=1", "python", "t.py"), "give `--env OMP_NUM_THREADS=1`"
     ),
     "a shell line in one word": refused({"t.py": MPI}, ("--", "cd lib && python t.py"), "give it to a shell"),
     "a word of the shell": refused({"t.py": MPI}, ("--", "cd", "lib"), "`cd` is a word of the shell"),
@@ -184,7 +184,7 @@ PROGRAMS = {
     ),
     "a src layout": refused(
         {"src/net/__init__.py": "", "src/net/train.py": MPI, "pyproject.toml": ""},
-        ("--", "python", "-m", "net.train"), "give --env PYTHONPATH=src",
+        ("--", "python", "-m", "net.train"), "give `--env PYTHONPATH=src`",
     ),
     "a src layout with its path": Program(
         {"src/net/__init__.py": "", "src/net/train.py": "from net.work import n\nprint('total:', n)\n",
@@ -218,7 +218,7 @@ PROGRAMS = {
     ),
     "a secret that it reads": refused(
         {"t.py": f"key = open('.env').read()\n{MPI}", ".env": "KEY=1\n"},
-        ("t.py",), ".env does not travel: it may hold secrets", travelling=True,
+        ("t.py",), ".env is not copied to the cluster: it may hold secrets", travelling=True,
     ),
     "a question": refused({"t.py": f"n = input()\n{MPI}"}, ("t.py",), "input() waits for the keyboard"),
     "Windows line ends": refused(

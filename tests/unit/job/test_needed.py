@@ -145,7 +145,7 @@ def test_what_a_shell_gives_a_program_is_not_judged(folder):
 
 
 def test_a_module_in_another_folder_is_found_by_the_option_that_is_named():
-    assert of_text("import deep")[0].fix.startswith("give --env PYTHONPATH=src: src has the module")
+    assert of_text("import deep")[0].fix.startswith("give `--env PYTHONPATH=src`: src has the module")
     assert of_text("import deep", env={"PYTHONPATH": "src"}) == []
 
 
@@ -226,8 +226,8 @@ def test_a_file_outside_the_project_is_refused_with_the_folder_that_holds_both(f
     code = code_of(JobFile(command=("python", "train.py")), Flags())
     with pytest.raises(BadInput) as caught:
         copy_project(code, Flags(), "/work/me", Silent())
-    assert str(caught.value).startswith("../net.py does not travel: it is outside")
-    assert caught.value.fix.startswith("--project ..")
+    assert str(caught.value).startswith("../net.py is not copied to the cluster: it is outside")
+    assert caught.value.fix.startswith("give `--project ..`")
     moved = code_of(JobFile(command=("python", "train.py")), Flags(project=".."))
     assert copy_project(moved, Flags(project=".."), "/work/me", Silent()).start == "project/scripts"
 

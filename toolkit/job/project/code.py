@@ -208,8 +208,9 @@ def _check_inside(code: Code) -> None:
     if files:
         whole = os.path.commonpath([str(code.root), *map(str, files)])
         raise BadInput(
-            f"{os.path.relpath(files[0], code.start)} does not travel: it is outside {code.root}",
-            fix=f"--project {os.path.relpath(whole)} takes the folder that holds both",
+            f"{os.path.relpath(files[0], code.start)} is not copied to the cluster: "
+            f"it is outside {code.root}",
+            fix=f"give `--project {os.path.relpath(whole)}`, the folder that holds both",
         )
 
 

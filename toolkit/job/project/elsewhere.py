@@ -21,7 +21,7 @@ def fix_for_module(code: Code, package: str) -> str:
     wider = "" if is_below(str(found), str(code.root)) else f" --project {quoted(place)}"
     folder = "the current folder" if place == "." else place
     why = f"{folder} has the module, and Python does not look there"
-    return f"give --env PYTHONPATH={quoted(place)}{wider}: {why}"
+    return f"give `--env PYTHONPATH={quoted(place)}{wider}`: {why}"
 
 
 def _folders(code: Code) -> Iterator[Path]:
