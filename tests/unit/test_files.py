@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.disks import fill
 from tests.unit.tables import every_row
-from toolkit import files
+from toolkit import files, hints
 from toolkit.errors import BadInput
 from toolkit.files import check_given, is_there, write_whole
 from toolkit.image.transfer import shrink
@@ -129,7 +129,7 @@ def test_what_is_remembered_of_registries_stays_on_a_full_disk(tmp_path, monkeyp
         if what == "uploads":
             memory.remember_blob("registry.example", digest, name)
         else:
-            shrink._remember(digest, shrink._Known(name, 1))
+            hints.keep("registry/packed", digest, shrink._Known(name, 1))
 
     remember("old")
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.data import shipped_folder
 
 FINDER = Path(str(shipped_folder("containers"))) / "toolkit_modules.py"
@@ -89,7 +90,7 @@ def test_a_program_that_closes_all_files_can_still_import(site):
     assert said(site, program) == ["stored"] * 3
 
 
-@pytest.mark.parametrize(
+@every_row(
     "content",
     [b"", MAGIC_NUMBER, b"\0\0\0\0" + b"x" * 40, MAGIC_NUMBER + (9).to_bytes(8, "little") + b"?" * 9],
     ids=["empty", "cut short", "another Python's", "damaged"],

@@ -7,6 +7,7 @@ import pytest
 from docs.generate.schemas import documents, schema
 from tests.unit.program.adapt.golden import FOLDER
 from tests.unit.schemas import library
+from tests.unit.tables import every_row
 from toolkit.cli.main import main
 
 SCRIPT = FOLDER / "keras_two_models.py"
@@ -69,7 +70,7 @@ def test_a_script_that_joins_is_left_alone(adapt, tmp_path):
     assert not (tmp_path / "new.py").exists()
 
 
-@pytest.mark.parametrize("text", ["print(1)\n", "import torch\n", "def f(:\n", "\0"])
+@every_row("text", ["print(1)\n", "import torch\n", "def f(:\n", "\0"])
 def test_other_files_end_in_2(adapt, tmp_path, text):
     (tmp_path / "other.py").write_text(text)
     code, out, err = adapt("other.py")

@@ -277,7 +277,7 @@ def test_a_node_of_the_partition_is_asked_and_launched_in(sif, monkeypatch):
     assert place.words == ("sh", "-s", "1", "5")
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["--partition", "gpu", "--facts", CLUSTER], "--partition gpu: cannot be combined with --facts"),

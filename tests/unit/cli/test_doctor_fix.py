@@ -71,7 +71,7 @@ def test_the_same_fix_twice_changes_nothing(image, leaky):
     assert "is up to date" in result.stdout
 
 
-@pytest.mark.parametrize("theirs", ["mine = 1\n", "", "\xff"])
+@every_row("theirs", ["mine = 1\n", "", "\xff"])
 def test_a_file_of_others_is_not_touched(image, leaky, theirs):
     Path("fix.toml").write_text(theirs, "latin-1")
     result = run(image, "--facts", leaky, "--fix")
@@ -119,7 +119,7 @@ def test_the_json_of_a_fix(image, leaky):
     assert msgspec.convert(told["fix"], Fix) == load_fix(Path("fix.toml"))
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["--live", "--fix"], "--live and --fix"),

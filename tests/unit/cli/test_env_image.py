@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from tests.unit.cli.test_launch import Cluster, Told
 from tests.unit.image.envs.made import write_image, write_wheel
 from tests.unit.image.signed import gpg_home
+from tests.unit.tables import every_row
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.image.envs.create import create
@@ -129,7 +130,7 @@ def test_a_runtime_that_cannot_mount_it_is_refused(image, env, tmp_path):
     check_runtime(None, "podman")
 
 
-@pytest.mark.parametrize("content", [b"", b"NAME=1\n", b"hsqs" + bytes(200)])
+@every_row("content", [b"", b"NAME=1\n", b"hsqs" + bytes(200)])
 def test_what_is_not_an_environment_is_refused(image, tmp_path, content):
     (tmp_path / "x.env").write_bytes(content)
     with pytest.raises((BadInput, Damaged)):

@@ -138,7 +138,7 @@ def test_a_fix_of_thousands_of_brackets_is_no_fault_of_toolkit(capsys):
     assert (code, "fix.toml" in said, "unexpected" in said) == (2, True, False)
 
 
-@pytest.mark.parametrize("content", [b"\x7fELF\x02", b"\x89PNG\r\n\x1a\n", b"my notes\n"])
+@every_row("content", [b"\x7fELF\x02", b"\x89PNG\r\n\x1a\n", b"my notes\n"])
 def test_probe_replaces_nothing_that_it_did_not_write(capsys, content):
     Path("mine").write_bytes(content)
     code, said = answer(capsys, "probe", "-o", "mine")

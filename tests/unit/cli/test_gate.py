@@ -168,13 +168,13 @@ def test_no_way_starts_an_image_with_a_wrong_byte(way: str, tampered: Path):
     assert "content has changed since it was signed" in refused(way, tampered)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@every_row("way", WAYS)
 def test_no_way_starts_an_image_without_the_key_that_an_option_demands(way: str, keys: Keys, signed: Path):
     other = keys.public(signed.parent / "other.asc", OTHER)
     assert "not among your trusted keys" in refused(way, signed, "--verify-key", str(other))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@every_row("way", WAYS)
 def test_no_way_starts_an_unsigned_image_if_settings_require_a_key(way: str, keys: Keys, sif: Path):
     keys.public(sif.parent / "centre.asc", USER)
     (sif.parent / "toolkit.toml").write_text('[launch]\nverify_key = "centre.asc"\n')
@@ -191,7 +191,7 @@ def test_every_way_refuses_an_empty_key_before_anything_is_asked(way: str, sif: 
     assert "shell variable" in error.fix
 
 
-@pytest.mark.parametrize("way", ["launch", "from-job", "notebook", "resume"])
+@every_row("way", ["launch", "from-job", "notebook", "resume"])
 def test_the_record_says_what_was_found(way: str, keys: Keys, signed: Path, monkeypatch: pytest.MonkeyPatch):
     from toolkit.cli import notebook
 

@@ -211,7 +211,7 @@ def test_a_name_nobody_gave_is_made_fit():
     assert as_name("a b") == "a-b"
 
 
-@pytest.mark.parametrize(("word", "name"), [("./a b", "a-b"), ("/", "job"), ("/opt/train.py", "train.py")])
+@every_row(("word", "name"), [("./a b", "a-b"), ("/", "job"), ("/opt/train.py", "train.py")])
 def test_the_command_names_the_job_whatever_it_is(image, word, name):
     job = prepared(image, (word,))
     assert job.record.spec.name == name
@@ -261,7 +261,7 @@ def test_without_a_runtime_and_a_module_for_it_nothing_is_launched(image):
         prepared(image, runner=Cluster(""), modules=("GCC",))
 
 
-@pytest.mark.parametrize(("partition", "words"), [(None, ()), ("gpus", ("gpus",)), ("fast,slow", ("fast",))])
+@every_row(("partition", "words"), [(None, ()), ("gpus", ("gpus",)), ("fast,slow", ("fast",))])
 def test_a_node_of_the_jobs_partition_is_asked(image, partition, words):
     place = Cluster()
     prepared(image, runner=place, partition=partition)

@@ -311,7 +311,7 @@ def test_a_record_without_its_secret_values_asks_the_caller_for_them(record, mon
     assert "c4n4ry" not in text
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("kept", "words", "repeated"),
     [
         ("multiworker", [], "multiworker"),
@@ -482,7 +482,7 @@ def test_a_script_for_this_machine_knows_nothing_of_slurm(here, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("words", "said"),
     [
         (["--nodes", "2"], "--nodes 2: this machine is one node"),

@@ -50,7 +50,7 @@ def failing(installed):
     return install
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("error", "code"),
     [
         (CheckFailed("a", fix="b"), 1),
@@ -250,7 +250,7 @@ def test_version(capsys):
     assert run(capsys, "--version") == (0, f"toolkit ({DISTRIBUTION}) {__version__}\n", "")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@every_row("shell", ["bash", "zsh", "fish"])
 def test_completion_script_is_printed(capsys, shell):
     code, out, _ = run(capsys, "completion", shell)
     assert code == 0

@@ -58,7 +58,7 @@ def test_a_damaged_profile_is_told_and_hides_no_other(own):
     assert "juwels" in done.stdout
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("said", "shown"), [("", "?"), ("gpus = 0", "-"), ("gpus = 4", "4"), ('gpus = 4\ngpu = "v100"', "4 v100")]
 )
 def test_gpus_that_nobody_stated_are_unknown_and_not_none(own, said, shown):

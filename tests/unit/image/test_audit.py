@@ -11,6 +11,7 @@ import pytest
 
 from tests.unit.image import locks
 from tests.unit.image.sifs import elf
+from tests.unit.tables import every_row
 from toolkit.data import shipped_folder
 from toolkit.errors import CheckFailed
 from toolkit.image.files.folder import FolderTree
@@ -163,7 +164,7 @@ def test_a_record_that_is_no_record_is_told(root: Path):
     assert checks(root)["wheels"][0] == "failed"
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"schema": 1}', b"[" * 100_000])
+@every_row("content", [b"", b"[]", b'{"schema": 1}', b"[" * 100_000])
 def test_a_manifest_that_cannot_be_read_is_told(root: Path, content: bytes):
     put(root, MANIFEST_PATH.lstrip("/"), content)
     with pytest.raises(CheckFailed, match="cannot be read"):

@@ -190,7 +190,7 @@ def test_no_line_surprises(tmp_path_factory, text):
     assert all((where / path).resolve().is_relative_to(where.resolve()) for path in sums)
 
 
-@pytest.mark.parametrize("text", [b"{", b"{}", b"[" * 9999, msgspec.json.encode(EMPTY).replace(b"/1", b"/9")])
+@every_row("text", [b"{", b"{}", b"[" * 9999, msgspec.json.encode(EMPTY).replace(b"/1", b"/9")])
 def test_an_index_that_is_none_or_of_another_time(made, text):
     with pytest.raises(BadInput):
         read_index(text, made[0])

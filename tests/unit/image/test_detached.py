@@ -149,9 +149,7 @@ def test_a_key_that_is_not_here_is_named(keys, bundle, monkeypatch):
         assert "has changed since it was signed" in failed("unbundle", bundle, "--replace").message
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"x", b"-----BEGIN PGP SIGNED MESSAGE-----\n\nx\n", bytes(2 << 20)], ids=len
-)
+@every_row("text", [b"", b"x", b"-----BEGIN PGP SIGNED MESSAGE-----\n\nx\n", bytes(2 << 20)], ids=len)
 def test_a_file_that_is_not_a_signature_is_refused(keys, bundle, tmp_path, text):
     signature_file(bundle).write_bytes(text)
     assert failed("unbundle", bundle).code in {1, 2}

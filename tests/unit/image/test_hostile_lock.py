@@ -157,9 +157,7 @@ def foreign(recipe):
     return recipe
 
 
-@pytest.mark.parametrize(
-    "words", [("render",), ("render", "-o", "out"), ("build",), ("bundle", "-o", "b.tar")]
-)
+@every_row("words", [("render",), ("render", "-o", "out"), ("build",), ("bundle", "-o", "b.tar")])
 def test_a_foreign_origin_is_shown_and_refused_before_engine_and_network(foreign, words):
     done = foreign.run(words[0], foreign.name, *words[1:])
     assert isinstance(done.exception, BadInput), done.exception

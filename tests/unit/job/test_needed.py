@@ -201,7 +201,7 @@ BINARIES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BINARIES)
+@every_row("name", BINARIES)
 def test_a_compiled_program_is_compared_with_the_image(name):
     given, message = BINARIES[name]
     Path("job").write_bytes(elf(**given))

@@ -127,7 +127,7 @@ def test_a_rank_that_takes_all_takes_those_that_only_it_may_open(prepared, monke
     assert prepared(4, 1, 2, 0, SLURM_GPUS_ON_NODE="8").visible == [f"GPU:{number}" for number in range(4)]
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("gpus", "rank", "size", "wanted", "taken"),
     [(4, 0, 1, 0, [0, 1, 2, 3]), (4, 0, 1, 2, [0, 1]), (8, 1, 2, 0, [4, 5, 6, 7]), (8, 1, 2, 3, [4, 5, 6])],
 )

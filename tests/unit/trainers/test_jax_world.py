@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.trainers.ranks.world import open_world
 from toolkit.trainers.strategies import jax as strategy
 from toolkit.trainers.trouble import Trouble
@@ -117,7 +118,7 @@ def test_values_of_any_length_reach_the_other_ranks(join, value):
     assert world.tell("not of rank 0") == value
 
 
-@pytest.mark.parametrize(("size", "length"), [(1, 256), (256, 256), (257, 512), (5000, 8192)])
+@every_row(("size", "length"), [(1, 256), (256, 256), (257, 512), (5000, 8192)])
 def test_messages_have_few_lengths(size, length):
     row = strategy._row(b"a" * size, size)
     assert (len(row), row[:size].tobytes(), row[size:].any()) == (length, b"a" * size, False)

@@ -51,7 +51,7 @@ def horovod(monkeypatch):
     return reports
 
 
-@pytest.mark.parametrize(
+@every_row(
     ("size", "environment", "said"),
     [
         (
@@ -69,7 +69,7 @@ def test_worlds_that_are_smaller_than_what_was_started_are_refused(horovod, size
         horovod(size, **environment)
 
 
-@pytest.mark.parametrize(
+@every_row(
     "environment",
     [
         {},

@@ -1,5 +1,6 @@
 """Write the numbers of each epoch for TensorBoard, beside the metrics: ``tensorboard --logdir OUTPUT``."""
 
+import importlib.util
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,14 @@ class Scalars:
     """Writes the values of metric lines; it starts again when they do, so that no epoch appears twice."""
 
     def __init__(self, output: Path) -> None:
+        """Take the folder of a training's files.
+
+        Raises:
+            Trouble: if the image has no TensorBoard, which TensorFlow 2.21 does not contain.
+        """
+        if importlib.util.find_spec("tensorboard") is None:
+            why = "the image has no TensorBoard; put it over the image with `toolkit env create`"
+            raise Trouble(f"--tensorboard: {why}", code=2)
         self._folder = output / FOLDER
         self._writer: Any = None
 

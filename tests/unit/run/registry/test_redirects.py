@@ -149,7 +149,7 @@ def test_a_chain_of_redirects_ends_at_once(server, target, said):
     assert len(server.asked) < 15
 
 
-@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://h/x", "https://[", "https:///x"])
+@every_row("target", ["file:///etc/passwd", "ftp://h/x", "https://[", "https:///x"])
 def test_a_redirect_to_what_is_no_address_is_refused(server, target):
     server.answers[f"GET {WHERE['manifest']}"] = sent_to(target)
     name = parse_name(f"docker://{server.host}/a:1")

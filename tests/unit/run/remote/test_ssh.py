@@ -98,9 +98,7 @@ def source(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(
-    ("there", "how"), [(None, "wb"), (0, "r+b"), (70_000, "r+b"), (102_400, "r+b"), (102_401, "wb")]
-)
+@every_row(("there", "how"), [(None, "wb"), (0, "r+b"), (70_000, "r+b"), (102_400, "r+b"), (102_401, "wb")])
 def test_a_copy_goes_on_or_begins_again(tmp_path, source, there, how):
     target, sftp, told = tmp_path / "target", Sftp(), []
     if there is not None:

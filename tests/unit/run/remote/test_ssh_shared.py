@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from tests.unit.tables import every_row
 from toolkit.errors import BadInput, Missing
 from toolkit.model.progress import Silent
 from toolkit.run.command import Command
@@ -60,7 +61,7 @@ def test_where_there_is_no_ssh_there_is_none(monkeypatch):
     assert shared_runner("login") is None
 
 
-@pytest.mark.parametrize("host", ["-oProxyCommand=id", "two words", "", "login:0"])
+@every_row("host", ["-oProxyCommand=id", "two words", "", "login:0"])
 def test_what_is_no_destination_never_reaches_ssh(socket, tmp_path, host):
     with pytest.raises(BadInput):
         shared_runner(host)
