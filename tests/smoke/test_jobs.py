@@ -34,7 +34,7 @@ def test_one_that_stopped_and_is_not_started_again_says_how_to_go_on_and_does(bo
     done = toolkit("jobs", "wait", record["key"], ok=False)
     assert done.returncode == 1
     assert "stopped before its time limit" in done.stderr
-    command = re.search(r"toolkit (jobs resume \S+)", done.stderr)[1].split()
+    command = re.search(r"toolkit (jobs resume [^\s`]+)", done.stderr)[1].split()
     toolkit(*command)
     assert toolkit("jobs", "wait", record["key"]).returncode == 0
     assert "second" in toolkit("jobs", "logs", record["key"]).stdout
