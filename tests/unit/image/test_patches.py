@@ -53,7 +53,7 @@ def test_a_locked_patch_reaches_the_sources_and_no_other_component() -> None:
         for step in steps_of(lock)
     }
     assert with_patches == {"mpi4py": [], "horovod": sorted(f"patches/{n}" for n in patches_of(lock))}
-    assert len(patches_of(lock)) == 2
+    assert len(patches_of(lock)) == 3
     assert "patches/horovod-0.28.1-tensorflow-2.19.patch" in whole_context(making, files)
     assert dockerfile(making).count("/build/patches/") == 1
     assert "patch" in {file.name for file in lock.build.debian}
