@@ -14,7 +14,6 @@ from toolkit.program.script.facts import ScriptFacts
 from toolkit.program.script.read import read_module, read_script, read_text
 
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
-_SHELLS = {"sh", "bash", "dash", "zsh", "ksh"}
 _SHELL_FILES = {".sh", ".bash"}
 _TAKE_VALUE = {"-W", "-X", "--check-hash-based-pycs"}
 _BEFORE = {"env", "exec", "time", "nice", "stdbuf"}
@@ -89,7 +88,7 @@ def _read(words: list[str], place: _Place) -> CommandFacts:
         return _python(words, start, place)
     if name := _launcher(head):
         return _of_launcher(head, name, rest)
-    if head in _SHELLS:
+    if head in shellwords.SHELLS:
         return _shell(head, rest, place)
     if words[start].endswith(".py") and has_file(place.folder / words[start]):
         return _of_script(words[start], start, place.script(place.folder / words[start]))

@@ -9,6 +9,8 @@ from itertools import zip_longest
 
 UNTOLD = "\0"
 """Marks an unknown part of a value; no variable can contain it."""
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+"""Names of shells that read such scripts."""
 Lookup = Callable[[str], str | None]
 _ENDS = ("&&", "||", ";;", ";", "&", "|", "\n", "(", ")")
 _NAMING = frozenset(("for", "case", "select", "function"))

@@ -16,10 +16,10 @@ from toolkit.model.jobfile import JobFile
 from toolkit.near import near
 from toolkit.program.command import read_shell
 from toolkit.program.launchers import LAUNCHERS
+from toolkit.program.shellwords import SHELLS
 from toolkit.render import quoted
 from toolkit.versions import older
 
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _ELF = b"\x7fELF"
 _GLIBC = "GLIBC_"
 _LONGEST_PROGRAM = 256 << 20
@@ -28,6 +28,15 @@ _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 _OWN = re.compile(r"^\s*(?:function\s+)?([\w-]+)\s*\(\)|^\s*alias\s+([\w-]+)=", re.MULTILINE)
 _ENVIRONMENTS = frozenset({"conda", "mamba", "micromamba", "module", "ml", "spack", "poetry", "pipenv", "uv"})
 """Commands that prepare an environment, whose place the image takes."""
+_ENV = "toolkit env create"
+_SHELL_WORDS = frozenset(
+    (
+        *("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in"),
+        *("function", "select", "time", "exec", "builtin", "command", "getopts", "let", "wait", "jobs", "bg"),
+        *("fg", "kill", "pushd", "popd", "dirs", "mapfile", "readarray", "disown", "umask", "break"),
+        *("continue", "enable", "help", "logout", "suspend", "caller", "complete", "bind", "coproc"),
+    )
+)
 
 
 def faults(
@@ -134,14 +143,3 @@ def _commands(name: str, text: str, image: str, found: Contents) -> Iterator[Lau
             fix = f"correct the name, or add its package over the image: {_ENV}"
         yield LaunchFault(f"{name}: {image} has no command `{word}`{near(word, found.commands)}", fix)
         return
-
-
-_ENV = "toolkit env create"
-_SHELL_WORDS = frozenset(
-    (
-        *("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in"),
-        *("function", "select", "time", "exec", "builtin", "command", "getopts", "let", "wait", "jobs", "bg"),
-        *("fg", "kill", "pushd", "popd", "dirs", "mapfile", "readarray", "disown", "umask", "break"),
-        *("continue", "enable", "help", "logout", "suspend", "caller", "complete", "bind", "coproc"),
-    )
-)

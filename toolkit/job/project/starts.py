@@ -12,13 +12,14 @@ from toolkit.image.loader.wrapper import certain_programs
 from toolkit.image.software.contents import Contents
 from toolkit.job.project.code import Code
 from toolkit.job.project.elsewhere import fix_for_module
-from toolkit.job.project.executables import SHELLS, shell_script
+from toolkit.job.project.executables import shell_script
 from toolkit.job.project.plain import NOTEBOOK
 from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
 from toolkit.near import near
 from toolkit.program.command import read_shell
 from toolkit.program.launchers import LAUNCHERS
+from toolkit.program.shellwords import SHELLS
 from toolkit.render import quoted
 
 _CONTAINERS = frozenset({"apptainer", "singularity", "docker", "podman", "enroot", "shifter", "ch-run"})
