@@ -179,14 +179,14 @@ def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
             return CommandFacts(head, unknown=(f"{file} is not a shell script on this machine",))
     if place.depth >= _DEEPEST:
         return CommandFacts(head, unknown=("shell scripts start each other",))
-    script = _Script(place, file, rest[first + inline + 1 :])
+    script = _ProjectShell(place, file, rest[first + inline + 1 :])
     found = [_read(words, below) for words, below in script.commands(code)]
     if _PREPARES.search(code):
         found = [replace(one, facts=tuple(replace(f, open_path=True) for f in one.facts)) for one in found]
     return replace(_merge_commands(head, code, found), says=_shell_statements(script.exported(), found))
 
 
-class _Script:
+class _ProjectShell:
     """The variables and the folder of a shell script while its commands are read."""
 
     def __init__(self, place: _Place, path: str, arguments: Sequence[str]) -> None:

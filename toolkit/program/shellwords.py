@@ -17,6 +17,22 @@ _NAMING = frozenset(("for", "case", "select", "function"))
 _OPENING = frozenset(("if", "while", "until", "{"))
 _CLOSING = frozenset(("fi", "done", "esac", "}"))
 _GOING_ON = frozenset(("then", "else", "elif", "do", "!", "time"))
+_KEYWORDS = _NAMING | _OPENING | _CLOSING | _GOING_ON | {"in", "coproc", "[["}
+SHELL_WORDS = _KEYWORDS | frozenset(
+    (
+        *(".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "compgen"),
+        *("complete", "compopt", "continue", "declare", "dirs", "disown", "echo", "enable", "eval", "exec"),
+        *("exit", "export", "false", "fc", "fg", "getopts", "hash", "help", "history", "jobs", "kill", "let"),
+        *("local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly"),
+        *("return", "set", "shift", "shopt", "source", "suspend", "test", "times", "trap", "true", "type"),
+        *("typeset", "ulimit", "umask", "unalias", "unset", "wait"),
+    )
+)
+"""Words that a shell carries out itself (bash, Reserved Words and Shell Builtin Commands)."""
+SHELL_ONLY = SHELL_WORDS - frozenset(
+    ("[", "command", "echo", "false", "kill", "printf", "pwd", "test", "time", "true", "type")
+)
+"""Shell words that are not also useful programs."""
 _ARGUMENTS = frozenset(('"$@"', "$@", '"${@}"', "${@}", "$*", '"$*"'))
 _HERE = re.compile(r"\d*<<(?P<tabs>-?)(?!<)(?P<mark>.*)", re.DOTALL)
 _ARGUMENT = re.compile(r'"?\$\{?(?P<place>[1-9])\}?"?')

@@ -52,6 +52,12 @@ def facts_of(path, *command, script=None, hidden=(), **more):
         (("/bin/sh", "/opt/app/run.sh"), OTHER, "/opt/app/bin/bare"),
         (("/bin/sh", "-c", "export A=1; exec /opt/app/bin/solver -n"), OTHER, "/opt/app/bin/solver"),
         (("/bin/sh", "-ec", "/opt/app/entry.sh /opt/app/bin/bare"), OTHER, "/opt/app/bin/bare"),
+        (
+            ("/bin/sh", "-c", "pushd /x; [[ a ]]; command -v a; /opt/app/bin/solver"),
+            OTHER,
+            "/opt/app/bin/solver",
+        ),
+        (("/bin/sh", "-c", "command /opt/app/bin/solver"), OTHER, "/opt/app/bin/solver"),
         (("/opt/app/entry.sh", "/opt/app/bin/bare"), OTHER, "/opt/app/bin/bare"),
         (("/opt/app/entry.sh", "/opt/tools/bin/b"), OPEN_MPI, "/opt/tools/bin/b"),
         (("/opt/app/train.py",), OTHER, "/opt/venv/bin/python3"),

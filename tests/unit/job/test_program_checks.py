@@ -97,6 +97,10 @@ STARTS = {
     ("./batch.sh",): "batch.sh: `srun` would start its own ranks on each of the 2 ranks",
     ("cd", "lib"): "`cd` is a word of the shell, not a program",
     ("module", "load", "x"): "`module` is a word of the shell, not a program",
+    ("exec", "python", "t.py"): "`exec` is a word of the shell, not a program",
+    ("for", "i", "in", "1", "2"): "`for` is a word of the shell, not a program",
+    ("pushd", "lib"): "`pushd` is a word of the shell, not a program",
+    ("command", "python", "t.py"): "x.sif has no command `command`",
 }
 
 

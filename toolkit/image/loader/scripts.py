@@ -49,12 +49,12 @@ class Environment:
 
 def environment(tree: FileTree, given: Mapping[str, str] | None = None) -> Environment:
     """Return the variables that an image's scripts set, in their order, starting from ``given``."""
-    shell = Shell(tree, {"PATH": BEGINNING, **(given or {})})
+    shell = ImageShell(tree, {"PATH": BEGINNING, **(given or {})})
     found = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
     own = (path for path in found if posixpath.basename(path) not in _RUNTIME)
     for script in islice(own, _MOST_SCRIPTS):
         shell.read(script, files.text(tree, script, _MOST_TEXT) or "")
-    return shell.told()
+    return shell.environment()
 
 
 def driver_searched(tree: FileTree) -> bool:
@@ -63,7 +63,7 @@ def driver_searched(tree: FileTree) -> bool:
     return any(DRIVER in (files.text(tree, script, _MOST_TEXT) or "") for script in found)
 
 
-class Shell:
+class ImageShell:
     """The variables of a POSIX shell that reads scripts of an image."""
 
     def __init__(self, tree: FileTree, given: dict[str, str]) -> None:
@@ -147,7 +147,7 @@ class Shell:
         self.script = outer
         return goes_on
 
-    def told(self) -> Environment:
+    def environment(self) -> Environment:
         values: dict[str, str] = {}
         untold: dict[str, str] = {}
         for name in sorted(self.exported & self.values.keys()):

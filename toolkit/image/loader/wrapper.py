@@ -6,16 +6,9 @@ import posixpath
 from collections.abc import Iterator, Mapping
 
 from toolkit.image.files.tree import FileTree
-from toolkit.image.loader.scripts import Environment, Shell
-from toolkit.program.shellwords import UNTOLD, blocks, commands, values
+from toolkit.image.loader.scripts import Environment, ImageShell
+from toolkit.program.shellwords import SHELL_WORDS, UNTOLD, blocks, commands, values
 
-_BUILTIN = frozenset(
-    (
-        *(".", ":", "[", "alias", "cd", "declare", "echo", "eval", "exit", "export", "false", "hash"),
-        *("local", "printf", "pwd", "read", "readonly", "return", "set", "shift", "shopt", "source", "test"),
-        *("times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait"),
-    )
-)
 _TOOLS = frozenset(
     (
         *("awk", "basename", "cat", "chmod", "cp", "cut", "date", "dirname", "find", "grep", "head"),
@@ -33,13 +26,13 @@ def read_wrapper(
 
     The words are ``None`` if they depend on a condition or on a variable that only running the script shows.
     """
-    shell = Shell(tree, dict(given))
+    shell = ImageShell(tree, dict(given))
     shell.read(path, text)
     words = _last(text)
     if words is None:
-        return shell.told(), None
+        return shell.environment(), None
     found = values(words, path, arguments, shell.values.get)
-    return shell.told(), None if not found or any(UNTOLD in word for word in found[:2]) else found
+    return shell.environment(), None if not found or any(UNTOLD in word for word in found[:2]) else found
 
 
 def certain_programs(text: str) -> tuple[str, ...]:
@@ -67,10 +60,15 @@ def _started_commands(text: str) -> Iterator[tuple[bool, list[str], bool]]:
         depth = max(0, depth + deeper)
         place = next((n for n, word in enumerate(command) if not _assigns(word)), len(command))
         rest = command[place:]
-        started = rest[1:] if rest[:1] == ["exec"] else rest
-        if not started or _redirects(started[0]) or posixpath.basename(started[0]) in _BUILTIN | _TOOLS:
+        started = rest[1:] if rest[:1] == ["exec"] or _runs(rest) else rest
+        if not started or _redirects(started[0]) or posixpath.basename(started[0]) in SHELL_WORDS | _TOOLS:
             continue
         yield not depth and before not in {"&&", "||", "|"}, started, rest[0] == "exec"
+
+
+def _runs(words: list[str]) -> bool:
+    """Return whether the words are ``command PROGRAM …``, which starts it, and not ``command -v PROGRAM``."""
+    return words[:1] == ["command"] and len(words) > 1 and words[1][0] != "-"
 
 
 def _assigns(word: str) -> bool:

@@ -16,17 +16,17 @@ from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.near import near
 from toolkit.program.script.facts import ScriptFacts
+from toolkit.program.shellwords import SHELL_ONLY
 from toolkit.render import quoted
 
 _OF_TOOLKIT = "toolkit"
 _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 4
 """Letters of a name that is too short to guess another one from."""
-_PREFIXES = {"time", "nice", "stdbuf", "exec"}
+_PREFIXES = {"time", "nice", "stdbuf"}
 _OF_DRIVER = {"nvidia-smi", "rocm-smi", "rocminfo"}
 _WRAPPERS = {"mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"}
 _COMPILERS = {"gcc", "cc", "clang", "icc", "icx", "nvc", "gfortran", "ifort", "ifx", "nvfortran", "flang"}
-_SHELL_WORDS = {"[", "cd", "exec", "source", ".", "ulimit", "set", "export", "type", "command"}
 
 
 def findings(
@@ -81,7 +81,7 @@ def _command(code: Code, job: JobFile, image: str, found: Contents, *, gpus: boo
             f"{image} has `{program}` and no compiler",
             "compile on the login node for the same MPI, or add a compiler such as gcc to the image",
         )
-    if not program or "/" in program or program in found.commands or program in _SHELL_WORDS:
+    if not program or "/" in program or program in found.commands or program in SHELL_ONLY:
         return
     if any(name == "PATH" for name in (job.env or {})) or (program in _OF_DRIVER and gpus):
         return

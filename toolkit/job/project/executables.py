@@ -29,14 +29,6 @@ _OWN = re.compile(r"^\s*(?:function\s+)?([\w-]+)\s*\(\)|^\s*alias\s+([\w-]+)=", 
 _ENVIRONMENTS = frozenset({"conda", "mamba", "micromamba", "module", "ml", "spack", "poetry", "pipenv", "uv"})
 """Commands that prepare an environment, whose place the image takes."""
 _ENV = "toolkit env create"
-_SHELL_WORDS = frozenset(
-    (
-        *("if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in"),
-        *("function", "select", "time", "exec", "builtin", "command", "getopts", "let", "wait", "jobs", "bg"),
-        *("fg", "kill", "pushd", "popd", "dirs", "mapfile", "readarray", "disown", "umask", "break"),
-        *("continue", "enable", "help", "logout", "suspend", "caller", "complete", "bind", "coproc"),
-    )
-)
 
 
 def faults(
@@ -133,7 +125,7 @@ def _commands(name: str, text: str, image: str, found: Contents) -> Iterator[Lau
     own = {one for pair in _OWN.findall(text) for one in pair}
     for word in certain_programs(text):
         plain = re.fullmatch(r"[\w.+-]+", word)
-        if not plain or word in found.commands | own | LAUNCHERS or word in _SHELL_WORDS:
+        if not plain or word in found.commands | own | LAUNCHERS:
             continue
         if word == "python" and "python3" in found.commands:
             fix = "write `python3`"

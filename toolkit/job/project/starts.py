@@ -19,12 +19,12 @@ from toolkit.model.jobfile import JobFile
 from toolkit.near import near
 from toolkit.program.command import read_shell
 from toolkit.program.launchers import LAUNCHERS
-from toolkit.program.shellwords import SHELLS
+from toolkit.program.shellwords import SHELL_ONLY, SHELLS
 from toolkit.render import quoted
 
 _CONTAINERS = frozenset({"apptainer", "singularity", "docker", "podman", "enroot", "shifter", "ch-run"})
 _SHELL_FILES = frozenset({".sh", ".bash", ".sbatch", ".slurm", ".job"})
-_BUILTINS = frozenset({"cd", "source", ".", "export", "set", "ulimit", "module", "alias", "eval"})
+_NOT_PROGRAMS = SHELL_ONLY | {"module", "ml"}
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)")
 _PLAIN = "add its package to the image, or over it with toolkit env create"
 _OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
@@ -44,8 +44,8 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
             f"`{found[1]}` would be the program",
             f"give `--env {quoted(first)}`, or write `env` before it",
         )
-    if first in _BUILTINS:
-        more = "; modules of the cluster: `--module NAME`" if first == "module" else ""
+    if first in _NOT_PROGRAMS:
+        more = "; modules of the cluster: `--module NAME`" if first in {"module", "ml"} else ""
         yield LaunchFault(
             f"`{first}` is a word of the shell, not a program", f"write `-- sh -c '{first} …'`{more}"
         )
