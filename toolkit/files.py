@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -116,6 +117,28 @@ def is_dangling(path: Path) -> bool:
     except OSError:
         return False
     return False
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal.
+
+    Raises:
+        BadInput: if the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def has_content(path: Path, size: int, sha256: str) -> bool:
+    """Return whether a file exists and has this size and SHA-256; a size of 0 is unknown."""
+    try:
+        found = path.stat().st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return found == (size or found) and hash_file(path) == sha256
 
 
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from tests.matrix import ubuntu
 from tests.matrix.images import UBUNTU, ImageSpec, context, program_specs, specs
 from toolkit.errors import CheckFailed, ToolkitError
+from toolkit.files import hash_file
 from toolkit.image.files import workspace
-from toolkit.image.files.digest import digest_file, sha256
+from toolkit.image.files.digest import digest_file
 from toolkit.image.sifs.packing import Packing
 from toolkit.image.sifs.sif import write
 from toolkit.model.progress import Tell
@@ -115,7 +116,7 @@ def _convert(client: "DockerClient", image: str, target: Path, spec: ImageSpec, 
         write(client, spec.name, source, part, tell, packing=packing)
         part.chmod(0o755)
         part.replace(target)
-    digest_file(target).write_text(f"{sha256(target)}  {target.name}\n")
+    digest_file(target).write_text(f"{hash_file(target)}  {target.name}\n")
 
 
 def digest(spec: ImageSpec, files: dict[str, bytes]) -> str:

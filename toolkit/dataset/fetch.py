@@ -13,6 +13,7 @@ from toolkit.dataset.catalogue import DataFile, Dataset
 from toolkit.dataset.download import Full
 from toolkit.dataset.sources import open_source
 from toolkit.errors import CheckFailed, Missing
+from toolkit.files import has_content
 from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
 from toolkit.run.folders import in_cache, writable
@@ -39,7 +40,7 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
         Missing: if no source is reachable, or the cache is not writable.
     """
     tell.step(f"Verifying {dataset.name} in {folder}")
-    wanted = [file for file in dataset.files if not is_right(folder / file.name, file)]
+    wanted = [file for file in dataset.files if not has_content(folder / file.name, file.size, file.sha256)]
     missing = tuple(file.name for file in wanted)
     if wanted:  # A complete data set may be in a read-only folder.
         if folder.is_relative_to(kept := cache_dir().absolute()):
@@ -68,17 +69,6 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
         raise _none_gave(dataset, wanted[0], failures)
     shutil.rmtree(store, ignore_errors=True)  # The partial download is not needed any more.
     return Fetched(missing, tuple(file.name for file in dataset.files if file.name not in missing))
-
-
-def is_right(path: Path, file: DataFile) -> bool:
-    """Return whether a file exists and has the right content."""
-    try:
-        if path.stat().st_size != file.size:
-            return False
-        with path.open("rb") as reading:
-            return hashlib.file_digest(reading, "sha256").hexdigest() == file.sha256
-    except (FileNotFoundError, NotADirectoryError):
-        return False
 
 
 def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tell) -> None:

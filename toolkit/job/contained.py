@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import Missing, ToolkitError
+from toolkit.files import hash_file
 from toolkit.job.places import Where
 from toolkit.job.request.gate import clear, demand_of
 from toolkit.job.request.inputs import StartableImage
@@ -19,7 +20,6 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.model.rank import RankView
 from toolkit.run.command import Command, Runner
-from toolkit.run.stage import sha256
 from toolkit.runtime import apptainer
 
 IMMEDIATE = 30
@@ -73,7 +73,7 @@ def _starts(host: HostFacts) -> bool:
 
 def _may_start(asked: UntoldImage, tell: Tell) -> bool:
     """Return whether the signatures of the image allow it to start, as for a job without options."""
-    digest = (asked.image.digest or "").removeprefix("sha256:") or sha256(asked.file)
+    digest = (asked.image.digest or "").removeprefix("sha256:") or hash_file(asked.file)
     name = asked.file.name
     found = StartableImage(name, asked.image, digest, asked.file, str(asked.file))
     try:
@@ -88,7 +88,7 @@ def _path_there(runner: Runner, asked: UntoldImage) -> str:
     """Return the path of the image on that machine; empty if the machine does not have it."""
     if not asked.where.remote:
         return str(asked.file.resolve())
-    digest = (asked.image.digest or "").removeprefix("sha256:") or sha256(asked.file)
+    digest = (asked.image.digest or "").removeprefix("sha256:") or hash_file(asked.file)
     try:
         path = image_there(asked.file, digest, directory(runner, None, remote=True))
     except Missing:

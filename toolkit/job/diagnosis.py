@@ -8,6 +8,7 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
+from toolkit.files import hash_file
 from toolkit.job.contained import UntoldImage, with_answer
 from toolkit.job.facts import read_or_probe
 from toolkit.job.places import Where
@@ -28,7 +29,6 @@ from toolkit.model.progress import Tell
 from toolkit.model.rank import WHOLE, RankView
 from toolkit.model.site import Site
 from toolkit.model.stack import ENV_MOUNT
-from toolkit.run.stage import sha256
 from toolkit.runtime import apptainer
 
 NODES = 2
@@ -166,7 +166,7 @@ def with_env(wanted: LaunchRequest, image: ImageFacts, given: str, tell: Tell) -
     file = Path(given)
     if not file.is_file():
         raise BadInput(f"--env-image: {given} is not a file", fix="give the SIF that the job starts from")
-    digest = (image.digest or "").removeprefix("sha256:") or sha256(file)
+    digest = (image.digest or "").removeprefix("sha256:") or hash_file(file)
     found = StartableImage(given, image, digest, file, given)
     mounted = clear_env(wanted.env, found, KeyDemand(required=(), skip=True), tell)
     request = wanted.request

@@ -11,6 +11,7 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
+from toolkit.files import hash_file
 from toolkit.job.meanwhile import Meanwhile
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import Code, code_of, copy_project, travelling, with_project, with_start_folder
@@ -67,7 +68,7 @@ from toolkit.probe.probe import gather
 from toolkit.run.command import Runner
 from toolkit.run.local import LocalRunner
 from toolkit.run.patience import AWAY_SECONDS, Patient, telling
-from toolkit.run.stage import Parcel, sha256
+from toolkit.run.stage import Parcel
 
 __all__ = [
     "Flags", "Prepared", "Sources", "check", "directory", "find_image", "image_there", "login_variable",
@@ -392,5 +393,5 @@ def _program(local: Path | None, base: str) -> tuple[Parcel, ...]:
     """Return the file of the user's own trainer; the name of its folder contains its digest."""
     if local is None:
         return ()
-    digest = sha256(local)
+    digest = hash_file(local)
     return (Parcel(local, posixpath.join(base, "programs", digest[:12], local.name), digest),)

@@ -1,6 +1,5 @@
 """Copy files to a place; an identical existing file stays."""
 
-import hashlib
 import os
 import posixpath
 import re
@@ -11,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolkit.errors import BadInput, CheckFailed
+from toolkit.errors import CheckFailed
+from toolkit.files import hash_file
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Completed, Runner
 from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, telling
@@ -37,7 +37,7 @@ class Parcel:
 
     @classmethod
     def of(cls, source: Path, target: str) -> "Parcel":
-        return cls(source, target, sha256(source))
+        return cls(source, target, hash_file(source))
 
 
 def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
@@ -185,12 +185,3 @@ def _sha256sum(runner: Runner, *words: str) -> Completed:
             "check whether the file system there is slow or unreachable",
         )
     return done
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file in hexadecimal."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error

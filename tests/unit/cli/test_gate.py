@@ -19,7 +19,7 @@ from tests.unit.launch.examples import RECORD
 from tests.unit.tables import every_row
 from toolkit.cli.main import cli
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
-from toolkit.image.files.digest import sha256
+from toolkit.files import hash_file
 from toolkit.image.files.sif.sifobjects import JSON, Object
 from toolkit.image.trust.signing import sign
 from toolkit.job import live as doctor_live
@@ -97,7 +97,7 @@ def record(image: Path, **changes: object) -> str:
     (folder / "job.sh").write_text("apptainer exec it\n")
     spec = msgspec.structs.replace(RECORD.spec, image=str(image), directory=str(folder), command=("true",))
     kept = msgspec.structs.replace(
-        RECORD, spec=spec, image_digest=f"sha256:{sha256(image)}", state="failed", exit_code=3, **changes
+        RECORD, spec=spec, image_digest=f"sha256:{hash_file(image)}", state="failed", exit_code=3, **changes
     )
     records.save(kept)
     return kept.key
@@ -202,7 +202,7 @@ def test_the_record_says_what_was_found(way: str, keys: Keys, signed: Path, monk
     assert error is None, error.message
     kept = records.every()[-1]
     assert (kept.image_check.signature, kept.image_check.signers) == ("good", (keys.fingerprint(USER),))
-    assert kept.image_digest == f"sha256:{sha256(signed)}"
+    assert kept.image_digest == f"sha256:{hash_file(signed)}"
     script = (Path(kept.spec.directory) / "job.sh").read_text()
     assert way == "resume" or f"# image {kept.image_digest}, signature: good" in script
 

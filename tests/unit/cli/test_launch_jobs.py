@@ -19,13 +19,13 @@ from tests.unit.tables import every_row
 from toolkit.cli.frame.since import since
 from toolkit.cli.jobs import command
 from toolkit.errors import BadInput, CheckFailed, Lost, Missing
+from toolkit.files import hash_file
 from toolkit.job import places
 from toolkit.job.running import follow as following
 from toolkit.job.running import wait as waiting
 from toolkit.launch.tracking import follow, records
 from toolkit.run import patience
 from toolkit.run.local import LocalRunner
-from toolkit.run.stage import sha256
 
 OUTPUT = f"{RECORD.spec.directory}/output.log"
 LOST = Lost("login: cannot run scontrol: the SSH connection was lost", fix="run the same command again")
@@ -431,7 +431,7 @@ def save_local(folder, script, **changes):
     (folder / "job.sh").write_text(script)
     image = folder / "tiny.sif"
     image.write_bytes(sif((DATA / "tiny.gzip").read_bytes()))
-    changes.setdefault("image_digest", f"sha256:{sha256(image)}")
+    changes.setdefault("image_digest", f"sha256:{hash_file(image)}")
     spec = msgspec.structs.replace(RECORD.spec, directory=str(folder), image=str(image))
     ran = {"nodes": socket.gethostname(), "started": "2026-11-21T10:00:00", "state": "failed"}
     return save(id="", host=None, spec=spec, **{**ran, **changes})

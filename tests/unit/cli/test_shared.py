@@ -11,6 +11,7 @@ from tests.unit.tables import every_row
 from toolkit.cli.image.push import command as push_command
 from toolkit.cli.image.push import copy
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.files import hash_file
 from toolkit.job import offline, prepare
 from toolkit.job.notebook import merge_notebook
 from toolkit.job.notebook import prepare_notebook as notebook
@@ -20,7 +21,6 @@ from toolkit.job.request.inputs import OnCluster, image_of
 from toolkit.model.progress import Silent
 from toolkit.model.site import Site
 from toolkit.run.local import LocalRunner
-from toolkit.run.stage import sha256
 
 PROFILE = """\
 schema = "toolkit.site/1"
@@ -76,12 +76,12 @@ def prepared(image, words=("true",), *, remote=True, tell=None, **said):
 
 @pytest.mark.parametrize("name", ["tiny.sif", "tiny-{digest:.12}.sif"])
 def test_an_image_that_everybody_has_with_the_same_bytes_is_not_copied(image, project, name):
-    there = project / "images" / name.format(digest=sha256(image))
+    there = project / "images" / name.format(digest=hash_file(image))
     there.write_bytes(image.read_bytes())
     tell = Told()
     job = prepared(image, tell=tell)
     assert (job.record.spec.image, job.parcels) == (str(there), ())
-    assert job.record.image_digest == f"sha256:{sha256(image)}"
+    assert job.record.image_digest == f"sha256:{hash_file(image)}"
     assert any(f": {there}" in step and "is already on" in step for step in tell.steps)
 
 
@@ -111,7 +111,7 @@ def test_an_image_that_is_there_alone_needs_no_copy_here(pushed, by):
     given = {"name": "cluster:tiny", "file": "cluster:tiny.sif", "path": f"cluster:{pushed}"}[by]
     job = prepared(given)
     assert (job.record.spec.image, job.parcels) == (str(pushed), ())
-    assert job.record.image_digest == f"sha256:{sha256(pushed)}"
+    assert job.record.image_digest == f"sha256:{hash_file(pushed)}"
     assert job.record.image_check.signature == "not-checked"
     assert str(pushed) in job.script
 
@@ -191,7 +191,7 @@ def test_a_script_for_a_cluster_that_nobody_asks_cannot_have_it(said):
 def test_what_is_pushed_with_facts_says_nothing_of_the_folder_that_it_came_from(pushed, tmp_path):
     written = (pushed.parent / "tiny.sif.facts.json").read_text()
     told = json.loads(written)
-    assert (told["path"], told["digest"]) == ("tiny.sif", f"sha256:{sha256(pushed)}")
+    assert (told["path"], told["digest"]) == ("tiny.sif", f"sha256:{hash_file(pushed)}")
     assert pushed.stat().st_mode & 0o004
     assert (pushed.parent / "tiny.sif.facts.json").stat().st_mode & 0o777 == 0o644
 

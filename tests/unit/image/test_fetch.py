@@ -16,7 +16,7 @@ import pytest
 from tests.unit.heard import Heard
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
-from toolkit.image.locks.fetch import _before_next, cost, fetch_files, is_right, path_of
+from toolkit.image.locks.fetch import _before_next, cost, fetch_files, is_fetched, path_of
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Silent
 from toolkit.run.web.http import Busy
@@ -118,7 +118,7 @@ def test_a_damaged_file_is_fetched_again(server):
     fetch_files([file], Silent())
     path_of(file).write_bytes(CONTENT[:-1] + b"?")
     fetch_files([file], Silent())
-    assert is_right(path_of(file), file)
+    assert is_fetched(file)
 
 
 def test_mirrors_are_tried_in_order(server, monkeypatch):
@@ -140,7 +140,7 @@ def test_what_was_begun_is_gone_on_with(server):
     server.stops = None
     fetch_files([file], Silent())
     assert server.asked[-1] == ("/a", "bytes=1000-")
-    assert is_right(path_of(file), file)
+    assert is_fetched(file)
 
 
 def test_a_server_that_only_sends_whole_files_is_no_hindrance(server):
@@ -149,7 +149,7 @@ def test_a_server_that_only_sends_whole_files_is_no_hindrance(server):
     path_of(file).with_name(".a.whl.part").write_bytes(CONTENT[:500])
     server.ranges = False
     fetch_files([file], Silent())
-    assert is_right(path_of(file), file)
+    assert is_fetched(file)
 
 
 def test_a_beginning_that_is_another_files_is_thrown_away(server):
@@ -211,7 +211,7 @@ def test_a_file_that_another_process_fetches_is_waited_for(server, held):
     release = soon(0.5, other.stdin.close)
     fetch_files([file], Silent())
     assert release.finished.is_set()
-    assert is_right(path_of(file), file)
+    assert is_fetched(file)
 
 
 def test_an_interrupt_ends_the_wait_for_another_process(held):
@@ -258,7 +258,7 @@ def test_a_server_that_gives_way_for_a_moment_is_asked_again_for_the_rest(server
     server.busy, server.busy_status = 1, status
     fetch_files([file], Silent())
     assert server.asked == [("/a", "bytes=500-"), ("/a", "bytes=500-")]
-    assert is_right(path_of(file), file)
+    assert is_fetched(file)
 
 
 def test_a_busy_server_is_left_alone_as_long_as_it_asks_for_but_not_for_ever():

@@ -106,7 +106,7 @@ def test_the_oldest_entries_go(cache: Path):
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Collect the files that are hashed; the clock is ten seconds ahead, so that files have settled."""
-    real, calls = digest.sha256, []
+    real, calls = digest.hash_file, []
     now = digest.time.time()
     monkeypatch.setattr(digest.time, "time", lambda: now + 10)
 
@@ -114,7 +114,7 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         calls.append(path)
         return real(path)
 
-    monkeypatch.setattr(digest, "sha256", counted)
+    monkeypatch.setattr(digest, "hash_file", counted)
     return calls
 
 

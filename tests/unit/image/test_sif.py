@@ -10,7 +10,8 @@ from tests.unit.image.sifs import sif as packed
 from tests.unit.image.sifs import squashfs
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
-from toolkit.image.files.digest import check_digest, digest_file, sha256
+from toolkit.files import hash_file
+from toolkit.image.files.digest import check_digest, digest_file
 from toolkit.image.sifs import sif, singularityd, trial
 from toolkit.image.sifs.ociconfig import OciConfig
 from toolkit.image.sifs.packing import DEFAULT, packing
@@ -133,8 +134,8 @@ def made(path, config, packing=DEFAULT):
     objects = metadata_objects("text", metadata, msgspec.json.encode(config))
     path.write_bytes(bytes(partition_offset(objects)) + squashfs(START))
     write_head(path, objects, "amd64", 0)
-    digest_file(path).write_text(f"{sha256(path)}  {path.name}\n")
-    return sha256(path)
+    digest_file(path).write_text(f"{hash_file(path)}  {path.name}\n")
+    return hash_file(path)
 
 
 def test_a_sif_of_the_same_image_packed_the_same_way_is_reused(tmp_path):
@@ -166,7 +167,7 @@ def test_a_file_that_is_no_sif_is_never_reused(tmp_path):
     assert sif.reusable(file, OURS, DEFAULT) == ""
     file.write_bytes(b"junk")
     assert sif.reusable(file, OURS, DEFAULT) == ""
-    digest_file(file).write_text(f"{sha256(file)}  a.sif\n")
+    digest_file(file).write_text(f"{hash_file(file)}  a.sif\n")
     assert sif.reusable(file, OURS, DEFAULT) == ""
 
 
@@ -196,5 +197,5 @@ def test_behind_a_link_the_file_itself_is_written_and_reused(tmp_path, monkeypat
     for reused in (False, True):
         assert sif.convert(Engine(), "x:y", link, Silent()).reused == reused
         assert link.is_symlink()
-        assert check_digest(real) == sha256(link)
+        assert check_digest(real) == hash_file(link)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.sif", "scratch"]

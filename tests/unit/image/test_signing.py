@@ -6,7 +6,8 @@ import pytest
 from tests import forked
 from tests.unit.image.signed import OBJECTS, Keys, attach, gpg_home, write_sif
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image.files.digest import check_digest, digest_file, sha256
+from toolkit.files import hash_file
+from toolkit.image.files.digest import check_digest, digest_file
 from toolkit.image.files.sif.sifobjects import JSON, SIGNATURE, Object, add, content, read_table
 from toolkit.image.trust import signing
 from toolkit.image.trust.signing import Checked, coverage_gap, is_signed, sign, signatures
@@ -61,14 +62,14 @@ def test_a_signed_sif_is_good_for_whoever_has_the_key(keys: Keys, sif: Path, tmp
 
 def test_signing_keeps_every_object_where_it_was_and_notes_the_new_checksum(keys: Keys, sif: Path):
     before = sif.read_bytes()
-    digest_file(sif).write_text(f"{sha256(sif)}  image.sif\n")
+    digest_file(sif).write_text(f"{hash_file(sif)}  image.sif\n")
     sif.chmod(0o755)
     made = sign(sif, keys.fingerprint(USER), Silent())
     after = sif.read_bytes()
     with sif.open("rb") as file:
         data = read_table(file, sif).header.data
     assert after[data : len(before)] == before[data:]
-    assert made.sha256 == check_digest(sif) == sha256(sif)
+    assert made.sha256 == check_digest(sif) == hash_file(sif)
     assert sif.stat().st_mode & 0o777 == 0o755
     assert left_over(sif.parent) == {"image.sif", "image.sif.sha256"}
 
@@ -245,7 +246,7 @@ def test_whatever_ends_the_signing_the_old_file_stays_and_nothing_beside_it(keys
         raise error
 
     before = sif.read_bytes()
-    for name in ("clearsign", "sha256"):
+    for name in ("clearsign", "hash_file"):
         with monkeypatch.context() as patch:
             patch.setattr(f"toolkit.image.trust.signing.{name}", fail)
             with pytest.raises((KeyboardInterrupt, CheckFailed)):
@@ -303,7 +304,7 @@ def test_behind_a_link_the_file_itself_is_signed(keys: Keys, tmp_path: Path):
     assert link.is_symlink()
     assert link.readlink() == real
     assert is_signed(real)
-    assert made.sha256 == check_digest(real) == sha256(real)
+    assert made.sha256 == check_digest(real) == hash_file(real)
     assert left_over(link.parent) == {"image.sif"}
     assert left_over(real.parent) == {"real.sif", "real.sif.sha256"}
 
@@ -322,7 +323,7 @@ def test_four_processes_that_sign_one_sif_at_once_all_leave_their_signature(
             running = [forked.start(("image", "sign", sif, "--key", person), streams) for person in people]
             assert [process.wait(120) for process in running] == [0] * 4, (tmp_path / "said").read_text()
         assert {one.signature.user for one in checked(sif) if one.holds} == set(people)
-    assert check_digest(sif) == sha256(sif)
+    assert check_digest(sif) == hash_file(sif)
 
 
 def test_a_sif_that_another_program_replaces_while_it_is_signed_is_left_as_that_program_made_it(

@@ -8,11 +8,12 @@ import pytest
 from tests.unit.heard import Heard
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import hash_file
 from toolkit.model.progress import Silent
 from toolkit.run.command import Completed
 from toolkit.run.local import LocalRunner
 from toolkit.run.remote.ssh import shell_line
-from toolkit.run.stage import Parcel, part_name, remote_hashes, sha256, stage
+from toolkit.run.stage import Parcel, part_name, remote_hashes, stage
 
 
 def test_what_is_there_already_is_not_copied_again(tmp_path):
@@ -80,7 +81,7 @@ def test_a_copy_that_another_finished_first_counts(tmp_path):
 def test_hashes_of_odd_names_and_absent_files(tmp_path):
     odd = tmp_path / "a \n\\ü"
     odd.write_text("x")
-    assert remote_hashes(LocalRunner(), [str(odd), str(tmp_path / "absent")]) == {str(odd): sha256(odd)}
+    assert remote_hashes(LocalRunner(), [str(odd), str(tmp_path / "absent")]) == {str(odd): hash_file(odd)}
     assert remote_hashes(LocalRunner(), []) == {}
 
 
@@ -141,7 +142,10 @@ def test_a_sha256sum_without_zero_is_asked_file_by_file(tmp_path):
     plain = tmp_path / "b"
     plain.write_text("y")
     wanted = [str(odd), str(plain), str(tmp_path / "absent")]
-    assert remote_hashes(Odd(without_zero), wanted) == {str(odd): sha256(odd), str(plain): sha256(plain)}
+    assert remote_hashes(Odd(without_zero), wanted) == {
+        str(odd): hash_file(odd),
+        str(plain): hash_file(plain),
+    }
 
 
 @pytest.mark.parametrize(
@@ -205,4 +209,4 @@ def test_an_interrupt_reaches_a_copy_between_two_packets(tmp_path):
 
 def test_an_unreadable_source_is_named(tmp_path):
     with pytest.raises(BadInput, match="absent: cannot be read"):
-        sha256(tmp_path / "absent")
+        hash_file(tmp_path / "absent")

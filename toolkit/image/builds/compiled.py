@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolkit.data import cache_dir
-from toolkit.errors import CheckFailed
+from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import hash_file
 from toolkit.image.builds.context import compile_context
 from toolkit.image.builds.emit import Making
-from toolkit.image.files.digest import sha256
 from toolkit.image.locks.steps import Step, key_of, output_of
 from toolkit.model.lock import Compiled
 from toolkit.model.progress import Tell
@@ -155,8 +155,8 @@ def _cached_result(step: Step, key: str) -> Made | None:
     try:
         noted = (folder / _SUM).read_text("utf-8").strip()
         path = next(path for path in folder.iterdir() if fnmatch(path.name, output_of(step)))
-        found = sha256(path)
-    except (OSError, StopIteration):
+        found = hash_file(path)
+    except (OSError, BadInput, StopIteration):
         return None
     return Made(path=path, sha256=found, key=key) if found == noted else None
 
@@ -168,7 +168,7 @@ def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
     beside = Path(tempfile.mkdtemp(prefix=f".{key[:12]}.", dir=folder.parent))
     try:
         path = _taken_out(step, stream, beside)
-        found = sha256(path)
+        found = hash_file(path)
         (beside / _SUM).write_text(f"{found}\n", "utf-8")
         beside.chmod(0o755)
         shutil.rmtree(folder, ignore_errors=True)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolkit.errors import CheckFailed, Missing
+from toolkit.files import hash_file
 from toolkit.image.envs.inside import UV_INSIDE, WORK, InsideImage
 from toolkit.image.envs.interpreter import ImagePython
 from toolkit.image.envs.lockfile import EnvPackage
-from toolkit.image.files.digest import sha256
 from toolkit.image.locks.fetch import fetch_files
 from toolkit.model.lock import LockedFile
 from toolkit.model.progress import Tell
@@ -67,7 +67,7 @@ def build(
 def _in_folders(sources: Sequence[LockedFile], links: Sequence[str]) -> dict[str, Path]:
     """Return the source distributions that are in folders of ``--find-links``, by their hash."""
     paths = ((one, Path(link) / one.file) for one in sources for link in links)
-    return {one.sha256: path for one, path in paths if path.is_file() and sha256(path) == one.sha256}
+    return {one.sha256: path for one, path in paths if path.is_file() and hash_file(path) == one.sha256}
 
 
 def _wheel(

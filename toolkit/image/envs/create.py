@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.files import write_whole
+from toolkit.files import hash_file, write_whole
 from toolkit.folders import behind_links
 from toolkit.image.envs.build import build, require_way
 from toolkit.image.envs.inside import startable_here
@@ -17,7 +17,7 @@ from toolkit.image.envs.modules import compile_modules
 from toolkit.image.envs.requirements import EnvRequirements
 from toolkit.image.envs.resolve import EnvSolution, solve
 from toolkit.image.files import workspace
-from toolkit.image.files.digest import publish, sha256
+from toolkit.image.files.digest import publish
 from toolkit.image.files.sif.squashwrite import write_squashfs
 from toolkit.image.sifs.sif import full_disks
 from toolkit.model.progress import Tell
@@ -79,7 +79,7 @@ def create(
         with workspace.beside(real) as part, full_disks(real.parent):
             with part.open("w+b") as out:
                 write_squashfs(work / "root", out, _EPOCH)
-            digest = sha256(part)
+            digest = hash_file(part)
             part.chmod(0o644)
             lock_file(real).unlink(missing_ok=True)
             publish(part, target, digest)

@@ -13,10 +13,10 @@ from packaging.utils import InvalidName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from toolkit.errors import BadInput
+from toolkit.files import hash_file
 from toolkit.image.envs.lockfile import EnvBase
 from toolkit.image.files import tree as files
 from toolkit.image.files.config import BEGINNING
-from toolkit.image.files.digest import sha256
 from toolkit.image.files.tree import FileTree
 from toolkit.image.inspect import open_image
 from toolkit.image.locks.pylock import environment
@@ -65,7 +65,7 @@ def python_of(image: Path, tell: Tell) -> ImagePython:
     with open_image(image, tell=tell) as (tree, facts):
         found = read_python(tree, facts, image.name)
         if not facts.digest or facts.format not in _DIGESTED:
-            digest = f"sha256:{sha256(image)}"  # of the file, because a job starts from the file
+            digest = f"sha256:{hash_file(image)}"  # of the file, because a job starts from the file
             return replace(found, base=msgspec.structs.replace(found.base, digest=digest))
         return found
 

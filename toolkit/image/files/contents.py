@@ -26,7 +26,7 @@ def regular(tree: FileTree, top: str) -> Iterator[str]:
                     pass
 
 
-def sha256(tree: FileTree, path: str) -> str:
+def hash_content(tree: FileTree, path: str) -> str:
     """Return the hash of a file's stored content, empty if it is not a regular file."""
     if tree.kind(path) != "file":
         return ""

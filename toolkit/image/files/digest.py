@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from toolkit import hints
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import hash_file
 from toolkit.folders import behind_links
 from toolkit.image.files import workspace
 from toolkit.image.files.filelock import identity
@@ -92,23 +93,18 @@ def digest_file(sif: Path) -> Path:
     return sif.with_name(f"{sif.name}.sha256")
 
 
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def known_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, as an earlier command worked it out if the file is the same since.
 
     The same file is one with the same :func:`toolkit.image.files.filelock.identity`, which no program can
     set. A file that changed within the last two seconds may change again within the same tick of a file
-    system's clock, so its sum is not kept. Checks of signatures use :func:`sha256`.
+    system's clock, so its sum is not kept. Checks of signatures use :func:`toolkit.files.hash_file`.
     """
     seen, now = identity(path), time.time()
     name = hashlib.sha256(repr(seen).encode()).hexdigest()
     if kept := hints.recall(_DIGESTS, name, str):
         return kept
-    found = sha256(path)
+    found = hash_file(path)
     if seen[-1] < (now - _SETTLED) * 1e9 and identity(path) == seen:
         hints.keep(_DIGESTS, name, found, _MOST_DIGESTS)
     return found

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from toolkit.data import cache_dir
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.image.files.digest import sha256
+from toolkit.files import has_content, hash_file
 from toolkit.image.locks.origins import addresses
 from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import file_faults, shown
@@ -65,9 +65,7 @@ def fetch_files(
         for fault in file_faults(file):
             raise BadInput(f"{shown(file.name)} {shown(file.version)}: {fault}")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        right = dict(
-            zip(wanted, pool.map(lambda file: is_right(path_of(file), file), wanted.values()), strict=True)
-        )
+        right = dict(zip(wanted, pool.map(is_fetched, wanted.values()), strict=True))
     absent = [wanted[digest] for digest, there in right.items() if not there]
     if absent:
         in_cache("files")
@@ -92,14 +90,9 @@ def path_of(file: LockedFile) -> Path:
     return cache_dir() / "files" / file.sha256 / file.file
 
 
-def is_right(path: Path, file: LockedFile) -> bool:
-    """Return whether a file exists and matches the lock; a size of 0 is unknown."""
-    try:
-        if file.size and path.stat().st_size != file.size:
-            return False
-        return sha256(path) == file.sha256
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+def is_fetched(file: LockedFile) -> bool:
+    """Return whether the cache has a file as the lock describes it."""
+    return has_content(path_of(file), file.size, file.sha256)
 
 
 def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: Tell, recipe: str) -> None:
@@ -147,7 +140,7 @@ def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, rec
         target.parent.mkdir(parents=True, exist_ok=True)
         with _part_of(file).open("ab") as part:
             _take_turn(part.fileno(), stop)
-            if is_right(target, file):
+            if is_fetched(file):
                 return
             for url in urls:
                 try:
@@ -211,7 +204,7 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
     size = os.fstat(part).st_size
     if file.size and size < file.size:
         raise Missing(f"{without_login(url)}: ends after {size} of {file.size} bytes")
-    found = sha256(Path(f"/proc/self/fd/{part}"))
+    found = hash_file(Path(f"/proc/self/fd/{part}"))
     if found != file.sha256:
         os.ftruncate(part, 0)
         if begun:  # The partial file of an earlier run was not the beginning of this file.

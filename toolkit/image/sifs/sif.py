@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed, Damaged, Missing
+from toolkit.files import hash_file
 from toolkit.folders import behind_links
 from toolkit.image.files import workspace
-from toolkit.image.files.digest import check_digest, publish, sha256
+from toolkit.image.files.digest import check_digest, publish
 from toolkit.image.files.sif.siffile import read_sif
 from toolkit.image.files.sif.sifobjects import content
 from toolkit.image.sifs import singularityd
@@ -106,7 +107,7 @@ def convert(
         tell.step("Checking the SIF: its table, its labels, a command inside")
         runtime: InstalledRuntime = find() or contained_apptainer(client, tell)
         untried = verify(part, runtime, config.Labels)
-        digest = sha256(part)
+        digest = hash_file(part)
         part.chmod(0o755)
         publish(part, target, digest)
         versions = {"docker": str(client.version().get("Version", ""))}

@@ -15,9 +15,10 @@ import msgspec
 from toolkit import __version__
 from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
+from toolkit.files import hash_file
 from toolkit.image.builds.based import ensure_locked_base
 from toolkit.image.files import workspace
-from toolkit.image.files.digest import check_digest, digest_file, sha256
+from toolkit.image.files.digest import check_digest, digest_file
 from toolkit.image.files.sif.siffile import read_sif
 from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.lock import files_of, fitting_lock, lock_path
@@ -169,7 +170,7 @@ def _write_archive(target: Path, part: Path, files: Mapping[str, Path], tell: Te
     """Write the archive as ``part``, move it to ``target`` with its checksum, and return the checksum."""
     with full_disks(target.parent):
         write(part, files, tell)
-        digest = sha256(part)
+        digest = hash_file(part)
         digest_file(target).unlink(missing_ok=True)
         signature_file(target).unlink(missing_ok=True)
         part.replace(target)
@@ -179,7 +180,7 @@ def _write_archive(target: Path, part: Path, files: Mapping[str, Path], tell: Te
 
 def write(target: Path, files: Mapping[str, Path], tell: Tell) -> None:
     """Write a tar whose bytes depend only on the files; the list of their hashes comes first."""
-    sums = {name: sha256(path) for name, path in files.items()}
+    sums = {name: hash_file(path) for name, path in files.items()}
     listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{SUMS}.") as lines:
         lines.write(listed.encode())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toolkit.data import config_dir, shipped_folder
 from toolkit.errors import BadInput
-from toolkit.image.files.digest import sha256
+from toolkit.files import hash_file
 from toolkit.image.locks.lock import SUFFIX, decode_lock, files_of, lock_command, stale
 from toolkit.image.locks.recipe import parse
 from toolkit.image.transfer.bundle_format import MOST_TEXT
@@ -126,4 +126,4 @@ def _written(path: str, staged: Staged) -> bool:
 
 
 def _has_digest(file: Path, digest: str) -> bool:
-    return file.is_file() and sha256(file) == digest
+    return file.is_file() and hash_file(file) == digest

@@ -10,9 +10,10 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import hash_file
 from toolkit.folders import behind_links
 from toolkit.image.files import oci, workspace
-from toolkit.image.files.digest import digest_file, note, publish, sha256
+from toolkit.image.files.digest import digest_file, note, publish
 from toolkit.image.sifs.ociarchive import write_archive
 from toolkit.image.sifs.sif import full_disks
 from toolkit.model.progress import Tell
@@ -147,7 +148,7 @@ def _pull_sif(
     session: RegistrySession, source: RegistryName, layer: Descriptor, target: Path, room: Path, tell: Tell
 ) -> bool:
     wanted = layer.digest.removeprefix("sha256:")
-    if target.is_file() and target.stat().st_size == layer.size and sha256(target) == wanted:
+    if target.is_file() and target.stat().st_size == layer.size and hash_file(target) == wanted:
         tell.step(f"{target} already has this image")
         note(target, wanted)
         return True
@@ -174,7 +175,7 @@ def _pull_image(
         write_archive(
             part, text, manifest, room, f"{source.host}/{source.repository}:{source.tag or 'pulled'}"
         )
-    publish(part, target, sha256(part))
+    publish(part, target, hash_file(part))
     return False
 
 

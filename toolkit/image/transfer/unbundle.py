@@ -9,8 +9,7 @@ import msgspec
 
 from toolkit.data import cache_dir
 from toolkit.errors import BadInput
-from toolkit.files import check_given
-from toolkit.image.files.digest import sha256
+from toolkit.files import check_given, hash_file
 from toolkit.image.sifs.sif import full_disks
 from toolkit.image.transfer.bundle_format import BundledImage
 from toolkit.image.transfer.bundle_reader import Staged, install, stage
@@ -117,7 +116,7 @@ def _install_files(staged: Staged, tell: Tell) -> int:
     tell.step(f"Putting {len(names)} files into {cache_dir() / 'files'}")
     for number, name in enumerate(names, 1):
         target = cache_dir() / name
-        if not (target.is_file() and sha256(target) == staged.sums[name]):
+        if not (target.is_file() and hash_file(target) == staged.sums[name]):
             install(staged.files[name], target)
         tell.detail(f"{number} of {len(names)}")
     return len(names)

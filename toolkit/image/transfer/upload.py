@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from toolkit.errors import BadInput, CheckFailed, Damaged
-from toolkit.files import open_given
+from toolkit.files import hash_file, open_given
 from toolkit.image.files import oci, workspace
 from toolkit.image.files.blobs import ArchiveBlobs, Blobs, FolderBlobs, content
 from toolkit.image.files.bounded import Budget
-from toolkit.image.files.digest import check_digest, sha256
+from toolkit.image.files.digest import check_digest
 from toolkit.image.files.dockersave import MANIFEST
 from toolkit.image.files.inflate import is_packed
 from toolkit.image.files.reference import Reference, refer
@@ -128,7 +128,7 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
 def _of_sif(file: BinaryIO, path: Path, tell: Tell) -> ImageUpload:
     read_sif(file, path)
     tell.step(f"Reading {path.name}")
-    digest = f"sha256:{check_digest(path) or sha256(path)}"
+    digest = f"sha256:{check_digest(path) or hash_file(path)}"
     size = path.stat().st_size
     layer = Descriptor(SIF_LAYER, digest, size, {TITLE: path.name})
     config = Descriptor(SIF_CONFIG, digest_of(_EMPTY), len(_EMPTY))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from toolkit.image.files import tree as files
-from toolkit.image.files.contents import regular, sha256
+from toolkit.image.files.contents import hash_content, regular
 from toolkit.image.files.tree import FileTree
 from toolkit.image.software.manifest import FileHashes
 from toolkit.image.software.packages import debian
@@ -116,9 +116,9 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
 
 def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
     """Hash all files under /opt, and the other files of the manifest."""
-    found = {path: sha256(tree, path) for path in regular(tree, _OWN)}
+    found = {path: hash_content(tree, path) for path in regular(tree, _OWN)}
     for path in sorted(manifest.files) if manifest else ():
-        if path not in found and (digest := sha256(tree, path)):
+        if path not in found and (digest := hash_content(tree, path)):
             found[path] = digest
     return found
 

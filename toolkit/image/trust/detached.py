@@ -9,8 +9,7 @@ from pathlib import Path
 
 from toolkit.data import shipped_folder
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.files import read_given, require_own, write_whole
-from toolkit.image.files.digest import sha256
+from toolkit.files import hash_file, read_given, require_own, write_whole
 from toolkit.image.locks.lock import lock_path
 from toolkit.image.trust.signing import SignedFile
 from toolkit.image.trust.verify import WORDS
@@ -39,7 +38,7 @@ def sign_file(path: Path, key: str) -> SignedFile:
     target = signature_file(path)
     require_own(target, _BEGINS, f"move {target.name} to another name; toolkit writes the signature there")
     maker = signing_key(key)
-    digest = sha256(path)
+    digest = hash_file(path)
     message = clearsign(maker, f"{digest}  {path.name}\n".encode())
     try:
         write_whole(target, message)
@@ -131,5 +130,5 @@ def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
     if not file.is_file():
         raise BadInput(f"{recipe} has no lock, and --verify-key demands a signed one")
     found = signature_of(file, keyring)
-    require_signed(file, found, sha256(file))
+    require_signed(file, found, hash_file(file))
     return found

@@ -11,10 +11,10 @@ from typing import BinaryIO
 import msgspec
 
 from toolkit.errors import CheckFailed
-from toolkit.files import open_given
+from toolkit.files import hash_file, open_given
 from toolkit.folders import behind_links
 from toolkit.image.files import workspace
-from toolkit.image.files.digest import check_digest, publish, sha256
+from toolkit.image.files.digest import check_digest, publish
 from toolkit.image.files.filelock import hold_lock, identity
 from toolkit.image.files.sif.sifobjects import (
     SIGNATURE,
@@ -122,7 +122,7 @@ def _replace_by_signed(
             made = [*_signatures_but(file, read_table(file, sif), keys, before)]
         if not made or not all(checked.holds for checked in made):
             raise CheckFailed(f"{sif}: the new signature is not valid", fix="sign it again")
-        digest = sha256(part)
+        digest = hash_file(part)
         shutil.copymode(sif, part)
         if identity(real) != before_copy:
             raise CheckFailed(f"{sif}: another program changed it while it was signed", fix="sign it again")

@@ -6,10 +6,10 @@ from typing import BinaryIO
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
-from toolkit.files import check_given
+from toolkit.files import check_given, hash_file
 from toolkit.image.files import tree as files
 from toolkit.image.files.bounded import Budget
-from toolkit.image.files.digest import digest_file, noted_digest, sha256
+from toolkit.image.files.digest import digest_file, noted_digest
 from toolkit.image.files.sif.siffile import read_sif
 from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.files.tree import FileTree
@@ -62,7 +62,7 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
     """
     check_given(sif)
     tell.step(f"Reading {sif.name} for its checksum")
-    digest = sha256(sif)
+    digest = hash_file(sif)
     checks = [_digest(sif, digest)]
     with sif.open("rb") as file:
         tell.step("Checking its signatures")

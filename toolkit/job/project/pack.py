@@ -1,6 +1,5 @@
 """Pack a project into one file whose bytes depend only on its content."""
 
-import hashlib
 import os
 import tarfile
 import tempfile
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from toolkit.data import cache_dir
 from toolkit.errors import BadInput
+from toolkit.files import hash_file
 from toolkit.job.project.collect import Collected, File
 from toolkit.run.stage import Parcel
 
@@ -39,7 +39,7 @@ def pack(found: Collected, name: str, folder: str) -> Parcel:
                 for file in found.files:
                     _add(archive, file)
             part.flush()
-            digest = hashlib.sha256(Path(part.name).read_bytes()).hexdigest()
+            digest = hash_file(Path(part.name))
             target = store / f"{name}-{digest[:_SHORT]}.tar"
             Path(part.name).replace(target)
         except BaseException:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import hash_file
 from toolkit.folders import at_home
 from toolkit.image.envs.check import AGAIN, differs
 from toolkit.image.envs.lockfile import EnvLock, read_env
@@ -21,7 +22,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.model.stack import ENV_MOUNT
-from toolkit.run.stage import Parcel, sha256
+from toolkit.run.stage import Parcel
 from toolkit.runtime import apptainer, named
 
 OPTION = "--env-image"
@@ -112,7 +113,7 @@ def clear_env(
             f"{OPTION} {env}: {image.there} is not on this machine, so toolkit cannot check both together",
             fix="launch on the login node, or from a copy of the image",
         )
-    lock, digest = read_env(env, OPTION), sha256(env)
+    lock, digest = read_env(env, OPTION), hash_file(env)
     facts = image.facts
     why = differs(
         lock.base, f"sha256:{image.digest}", facts.python or "", facts.glibc or "", facts.architecture or ""

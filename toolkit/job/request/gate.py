@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.files import hash_file
 from toolkit.folders import at_home
 from toolkit.image.files.filelock import identity
 from toolkit.image.inspect import inspect
@@ -26,7 +27,6 @@ from toolkit.model.job import ImageCheck, JobRecord
 from toolkit.model.progress import Tell
 from toolkit.model.rank import RankView
 from toolkit.run.command import Runner
-from toolkit.run.stage import sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,4 +182,4 @@ def _copy_here(record: JobRecord) -> Path | None:
         here = find_image(stem)
     except (BadInput, Missing):
         return None
-    return here if sha256(here) == digest else None
+    return here if hash_file(here) == digest else None

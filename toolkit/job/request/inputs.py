@@ -9,6 +9,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import BadInput, CheckFailed, Missing
+from toolkit.files import hash_file
 from toolkit.image.files.filelock import identity
 from toolkit.image.files.reference import sif_command
 from toolkit.image.inspect import inspect, open_image
@@ -20,7 +21,7 @@ from toolkit.model.progress import Tell
 from toolkit.model.rank import WHOLE, RankView
 from toolkit.model.site import Site
 from toolkit.run.command import Command, Runner
-from toolkit.run.stage import Parcel, remote_hashes, sha256
+from toolkit.run.stage import Parcel, remote_hashes
 from toolkit.runtime import formats, named
 
 FACTS = ".facts.json"
@@ -130,7 +131,7 @@ def inspect_input(
         offers = contents_of(tree, facts)
     # The digest of an archive names its manifest. toolkit copies and records the file, so it needs the file's
     # digest.
-    digest = (_bare(facts) if facts.format in STARTABLE else "") or sha256(wanted)
+    digest = (_bare(facts) if facts.format in STARTABLE else "") or hash_file(wanted)
     if not remote:
         return StartableImage(wanted.name, facts, digest, wanted, str(wanted), seen, offers)
     there = _equal_image(runner, wanted, digest, site)

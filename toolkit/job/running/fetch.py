@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from toolkit.errors import BadInput, CheckFailed
+from toolkit.files import hash_file
 from toolkit.job.project.code import COPY
 from toolkit.job.project.pack import MOMENT
 from toolkit.launch.request import sweep_values, variables
@@ -14,7 +15,7 @@ from toolkit.launch.tracking import records
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Runner
-from toolkit.run.stage import remote_hashes, sha256
+from toolkit.run.stage import remote_hashes
 from toolkit.units import in_bytes
 
 _LIST_SECONDS = 120.0
@@ -106,7 +107,9 @@ def fetch(runner: Runner, files: Sequence[Written], target: Path, tell: Tell) ->
     copied = []
     for one in files:
         digest, path = digests.get(one.there), target / one.path
-        if digest is None or (path.is_file() and path.stat().st_size == one.size and sha256(path) == digest):
+        if digest is None or (
+            path.is_file() and path.stat().st_size == one.size and hash_file(path) == digest
+        ):
             continue
         tell.step(f"Fetching {one.path} ({in_bytes(one.size)})")
         _copy(runner, one, path, digest, tell.detail)
@@ -126,7 +129,7 @@ def _copy(runner: Runner, one: Written, path: Path, digest: str, detail: Callabl
                 detail(f"{done / max(one.size, 1):.0%}")
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}", fix="give another folder with -o DIR") from error
-    if sha256(part) != digest:
+    if hash_file(part) != digest:
         part.unlink()
         raise CheckFailed(
             f"{one.path}: the file changed while it was copied", fix="fetch it again when the job has ended"

@@ -1,13 +1,13 @@
 """Download a blob into a file, resume an interrupted download, and check the digest."""
 
 import errno
-import hashlib
 import re
 from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 
 from toolkit.errors import CheckFailed, Missing
+from toolkit.files import hash_file
 from toolkit.run.registry.answers import unreachable
 from toolkit.run.registry.images import scope, wrong
 from toolkit.run.registry.manifest import Descriptor
@@ -38,12 +38,12 @@ def fetch_blob(
     """
     kept = part.stat().st_size if part.exists() else 0
     _fill(session, name, blob, part, on_got)
-    found = _digest(part)
+    found = f"sha256:{hash_file(part)}"
     if found != blob.digest and kept:
         # The partial download of an earlier run may be wrong.
         part.unlink()
         _fill(session, name, blob, part, on_got)
-        found = _digest(part)
+        found = f"sha256:{hash_file(part)}"
     if found != blob.digest:
         part.unlink()
         raise wrong(f"{name}: what {session.host} sent", blob.digest, found)
@@ -130,8 +130,3 @@ def _not_written(name: str, error: OSError) -> CheckFailed:
             fix="free space there and run the same command again; it resumes the transfer",
         )
     return CheckFailed(f"{name}: cannot be written: {error.strerror}")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
