@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from toolkit.errors import BadInput
+from toolkit.units import format_memory
 
 _SHOWN = 50
 """Characters of a name that are part of its temporary name: both have to fit into 255 bytes."""
@@ -59,7 +60,7 @@ def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> byte
     with open_given(path, label=label, fix=fix) as file:
         content = _read(file, most + 1, name, fix)
     if len(content) > most:
-        raise BadInput(f"{name}: longer than {_size(most)}", fix=fix)
+        raise BadInput(f"{name}: longer than {format_memory(most)}", fix=fix)
     return content
 
 
@@ -219,7 +220,3 @@ def _kind(mode: int) -> str:
         (stat.S_ISBLK, "a device"),
     )
     return next((name for test, name in kinds if test(mode)), "a special file")
-
-
-def _size(count: int) -> str:
-    return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count} bytes"

@@ -1,14 +1,23 @@
-"""Sizes of files in words (decimal units, as ``ls -lh --si`` and vendors of disks count)."""
+"""Sizes in words: of files in decimal units, as vendors of disks count, of memory in binary units."""
 
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+_BINARY_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
-def in_bytes(size: float) -> str:
+def format_size(size: float) -> str:
     """Return a number of bytes with three digits and its unit: ``312 B``, ``1.63 MB``, ``289 MB``."""
     for factor, unit in _UNITS:
         if size >= 0.9995 * factor:
             return f"{size / factor:.{_decimals(size / factor)}f} {unit}"
     return f"{size:.0f} B"
+
+
+def format_memory(size: int) -> str:
+    """Return a number of bytes with its binary unit: ``312 B``, ``64 KiB``, ``1.5 GiB``."""
+    for factor, unit in _BINARY_UNITS:
+        if size >= 0.99995 * factor:
+            return f"{size / factor:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{size} B"
 
 
 def _decimals(value: float) -> int:

@@ -160,7 +160,7 @@ def test_a_regular_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"12345")
     assert files.read_given(path, most=5) == b"12345"
-    with pytest.raises(BadInput, match="longer than 4 bytes"):
+    with pytest.raises(BadInput, match="longer than 4 B"):
         files.read_given(path, most=4)
     with pytest.raises(BadInput, match="No such file"):
         files.read_given(tmp_path / "absent", most=4)

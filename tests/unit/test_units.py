@@ -1,7 +1,7 @@
 """Sizes in words."""
 
 from tests.unit.tables import every_row
-from toolkit.units import in_bytes
+from toolkit.units import format_memory, format_size
 
 
 @every_row(
@@ -19,4 +19,20 @@ from toolkit.units import in_bytes
     ],
 )
 def test_a_size_has_three_digits_and_its_unit(size, text):
-    assert in_bytes(size) == text
+    assert format_size(size) == text
+
+
+@every_row(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1 KiB"),
+        (1536, "1.5 KiB"),
+        (64 << 20, "64 MiB"),
+        ((1 << 30) - 1, "1 GiB"),
+        (4_724_464_026, "4.4 GiB"),
+    ],
+)
+def test_memory_has_at_most_one_decimal_and_its_unit(size, text):
+    assert format_memory(size) == text

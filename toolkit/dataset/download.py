@@ -17,7 +17,7 @@ from toolkit.model.progress import Tell
 from toolkit.run.filelock import wait_for_lock
 from toolkit.run.web import http
 from toolkit.run.web.http import pause_before, without_login
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0
@@ -116,7 +116,7 @@ def _take(url: str, part: FileIO, begun: int, most: int, tell: Tell) -> None:
                 part.truncate(0)
                 raise CheckFailed(f"{without_login(url)} is longer than its {most} bytes")
             _write(part, chunk)
-            tell.detail(f"{name} {in_bytes(done)}")
+            tell.detail(f"{name} {format_size(done)}")
 
 
 @contextlib.contextmanager

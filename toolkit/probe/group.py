@@ -8,6 +8,7 @@ import msgspec
 
 from toolkit.model.facts import HostFacts
 from toolkit.probe.hostlist import fold, natural
+from toolkit.units import format_memory
 
 _APART = frozenset(
     {
@@ -78,7 +79,7 @@ def format_field(facts: HostFacts, name: str) -> str:
     if value is None:
         return "none" if name in facts.absent else "not known"
     if name in {"shm", "locked_memory"}:
-        return "unlimited" if value < 0 else _bytes(value)
+        return "unlimited" if value < 0 else format_memory(value)
     if name in {"mpis", "folder_mpis"}:
         return ", ".join(f"{m.implementation} {m.version or '?'}" for m in value) or "none"
     if name == "runtime":
@@ -90,13 +91,6 @@ def format_field(facts: HostFacts, name: str) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{k}={v}" if v else k for k, v in value.items()) or "none"
     return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
-
-
-def _bytes(number: int) -> str:
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20)):
-        if number >= size:
-            return f"{number / size:.1f} {unit}"
-    return f"{number / 1024:.0f} KiB"
 
 
 def _key(name: str, facts: HostFacts, sizes: Mapping[int, int]) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ from toolkit.model.live import Live, Message, Trial
 from toolkit.report.doctor.findings import findings
 from toolkit.report.lines import Style, unstyled
 from toolkit.report.plain import joined
+from toolkit.units import format_memory
 
 _WIDEST = 100
 _TIED = "\N{NO-BREAK SPACE}"
-_UNITS = ((1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def live_page(live: Live, host: HostFacts, style: Style = unstyled, width: int = _WIDEST) -> str:
@@ -71,12 +71,12 @@ def _messages(messages: tuple[Message, ...], between: str, label: str, width: in
         return
     fastest = max(told, key=lambda m: m.rate)
     first = min(told, key=lambda m: m.bytes)
-    latency = f"{first.seconds * 1e6:.1f} µs for {_size(first.bytes)}"
-    yield from _row(label, f"{latency}; {_rate(fastest.rate)} with {_size(fastest.bytes)}", width)
-    rest = ", ".join(f"{_size(m.bytes)} {m.seconds * 1e6:.1f} µs".replace(" ", _TIED) for m in told)
+    latency = f"{first.seconds * 1e6:.1f} µs for {format_memory(first.bytes)}"
+    yield from _row(label, f"{latency}; {_rate(fastest.rate)} with {format_memory(fastest.bytes)}", width)
+    rest = ", ".join(f"{format_memory(m.bytes)} {m.seconds * 1e6:.1f} µs".replace(" ", _TIED) for m in told)
     yield from _row("", rest, width)
     if damaged := [m for m in told if not m.whole]:
-        yield from _row("", f"damaged: {', '.join(_size(m.bytes) for m in damaged)}", width)
+        yield from _row("", f"damaged: {', '.join(format_memory(m.bytes) for m in damaged)}", width)
 
 
 def _transport(trial: Trial, host: HostFacts, style: Style, width: int) -> Iterator[str]:
@@ -101,13 +101,6 @@ def _row(label: str, text: str, width: int) -> list[str]:
         text, width, initial_indent=f"  {label:15}", subsequent_indent=" " * 17, break_on_hyphens=False
     )
     return [line.replace(_TIED, " ") for line in lines]
-
-
-def _size(count: int) -> str:
-    for unit, name in _UNITS:
-        if count >= unit:
-            return f"{count // unit} {name}"
-    return f"{count} B"
 
 
 def _rate(rate: float) -> str:

@@ -15,7 +15,7 @@ from toolkit.files import hash_file
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Completed, Runner
 from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, telling
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _HASH_SECONDS = 600.0
 _MOVE_SECONDS = 60.0
@@ -56,7 +56,7 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
     missing = [p for p in wanted if there.get(p.target) != p.sha256]
     for parcel in missing:
         size = parcel.source.stat().st_size
-        tell.step(f"Copying {parcel.source.name} ({in_bytes(size)}) to {runner.place}")
+        tell.step(f"Copying {parcel.source.name} ({format_size(size)}) to {runner.place}")
         _bring(runner, patient, parcel, tell)
     return len(missing)
 
@@ -114,7 +114,7 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
         if not begun:
             begun.append(done)
             if done:
-                tell.step(f"Resuming {parcel.source.name} after {in_bytes(done)}")
+                tell.step(f"Resuming {parcel.source.name} after {format_size(done)}")
         furthest = max(furthest, done)
         tell.detail(f"{done / max(total, 1):.0%}")
 

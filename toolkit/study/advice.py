@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from toolkit.study.timeline import Tally
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _MOST_GROUPS = 32
 _LEAST_CYCLE, _MOST_CYCLE = 0.1, 25.0
@@ -80,7 +80,7 @@ def _groups(gradient: int, ready: float, start: float, slope: float) -> int:
 
 
 def _reasons(advice: Advice) -> list[str]:
-    size, rate = in_bytes(advice.gradient), f"{in_bytes(advice.rate)}/s"
+    size, rate = format_size(advice.gradient), f"{format_size(advice.rate)}/s"
     at_once = advice.ready < _LEAST_CYCLE
     within = "all at once" if at_once else f"within {advice.ready:.2g} ms"
     said = [f"the gradients of a step are {size}, and become ready {within}"]

@@ -40,7 +40,7 @@ def test_a_recorded_answer_of_a_login_host_and_two_nodes_of_which_one_has_little
     host = bundle.host
     assert host.place == "here"
     assert host.compute_nodes == ("node1",)
-    assert host.differs == {"shm": "node1: 4.4 GiB; node2: 64.0 MiB"}
+    assert host.differs == {"shm": "node1: 4.4 GiB; node2: 64 MiB"}
     assert host.shm == 4628268 << 10
     assert host.slurm is not None
     assert host.slurm.mpi_default == "pmix"

@@ -25,7 +25,7 @@ def test_groups_and_the_login_host_are_told_by_what_differs():
     assert page(recorded("virtual-cluster-nodes.txt", "all")).splitlines()[:4] == [
         "Machines",
         "  node1          1  as above",
-        "  node2          1  shm: 64.0 MiB (above: 4.4 GiB)",
+        "  node2          1  shm: 64 MiB (above: 4.4 GiB)",
         "  login host        shm: 1.8 GiB (above: 4.4 GiB); tmpdir: none (above: /tmp); tmpdir usable: none",
     ]
 
@@ -68,7 +68,7 @@ def test_the_facts_show_networks_memory_and_gpus():
     host = recorded("virtual-cluster-nodes.txt", "all").host
     text = "\n".join(side_by_side(host, None, unstyled, 100))
     assert "network    eth0" in text
-    assert "4.4 GiB in /dev/shm, 8.0 MiB may be locked" in text
+    assert "4.4 GiB in /dev/shm, 8 MiB may be locked" in text
     many = msgspec.structs.replace(
         host, gpu_driver="550.54.15", gpus=("NVIDIA A100",) * 4, fabrics=("slingshot",)
     )

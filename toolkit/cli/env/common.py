@@ -12,7 +12,7 @@ from toolkit.image.envs.lockfile import EnvLock
 from toolkit.image.envs.requirements import EnvRequirements
 from toolkit.job.request.locations import find_image
 from toolkit.report.progress import Progress
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _FILE = click.Path(path_type=Path)
 ENV = click.argument("env", metavar="ENV", type=_FILE)
@@ -103,7 +103,7 @@ def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
     if as_json:
         say_json(made, indent=True)
         return
-    say(f"{made.path}  {in_bytes(made.bytes)}  sha256:{made.sha256}")
+    say(f"{made.path}  {format_size(made.bytes)}  sha256:{made.sha256}")
     shown = made.changed if changed else made.packages
     say(f"  {'changed' if changed else 'packages'}: {', '.join(shown) or 'none'}")
     for one, why in made.left.items():

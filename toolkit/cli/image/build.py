@@ -15,7 +15,7 @@ from toolkit.knowledge.stacks import stacks
 from toolkit.model.signature import FileSignature
 from toolkit.report.progress import Progress
 from toolkit.run.docker.engine import connect
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 
 @click.command("build")
@@ -56,6 +56,6 @@ def _print_built(built: Built, signature: FileSignature | None, *, as_json: bool
         said = {**msgspec.to_builtins(built), "lock_signature": msgspec.to_builtins(signature)}
         say_json(said, indent=True)
         return
-    say(f"{built.tag}  {in_bytes(built.bytes)}  {built.id}")
+    say(f"{built.tag}  {format_size(built.bytes)}  {built.id}")
     say(f"  base: {built.base}")
     say(f"  lock: sha256:{built.lock}")

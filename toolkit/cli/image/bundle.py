@@ -13,7 +13,7 @@ from toolkit.image.transfer.bundle import bundle
 from toolkit.report.progress import Progress
 from toolkit.run.docker.engine import connect
 from toolkit.run.folders import check_file
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 
 @click.command("bundle")
@@ -66,4 +66,4 @@ def command(
     if as_json:
         say_json(made, indent=True)
         return
-    say(f"{made.path}  {in_bytes(made.bytes)}  {made.files} files  sha256:{made.sha256}")
+    say(f"{made.path}  {format_size(made.bytes)}  {made.files} files  sha256:{made.sha256}")

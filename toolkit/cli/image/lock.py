@@ -24,7 +24,7 @@ from toolkit.model.facts import HostFacts
 from toolkit.model.lock import Lock, lock_sha256
 from toolkit.report.progress import Progress
 from toolkit.run.docker.engine import connect
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 
 @click.command("lock")
@@ -105,4 +105,4 @@ def _print_lock(
     for change in changes:
         say(f"{change.where:<14} {change.name:<28} {change.old or '-'} -> {change.new or '-'}")
     state = "already fits its recipe" if kept else "written"
-    say(f"{file}  {state}: {len(files)} files, {in_bytes(sum(files.values()))}")
+    say(f"{file}  {state}: {len(files)} files, {format_size(sum(files.values()))}")

@@ -8,7 +8,7 @@ from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
 from toolkit.report.progress import Progress
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 
 @click.command("pull")
@@ -45,4 +45,4 @@ def command(
     if as_json:
         say_json(pulled, indent=True)
         return
-    say(f"{pulled.path}  {in_bytes(pulled.bytes)}  sha256:{pulled.sha256}")
+    say(f"{pulled.path}  {format_size(pulled.bytes)}  sha256:{pulled.sha256}")

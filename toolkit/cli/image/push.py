@@ -19,7 +19,7 @@ from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.run.command import Runner
 from toolkit.run.registry.name import is_registry_name, parse_name
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _SSH = "ssh://"
 
@@ -107,7 +107,7 @@ def command(
     if as_json:
         say_json(copied, indent=True)
     else:
-        say(f"{copied.place}:{copied.path}  {in_bytes(copied.bytes)}  sha256:{copied.sha256}")
+        say(f"{copied.place}:{copied.path}  {format_size(copied.bytes)}  sha256:{copied.sha256}")
 
 
 def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = False) -> Copied:

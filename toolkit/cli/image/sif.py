@@ -14,7 +14,7 @@ from toolkit.image.sifs.sif import convert
 from toolkit.report.progress import Progress
 from toolkit.run.docker.engine import connect
 from toolkit.run.folders import check_file
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 
 @click.command("sif")
@@ -50,7 +50,7 @@ def command(
     if as_json:
         say_json(made, indent=True)
         return
-    say(f"{made.path}  {in_bytes(made.bytes)}  sha256:{made.sha256}")
+    say(f"{made.path}  {format_size(made.bytes)}  sha256:{made.sha256}")
     if made.untried:
         say(f"  not tested on this machine: {made.untried}", err=True)
 

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from toolkit.data import cache_dir
 from toolkit.errors import Missing
 from toolkit.model.progress import Tell
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _SECONDS = 900
 """The engine may pack the whole image before it sends the first byte."""
@@ -33,7 +33,7 @@ def open_engine_image(name: str, tell: Tell) -> Iterator[BinaryIO]:
         image = named_image(client, name)
         size = size_of(image)
         with _file(cache_dir(), size) as file:
-            tell.step(f"Taking {name} out of the Docker engine ({in_bytes(size)})")
+            tell.step(f"Taking {name} out of the Docker engine ({format_size(size)})")
             try:
                 save(client, image, file)
             except OSError as error:
@@ -50,7 +50,7 @@ def _file(folder: Path, size: int) -> BinaryIO:
             return tempfile.TemporaryFile(dir=folder)
     except OSError as error:
         raise _no_room(folder, error.strerror) from error
-    raise _no_room(folder, f"{in_bytes(free)} are free, {in_bytes(size)} are needed")
+    raise _no_room(folder, f"{format_size(free)} are free, {format_size(size)} are needed")
 
 
 def _no_room(folder: Path, why: str | None) -> Missing:

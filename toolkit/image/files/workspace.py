@@ -10,7 +10,7 @@ from pathlib import Path
 
 from toolkit.errors import CheckFailed
 from toolkit.run.owner import alive, host
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _FOLDER = "toolkit-sif."
 
@@ -74,7 +74,7 @@ def require_space(where: Path, needed: int, what: str, fix: str) -> None:
     free = shutil.disk_usage(where).free
     if free < needed:
         raise CheckFailed(
-            f"{where} has {in_bytes(free)} free, and {what} needs at least {in_bytes(needed)}", fix=fix
+            f"{where} has {format_size(free)} free, and {what} needs at least {format_size(needed)}", fix=fix
         )
 
 

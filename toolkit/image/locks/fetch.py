@@ -31,7 +31,7 @@ from toolkit.run.web.http import (
     pause_before,
     without_login,
 )
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _AT_ONCE = 8
 _CHUNK = 1 << 20
@@ -82,7 +82,7 @@ def cost(files: Sequence[LockedFile]) -> str:
     if unknown == len(files):
         return f"{count} (of unknown size)"
     more = f", and {unknown} of unknown size" if unknown else ""
-    return f"{count} ({in_bytes(known)}{more})"
+    return f"{count} ({format_size(known)}{more})"
 
 
 def path_of(file: LockedFile) -> Path:
@@ -118,8 +118,8 @@ def _so_far(files: Sequence[LockedFile], fetched: int) -> str:
     """Return how much of the download this machine has, in whole files and parts."""
     total = sum(file.size for file in files)
     here = sum(_size(path_of(file)) or _size(_part_of(file)) for file in files)
-    whole = "" if any(not file.size for file in files) else f" of {in_bytes(total)}"
-    return f"{fetched} of {len(files)} fetched, {in_bytes(here)}{whole}"
+    whole = "" if any(not file.size for file in files) else f" of {format_size(total)}"
+    return f"{fetched} of {len(files)} fetched, {format_size(here)}{whole}"
 
 
 def _size(path: Path) -> int:

@@ -17,7 +17,7 @@ from toolkit.image.files.bounded import Budget
 from toolkit.image.files.inflate import GzipSource, inflate
 from toolkit.image.files.source import FileSource
 from toolkit.model.progress import Tell
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -81,7 +81,7 @@ def _unpack(chunks: Iterable[bytes], blobs: Path, tell: Tell) -> Iterator[tuple[
             if source is not None:
                 yield member.name, _copy(source, blobs)
                 done += member.size
-                tell.detail(f"{in_bytes(done)}")
+                tell.detail(f"{format_size(done)}")
 
 
 def _copy(source: IO[bytes], blobs: Path) -> _Blob:

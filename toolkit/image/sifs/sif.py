@@ -36,7 +36,7 @@ from toolkit.run.docker.engine import build_memory, find_image
 from toolkit.run.docker.engine_images import size_of
 from toolkit.run.folders import check_file, writable
 from toolkit.run.singularity import InstalledRuntime, find
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -140,7 +140,7 @@ def write(
     labels = singularityd.labels(config, name, architecture, when, packing.name)
     metadata = singularityd.metadata(config, labels, definition)
     objects = metadata_objects(definition, metadata, msgspec.json.encode(config))
-    tell.step(f"Packing {name} ({in_bytes(size)})")
+    tell.step(f"Packing {name} ({format_size(size)})")
     part.touch(0o600)
     work = squash.Squash(
         image=source.id,

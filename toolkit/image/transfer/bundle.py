@@ -32,7 +32,7 @@ from toolkit.run.docker.builder import ensure_builder
 from toolkit.run.docker.engine_images import named_image, save
 from toolkit.run.folders import check_file, in_cache, writable
 from toolkit.run.packages.wheelhouse import gather
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -102,7 +102,7 @@ def bundle(
         )
         files[INDEX] = work / INDEX
         files[INDEX].write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1) + b"\n")
-        tell.step(f"Writing {target.name} ({in_bytes(sum(f.stat().st_size for f in files.values()))})")
+        tell.step(f"Writing {target.name} ({format_size(sum(f.stat().st_size for f in files.values()))})")
         digest = _write_archive(target, part, files, tell)
     return Bundled(
         path=str(target), sha256=digest, bytes=target.stat().st_size, files=len(files) + 1, index=index

@@ -23,7 +23,7 @@ from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import SIF_LAYER, Descriptor, ImageManifest, Platform, digest_of
 from toolkit.run.registry.name import RegistryName
 from toolkit.run.registry.session import RegistryAccess, RegistrySession, open_session
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _SIF_LAYERS = (SIF_LAYER, "appliciation/vnd.sylabs.sif.layer.tar")
 """Singularity before 3.7 wrote the second, which is misspelt."""
@@ -196,7 +196,7 @@ def _fetch(
         f"{source}",
         "free space there, or write to another disk with -o; the next call resumes the download",
     )
-    tell.step(f"Fetching {source} ({in_bytes(total)})")
+    tell.step(f"Fetching {source} ({format_size(total)})")
     before = 0
     for blob in blobs:
 

@@ -14,7 +14,7 @@ from toolkit.run.registry.images import has_blob, has_manifest, put_manifest
 from toolkit.run.registry.name import RegistryName
 from toolkit.run.registry.session import RegistryAccess, RegistrySession, open_session
 from toolkit.run.registry.upload import Blob, send_blob
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, te
     An interrupt within a chunk would make old registries discard the earlier chunks.
     """
     total = sum(blob.size for blob in cargo.blobs)
-    tell.step(f"Sending {len(cargo.blobs)} parts ({in_bytes(total)}) to {target}")
+    tell.step(f"Sending {len(cargo.blobs)} parts ({format_size(total)}) to {target}")
     stopped = threading.Event()
 
     def work() -> tuple[Blob, ...]:

@@ -37,7 +37,7 @@ from toolkit.run.registry.manifest import (
     read_manifest,
 )
 from toolkit.run.registry.upload import Blob
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _HEAD = 512
 _CHUNK = 1 << 20
@@ -163,7 +163,7 @@ def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -
     workspace.require_space(
         root, size + _SPARE, "the image", "free space there, or set TMPDIR to another folder"
     )
-    tell.step(f"Taking {ref.tag} out of the Docker engine ({in_bytes(size)})")
+    tell.step(f"Taking {ref.tag} out of the Docker engine ({format_size(size)})")
     return _of_save(stream_archive(client, str(image.id)), ref, present, tell, stack)
 
 

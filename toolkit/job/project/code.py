@@ -23,7 +23,7 @@ from toolkit.program.command import CommandFacts, read_command
 from toolkit.program.script.paths import absolute
 from toolkit.run.stage import Parcel
 from toolkit.runtime import apptainer
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _MOST_LINKS = 20
 """Folders outside the project that are mounted for links to them."""
@@ -151,7 +151,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brou
     _check_inside(code)
     _check_ignored(code, found)
     parcel = pack(found, as_name(code.root.name or "project"), posixpath.join(base, "projects"))
-    tell.step(f"Project {code.root}: {len(found.files)} files, {in_bytes(found.size)}")
+    tell.step(f"Project {code.root}: {len(found.files)} files, {format_size(found.size)}")
     if found.secrets:
         tell.notice(f"not copied, because they may hold secrets:  {', '.join(found.secrets[:5])}")
     inner = os.path.relpath(code.start, code.root)

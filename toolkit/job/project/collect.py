@@ -9,7 +9,7 @@ from pathlib import Path
 from toolkit.errors import BadInput
 from toolkit.folders import is_below
 from toolkit.job.project.ignore import Pattern, decision, patterns
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 IGNORE_FILES = (".gitignore", ".toolkitignore")
 """Files that list what is not copied; a later file may include files again that an earlier file left out."""
@@ -131,9 +131,13 @@ def collect(root: Path, most: int = LARGEST) -> Collected:
 def _too_large(found: Collected, most: int) -> BadInput:
     largest = sorted(found.files, key=lambda file: file.size, reverse=True)[:_SHOWN]
     return BadInput(
-        f"{found.root}: the project has {in_bytes(found.size)}; toolkit copies at most {in_bytes(most)}",
+        f"{found.root}: the project has {format_size(found.size)}; "
+        f"toolkit copies at most {format_size(most)}",
         fix=_ways(found.root),
-        detail=["its largest files:", *(f"    {in_bytes(file.size):>10}  {file.path}" for file in largest)],
+        detail=[
+            "its largest files:",
+            *(f"    {format_size(file.size):>10}  {file.path}" for file in largest),
+        ],
     )
 
 

@@ -16,7 +16,7 @@ from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Runner
 from toolkit.run.stage import remote_hashes
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _LIST_SECONDS = 120.0
 _PIECE = 4 << 20
@@ -111,7 +111,7 @@ def fetch(runner: Runner, files: Sequence[Written], target: Path, tell: Tell) ->
             path.is_file() and path.stat().st_size == one.size and hash_file(path) == digest
         ):
             continue
-        tell.step(f"Fetching {one.path} ({in_bytes(one.size)})")
+        tell.step(f"Fetching {one.path} ({format_size(one.size)})")
         _copy(runner, one, path, digest, tell.detail)
         copied.append(path)
     return copied
@@ -147,6 +147,6 @@ def in_words(record: JobRecord, files: Sequence[Written]) -> str:
     if not results:
         return ""
     first = sorted(results, key=lambda one: one.size, reverse=True)[:3]
-    shown = ", ".join(f"{one.path} ({in_bytes(one.size)})" for one in first)
+    shown = ", ".join(f"{one.path} ({format_size(one.size)})" for one in first)
     more = f" and {len(results) - len(first)} more" if len(results) > len(first) else ""
     return f"It wrote {shown}{more}; fetch: toolkit jobs fetch {record.key}"

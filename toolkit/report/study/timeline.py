@@ -14,7 +14,7 @@ from toolkit.study.advice import Advice, advise
 from toolkit.study.limits import percent
 from toolkit.study.timeline import Tally, Tensor, shares, tally_events
 from toolkit.study.timeline_file import events
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _MEANING = {
     "negotiate": "ranks wait until all of them have a gradient ready",
@@ -78,7 +78,7 @@ def _lag(tally: Tally) -> str:
 def _waiting_rows(tally: Tally) -> str:
     found = sorted(tally.tensors.values(), key=lambda one: -one.waited)[:_TENSORS]
     rows = [
-        (f"{tensor.waited / 1e6:.3g} s", f"{tensor.reduced:,}", in_bytes(tensor.size), _short(tensor))
+        (f"{tensor.waited / 1e6:.3g} s", f"{tensor.reduced:,}", format_size(tensor.size), _short(tensor))
         for tensor in found
         if tensor.reduced
     ]

@@ -21,7 +21,7 @@ from toolkit.run.docker.mirrors import MIRROR
 from toolkit.run.folders import in_cache, writable
 from toolkit.run.local import LocalRunner
 from toolkit.run.web.http import without_login
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -150,7 +150,7 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
         Path(work).chmod(0o755)  # mmdebstrap in a user namespace must be able to write its output.
         tar = Path(work) / "base.tar"
         _mmdebstrap(release, tar, tell)
-        tell.step(f"Importing {name} into the Docker engine ({in_bytes(tar.stat().st_size)})")
+        tell.step(f"Importing {name} into the Docker engine ({format_size(tar.stat().st_size)})")
         with speaking(f"importing {name}"):
             client.api.import_image_from_file(
                 str(tar), *name.split(":"), changes=['CMD ["/bin/sh"]', 'LABEL toolkit="base"']

@@ -16,7 +16,7 @@ from toolkit.run.registry.session import RegistrySession
 from toolkit.run.web.client import Response
 from toolkit.run.web.http import pause_before
 from toolkit.run.web.limits import broken_limit, of_transfer
-from toolkit.units import in_bytes
+from toolkit.units import format_size
 
 _STEP = 1 << 16
 """Bytes at a time; an interruption loses the last step."""
@@ -111,7 +111,7 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
         raise _not_written(str(file.name), error) from error
     if done < blob.size:
         raise Missing(
-            f"{session.host} interrupted the transfer after {in_bytes(done)} of {in_bytes(blob.size)}",
+            f"{session.host} interrupted the transfer after {format_size(done)} of {format_size(blob.size)}",
             fix="run the same command again; it resumes the transfer",
         )
 
