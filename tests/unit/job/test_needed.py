@@ -1,8 +1,9 @@
 """Faults of programs that need what their job does not have, found before the job is submitted."""
 
+import shlex
+import subprocess
 from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +19,7 @@ from toolkit.job.request.flags import Flags
 from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Silent
+from toolkit.run.command import Completed
 
 IMAGE = Contents(
     frozenset({"python", "python3", "sh", "bash", "make"}),
@@ -238,10 +240,16 @@ class _Cluster:
     place = "cluster demo"
 
     def __init__(self, *files):
-        self.files = files
+        self.files, self.questions = files, 0
 
     def run(self, command):
-        return SimpleNamespace(ok=command.words[-1] in self.files)
+        """Let a shell run the command with a ``test`` that knows only the files of this machine."""
+        self.questions += 1
+        known = "|".join(map(shlex.quote, self.files)) or "x"
+        test = f"test() {{ case $2 in {known}) ;; *) return 1;; esac; }}; "
+        shell, option, script, *words = command.words
+        done = subprocess.run([shell, option, test + script, *words], capture_output=True, check=False)
+        return Completed(command, done.returncode, done.stdout, done.stderr)
 
 
 def refusal(text, cluster):
@@ -262,6 +270,11 @@ def test_an_absolute_path_of_this_machine_is_refused_unless_the_cluster_has_it(f
         "write the path in the project: data/train.csv",
     )
     assert refusal(text, _Cluster(str(table))) is None
+    again = f"y = np.loadtxt('{table}')\nz = np.loadtxt('{folder / 'data' / 'test.csv'}')\n"
+    (folder / "data" / "test.csv").write_text("1\n")
+    cluster = _Cluster(str(table))
+    assert refusal(text + again, cluster)[0].startswith(f"t.py:4: {folder / 'data' / 'test.csv'} is a file")
+    assert cluster.questions == 1
     beside = "from pathlib import Path\nprint((Path(__file__).parent / 'data' / 'train.csv').read_text())\n"
     assert refusal(beside, _Cluster()) is None
 

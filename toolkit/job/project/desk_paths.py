@@ -12,6 +12,7 @@ from toolkit.job.request.flags import Flags
 from toolkit.run.command import Command, Runner
 
 _LOOK_SECONDS = 30
+_LOOK = 'n=0; for path; do test -e "$path" || break; n=$((n + 1)); done; echo $n'
 _MOST = 20
 
 
@@ -23,17 +24,27 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
     """
     if code is None or flags.force or not flags.sync:
         return
-    found = dict(list(_paths(code))[:_MOST])
-    for path, where in found.items():
-        if runner.run(Command.of("test", "-e", path, timeout=_LOOK_SECONDS)).ok:
-            continue
+    found: dict[str, str] = {}
+    for path, where in _paths(code):
+        found.setdefault(path, where)
+    paths = list(found)[:_MOST]
+    if (number := _count_present(paths, runner)) < len(paths):
+        path = paths[number]
         inside = is_below(path, str(code.root))
         raise BadInput(
-            f"{where}{path} is a file of this machine; {runner.place} does not have it",
+            f"{found[path]}{path} is a file of this machine; {runner.place} does not have it",
             fix=f"write the path in the project: {os.path.relpath(path, code.start)}"
             if inside
             else "copy the file into the project, or to the cluster, and give its path there",
         )
+
+
+def _count_present(paths: list[str], runner: Runner) -> int:
+    """Return how many of the paths, up to the first absent one, a place has; in one command."""
+    if not paths:
+        return 0
+    look = Command.of("sh", "-c", _LOOK, "sh", *paths, timeout=_LOOK_SECONDS)
+    return int(runner.run(look).require(f"looking for files on {runner.place}").text)
 
 
 def _paths(code: Code) -> Iterator[tuple[str, str]]:
