@@ -1,5 +1,6 @@
 """``toolkit notebook``: start Jupyter in an image on a compute node, and open a tunnel to it."""
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -82,7 +83,7 @@ def command(
       toolkit notebook --host login --image my.sif --time 4:00:00
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
-    from toolkit.cli.notebook_tunnel import TunnelSession, attach_to_notebook, require_port, start_notebook
+    from toolkit.cli.notebook_tunnel import TunnelSession, attach_to_notebook, listen, start_notebook
     from toolkit.cli.options.joboptions import environment
     from toolkit.job.notebook import merge_notebook, prepare_notebook, unseen_script
     from toolkit.job.places import Where
@@ -105,15 +106,13 @@ def command(
         if dry_run and site and is_far_away(where, asking.job):
             say_exact(unseen_script(asking, site, tell))
             return
-        require_port(session)
-        where = place_of(where, asking.job)
-        image_of(asking.job.job.image or "", site)  # fails before toolkit connects to a host
-        runner = where.opened()
-        try:
-            job = prepare_notebook(runner, asking, tell, remote=where.remote)
-            if dry_run:
-                say_exact(job.script)
-                return
-            start_notebook(runner, with_place(job, where), session, tell)
-        finally:
-            runner.close()
+        # A port in use, or an unknown image, is an error before toolkit connects to a host.
+        with listen(session) as tunnel:
+            where = place_of(where, asking.job)
+            image_of(asking.job.job.image or "", site)
+            with contextlib.closing(where.opened()) as runner:
+                job = prepare_notebook(runner, asking, tell, remote=where.remote)
+                if dry_run:
+                    say_exact(job.script)
+                    return
+                start_notebook(runner, with_place(job, where), tunnel, session, tell)

@@ -36,7 +36,7 @@ class TunnelSession:
     as_json: bool
 
 
-def start_notebook(runner: Runner, job: Prepared, session: TunnelSession, tell: Tell) -> None:
+def start_notebook(runner: Runner, job: Prepared, tunnel: Tunnel, session: TunnelSession, tell: Tell) -> None:
     """Submit the job, and keep the tunnel open until Ctrl-C or the end of the job.
 
     Raises:
@@ -44,22 +44,25 @@ def start_notebook(runner: Runner, job: Prepared, session: TunnelSession, tell: 
         CheckFailed: if the job ends before Jupyter listens.
         Missing: if the image has no Jupyter.
     """
-    with _listening(session) as tunnel:
-        stage(runner, job.parcels, tell)
-        token = notebook.prepare(runner, job.record.spec, job.runtime)
-        tell.step(f"Submitting to Slurm on {runner.place}")
-        record = submission.submit(runner, job.record, job.script, job.secrets)
-        _use(runner, record, token, tunnel, session, tell)
+    stage(runner, job.parcels, tell)
+    token = notebook.prepare(runner, job.record.spec, job.runtime)
+    tell.step(f"Submitting to Slurm on {runner.place}")
+    record = submission.submit(runner, job.record, job.script, job.secrets)
+    _use(runner, record, token, tunnel, session, tell)
 
 
-def require_port(session: TunnelSession) -> None:
-    """Fail if the port of ``--port`` is in use, before toolkit reads an image or connects to a host.
+@contextlib.contextmanager
+def listen(session: TunnelSession) -> Iterator[Tunnel]:
+    """Listen on the port of ``--port``.
 
     Raises:
         BadInput: if another program listens on the port.
     """
-    with _listening(session):
-        pass
+    tunnel = Tunnel(session.port)
+    try:
+        yield tunnel
+    finally:
+        tunnel.close()
 
 
 def attach_to_notebook(wanted: str, session: TunnelSession, tell: Tell) -> None:
@@ -77,7 +80,7 @@ def attach_to_notebook(wanted: str, session: TunnelSession, tell: Tell) -> None:
         record, _ = jobs.refresh(runner, record)
         if record.state in FINAL_STATES:
             raise Missing(f"{record.key} has ended: {record.state}", fix="`toolkit notebook`")
-        with _listening(session) as tunnel:
+        with listen(session) as tunnel:
             token = notebook.token_of(runner, record)
             _use(runner, record, token, tunnel, session, tell)
     finally:
@@ -205,13 +208,3 @@ def _teller(record: JobRecord, tell: Tell) -> Callable[[JobStatus], None]:
         said.append(words)
 
     return on_state
-
-
-@contextlib.contextmanager
-def _listening(session: TunnelSession) -> Iterator[Tunnel]:
-    """Listen on the port before the job is submitted, because the port may be in use."""
-    tunnel = Tunnel(session.port)
-    try:
-        yield tunnel
-    finally:
-        tunnel.close()
