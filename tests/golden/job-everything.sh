@@ -9,6 +9,7 @@
 #SBATCH --ntasks-per-node=4
 #SBATCH --cpus-per-task=12
 #SBATCH --mem=180G
+#SBATCH --tmp=200G
 #SBATCH --time=1-00:00:00
 #SBATCH --partition=gpus,develgpus
 #SBATCH --account=train

@@ -21,12 +21,13 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     Paths are the cluster's own. ``time``, ``begin``, ``dependency``, ``array``, ``mail_type``, ``constraint``
     are in Slurm's own form, ``cpus_per_rank`` a count of cores, ``memory`` the memory of a node and
-    ``memory_per_cpu`` of a core, as in ``16G``. ``gpus_per_node`` of the type ``gpu`` are bound to ranks as
-    ``gpu_bind`` says, cores as ``cpu_bind`` says (srun's words). ``workdir`` is the folder inside the
-    container, ``output`` and ``error`` are relative to ``directory``. ``sbatch`` holds more options for
-    ``#SBATCH`` lines. ``warning`` is how many seconds before the time limit the job writes a checkpoint;
-    ``requeue`` lets a new job resume it after that, ``chain`` at most this many times. An ``elastic`` job
-    starts on ``min_nodes`` (0 for one) to ``nodes``, and continues on the remaining nodes if one fails.
+    ``memory_per_cpu`` of a core, as in ``16G``, ``tmp`` the least local disk of a node. ``gpus_per_node`` of
+    the type ``gpu`` are bound to ranks as ``gpu_bind`` says, cores as ``cpu_bind`` says (srun's words).
+    ``workdir`` is the folder inside the container, ``output`` and ``error`` are relative to ``directory``.
+    ``sbatch`` holds more options for ``#SBATCH`` lines. ``warning`` is how many seconds before the time limit
+    the job writes a checkpoint; ``requeue`` lets a new job resume it after that, ``chain`` at most this many
+    times. An ``elastic`` job starts on ``min_nodes`` (0 for one) to ``nodes``, and continues on the remaining
+    nodes if one fails.
     """
 
     name: str
@@ -42,6 +43,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     cpu_bind: str = ""
     memory: str = ""
     memory_per_cpu: str = ""
+    tmp: str = ""
     time: str = "01:00:00"
     partition: str | None = None
     account: str | None = None

@@ -89,6 +89,10 @@ FIELDS: tuple[JobField, ...] = (
              metavar="SIZE", form="memory", sbatch="mem", queue=True),
     JobField("memory_per_cpu", "Memory for each core, instead of --memory",
              metavar="SIZE", form="memory", sbatch="mem-per-cpu", queue=True, pbs=False),
+    JobField("tmp", "Least local disk of each node, such as 200G",
+             metavar="SIZE", sbatch="tmp", queue=True, pbs=False, group="Resources",
+             form=ValueForm(r"\d{1,12}[KMGT]?",
+                            "write a whole number and K, M, G or T, as in 200G (default: M)")),
     JobField("time", "Time limit, as sbatch takes it  [default: 01:00:00]",
              form="time", sbatch="time", queue=True, free=True),
     JobField("partition", "Slurm partition  [default: of a site, one that can run the job]",
@@ -196,6 +200,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cpu_bind: str | None = None
     memory: str | None = None
     memory_per_cpu: str | None = None
+    tmp: str | None = None
     time: str | None = None
     partition: str | None = None
     account: str | None = None
@@ -262,6 +267,7 @@ class JobFields(TypedDict, total=False):
     cpu_bind: str
     memory: str
     memory_per_cpu: str
+    tmp: str
     time: str
     partition: str
     account: str

@@ -48,6 +48,7 @@ EVERYTHING = spec(
     gpu_bind="closest",
     cpu_bind="sockets",
     memory="180G",
+    tmp="200G",
     time="1-00:00:00",
     partition="gpus,develgpus",
     account="train",

@@ -40,7 +40,7 @@ text = st.one_of(
 )
 GOOD = {
     "name": "job", "time": "1-00:00:00", "partition": "gpu", "account": "train", "qos": "high",
-    "memory": "16G",
+    "memory": "16G", "tmp": "200G",
     "memory_per_cpu": "2G", "constraint": "ib&mem", "reservation": "course", "nodelist": "node[1-4]",
     "exclude": "node3", "licenses": "scratch:1", "mail_type": "END", "mail_user": "a@b.org", "array": "0-3",
     "dependency": "afterok:12", "begin": "now+2hours", "gpu": "v100", "gpu_bind": "closest",
