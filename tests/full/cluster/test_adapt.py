@@ -1,0 +1,106 @@
+"""Scripts that ``toolkit adapt`` changed train on two nodes as well as they did in one process."""
+
+import os
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.services import ready
+from tests.services.jobs import last_record, launched
+from tests.services.program import toolkit
+from tests.unit.program.adapt.golden import FOLDER, SCRIPTS
+from toolkit.job.adapt import adapt
+from toolkit.run.docker.containers import Box, run_once
+
+WITHIN = 0.005
+"""The largest difference between the accuracy of two nodes and of one process."""
+APART = {"keras3_ops", "keras_two_models"}
+"""keras3_ops needs Keras 3; adapt leaves one line of keras_two_models unchanged, in which all ranks write a
+file.
+"""
+IMAGES = {"horovod": ready.RECIPE, "torch": "torch-cpu"}
+_OWNER = f"{os.getuid()}:{os.getgid()}"
+ALONE = {"CUDA_VISIBLE_DEVICES": "", "HOME": "/tmp", "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+WAYS = {name: adapt(FOLDER / f"{name}.py")[0].program for name in SCRIPTS if name not in APART}
+CASES = [*WAYS.items(), ("keras_sequential", "tf-config")]
+
+# The image of PyTorch has no NumPy.
+AS_TENSORS = """
+import torch
+parts = {}
+for line in open("shapes.txt"):
+    name, *shape = line.split()
+    content = bytearray(open(f"{name}.bin", "rb").read())
+    parts[name] = torch.frombuffer(content, dtype=torch.uint8).reshape(*map(int, shape))
+torch.save(parts, "mnist.pt")
+"""
+
+
+@pytest.fixture(scope="module")
+def boxed(engine, locked):
+    """Run a program in a folder, as one process in a container, and return its lines."""
+
+    def run(recipe, folder, *words):
+        locked(recipe)
+        ready.training_sif(recipe)
+        image = f"toolkit/{recipe}:latest"
+        box = Box(image, binds={str(folder): "/work"}, env=ALONE, memory=6 << 30, timeout=900.0)
+        done = run_once(engine, box, ("sh", "-c", f'cd /work && "$@" && chown -R {_OWNER} .', "sh", *words))
+        assert not done.status, done.lines[-40:]
+        return done.lines
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def digits(boxed, mnist, tmp_path_factory):
+    """The files of 9,001 digits to train on, which two ranks cannot share evenly, and 4,157 others."""
+    folder = tmp_path_factory.mktemp("digits")
+
+    def read(name, offset):
+        return np.frombuffer((mnist / name).read_bytes(), np.uint8, offset=offset)
+
+    found = {}
+    for part, name in (("train", "train"), ("test", "t10k")):
+        labels = read(f"{name}-labels-idx1-ubyte", 8)
+        images = read(f"{name}-images-idx3-ubyte", 16).reshape(-1, 28, 28)
+        found |= {f"x_{part}": images[labels < 4][:9001], f"y_{part}": labels[labels < 4][:9001]}
+    np.savez(folder / "mnist.npz", **found)
+    apart = tmp_path_factory.mktemp("tensors")
+    for name, array in found.items():
+        (apart / f"{name}.bin").write_bytes(array.tobytes())
+    shapes = [f"{name} {' '.join(map(str, array.shape))}" for name, array in found.items()]
+    (apart / "shapes.txt").write_text("\n".join(shapes))
+    (apart / "tensors.py").write_text(AS_TENSORS)
+    boxed(IMAGES["torch"], apart, "python", "tensors.py")
+    return {"torch": apart / "mnist.pt", "horovod": folder / "mnist.npz", "tf-config": folder / "mnist.npz"}
+
+
+def accuracy(lines):
+    return float(re.findall(r"[Tt]est accuracy:? *([0-9.]+)", lines)[-1])
+
+
+@pytest.mark.parametrize(("name", "way"), CASES, ids=["-".join(case) for case in CASES])
+def test_two_nodes_come_to_the_accuracy_of_one_process(name, way, boxed, digits, cluster, tmp_path):
+    recipe = IMAGES.get(way, ready.RECIPE)
+    for folder in ("alone", "work", "results"):
+        (tmp_path / folder).mkdir()
+        if folder != "results":
+            shutil.copy(digits[way], tmp_path / folder)
+            shutil.copy(FOLDER / f"{name}.py", tmp_path / folder / "train.py")
+    given = sorted(path.name for path in (tmp_path / "work").iterdir())
+    alone = accuracy("\n".join(boxed(recipe, tmp_path / "alone", "python", "train.py")))
+
+    program = () if WAYS[name] == way else ("--program", way)
+    toolkit("adapt", "train.py", "-o", "train_dist.py", *program, cwd=tmp_path / "work")
+    where = ("--cluster", cluster.name, "--image", str(ready.training_sif(recipe)))
+    done = launched(where, "--nodes", "2", "train_dist.py", cwd=tmp_path / "work")
+    together = accuracy(done.stdout)
+
+    assert alone > 0.95
+    assert abs(alone - together) <= WITHIN, f"{alone} in one process, {together} on two nodes"
+    toolkit("jobs", "fetch", last_record()["key"], "-o", str(tmp_path / "results"))
+    wrote = {path.name for path in (tmp_path / "alone").iterdir()}.difference(given)
+    assert wrote <= {path.name for path in (tmp_path / "results").rglob("*")}
