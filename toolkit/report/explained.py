@@ -97,8 +97,9 @@ def short(text: str) -> str:
 
 
 def _known_lines(known: KnownFault, root: RootLine, style: Style, width: int) -> Iterator[str]:
-    yield from wrapped(f"{style('Cause', 'bad')}: {known.title} ({known.id})", 0, width)
-    others = [line for line in known.evidence if not line.startswith(f"line {root.number}: ")]
+    for line in wrapped(f"Cause: {known.title} ({known.id})", 0, width):
+        yield line.replace("Cause", style("Cause", "bad"), 1) if line.startswith("Cause: ") else line
+    others = [line for line in known.evidence if line.partition(": ")[2] != root.text.strip()]
     for line in others[:1]:
         text = line if len(line) <= _EVIDENCE else f"{line[:_EVIDENCE]}…"
         yield from (style(part, "dim") for part in wrapped(text, 4, width, first="· ", hang=2))

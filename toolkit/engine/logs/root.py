@@ -203,19 +203,20 @@ def _weak(
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
     if not weak and (cancelled := _cancellation(endings)):
         return cancelled, ""
+    silent = _silent_rank(endings, others)
     if end is not None and (said := last_words(output, endings)):
         if weak and weak[-1][0].line.number >= said.line.number - 3:
             return weak[-1]
-        return next((clue for clue in others if clue.position == said.position), said), ""
+        lost = next((clue for clue in others if clue.position == said.position), None)
+        return (silent or lost if lost else said), ""
     if weak:
         return weak[0]
+    if silent:
+        return silent, ""
     if end is None:
         others = [clue for clue in others if not _was_survived(output, clue)]
-    first = next((clue for clue in endings if _number(clue) and _NAMES_STATUS.search(clue.line.text)), None)
-    lost = {clue.line.task for clue in others if clue.class_ != "exit-status"}
-    if first and lost and not lost & {"", _number(first)}:
-        return first, ""
-    if first and others and not lost and first.position < others[0].position:
+    first = _first_exit(endings)
+    if first and others and not _lost_by(others) and first.position < others[0].position:
         return first, ""
     if others:
         return others[0], ""
@@ -223,6 +224,22 @@ def _weak(
         return warning, ""
     named = [clue for clue in endings if _NAMES_STATUS.search(clue.line.text)]
     return ((named or endings)[0], "") if endings else None
+
+
+def _first_exit(endings: list[Clue]) -> Clue | None:
+    """Return the first line of a launcher that names a rank and how it ended."""
+    return next((clue for clue in endings if _number(clue) and _NAMES_STATUS.search(clue.line.text)), None)
+
+
+def _lost_by(others: list[Clue]) -> set[str]:
+    """Return the ranks that report that they lost another rank."""
+    return {clue.line.task for clue in others if clue.class_ != "exit-status"}
+
+
+def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:
+    """Return how the first rank ended, if it wrote no error and all errors are of ranks that lost it."""
+    first, lost = _first_exit(endings), _lost_by(others)
+    return first if first and lost and not lost & {"", _number(first)} else None
 
 
 def only_misses_gpu(text: str) -> bool:

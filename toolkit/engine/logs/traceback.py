@@ -23,6 +23,7 @@ _RAISED = re.compile(
 """The last line of a traceback; other ranks may write between its lines."""
 
 _WRAPS = re.compile(r"^(?:[\w.]{1,120}: )?Caught \w+ in |^(?:\w+\.)*RemoteTraceback\b")
+_LOST = re.compile(r"(?:ConnectionResetError|ConnectionAbortedError|BrokenPipeError|EOFError)\b")
 _NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
 _DIGIT = re.compile(r"\d")
 _INNERMOST = 8
@@ -58,7 +59,10 @@ def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
         before = found[-1] if found else None
         follows = before is not None and before.chained and before.exception.task == made.exception.task
         if follows and before is not None:
-            first = made if before.wraps or _reports_an_end(before.exception) else before
+            later = (
+                before.wraps or _reports_an_end(before.exception) or _died(before.exception, made.exception)
+            )
+            first = made if later else before
             found[-1] = Raised(
                 first.position,
                 first.exception,
@@ -169,6 +173,13 @@ def _reports_an_end(exception: Line) -> bool:
     """Return whether an exception only reports that another program failed."""
     row = classify(strip_label(exception.text))
     return row is not None and row.role == "ending"
+
+
+def _died(lost: Line, exception: Line) -> bool:
+    """Return whether an exception names the death of a process whose connection was lost before."""
+    row = classify(strip_label(exception.text))
+    died = row is not None and row.class_ in {"signal", "out-of-memory"}
+    return died and _LOST.match(strip_label(lost.text)) is not None
 
 
 def _own(frames: list[re.Match[str]]) -> str:
