@@ -25,8 +25,9 @@ from toolkit.cluster import virtual
 from toolkit.errors import Missing, ToolkitError
 
 # As long as the name on the pages, so that two checkouts can run their lessons at once.
-CLUSTER = CLASSROOM[:5] + hashlib.sha256(str(ROOT).encode()).hexdigest()[: len(CLASSROOM) - 5]
-STATE = ROOT / "build" / "courses"
+_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+CLUSTER = CLASSROOM[:5] + hashlib.sha256(f"{ROOT}{_WORKER}".encode()).hexdigest()[: len(CLASSROOM) - 5]
+STATE = ROOT / "build" / "courses" / _WORKER
 IMAGE = ROOT / "build" / "images" / "tf2.15-cpu.sif"
 
 DATA = ("mnist", "cifar10")

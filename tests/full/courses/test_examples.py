@@ -32,6 +32,33 @@ model.fit(x, y, epochs=options.epochs, callbacks=begin, verbose=2 if hvd.rank() 
 if hvd.rank() == 0:
     model.save("model.keras")
 '''
+PLAIN = '''
+"""A script of a reader for one process: a small network on made-up data."""
+
+import argparse
+
+import numpy as np
+from tensorflow import keras
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=1)
+options = parser.parse_args()
+x = np.random.default_rng(1).normal(size=(256, 8)).astype("float32")
+y = (x.sum(1) > 0).astype("int32")
+model = keras.Sequential([keras.layers.Dense(16, activation="relu"), keras.layers.Dense(2)])
+loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+model.compile(keras.optimizers.SGD(0.05), loss, metrics=["accuracy"])
+model.fit(x, y, epochs=options.epochs, verbose=2)
+model.save("model.keras")
+'''
+PROJECT = """\
+[project]
+name = "proj"
+version = "0.1"
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+"""
 TICKET = '[cluster]\nslurm = "23.02"\noffers = ["pmi2", "pmix"]\n[image]\nmpi = "openmpi 4.1.4"\n'
 DOCKERFILE = (
     "FROM debian:12\nRUN apt-get update && apt-get install -y openmpi-bin\nRUN pip install mpi4py==4.1.1\n"
@@ -45,13 +72,17 @@ def room(training_sif):
         yield name
 
 
-def furnish(folder, sif):
-    """Put what a reader has into a folder."""
-    for name in ("my.sif", "tf.sif", "their.sif"):
+def furnish(folder, sif, script):
+    """Put what a reader has into a folder; ``script`` is the text of the reader's train.py."""
+    for name in ("my.sif", "tf.sif", "their.sif", "centre.sif"):
         (folder / name).symlink_to(sif)
     (folder / "mynet").mkdir()
-    for name in ("train.py", "mynet/train.py"):
-        (folder / name).write_text(TRAIN)
+    (folder / "train.py").write_text(script)
+    (folder / "mynet" / "train.py").write_text(TRAIN)
+    (folder / "proj").mkdir()
+    (folder / "proj" / "pyproject.toml").write_text(PROJECT)
+    (folder / "proj" / "proj.py").write_text("")
+    (folder / "requirements.txt").write_text("rich>=13\nxxhash\n-e ./proj\n")
     (folder / "mynet" / "__init__.py").write_text("")
     (folder / "ticket.toml").write_text(TICKET)
     (folder / "Dockerfile").write_text(DOCKERFILE)
