@@ -627,6 +627,11 @@ ask user-namespaces 3 '
     printf "%s\n" "$said"
     exit "$status"'
 ask squashfuse 2 'command -v squashfuse_ll || command -v squashfuse'
+# The release of the library that squashfuse loads; it is also the number of the library's file.
+# shellcheck disable=SC2016
+ask fuse3 2 '
+    { for file in $(ldconfig -p | sed -n "s/.*libfuse3\.so\.[0-9]* .*=> //p"); do readlink -f "$file"; done
+      fusermount3 -V; } 2>/dev/null | sed -n "s/.*\(libfuse3\.so\.\|version: \)\([0-9][0-9.]*\)$/\2/p" | grep . || exit 127'
 # What a setuid runtime needs of the kernel to mount an image: in use, built in, or as a module that can be loaded.
 # shellcheck disable=SC2016
 ask kernel-mounts 3 '

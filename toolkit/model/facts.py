@@ -119,6 +119,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """How many user namespaces the kernel gives one user (``user.max_user_namespaces``)."""
     squashfuse: str | None = None
     """Path of the program that mounts a SIF without privileges."""
+    fuse3: str | None = None
+    """Release of libfuse 3, by which that program mounts."""
     kernel_mounts: tuple[str, ...] | None = None
     """Which of ``loop`` and ``squashfs`` the kernel has; it needs both to mount a SIF itself."""
     gpu_driver: str | None = None

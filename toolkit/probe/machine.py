@@ -78,6 +78,15 @@ class MachineFacts:
             self.book.note("user_namespaces_limit", f"user.max_user_namespaces = {found}")
         return found
 
+    def fuse3(self) -> str | None:
+        section = self.ask("fuse3")
+        found = system.first_line(section)
+        if found:
+            self.book.note("fuse3", f"libfuse3.so, fusermount3 -V: {found}")
+        else:
+            self.book.lacks("fuse3", section, "libfuse3.so and fusermount3")
+        return found
+
     def kernel_mounts(self) -> tuple[str, ...] | None:
         section = self.ask("kernel-mounts")
         found = runtime.kernel_mounts(section) if section.ok else None

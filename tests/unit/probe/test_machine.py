@@ -318,3 +318,11 @@ def test_the_limit_of_user_namespaces_is_read_from_the_kernel():
 def test_a_squashfuse_that_was_not_asked_for_in_time_is_not_known():
     assert "squashfuse" in facts("@ squashfuse\n@rc 124\n").unknown
     assert "squashfuse" in facts("@ squashfuse\n@rc 127\n").absent
+
+
+def test_the_release_of_libfuse_is_the_first_number_that_the_machine_names():
+    host = facts("@ fuse3\n|3.2.1\n|3.2.1\n@rc 0\n")
+    assert host.fuse3 == "3.2.1"
+    assert host.evidence["fuse3"] == "libfuse3.so, fusermount3 -V: 3.2.1"
+    assert "fuse3" in facts("@ fuse3\n@rc 127\n").absent
+    assert "fuse3" in facts("@ fuse3\n@rc 124\n").unknown
