@@ -43,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     host.gpu_hook_lacks_program,
     mounting.squashfuse_refused,
     mounting.kernel_cannot_mount,
+    mounting.fuse3_too_old,
     host.too_few_nodes,
     host.slurm_lacks_pmix,
     host.slurm_lacks_pmi2,

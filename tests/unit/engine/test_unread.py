@@ -18,7 +18,6 @@ FACTS = {
 }
 UNREAD = {
     "host.schema": "names the form of the file, for its readers",
-    "host.fuse3": "the release that a setuid Apptainer needs is not judged yet",
     "host.other_runtimes": "`--runtime` makes one of them the host's runtime before rules see the facts",
     "host.slurm.partitions": "a job asks for a partition; `launch` checks it before the engine judges",
     "host.runtime.path": "the name of the command in job scripts",

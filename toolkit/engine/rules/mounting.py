@@ -12,6 +12,10 @@ _MENDED = "4.0"
 """From this release on, distributions are known to add features of later kernels to their own."""
 
 
+_GIVEN_FUSE = "3.3"
+"""The first release of libfuse that mounts by an open /dev/fuse."""
+
+
 def _by_kernel(case: Case, *, failed_only: bool) -> bool:
     """Return whether the kernel mounts the image: with setuid, if the release and its settings allow it."""
     case.ask("host.runtime.setuid", failed_only=failed_only)
@@ -87,6 +91,35 @@ def kernel_cannot_mount(case: Case) -> Hit | None:
     title = f"The kernel of the host has no {' and no '.join(found[name] for name in lacks)}"
     because = f"with setuid the kernel mounts the image, and it has no {found[lacks[0]]}"
     return Hit(case.cite("host.kernel_mounts", "host.runtime"), "unavailable", because, title)
+
+
+@rule(
+    "fuse3-too-old",
+    "A setuid Apptainer needs libfuse 3.3 to mount an image by squashfuse",
+    severity="error",
+    fix="start the image without setuid: `--userns`; or unpack at each start: APPTAINER_UNSQUASH=1; "
+    "administrator: update fuse3-libs (RHEL 8.6 has 3.3.0), or remove apptainer-suid",
+    source=(
+        "apptainer/apptainer issues 3348 ('fusermount3: mountpoint /dev/fuse is not a directory or a "
+        "regular file') and 3357; libfuse:ChangeLog.rst 3.3.0"
+    ),
+    facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.fuse3"),
+)
+def fuse3_too_old(case: Case) -> Hit | None:
+    """From 1.3 on a setuid Apptainer opens /dev/fuse itself and gives squashfuse the open file instead of a
+    folder. libfuse supports this from 3.3 on; RHEL 8.0 to 8.5 have 3.2.1.
+    """
+    case.have("host.runtime")
+    found, there = case.host_facts.runtime, case.host_facts.fuse3
+    if found is None or found.name != "apptainer" or not older(there, _GIVEN_FUSE):
+        return None
+    if case.image.format == "sandbox" or older(found.version, "1.3") or _unpacks(case):
+        return None
+    if _by_kernel(case, failed_only=False) or not found.setuid:
+        return None
+    title = f"Apptainer {found.version} with setuid needs libfuse {_GIVEN_FUSE}; the host has {there}"
+    because = f"squashfuse cannot mount the image: libfuse {there} does not accept an open /dev/fuse"
+    return Hit(case.cite("host.fuse3", "host.runtime"), "unavailable", because, title)
 
 
 _UNPACK_ONCE = "unpack once: `apptainer build --sandbox DIR IMAGE`, start DIR"

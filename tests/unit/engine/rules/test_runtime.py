@@ -21,6 +21,11 @@ def setuid(settings: dict[str, str] | None = None, **more: object):
     return with_(runtime(**{"setuid": True, "settings": settings or {}, **more}), **CENTOS_7)
 
 
+def suid_fuse(fuse3: str, **more: object):
+    """Return a host with a setuid Apptainer 1.4.5 and a release of libfuse 3."""
+    return with_(runtime(**{"setuid": True, "version": "1.4.5", "settings": {}, **more}), fuse3=fuse3)
+
+
 def setting(name: str, value: str):
     """Return a host whose runtime has another setting."""
     return runtime(settings={name: value})
@@ -113,6 +118,10 @@ FIRES = {
     "kernel-cannot-mount": [
         case(with_(setuid(version="1.2.5"), kernel_mounts=("loop",))),
         case(with_(setuid(name="singularity", version="2.2"), kernel_mounts=())),
+    ],
+    "fuse3-too-old": [
+        case(suid_fuse("3.2.1")),
+        case(suid_fuse("3.2.1", version="1.3.0", settings={SQUASHFS: "iflimited"})),
     ],
     "home-not-mounted": [case(setting("mount home", "no"))],
     "binds-refused": [
@@ -213,6 +222,18 @@ QUIET = {
         case(with_(setuid(name="shifter", version="23.02"), kernel_mounts=())),
         case(with_(setuid(), kernel_mounts=())),
     ],
+    "fuse3-too-old": [
+        case(suid_fuse("3.3.0")),
+        case(suid_fuse("3.2.1", version="1.2.5")),
+        case(suid_fuse("3.2.1", settings={SQUASHFS: "yes"})),
+        case(suid_fuse("3.2.1", settings={SQUASHFS: "iflimited", "limit container paths": "set"})),
+        case(suid_fuse("3.2.1", name="singularity-ce", version="4.3.1")),
+        case(suid_fuse("3.2.1", setuid=False)),
+        case(suid_fuse("3.2.1"), image(format="sandbox")),
+        case(with_(suid_fuse("3.2.1"), environment={"APPTAINER_UNSQUASH": "1"})),
+        case(absent(suid_fuse("3.2.1"), "fuse3")),
+        case(NO_RUNTIME),
+    ],
     "home-not-mounted": [case(), case(NO_RUNTIME)],
     "binds-refused": [case(), case(NO_RUNTIME)],
     "binds-need-folders": [case(), case(setting("enable overlay", "no"))],
@@ -247,6 +268,12 @@ UNDECIDED = {
         case(UNNUMBERED),
         case(unread(runtime(setuid=True), "runtime.settings")),
     ],
+    "fuse3-too-old": [
+        case(unread(HOST, "runtime")),
+        case(unread(suid_fuse("3.2.1"), "runtime.settings")),
+        case(unread(suid_fuse("3.2.1"), "runtime.setuid")),
+        case(suid_fuse("3.2.1", version="")),
+    ],
     "runtime-retired": [case(unread(HOST, "runtime")), case(UNNUMBERED)],
     "runtime-vulnerable": [case(unread(HOST, "runtime")), case(UNNUMBERED)],
 }
@@ -258,6 +285,7 @@ OUTCOMES = {
     "image-compression-too-new": "unavailable",
     "squashfuse-refused": "unavailable",
     "kernel-cannot-mount": "unavailable",
+    "fuse3-too-old": "unavailable",
 }
 
 
