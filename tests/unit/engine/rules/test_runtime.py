@@ -89,6 +89,7 @@ FIRES = {
     ],
     "runtime-vulnerable": [
         case(runtime(version="1.4.1-1.el9")),
+        case(runtime(name="singularity-ce", version="4.3.4-1.el9")),
         case(setuid({"limit container paths": "set"}, version="1.5.0")),
         case(setuid({"limit container paths": "set"}, name="singularity-ce", version="4.4.1")),
     ],
