@@ -7,7 +7,7 @@ from pathlib import Path
 from toolkit.ambient import require_trusted
 from toolkit.errors import BadInput, Missing
 from toolkit.folders import at_home, no_file
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 _CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
 """The name of one item of a kind of data."""
@@ -76,7 +76,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
             return candidate
     known = names(kind, suffix)
     raise BadInput(
-        f"{_CALLED.get(kind, kind)} '{name}': not found{near(name, known)}; "
+        f"{_CALLED.get(kind, kind)} '{name}': not found{suggest_near(name, known)}; "
         f"choices: {', '.join(known) or 'none are installed'}"
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 
-def near(word: str, choices: Iterable[str]) -> str:
+def suggest_near(word: str, choices: Iterable[str]) -> str:
     """Return `` (did you mean X?)`` if one of the choices is close.
 
     >>> near("imgae", ("image", "init"))

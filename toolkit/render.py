@@ -39,7 +39,7 @@ def _printable(value: object) -> object:
     return value
 
 
-def quoted(word: object) -> str:
+def quote_word(word: object) -> str:
     """Quote one word for a POSIX shell, whatever is in it.
 
     Raises:
@@ -51,18 +51,18 @@ def quoted(word: object) -> str:
     return shlex.quote(text)
 
 
-def quoted_words(words: Iterable[object]) -> str:
+def quote_words(words: Iterable[object]) -> str:
     """Quote each word and join them with spaces."""
-    return " ".join(quoted(word) for word in words)
+    return " ".join(quote_word(word) for word in words)
 
 
-def quoted_around(word: str, pieces: Mapping[str, str]) -> str:
+def quote_around(word: str, pieces: Mapping[str, str]) -> str:
     """Quote a word; if it contains one of ``pieces``, write the shell text of the piece."""
     if not any(piece in word for piece in pieces):
-        return quoted(word)
+        return quote_word(word)
     pattern = "|".join(re.escape(piece) for piece in sorted(pieces, key=len, reverse=True))
     parts = re.split(f"({pattern})", word)
-    return "".join(pieces[part] if i % 2 else quoted(part) for i, part in enumerate(parts) if part)
+    return "".join(pieces[part] if i % 2 else quote_word(part) for i, part in enumerate(parts) if part)
 
 
 def with_variables(text: str) -> str:
@@ -74,7 +74,7 @@ def with_variables(text: str) -> str:
     parts = re.split(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))", text)
     words = []
     for plain, braced, bare in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
-        words += [quoted(plain)] if plain else []
+        words += [quote_word(plain)] if plain else []
         # A variable that is not set would turn a path into another path, so the script ends.
         words += [f'"${{{braced or bare}:?}}"'] if braced or bare else []
     return "".join(words) or "''"
@@ -92,6 +92,6 @@ def _environment(kind: str, *, one_line: bool) -> jinja2.Environment:
     )
     if one_line:
         environment.finalize = _printable
-    environment.filters["sh"] = quoted
-    environment.filters["sh_words"] = quoted_words
+    environment.filters["sh"] = quote_word
+    environment.filters["sh_words"] = quote_words
     return environment

@@ -37,7 +37,7 @@ def upstream(text: str) -> str:
     return text if version is None else str(version)
 
 
-def same(left: str, right: str) -> bool:
+def is_same_version(left: str, right: str) -> bool:
     """Return whether two texts name the same upstream version; texts that name none must be equal."""
     a, b = parse(left), parse(right)
     return left == right if a is None or b is None else a == b
@@ -110,7 +110,7 @@ def meets(text: str, wish: str) -> bool:
             and series is not None
             and version.release[: len(series.release)] == series.release
         )
-    return within(text, wish) if wish[:1] in "<>=" else same(text, wish)
+    return within(text, wish) if wish[:1] in "<>=" else is_same_version(text, wish)
 
 
 def is_wish(text: str) -> bool:

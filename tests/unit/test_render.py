@@ -6,17 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import BadInput
-from toolkit.render import quoted, quoted_words, render
+from toolkit.render import quote_word, quote_words, render
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))), min_size=1))
 def test_quoted_words_are_read_back_as_they_were(words):
-    assert shlex.split(quoted_words(words)) == words
+    assert shlex.split(quote_words(words)) == words
 
 
 def test_a_nul_byte_cannot_be_quoted():
     with pytest.raises(BadInput, match="NUL"):
-        quoted("a\0")
+        quote_word("a\0")
 
 
 def test_a_value_that_is_not_given_is_an_error():

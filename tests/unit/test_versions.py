@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tables import every_row
-from toolkit.versions import OLDEST_PYTHON, is_rounded, is_wish, meets, older, parse, same, upstream, within
+from toolkit.versions import (
+    OLDEST_PYTHON,
+    is_rounded,
+    is_same_version,
+    is_wish,
+    meets,
+    older,
+    parse,
+    upstream,
+    within,
+)
 
 numbers = st.lists(st.integers(0, 99), min_size=1, max_size=4).map(lambda n: ".".join(map(str, n)))
 versions = st.tuples(numbers, st.sampled_from(["", "a1", "rc2", "-1+deb12u1", "~rc1-2+b1"])).map("".join)
@@ -77,9 +87,9 @@ def test_a_bound_that_is_none_is_a_fault_of_the_table():
 
 
 def test_texts_that_name_no_version_must_be_equal():
-    assert same("x", "x")
-    assert not same("x", "1.0")
-    assert same("4.2", "4.2.0-1")
+    assert is_same_version("x", "x")
+    assert not is_same_version("x", "1.0")
+    assert is_same_version("4.2", "4.2.0-1")
 
 
 @given(versions, versions, versions)
@@ -96,7 +106,7 @@ def test_ordering_is_total_and_transitive(a, b, c):
 @given(versions, versions)
 def test_within_agrees_with_the_order(a, b):
     assert within(a, f">={b}") != within(a, f"<{b}")
-    assert same(a, b) == same(b, a)
+    assert is_same_version(a, b) == is_same_version(b, a)
 
 
 @given(st.text())

@@ -69,7 +69,7 @@ def list_datasets(as_json: bool) -> None:
     from toolkit.dataset import catalogue
     from toolkit.report.table import table
 
-    found = catalogue.known()
+    found = catalogue.all_datasets()
     if as_json:
         listed = [msgspec.to_builtins(dataset) for dataset in found]
         say_json({"schema": "toolkit.datasets/1", "datasets": listed})

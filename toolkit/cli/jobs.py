@@ -19,7 +19,7 @@ from toolkit.job.running.follow import conclude
 from toolkit.job.running.reach import refresh_everywhere
 from toolkit.launch.tracking.jobs import is_local
 from toolkit.model.job import FINAL_STATES, JobRecord, JobState
-from toolkit.report.plain import as_shown, output_as_shown
+from toolkit.report.plain import make_line_visible, make_output_visible
 from toolkit.report.progress import Progress
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -103,7 +103,7 @@ def show(job: str | None, as_json: bool | None) -> None:
     say_text(job_text(record, _progress(record)))
     if why := app.failure(record):
         fix = [f"fix: {why.fix}"] if why.fix else []
-        say("", why.message, *(f"    {as_shown(line)}" for line in why.detail), *fix)
+        say("", why.message, *(f"    {make_line_visible(line)}" for line in why.detail), *fix)
 
 
 @command.command("logs", short_help="Print the output of a job")
@@ -130,10 +130,10 @@ def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as
         lines: deque[str] = deque(maxlen=tail)
         for text in app.logs(record, tell=Progress()):
             lines.extend(text.removesuffix("\n").split("\n"))
-        say_text(output_as_shown("\n".join(lines)))
+        say_text(make_output_visible("\n".join(lines)))
     else:
         for text in app.logs(record, tell=Progress()):
-            say_text(output_as_shown(text.removesuffix("\n")))
+            say_text(make_output_visible(text.removesuffix("\n")))
 
 
 @command.command("fetch", short_help="Copy the files of a job to this machine")
@@ -166,7 +166,7 @@ def fetch(
         found = {"key": record.key, "folder": target or record.key, "files": list(map(str, copied))}
         say_json({"schema": "toolkit.fetched/1", **found})
         return
-    where = as_shown(target or record.key)
+    where = make_line_visible(target or record.key)
     say(f"{len(copied)} files copied to {where}" if copied else f"{where} has all files already")
 
 

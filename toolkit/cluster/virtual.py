@@ -38,7 +38,7 @@ from toolkit.run.command import Command
 from toolkit.run.docker.engine import machine
 from toolkit.run.docker.nodes import NodeContainer, Nodes, open_nodes
 from toolkit.run.filelock import wait_for_lock
-from toolkit.run.folders import writable
+from toolkit.run.folders import make_writable
 
 _ACCOUNTS_SECONDS = 60.0
 """How many seconds a node may take to create a hundred accounts; it takes a few."""
@@ -336,7 +336,7 @@ def _foreign(name: str) -> Missing:
 @contextlib.contextmanager
 def _cluster_lock(tell: Tell) -> Iterator[None]:
     """Let one toolkit at a time create and remove clusters; the lock ends with the process."""
-    folder = writable(clusters(), "XDG_STATE_HOME")
+    folder = make_writable(clusters(), "XDG_STATE_HOME")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         wait_for_lock(descriptor, tell, "Waiting for another toolkit that makes or removes a cluster")

@@ -117,7 +117,7 @@ def load(name: str) -> Dataset:
     return read(find(KIND, name, ".toml"))
 
 
-def known() -> list[Dataset]:
+def all_datasets() -> list[Dataset]:
     """Return all data sets in the order of their names."""
     return [load(name) for name in names(KIND, ".toml")]
 

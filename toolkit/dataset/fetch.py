@@ -16,7 +16,7 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.files import has_content
 from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
-from toolkit.run.folders import in_cache, writable
+from toolkit.run.folders import in_cache, make_writable
 
 _CHUNK = 1 << 20
 
@@ -46,7 +46,7 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> Fetched:
         if folder.is_relative_to(kept := cache_dir().absolute()):
             in_cache(*folder.relative_to(kept).parts)
         else:
-            writable(folder, "-o")
+            make_writable(folder, "-o")
         in_cache("downloads")
     failures: list[CheckFailed | Missing] = []
     store = cache_dir() / "downloads" / hashlib.sha256(dataset.name.encode()).hexdigest()[:16]

@@ -7,7 +7,7 @@ from toolkit.engine.case import Case
 from toolkit.engine.host_mpi import provider_of
 from toolkit.engine.traits import host_launcher, runtime_of
 from toolkit.engine.words import mpi_name, runtime_name
-from toolkit.knowledge.measured import measured
+from toolkit.knowledge.measured import measured_launches
 from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Basis
 from toolkit.versions import parse, upstream
@@ -34,7 +34,9 @@ def basis(case: Case, rule: str = "") -> tuple[Basis, tuple[str, ...]]:
     outside = tuple(_beyond(case))
     if outside:
         return "beyond", outside
-    seen = launch_coverage(case).launch in measured().launches and (not rule or rule in measured().rules)
+    seen = launch_coverage(case).launch in measured_launches().launches and (
+        not rule or rule in measured_launches().rules
+    )
     return ("measured" if seen else "derived"), ()
 
 
@@ -89,7 +91,7 @@ def _series(version: str | None) -> str:
 
 def _beyond(case: Case) -> Iterator[str]:
     """Yield the axes on which no recorded launch is like this one, in words for users."""
-    host, known, found = case.host_facts, measured(), launch_coverage(case)
+    host, known, found = case.host_facts, measured_launches(), launch_coverage(case)
     runtime, mpi = host.runtime, case.image_facts.mpi
     if runtime and runtime.setuid and case.mode != "mpirun-container":
         yield "a runtime that is installed with setuid"

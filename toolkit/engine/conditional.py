@@ -12,7 +12,7 @@ from toolkit import knowledge
 from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import predict_plan, working_modes
 from toolkit.engine.traits import runtime_of, sends_by_ucx
-from toolkit.knowledge.usual import TicketQuestion, usual
+from toolkit.knowledge.usual import TicketQuestion, usual_properties
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.mpifacts import HostMpi
 from toolkit.model.prediction import Mode, Outcome, Plan, Prediction, Request
@@ -65,7 +65,7 @@ def answer_ticket(
     filled = fill(host, image, mode)
     said = _predict_with(*filled, request, made)
     found: list[DecidingFact] = []
-    for question in usual().question:
+    for question in usual_properties().question:
         if not _is_unstated(host, image, question.fact):
             continue
         if question.needs and _is_unstated(host, image, question.needs):
@@ -117,7 +117,7 @@ def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[
 
     Whether the host has an MPI to mount into an image without one stays unknown.
     """
-    known, found = usual(), host.runtime
+    known, found = usual_properties(), host.runtime
     if found is not None and not found.version:
         release = known.runtime_releases.get(found.name, "")
         host = msgspec.structs.replace(host, runtime=msgspec.structs.replace(found, version=release))
@@ -150,7 +150,7 @@ def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[
 
 def _usual_additions(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
     """Return the usual facts of an image, to add to the stated facts."""
-    known, mpi, found = usual(), image.mpi, dict[str, Any]()
+    known, mpi, found = usual_properties(), image.mpi, dict[str, Any]()
     if mpi is not None and (mpi.implementation == "intelmpi" or sends_by_ucx(mpi)):
         found |= known.beside["intelmpi" if mpi.implementation == "intelmpi" else "ucx"]
     if image.horovod:
@@ -164,9 +164,9 @@ def _usual_additions(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
 def _runtime(host: HostFacts) -> dict[str, Any]:
     """Return the usual runtime, installed as the stated runtime usually is."""
     found = host.runtime
-    rows = (row for row in usual().setuid if found is not None and row.name == found.name)
+    rows = (row for row in usual_properties().setuid if found is not None and row.name == found.name)
     setuid = any(within(found.version, row.versions) for row in rows) if found is not None else False
-    return {**usual().host["runtime"], "setuid": setuid}
+    return {**usual_properties().host["runtime"], "setuid": setuid}
 
 
 def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
@@ -206,7 +206,7 @@ def _usual_host_mpi(mpi: HostMpi, image: ImageFacts) -> HostMpi:
         "prefix": prefix,
         "library": f"{prefix}/lib/{soname}",
         "soname": soname,
-        "interfaces": usual().interfaces.get(mpi.implementation),
+        "interfaces": usual_properties().interfaces.get(mpi.implementation),
         "components": (alike.components or None) if alike else None,
         "components_need": {},
         "needs": (),
@@ -227,7 +227,10 @@ def _of_plugin(host: HostFacts) -> str | None:
 
 
 def _of_one_architecture(host: HostFacts, image: ImageFacts) -> tuple[HostFacts, ImageFacts]:
-    if host.architecture != image.architecture and image.architecture == usual().image["architecture"]:
+    if (
+        host.architecture != image.architecture
+        and image.architecture == usual_properties().image["architecture"]
+    ):
         image = msgspec.structs.replace(image, architecture=host.architecture)
     elif host.architecture != image.architecture:
         host = msgspec.structs.replace(host, architecture=image.architecture)

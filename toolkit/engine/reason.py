@@ -6,12 +6,12 @@ from toolkit.engine.case import Case
 from toolkit.engine.planning.proposal import AGENT
 from toolkit.engine.traits import HYDRA, host_launcher
 from toolkit.engine.words import mpi_name, plain
-from toolkit.program import named
+from toolkit.program import program_of_name
 
 
 def explain_ok(case: Case) -> str:
     """Return the reason for outcome ``ok`` as a sentence for the user."""
-    return _by_mpi(case) if named(case.plan.program).BY_MPI else _without_mpi(case)
+    return _by_mpi(case) if program_of_name(case.plan.program).BY_MPI else _without_mpi(case)
 
 
 def _by_mpi(case: Case) -> str:
@@ -49,7 +49,7 @@ def _by_launcher(case: Case, mpi: str) -> str:
 
 def _without_mpi(case: Case) -> str:
     """Say why a program without MPI works."""
-    title = named(case.plan.program).TITLE
+    title = program_of_name(case.plan.program).TITLE
     if not case.plan.wrapper:
         return f"{title} does not need the launcher"
     if case.plan.starter:

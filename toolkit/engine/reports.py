@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from toolkit import knowledge
 from toolkit.engine.traits import host_launcher
-from toolkit.knowledge.reported import Reported, reported
+from toolkit.knowledge.reported import Reported, reported_faults
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request
 from toolkit.versions import is_rounded, within
@@ -25,7 +25,7 @@ def matching_reports(
         mode: the launch mode.
         served: the interface by which ranks find each other; ``None`` skips this condition.
     """
-    for row in reported():
+    for row in reported_faults():
         if not _fits(row, image, request, mode, served):
             continue
         held = [*_of_host(row, host), *_of_image(row, image)]

@@ -7,7 +7,7 @@ from enum import IntEnum
 from toolkit.engine.case import Case
 from toolkit.model.finding import Severity
 from toolkit.model.prediction import MODES, MPI_MODES, Accelerator, Mode, Outcome, Plan, ProgramName
-from toolkit.program import ALL, named
+from toolkit.program import ALL, program_of_name
 
 __all__ = ["MPI_MODES", "TRY_IT", "Check", "Hit", "LaunchStage", "Rule", "rule"]
 
@@ -115,7 +115,7 @@ class Rule:
             return False
         if self.programs:
             return plan.program in self.programs
-        return named(plan.program).BY_MPI or bool(_NO_MPI & set(self.modes))
+        return program_of_name(plan.program).BY_MPI or bool(_NO_MPI & set(self.modes))
 
 
 def rule(

@@ -8,7 +8,7 @@ from toolkit.knowledge.runtime import knows
 from toolkit.model.facts import HostFacts, ImageFacts, SlurmFacts
 from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Mode, Request
-from toolkit.runtime import Runtime, apptainer, named
+from toolkit.runtime import Runtime, apptainer, runtime_of_name
 from toolkit.versions import parse, within
 
 OPAL_FOLDERS = frozenset(("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR"))
@@ -137,7 +137,7 @@ def built_for_gpus(image: ImageFacts) -> bool:
 
 def runtime_of(host: HostFacts) -> Runtime:
     """Return the container runtime of a host; Apptainer if none was found."""
-    return named(host.runtime.name if host.runtime else "")
+    return runtime_of_name(host.runtime.name if host.runtime else "")
 
 
 def has_option(host: HostFacts, option: str) -> bool:

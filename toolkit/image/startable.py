@@ -9,9 +9,9 @@ from toolkit.image.files.reference import sif_command
 from toolkit.image.files.sif.siffile import is_sif, read_sif
 from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.inspect import SQUASHFS, inspect
-from toolkit.runtime import formats, named
+from toolkit.runtime import formats, runtime_of_name
 
-STARTABLE = named("").FORMATS
+STARTABLE = runtime_of_name("").FORMATS
 """Image formats that Apptainer starts."""
 
 _HEAD = 512

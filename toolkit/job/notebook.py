@@ -30,7 +30,7 @@ from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
 from toolkit.run.command import Runner
-from toolkit.runtime import apptainer, named
+from toolkit.runtime import apptainer, runtime_of_name
 
 _FIELDS = {"bind": "binds"}
 """The option whose parameter name differs from the field of a job."""
@@ -142,7 +142,7 @@ def _check_runtime(command: str) -> None:
     Raises:
         BadInput: unless the runtime is Apptainer or Singularity.
     """
-    if named(command) is not named(""):
+    if runtime_of_name(command) is not runtime_of_name(""):
         raise BadInput(
             f"--runtime {command}: a notebook needs Apptainer or Singularity",
             fix="leave out `--runtime`, and give a SIF file",

@@ -26,7 +26,7 @@ from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.progress import Tell
 from toolkit.model.rank import RankView
 from toolkit.model.site import Site
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 _RECIPES = "recipes"
 _MPIS = ("mpich", "intelmpi", "openmpi")
@@ -148,7 +148,7 @@ def _facts_by_name(given: str, tell: Tell) -> ImageFacts:
         return ImageFacts(path=given, format="sif")
     if given not in (known := names(_RECIPES, ".toml")):
         raise BadInput(
-            f"--image {given}: neither a SIF file nor a recipe{near(given, known)}; "
+            f"--image {given}: neither a SIF file nor a recipe{suggest_near(given, known)}; "
             f"recipes: {', '.join(known)}"
         )
     make = f"toolkit image build {given} && toolkit image sif {given} -o build/images/{given}.sif"

@@ -14,7 +14,14 @@ from toolkit.errors import BadInput
 from toolkit.files import hash_file
 from toolkit.job.meanwhile import Meanwhile
 from toolkit.job.project.checks import findings, refuse, with_python
-from toolkit.job.project.code import Code, code_of, copy_project, travelling, with_project, with_start_folder
+from toolkit.job.project.code import (
+    Code,
+    code_of,
+    copy_project,
+    project_parcels,
+    with_project,
+    with_start_folder,
+)
 from toolkit.job.project.desk_paths import check_desk_paths
 from toolkit.job.project.plain import OF_SCRIPT
 from toolkit.job.project.ranks import check_ranks
@@ -67,7 +74,7 @@ from toolkit.probe.asking import of_job
 from toolkit.probe.probe import gather
 from toolkit.run.command import Runner
 from toolkit.run.local import LocalRunner
-from toolkit.run.patience import AWAY_SECONDS, Patient, telling
+from toolkit.run.patience import AWAY_SECONDS, Patient, tell_of_loss
 from toolkit.run.stage import Parcel
 
 __all__ = [
@@ -159,7 +166,7 @@ def target_of(
     toolkit changes nothing on the host, so it retries a broken connection. ``remote`` says whether toolkit
     has to copy files to the host.
     """
-    job, runner = asked.job, Patient(runner, telling(tell), AWAY_SECONDS)
+    job, runner = asked.job, Patient(runner, tell_of_loss(tell), AWAY_SECONDS)
     tell.step(f"Reading {image.name} and probing {runner.place}")
     choice = of_job(job.partition, accounts=bool(job.account or job.qos))
     probing = Meanwhile(lambda: gather(runner, choice))
@@ -224,7 +231,7 @@ def prepare(
     notes = asked.notes(explain=flags.explain)
     made = with_script(target, asked, spec, choice, choice.because, notes)
     record = msgspec.structs.replace(made.record, fix=sources.fix.launch if sources.fix else None)
-    return replace(made, record=record, parcels=(*program, *travelling(project), *target.copied, *data))
+    return replace(made, record=record, parcels=(*program, *project_parcels(project), *target.copied, *data))
 
 
 def check_program(

@@ -25,7 +25,7 @@ from toolkit.model.progress import Tell
 from toolkit.model.study import Figures, Origin, Point, Shares, Study
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
-from toolkit.run.patience import AWAY_SECONDS, patiently, telling
+from toolkit.run.patience import AWAY_SECONDS, patiently, tell_of_loss
 from toolkit.study import collect, folder, study_points, timeline
 from toolkit.study.gpuuse import median_use
 from toolkit.study.timeline_file import events
@@ -72,7 +72,7 @@ def submit(
     made = merge_request(said, words)
     place = place_of(Where(study.host, study.cluster, config), made)
     sources = check(made, flags)
-    runner = patiently(lambda: opener(*place), telling(tell), AWAY_SECONDS if begun else 0)
+    runner = patiently(lambda: opener(*place), tell_of_loss(tell), AWAY_SECONDS if begun else 0)
     point = msgspec.structs.replace(point, state="planned", tries=point.tries + 1, why="", job=None)
     try:
         job = prepare(runner, made, flags, sources, tell, remote=place.remote)

@@ -46,7 +46,7 @@ def launch_components() -> tuple[Component, ...]:
 
 
 @cache
-def wantable() -> tuple[Component, ...]:
+def wantable_components() -> tuple[Component, ...]:
     """Return the components that ``[want]`` of a recipe may name."""
     return tuple(row.name for row in _rows() if row.named)
 

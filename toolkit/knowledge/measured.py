@@ -22,6 +22,6 @@ class MeasuredLaunches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 @cache
-def measured() -> MeasuredLaunches:
+def measured_launches() -> MeasuredLaunches:
     """Return what the recorded launches cover."""
     return read("measured", MeasuredLaunches)

@@ -60,6 +60,6 @@ class ReportedRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 @cache
-def reported() -> tuple[Reported, ...]:
+def reported_faults() -> tuple[Reported, ...]:
     """Return the faults that public reports describe."""
     return read("reported", ReportedRows).reported

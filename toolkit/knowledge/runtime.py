@@ -131,7 +131,7 @@ def runtime() -> RuntimeKnowledge:
     return read("runtime", RuntimeKnowledge)
 
 
-def unreadable(name: str, version: str, form: str) -> Unreadable | None:
+def why_unreadable(name: str, version: str, form: str) -> Unreadable | None:
     """Return why a runtime cannot start an image of this format; ``None`` if it can."""
     rows = (r for r in runtime().unreadable if r.name == _kin(name) and form in r.formats)
     return next((r for r in rows if not r.versions or within(version, r.versions)), None)
@@ -142,7 +142,7 @@ def successor_of(name: str, version: str) -> Retired | None:
     return next((r for r in runtime().retired if r.name == name and within(version, r.versions)), None)
 
 
-def vulnerable(name: str, version: str) -> tuple[Vulnerable, ...]:
+def vulnerabilities_of(name: str, version: str) -> tuple[Vulnerable, ...]:
     """Return the published faults of security of a release, whatever its settings."""
     return tuple(r for r in runtime().vulnerable if r.name == name and within(version, r.versions))
 

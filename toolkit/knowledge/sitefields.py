@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from toolkit.knowledge import sbatch
 from toolkit.knowledge.strict import FieldFault
 from toolkit.model.site import Partition, Site
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 _PATH = r"(?:/|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})(?:[\w.+@%=/~-]|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})*"
 PATH = re.compile(_PATH, re.ASCII)
@@ -115,7 +115,7 @@ def _of_partitions(site: Site) -> Iterator[FieldFault]:
             yield FieldFault(f"{path}.name", f"{part.name!r} appears twice")
         yield from _of_partition(path, part)
     if names and (wanted := site.defaults.partition) and wanted not in names:
-        what = f"unknown partition {wanted!r}{near(wanted, names)}"
+        what = f"unknown partition {wanted!r}{suggest_near(wanted, names)}"
         yield FieldFault("defaults.partition", what, tuple(names))
     if sum(part.default for part in site.partitions) > 1:
         last = max(n for n, part in enumerate(site.partitions) if part.default)

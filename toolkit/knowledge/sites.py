@@ -14,7 +14,7 @@ from toolkit.folders import at_home, no_file
 from toolkit.knowledge.sitefields import objections
 from toolkit.knowledge.strict import field_error, shape, tables, text_of
 from toolkit.model.site import Site
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 SUFFIX = ".toml"
 _EXAMPLE = "example"
@@ -59,7 +59,7 @@ def find(name: str) -> Path:
                 return candidate
     known = names(historic=True)
     raise BadInput(
-        f"site {name!r}: not found{near(name, known)}; choices: {', '.join(known) or 'none'}",
+        f"site {name!r}: not found{suggest_near(name, known)}; choices: {', '.join(known) or 'none'}",
         fix="write a profile of your cluster: `toolkit init`",
     )
 

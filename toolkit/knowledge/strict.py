@@ -12,7 +12,7 @@ import msgspec
 from toolkit.errors import BadInput
 from toolkit.files import read_given
 from toolkit.knowledge.lines import line_of
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 _UNKNOWN = re.compile(r"unknown field `(?P<field>.*)`")
 _MISSING = re.compile(r"missing required field `(?P<field>.*)`")
@@ -80,7 +80,7 @@ def shape(message: str, kind: type) -> FieldFault:
     if unknown := _UNKNOWN.search(what):
         choices = _fields(kind, path)
         full = f"{path}.{unknown['field']}".lstrip(".")
-        return FieldFault(full, f"unknown field{near(unknown['field'], choices)}", choices)
+        return FieldFault(full, f"unknown field{suggest_near(unknown['field'], choices)}", choices)
     if missing := _MISSING.search(what):
         return FieldFault(f"{path}.{missing['field']}".lstrip("."), "this field is required")
     if what.startswith("Invalid enum value"):

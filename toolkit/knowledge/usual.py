@@ -56,6 +56,6 @@ class Usual(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 @cache
-def usual() -> Usual:
+def usual_properties() -> Usual:
     """Return the properties of an ordinary cluster and an ordinary image."""
     return read("usual", Usual)

@@ -23,7 +23,7 @@ from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.model.site import Site
 from toolkit.program.choose import best_modes
 from toolkit.program.command import CommandFacts
-from toolkit.runtime import named
+from toolkit.runtime import runtime_of_name
 
 _HOME = "$HOME/toolkit"
 """The folder on a cluster if the site profile names none."""
@@ -104,8 +104,8 @@ def script_of(
 
 def _host(site: Site, command: str) -> HostFacts:
     """Return the facts about a cluster that was not contacted: at most its container runtime."""
-    kind = named(command)
-    if kind is named(""):
+    kind = runtime_of_name(command)
+    if kind is runtime_of_name(""):
         return HostFacts(place=site.title)
     runtime = ContainerRuntime(name=kind.NAMES[0], version="", path=command, seen=False)
     return HostFacts(place=site.title, runtime=runtime)

@@ -9,7 +9,7 @@ from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import ContainerRuntime, HostFacts
 from toolkit.model.site import Site
 from toolkit.runtime import COMMAND as RUNTIME
-from toolkit.runtime import named
+from toolkit.runtime import runtime_of_name
 
 _ASSUMED = "is assumed to exist"
 _RUNTIMES = ("apptainer", "singularity")
@@ -43,10 +43,10 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], ask
 
 def _preferring(host: HostFacts, command: str) -> HostFacts:
     """Return the facts with the runtime of ``command`` first; without a runtime if the host lacks it."""
-    kind, first = named(command), host.runtime
-    if first is None or named(first.name) is kind:
+    kind, first = runtime_of_name(command), host.runtime
+    if first is None or runtime_of_name(first.name) is kind:
         return host
-    other = next((one for one in host.other_runtimes if named(one.name) is kind), None)
+    other = next((one for one in host.other_runtimes if runtime_of_name(one.name) is kind), None)
     rest = tuple(one for one in (first, *host.other_runtimes) if one is not other)
     if other is None and "other_runtimes" in host.unknown:
         unknown = {**host.unknown, "runtime": host.unknown["other_runtimes"]}

@@ -109,11 +109,11 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return next((step.words for step in self.steps if step.component == "horovod"), ())
 
 
-def encoded(lock: Lock) -> bytes:
+def encode_lock(lock: Lock) -> bytes:
     """Return the bytes of a lock's file, equal for equal locks."""
     return msgspec.json.format(msgspec.json.encode(lock), indent=1) + b"\n"
 
 
 def lock_sha256(lock: Lock) -> str:
     """Return the hash in an image's label ``toolkit.lock``."""
-    return hashlib.sha256(encoded(lock)).hexdigest()
+    return hashlib.sha256(encode_lock(lock)).hexdigest()

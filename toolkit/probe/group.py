@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from toolkit.model.facts import HostFacts
-from toolkit.probe.hostlist import fold, natural
+from toolkit.probe.hostlist import fold, natural_key
 from toolkit.units import format_memory
 
 _APART = frozenset(
@@ -49,7 +49,7 @@ def group_nodes(nodes: Mapping[str, HostFacts]) -> tuple[Group, ...]:
     sizes = _sizes(nodes)
     keys = {name: _key(name, facts, sizes) for name, facts in nodes.items()}
     members: dict[tuple[str, ...], list[str]] = {}
-    for name in sorted(nodes, key=natural):
+    for name in sorted(nodes, key=natural_key):
         members.setdefault(keys[name], []).append(name)
     ordered = sorted(members.items(), key=lambda item: -len(item[1]))
     groups: list[Group] = []

@@ -15,7 +15,7 @@ def fold(names: Iterable[str]) -> str:
     """Return names in short form: ``node1 node2 node4`` becomes ``node[1-2,4]``."""
     groups: dict[tuple[str, int], list[int]] = {}
     plain: list[str] = []
-    for name in sorted(set(names), key=natural):
+    for name in sorted(set(names), key=natural_key):
         found = _NUMBERED.fullmatch(name)
         if found:
             # Numbers with leading zeros keep their width; numbers without leading zeros may have any width.
@@ -37,7 +37,7 @@ def expand(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
+def natural_key(name: str) -> tuple[tuple[bool, int, str], ...]:
     """Return a sort key by which ``node2`` comes before ``node10``."""
     parts = re.findall(r"[0-9]{1,9}|[^0-9]+|[0-9]+", name)
     return tuple((p.isdecimal(), int(p) if p.isdecimal() and len(p) < 10 else 0, p) for p in parts)

@@ -48,7 +48,7 @@ ALL: tuple[Program, ...] = (mpi, horovod, torch, jax, tf_config, serial)
 
 
 @cache
-def named(name: ProgramName) -> Program:
+def program_of_name(name: ProgramName) -> Program:
     """Return the program of a name."""
     return next(program for program in ALL if name == program.NAME)
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 from toolkit.model.facts import ImageFacts
 from toolkit.model.prediction import MODES, Mode, ProgramName, Request, Starter
-from toolkit.program import ALL, mpi, named, of_mode
+from toolkit.program import ALL, mpi, of_mode, program_of_name
 
 
 def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
@@ -25,7 +25,7 @@ def program_of_joins(joins: Collection[str]) -> ProgramName | None:
     A script that uses MPI and another way needs both: MPI modes, in which the other way works as well.
     """
     order: tuple[ProgramName, ...] = ("horovod", "mpi", "torch", "jax", "tf-config")
-    return next((name for name in order if named(name).JOINS & set(joins)), None)
+    return next((name for name in order if program_of_name(name).JOINS & set(joins)), None)
 
 
 def starter_of(program: ProgramName, request: Request) -> Starter:
@@ -33,7 +33,7 @@ def starter_of(program: ProgramName, request: Request) -> Starter:
     with it.
     """
     inside: Starter = "torchrun" if request.says.get("starter") == "torchrun" else ""
-    return named(program).starter(request.command) or (inside if program == "torch" else "")
+    return program_of_name(program).starter(request.command) or (inside if program == "torch" else "")
 
 
 def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
@@ -41,13 +41,13 @@ def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 
     The mode that the user asks for applies to any kind of program.
     """
-    fitting = {mode for name in programs_of(image, request) for mode in named(name).MODES}
+    fitting = {mode for name in programs_of(image, request) for mode in program_of_name(name).MODES}
     return tuple(mode for mode in MODES if mode in fitting or mode == request.mode)
 
 
 def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
     """Return the modes for the likely kinds of the program; they come before all other modes."""
-    first = named(programs_of(image, request)[0])
+    first = program_of_name(programs_of(image, request)[0])
     return () if first.BY_MPI else first.MODES
 
 
@@ -57,7 +57,7 @@ def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
     An MPI launcher starts every kind of program; any other mode serves one kind.
     """
     programs = programs_of(image, request)
-    fitting = (name for name in programs if mode in named(name).MODES)
+    fitting = (name for name in programs if mode in program_of_name(name).MODES)
     other = of_mode(mode)
     return next(fitting, programs[0] if other is mpi else other.NAME)
 

@@ -4,7 +4,7 @@ import textwrap
 
 from toolkit.program.adapt.result import AdaptedScript
 from toolkit.report.lines import Style
-from toolkit.report.plain import joined, one_line
+from toolkit.report.plain import join_lines, one_line
 
 _STYLES = {"+": "good", "-": "bad", "@": "dim"}
 _TITLES = {
@@ -20,7 +20,7 @@ _TITLES = {
 def diff_text(result: AdaptedScript, style: Style) -> str:
     """Return the diff; without colours ``patch`` reads it."""
     lines = result.diff.removesuffix("\n").split("\n")
-    return joined(style(line, _STYLES.get(line[:1], "")) for line in lines)
+    return join_lines(style(line, _STYLES.get(line[:1], "")) for line in lines)
 
 
 def already_text(result: AdaptedScript) -> str:
@@ -41,4 +41,4 @@ def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
                 one_line(head + one.what), width, subsequent_indent=" " * 6, break_on_hyphens=False
             )
     lines += ["Next", f"  {one_line(launch)}"]
-    return joined(lines)
+    return join_lines(lines)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from toolkit.model.finding import ADVICE, ErrorCode, KnownFault, OutputExplanation, RootLine
 from toolkit.report.doctor.findings import findings
-from toolkit.report.lines import Style, unstyled, wrapped
+from toolkit.report.lines import Style, leave_unstyled, wrap_text
 
 _LONGEST = 1000
 """Characters of a line of output that are shown."""
@@ -15,39 +15,41 @@ _EVIDENCE = 300
 _MOST_POSSIBLE = 2
 
 
-def explanation_lines(found: OutputExplanation, style: Style = unstyled, width: int = 100) -> Iterator[str]:
+def explanation_lines(
+    found: OutputExplanation, style: Style = leave_unstyled, width: int = 100
+) -> Iterator[str]:
     """Yield the lines of an explanation; the root line is the first line of output that is cited."""
     if found.root is None or found.fault is None:
         yield from findings(found.findings, style, width)
         return
     root, fault = found.root, found.fault
     if first := first_failed(root):
-        yield from wrapped(first, 0, width)
+        yield from wrap_text(first, 0, width)
     yield style("Root line", "bold")
     yield from root_lines(root, width)
     for code in found.codes:
-        yield from wrapped(code_words(code), 4, width, hang=2)
+        yield from wrap_text(code_words(code), 4, width, hang=2)
     yield ""
     causes = [known for known in found.findings if known.role == "cause" and known.severity != "info"]
     if causes:
         for known in causes:
             yield from _known_lines(known, root, style, width)
-        yield from wrapped(f"Class: {fault.title} ({fault.id}). {fault.means}", 0, width)
+        yield from wrap_text(f"Class: {fault.title} ({fault.id}). {fault.means}", 0, width)
     else:
-        yield from wrapped(f"{fault.title} ({fault.id})", 0, width)
-        yield from wrapped(fault.means, 2, width)
+        yield from wrap_text(f"{fault.title} ({fault.id})", 0, width)
+        yield from wrap_text(fault.means, 2, width)
         yield from _steps(fault.fix, width)
     yield ""
-    yield from wrapped(ADVICE[found.retry or "user"], 0, width)
+    yield from wrap_text(ADVICE[found.retry or "user"], 0, width)
     yield from _other_lines(found, causes, style, width)
 
 
 def root_lines(root: RootLine, width: int) -> Iterator[str]:
     """Yield the root line with its number, and the frame of the user's code."""
     where = f"{root.file}, line {root.number}: " if root.file else f"line {root.number}: "
-    yield from wrapped(short(root.text), 4, width, first=where if root.number else "", hang=2)
+    yield from wrap_text(shorten_line(root.text), 4, width, first=where if root.number else "", hang=2)
     if root.frame:
-        yield from wrapped(root.frame, 6, width, first="raised at ", hang=2)
+        yield from wrap_text(root.frame, 6, width, first="raised at ", hang=2)
 
 
 def first_failed(root: RootLine) -> str:
@@ -91,25 +93,25 @@ def steps(fix: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def short(text: str) -> str:
+def shorten_line(text: str) -> str:
     """Return a line of output; a very long line is cut."""
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _known_lines(known: KnownFault, root: RootLine, style: Style, width: int) -> Iterator[str]:
-    for line in wrapped(f"Cause: {known.title} ({known.id})", 0, width):
+    for line in wrap_text(f"Cause: {known.title} ({known.id})", 0, width):
         yield line.replace("Cause", style("Cause", "bad"), 1) if line.startswith("Cause: ") else line
     others = [line for line in known.evidence if line.partition(": ")[2] != root.text.strip()]
     for line in others[:1]:
         text = line if len(line) <= _EVIDENCE else f"{line[:_EVIDENCE]}…"
-        yield from (style(part, "dim") for part in wrapped(text, 4, width, first="· ", hang=2))
+        yield from (style(part, "dim") for part in wrap_text(text, 4, width, first="· ", hang=2))
     yield from _steps(steps(known.fix), width)
     yield ""
 
 
 def _steps(todo: tuple[str, ...] | list[str], width: int) -> Iterator[str]:
     for number, step in enumerate(todo, 1):
-        yield from wrapped(step, 5, width, first=f"{number}. ", hang=3)
+        yield from wrap_text(step, 5, width, first=f"{number}. ", hang=3)
 
 
 def _other_lines(
@@ -118,12 +120,12 @@ def _other_lines(
     """Yield what the output also says: ended ranks, consequences, known messages that may matter."""
     possible = [known for known in found.findings if known.role == "possible" and known not in causes]
     for known in possible[:_MOST_POSSIBLE]:
-        yield from wrapped(
-            f"May matter: {known.title} ({known.id}); {short(known.evidence[0])}", 2, width, hang=2
+        yield from wrap_text(
+            f"May matter: {known.title} ({known.id}); {shorten_line(known.evidence[0])}", 2, width, hang=2
         )
     said = {line for known in possible[:_MOST_POSSIBLE] for line in known.evidence}
     for line in [line for line in found.consequences if line not in said][:1]:
-        text = f"Consequence: {short(line)}"
-        yield from (style(part, "dim") for part in wrapped(text, 2, width, hang=2))
+        text = f"Consequence: {shorten_line(line)}"
+        yield from (style(part, "dim") for part in wrap_text(text, 2, width, hang=2))
     for line in found.ended[:1]:
-        yield from (style(part, "dim") for part in wrapped(f"End: {short(line)}", 2, width, hang=2))
+        yield from (style(part, "dim") for part in wrap_text(f"End: {shorten_line(line)}", 2, width, hang=2))

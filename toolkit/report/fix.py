@@ -10,9 +10,9 @@ from toolkit.model.fix import Fix
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan, Request
 from toolkit.model.recipe import Recipe
-from toolkit.render import quoted
-from toolkit.report.lines import Style, unstyled
-from toolkit.report.plain import joined
+from toolkit.render import quote_word
+from toolkit.report.lines import Style, leave_unstyled
+from toolkit.report.plain import join_lines
 from toolkit.report.toml import Value, toml
 
 MARK = "# Made by toolkit doctor --fix"
@@ -51,15 +51,15 @@ def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
         ranks_per_node=request.ranks_per_node,
     )
     groups = launch_words(spec, plan, spec.command, runtime)
-    return [line for group in groups for line in _folded([quoted(word) for word in group])]
+    return [line for group in groups for line in _folded([quote_word(word) for word in group])]
 
 
-def difference(before: Iterable[str], after: Iterable[str], name: str, style: Style = unstyled) -> str:
+def difference(before: Iterable[str], after: Iterable[str], name: str, style: Style = leave_unstyled) -> str:
     """Return a unified diff; ``name`` is the file that makes the change."""
     lines = difflib.unified_diff(
         list(before), list(after), f"without {name}", f"with {name}", lineterm="", n=100
     )
-    return joined(style(line, _STYLES.get(line[:1], "")) for line in lines)
+    return join_lines(style(line, _STYLES.get(line[:1], "")) for line in lines)
 
 
 def _folded(words: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from toolkit.launch.tracking.jobs import output_of
 from toolkit.launch.tracking.state_text import clock, times
 from toolkit.model.hidden import SHOWN
 from toolkit.model.job import JobRecord, JobTask
-from toolkit.report.plain import joined
+from toolkit.report.plain import join_lines
 from toolkit.report.table import table
 
 _WIDTH = 12
@@ -49,7 +49,7 @@ def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
         ("nodes", [record.nodes]),
         ("tasks", [_task(task, progress.get(task.index, ""), values) for task in record.tasks]),
     ]
-    return joined(line for name, values in entries for line in _entry(name, values))
+    return join_lines(line for name, values in entries for line in _entry(name, values))
 
 
 def state(record: JobRecord) -> str:

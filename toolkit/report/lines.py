@@ -13,12 +13,12 @@ ROOM = 20
 """The smallest width of a column of text; narrower text moves left, or below the text before it."""
 
 
-def unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style
+def leave_unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style
     """Leave text unchanged, for a file, a pipe and ``NO_COLOR``."""
     return text
 
 
-def wrapped(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
+def wrap_text(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
     """Return a text in lines; paths, options and ids stay whole, also where one is wider than a line.
 
     ``first`` precedes the first line, and the other lines are aligned with the text after it; ``hang`` is the
@@ -42,7 +42,7 @@ def hung(label: str, text: str, width: int | None) -> list[str]:
     if width is None:
         return [f"{label}{text}"]
     near = len(label) if width - len(label) >= ROOM else 4
-    return wrapped(text, near, width, first=label, hang=near) or [label.rstrip()]
+    return wrap_text(text, near, width, first=label, hang=near) or [label.rstrip()]
 
 
 def command_lines(

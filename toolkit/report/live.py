@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from toolkit.model.facts import HostFacts
 from toolkit.model.live import Live, Message, Trial
 from toolkit.report.doctor.findings import findings
-from toolkit.report.lines import Style, unstyled
-from toolkit.report.plain import joined
+from toolkit.report.lines import Style, leave_unstyled
+from toolkit.report.plain import join_lines
 from toolkit.units import format_memory
 
 _WIDEST = 100
 _TIED = "\N{NO-BREAK SPACE}"
 
 
-def live_page(live: Live, host: HostFacts, style: Style = unstyled, width: int = _WIDEST) -> str:
+def live_page(live: Live, host: HostFacts, style: Style = leave_unstyled, width: int = _WIDEST) -> str:
     """Return the whole page."""
     width = min(width, _WIDEST)
     name = live.image.rpartition("/")[2]
@@ -24,7 +24,7 @@ def live_page(live: Live, host: HostFacts, style: Style = unstyled, width: int =
     lines = [f"{style(name, 'bold')} tried on {style(live.place, 'bold')}, {shape}", ""]
     for trial in live.trials:
         lines += [*_trial(trial, live, host, style, width), ""]
-    return joined(lines).rstrip()
+    return join_lines(lines).rstrip()
 
 
 def _trial(trial: Trial, live: Live, host: HostFacts, style: Style, width: int) -> Iterator[str]:

@@ -46,51 +46,51 @@ MESSAGE_LIMIT = 2000
 """Characters of a message that are shown."""
 
 
-def shown(text: str) -> str:
+def make_visible(text: str) -> str:
     """Return a text with every character visible but spaces, tabs and line feeds; styles of toolkit stay."""
     return text if _is_ascii(text.replace("\n", "").replace("\t", "")) else _BLOCK.sub(_visible, text)
 
 
 def one_line(text: str) -> str:
-    """Return a text as :func:`shown` does, also with visible tabs and line feeds, so that it stays on one
-    line.
+    """Return a text as :func:`make_visible` does, also with visible tabs and line feeds, so that it stays on
+    one line.
     """
     return text if _is_ascii(text) else _LINE.sub(_visible, text)
 
 
-def joined(lines: Iterable[str]) -> str:
+def join_lines(lines: Iterable[str]) -> str:
     """Join lines to a text; a line break inside a line becomes visible."""
     return "\n".join(map(one_line, lines))
 
 
-def as_shown(line: str) -> str:
+def make_line_visible(line: str) -> str:
     """Return a line as a terminal would show it without colours, without overwritten text."""
     last = line.rstrip("\r\n").rpartition("\r")[2]
     return one_line(_ESCAPE.sub("", last).expandtabs(_TAB))
 
 
-def output_as_shown(text: str) -> str:
-    """Return the output of a job, or of a build, with :func:`as_shown` applied to each line."""
-    return "\n".join(map(as_shown, text.split("\n")))
+def make_output_visible(text: str) -> str:
+    """Return the output of a job, or of a build, with :func:`make_line_visible` applied to each line."""
+    return "\n".join(map(make_line_visible, text.split("\n")))
 
 
-def bounded(message: str) -> str:
+def bound_message(message: str) -> str:
     """Return a message on one line of at most :data:`MESSAGE_LIMIT` characters, its long words shortened."""
     line = re.sub(rf"\S{{{WORD_LIMIT + 1},}}", lambda found: _cut(found[0], WORD_LIMIT), one_line(message))
     return _cut(line, MESSAGE_LIMIT)
 
 
-def styled(text: str, code: str) -> str:
-    """Return a text in a style; ``code`` is a number of ECMA-48's SGR, which :func:`coloured` writes."""
+def add_style(text: str, code: str) -> str:
+    """Return a text in a style; ``code`` is a number of ECMA-48's SGR, which :func:`colour_styles` writes."""
     return f"{_OURS}{code}m{text}{_OURS}0m"
 
 
-def coloured(text: str) -> str:
-    """Return a text of :func:`shown` with the styles of toolkit as a terminal wants them."""
+def colour_styles(text: str) -> str:
+    """Return a text of :func:`make_visible` with the styles of toolkit as a terminal wants them."""
     return text.replace(_OURS, "\x1b[")
 
 
-def uncoloured(text: str) -> str:
+def remove_styles(text: str) -> str:
     """Return the same without styles."""
     return _STYLE.sub("", text)
 

@@ -7,8 +7,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from toolkit.report.plain import as_shown, bounded
-from toolkit.report.safe_stream import unfiltered
+from toolkit.report.plain import bound_message, make_line_visible
+from toolkit.report.safe_stream import unfiltered_stream
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -43,7 +43,7 @@ class Progress:
         if self._quiet:
             return
         self._finish()
-        text = bounded(as_shown(text))
+        text = bound_message(make_line_visible(text))
         self._text, self._since = text, time.monotonic()
         if self._live:
             from rich.console import Console
@@ -55,7 +55,7 @@ class Progress:
             self._shown = Live(
                 self._spinner,
                 # The codes of the progress line move the cursor; its text went through the filter before.
-                console=Console(file=unfiltered(sys.stderr), highlight=False),
+                console=Console(file=unfiltered_stream(sys.stderr), highlight=False),
                 refresh_per_second=_REFRESHES,
                 transient=True,
                 redirect_stdout=False,
@@ -67,9 +67,9 @@ class Progress:
 
     def detail(self, text: str) -> None:
         if self._verbose:
-            print(f"    {as_shown(text)}", file=sys.stderr, flush=True)
+            print(f"    {make_line_visible(text)}", file=sys.stderr, flush=True)
         elif self._spinner and self._shown:
-            self._spinner.update(text=self._line(as_shown(text.strip())))
+            self._spinner.update(text=self._line(make_line_visible(text.strip())))
             self._shown.start()
 
     def output(self, text: str) -> None:
@@ -78,12 +78,12 @@ class Progress:
         if self._shown:
             self._shown.stop()  # the next detail shows it again, below the text printed now
         # The same in a file, because a terminal may display the file later.
-        print(as_shown(text), flush=True)
+        print(make_line_visible(text), flush=True)
 
     def notice(self, text: str) -> None:
         if self._shown:
             self._shown.stop()
-        print(bounded(as_shown(text)), file=sys.stderr, flush=True)
+        print(bound_message(make_line_visible(text)), file=sys.stderr, flush=True)
 
     def _line(self, detail: str) -> "Text":
         """Return the step with its detail behind it; a text longer than the terminal could not be erased."""

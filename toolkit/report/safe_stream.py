@@ -3,7 +3,7 @@
 import io
 from typing import TextIO
 
-from toolkit.report.plain import coloured, shown, uncoloured
+from toolkit.report.plain import colour_styles, make_visible, remove_styles
 
 
 class SafeStream(io.TextIOBase):
@@ -30,8 +30,8 @@ class SafeStream(io.TextIOBase):
 
     def write(self, text: str | bytes, /) -> int:
         # click writes shell completion as bytes, to a stream without ``buffer`` too.
-        safe = shown(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
-        self._below.write(coloured(safe) if self._terminal else uncoloured(safe))
+        safe = make_visible(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
+        self._below.write(colour_styles(safe) if self._terminal else remove_styles(safe))
         return len(text)
 
     def write_exact(self, content: bytes) -> None:
@@ -58,6 +58,6 @@ class SafeStream(io.TextIOBase):
         return True
 
 
-def unfiltered(stream: TextIO) -> TextIO:
+def unfiltered_stream(stream: TextIO) -> TextIO:
     """Return the stream below a :class:`SafeStream`, for the animation of :mod:`toolkit.report.progress`."""
     return stream._below if isinstance(stream, SafeStream) else stream  # noqa: SLF001 - the same module

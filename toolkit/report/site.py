@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.launch.sites.sitecheck import ProfileCheck, State
 from toolkit.model.site import Partition, Site
-from toolkit.report.lines import hung, wrapped
+from toolkit.report.lines import hung, wrap_text
 from toolkit.report.table import table
 from toolkit.report.toml import toml
 
@@ -102,7 +102,7 @@ def _notes(text: str, width: int | None) -> Iterator[str]:
     for number, paragraph in enumerate(text.split("\n\n")):
         if number:
             yield ""
-        yield from wrapped(" ".join(paragraph.split()), 2, width)
+        yield from wrap_text(" ".join(paragraph.split()), 2, width)
 
 
 def _facts(site: Site) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """The start of a job as text."""
 
-from toolkit.report.plain import joined
+from toolkit.report.plain import join_lines
 from toolkit.report.table import table
 from toolkit.study.start_parts import JobStart
 
@@ -12,7 +12,7 @@ def start_text(start: JobStart) -> str:
     size = f": {start.nodes} x {start.ranks // start.nodes} ranks" if start.nodes and start.ranks else ""
     rows = [(one.part, f"{one.seconds:.2f}") for one in start.parts]
     parts = table(("part of the start", "seconds"), rows).splitlines()
-    return joined([f"{start.job}{size}", *parts, *_totals(start)])
+    return join_lines([f"{start.job}{size}", *parts, *_totals(start)])
 
 
 def _totals(start: JobStart) -> list[str]:

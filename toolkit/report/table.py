@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from toolkit.report.lines import ROOM, wrapped
+from toolkit.report.lines import ROOM, wrap_text
 from toolkit.report.plain import one_line
 
 _BELOW = 4
@@ -41,7 +41,7 @@ def _within(
         if row is ruler:
             yield f"{first}  {'-' * min(widths[-1], width - start)}" if column == start else first
             continue
-        below = wrapped("  ".join(cell for cell in row[beside:] if cell), column, width)
+        below = wrap_text("  ".join(cell for cell in row[beside:] if cell), column, width)
         if column == start and below:
             yield f"{first:{start}}{below.pop(0).strip()}".rstrip()
         else:

@@ -11,7 +11,7 @@ from toolkit.files import is_dangling, is_there
 PRIVATE = 0o700
 
 
-def writable(folder: Path, option: str) -> Path:
+def make_writable(folder: Path, option: str) -> Path:
     """Return ``folder``, created if necessary; ``option`` is the option that names it.
 
     This function writes a test file, because neither the mode of a folder nor the user shows whether a disk

@@ -88,7 +88,7 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
     """
     words = ("--digest-algo", "SHA256", "--local-user", key.fingerprint, "--status-fd", "2", "--clearsign")
     done = _gpg(*words, stdin=text, seconds=_PERSON_SECONDS)
-    if done.ok and done.stdout and gpg_status.created(done.errors):
+    if done.ok and done.stdout and gpg_status.has_signed(done.errors):
         return done.stdout
     said = [line for line in done.errors.splitlines() if not line.startswith("[GNUPG:]")]
     asked = done.timed_out or any(hint in line.lower() for line in said for hint in _NO_PERSON)

@@ -61,7 +61,7 @@ def is_answer(status: str) -> bool:
     return any(row[0] in _VERDICTS or _is_trouble(row) for row in rows)
 
 
-def created(status: str) -> bool:
+def has_signed(status: str) -> bool:
     """Return whether gpg reports that it signed, with a hash that other programs accept."""
     rows = [line.split(" ") for line in status.split("\n") if line.startswith(f"{_PREFIX}SIG_CREATED ")]
     return len(rows) == 1 and len(rows[0]) > 4 and rows[0][4] in _SOUND

@@ -9,7 +9,7 @@ def host() -> str:
     return socket.gethostname().partition(".")[0]
 
 
-def alive(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Return whether a process of this machine runs."""
     try:
         os.kill(pid, 0)

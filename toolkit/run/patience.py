@@ -22,7 +22,7 @@ _FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0
 """Seconds between two tries, doubled each time, so that a restarting login node is not overloaded."""
 
 
-def telling(tell: Tell) -> OnLost:
+def tell_of_loss(tell: Tell) -> OnLost:
     """Return a callback that reports a lost connection and the retry."""
     return lambda why: tell.step(f"{why}; trying again")
 

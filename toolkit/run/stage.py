@@ -14,7 +14,7 @@ from toolkit.errors import CheckFailed
 from toolkit.files import hash_file
 from toolkit.model.progress import Tell
 from toolkit.run.command import Command, Completed, Runner
-from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, telling
+from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, tell_of_loss
 from toolkit.units import format_size
 
 _HASH_SECONDS = 600.0
@@ -50,7 +50,7 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
         CheckFailed: if a copy arrived with other bytes; it is removed. Or if digests cannot be read.
         Missing: if the place is unreachable, or accepts no more bytes.
     """
-    patient = Patient(runner, telling(tell), AWAY_SECONDS)
+    patient = Patient(runner, tell_of_loss(tell), AWAY_SECONDS)
     wanted = list(parcels)
     there = remote_hashes(patient, [p.target for p in wanted])
     missing = [p for p in wanted if there.get(p.target) != p.sha256]
@@ -124,7 +124,7 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
 
     with ThreadPoolExecutor(1) as pool:
         try:
-            patiently(once, telling(tell), AWAY_SECONDS, lambda: furthest)
+            patiently(once, tell_of_loss(tell), AWAY_SECONDS, lambda: furthest)
         finally:
             stopped.set()
     return bool(begun and begun[0])

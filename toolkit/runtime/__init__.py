@@ -90,7 +90,7 @@ RUNTIMES: tuple[Runtime, ...] = (
 
 
 @lru_cache(1024)
-def named(command: str) -> Runtime:
+def runtime_of_name(command: str) -> Runtime:
     """Return the runtime of a command, a path or a name in facts; Apptainer for any other."""
     name = posixpath.basename(command)
     return next((one for one in RUNTIMES if name in one.NAMES), apptainer)

@@ -15,7 +15,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan, Request
 from toolkit.probe.evidence import parse
 from toolkit.probe.probe import probe
-from toolkit.render import quoted_words
+from toolkit.render import quote_words
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
 from toolkit.run.remote.ssh import SshRunner
@@ -150,7 +150,7 @@ def run(login: SshRunner, image: str, plan: Plan, request: Request) -> str:
     )
     groups = launch_words(spec, plan, (PYTHON, f"{folder}/rank.py"), "apptainer")
     words = [word for group in groups for word in group]
-    script = f"#!/bin/sh\ncd {folder}\ntimeout 60 {quoted_words(words)} </dev/null\n"
+    script = f"#!/bin/sh\ncd {folder}\ntimeout 60 {quote_words(words)} </dev/null\n"
     login.write(f"{folder}/job.sh", script.encode())
     shape = f"-N{spec.nodes} -n{spec.ranks} --ntasks-per-node={spec.ranks_per_node}"
     submit = f"cd {folder}; sbatch -Q -W {shape} -o job.out job.sh; s=$?; cat job.out; exit $s"

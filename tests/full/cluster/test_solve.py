@@ -14,7 +14,7 @@ from toolkit.image.locks.lock import load_lock
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.prediction import Request
 from toolkit.probe.probe import load
-from toolkit.versions import same
+from toolkit.versions import is_same_version
 
 OPERATIONS = ("mpi", "gloo")
 
@@ -48,7 +48,7 @@ def test_the_image_has_the_versions_that_were_chosen(solution, inside):
     }
     chosen = {c.component: c.version for c in solution.chosen if c.component not in ("base", "python")}
     assert set(found) == set(chosen)
-    assert all(same(found[name], version) for name, version in chosen.items()), (found, chosen)
+    assert all(is_same_version(found[name], version) for name, version in chosen.items()), (found, chosen)
     assert inside.python.startswith(solution.versions["python"] + ".")
 
 

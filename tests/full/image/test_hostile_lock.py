@@ -12,7 +12,7 @@ import pytest
 from tests.services.program import ROOT, toolkit
 from toolkit.image.builds.based import write_base
 from toolkit.image.locks.fetch import fetch_files, path_of
-from toolkit.model.lock import LockedFile, encoded
+from toolkit.model.lock import LockedFile, encode_lock
 from toolkit.model.progress import Silent
 
 SCRIPT = """#!/bin/sh
@@ -74,7 +74,7 @@ def test_rendering_runs_no_script_of_a_package_and_needs_no_engine(
 ):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
     shutil.copy(ROOT / "recipes" / "mpi-only.toml", tmp_path / "r.toml")
-    (tmp_path / "r.lock.json").write_bytes(encoded(with_package(locked("mpi-only"), evil)))
+    (tmp_path / "r.lock.json").write_bytes(encode_lock(with_package(locked("mpi-only"), evil)))
     toolkit("image", "render", str(tmp_path / "r.toml"), "-o", str(tmp_path / "out"))
     assert (tmp_path / "out" / "base" / evil.file).is_file()
     assert list(target.iterdir()) == []

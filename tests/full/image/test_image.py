@@ -39,7 +39,7 @@ from toolkit.run.docker.engine import (
     tag_image,
     untag_image,
 )
-from toolkit.run.owner import alive
+from toolkit.run.owner import is_running
 
 SMALL = "mpi-only"
 SMALL_TEXT = (ROOT / "recipes" / f"{SMALL}.toml").read_text()
@@ -122,7 +122,7 @@ def of(engine, *processes):
 
 def left(engine):
     """Return the containers whose process has ended."""
-    return {container for container, owner in owners(engine).items() if not alive(owner)}
+    return {container for container, owner in owners(engine).items() if not is_running(owner)}
 
 
 class TestTheEngine:

@@ -10,7 +10,7 @@ from tests.services.program import toolkit
 from tests.services.ready import RECIPE
 from toolkit.errors import CheckFailed
 from toolkit.image.inspect import inspect
-from toolkit.versions import same
+from toolkit.versions import is_same_version
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_versions_are_those_that_python_and_libc_report(facts, engine):
 
 def test_the_image_is_what_it_says_it_is(facts):
     assert facts.disagreements == ()
-    assert same(facts.stack["pmix"], facts.pmix)
+    assert is_same_version(facts.stack["pmix"], facts.pmix)
 
 
 def test_a_copy_that_stopped_half_way_is_refused(training_sif, tmp_path):

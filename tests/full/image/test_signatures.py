@@ -19,7 +19,7 @@ from toolkit.image.files.sif.sifobjects import PARTITION, read_table
 from toolkit.image.locks.lock import lock_path
 from toolkit.image.trust import attachments
 from toolkit.image.trust.verify import LOCK_PATH
-from toolkit.model.lock import encoded
+from toolkit.model.lock import encode_lock
 from toolkit.model.progress import Silent
 from toolkit.run.docker.builder import BUILDER, ensure_builder
 from toolkit.run.docker.containers import Box, run_once
@@ -49,7 +49,7 @@ def image(root):
     base = tuple(chosen for chosen in lock.solution.chosen if chosen.component == "base")
     lock = msgspec.structs.replace(lock, solution=msgspec.structs.replace(lock.solution, chosen=base))
     for path, content in (
-        (LOCK_PATH, encoded(lock)),
+        (LOCK_PATH, encode_lock(lock)),
         (SBOM_PATH, sbom(lock)),
         (PROVENANCE_PATH, provenance(lock)),
         ("/etc/os-release", b"ID=debian\n"),

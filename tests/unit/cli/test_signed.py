@@ -114,10 +114,10 @@ def test_no_signature_ends_in_1_unless_that_is_accepted(sif: Path):
 
 
 def test_a_lock_that_was_asked_for_and_is_not_there_ends_in_1(signed: Path, tmp_path: Path):
-    from toolkit.model.lock import encoded
+    from toolkit.model.lock import encode_lock
 
     file = tmp_path / "small.lock.json"
-    file.write_bytes(encoded(locks.lock()))
+    file.write_bytes(encode_lock(locks.lock()))
     done = run("verify", str(signed), "--lock", str(file))
     assert "the image has no /opt/toolkit/lock.json; also failed: packages" in done.exception.message
     file.write_text("{}")

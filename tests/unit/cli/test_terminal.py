@@ -18,7 +18,7 @@ from tests.unit.report.trainings import EPOCHS, HEADER
 from tests.unit.study.studies import kept, point, study
 from tests.unit.terminal import FORGED, HOSTILE, STEERING, assert_harmless, on_a_terminal
 from toolkit.launch.tracking import records
-from toolkit.model.lock import encoded
+from toolkit.model.lock import encode_lock
 from toolkit.report.job import jobs_table
 
 EVIDENCE = Path(__file__).parents[2] / "evidence" / "virtual-cluster-login.txt"
@@ -68,7 +68,7 @@ def hostile_sif(tmp_path):
     own = [msgspec.structs.replace(one, name=HOSTILE, version=HOSTILE) for one in lock.run.wheels[:1]]
     debian = [msgspec.structs.replace(one, name=HOSTILE, version=HOSTILE) for one in lock.run.debian[:1]]
     run = msgspec.structs.replace(lock.run, wheels=tuple(own), debian=tuple(debian))
-    files["/opt/toolkit/lock.json"] = encoded(msgspec.structs.replace(lock, run=run))
+    files["/opt/toolkit/lock.json"] = encode_lock(msgspec.structs.replace(lock, run=run))
     manifest = {"schema": "toolkit.manifest/1", "files": {f"/opt/{HOSTILE}": "00"}}
     files["/opt/toolkit/manifest.json"] = json.dumps(manifest).encode()
     status = f"Package: dash\nStatus: install ok installed\nVersion: {STEERING}\n\n"

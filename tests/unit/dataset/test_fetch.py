@@ -63,7 +63,7 @@ def test_a_folder_that_takes_no_files_is_refused_before_anything_is_fetched(tmp_
 def test_what_is_there_and_right_may_lie_where_nothing_can_be_written(folder, monkeypatch):
     with serving(GOOD) as (url, _):
         fetched(folder, url)
-    monkeypatch.setattr(fetch, "writable", None)
+    monkeypatch.setattr(fetch, "make_writable", None)
     assert fetched(folder).kept == ("images", "labels")
 
 

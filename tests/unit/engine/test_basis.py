@@ -9,7 +9,7 @@ from tests.unit.engine.whole import LAUNCHER, MPI, SLURM, case, host, image, run
 from tests.unit.tables import every_row
 from toolkit.engine.basis import basis, launch_coverage
 from toolkit.engine.predict import case_of, predict_plan
-from toolkit.knowledge.measured import measured
+from toolkit.knowledge.measured import measured_launches
 from toolkit.model.prediction import Prediction
 
 OPEN_MPI_3 = msgspec.structs.replace(LAUNCHER, version="3.1.4")
@@ -68,7 +68,7 @@ def test_the_record_is_covered():
     for cell in truth.cells[::50]:
         on = inherited(truth.hosts[cell.flavour], cell.environment, cell.host_changes)
         made = case_of(on, truth.images[cell.image].facts, cell.request, cell.plan)
-        assert launch_coverage(made).launch in measured().launches, cell.name
+        assert launch_coverage(made).launch in measured_launches().launches, cell.name
 
 
 def test_nothing_recorded_is_beyond_the_record():

@@ -7,7 +7,7 @@ from tests.unit.tables import every_row
 from toolkit.engine.conditional import MOST, answer_ticket, fill
 from toolkit.engine.ticket_facts import host_of, image_of, request_of
 from toolkit.errors import BadInput
-from toolkit.knowledge.usual import usual
+from toolkit.knowledge.usual import usual_properties
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request
 from toolkit.model.ticket import Ticket, TicketCluster, TicketImage
@@ -119,7 +119,7 @@ def test_the_shape_of_the_job_is_taken():
 
 
 def test_each_question_names_a_fact_and_a_command():
-    for question in usual().question:
+    for question in usual_properties().question:
         side, *parts = question.fact.split(".")
         kind = HostFacts if side == "host" else ImageFacts
         assert parts[0] in kind.__struct_fields__

@@ -23,7 +23,7 @@ from toolkit.engine.judge import ask_rules, judge
 from toolkit.engine.planning.plan import plan
 from toolkit.engine.predict import case_of
 from toolkit.engine.registry import RULES
-from toolkit.knowledge.measured import measured
+from toolkit.knowledge.measured import measured_launches
 
 STARTS = {
     # darshan315/flow_past_cylinder_by_DRL issue 14, 2020-10-21: singularity: command not found
@@ -146,7 +146,7 @@ def field_rules() -> set[str]:
 def test_every_rule_that_decides_has_a_case_or_a_reason():
     deciding = {rule.id for rule in RULES if not rule.advice}
     apart = set(STARTS) | set(TRIED) | MEASURED_APART | OF_PEERS | ASKS | BY_DEFINITION
-    assert deciding - measured().rules - field_rules() == apart
+    assert deciding - measured_launches().rules - field_rules() == apart
 
 
 @every_row("name", {**STARTS, **TRIED})

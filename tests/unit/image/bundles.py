@@ -13,7 +13,7 @@ from tests.unit.image.locks import lock
 from toolkit.data import shipped_folder
 from toolkit.image.builds.build import files_of
 from toolkit.image.locks.recipe import parse, recipe_sha256
-from toolkit.model.lock import encoded
+from toolkit.model.lock import encode_lock
 
 SUMS, INDEX = "SHA256SUMS", "bundle.json"
 Member = tuple[tarfile.TarInfo, bytes]
@@ -45,7 +45,7 @@ def contents(name: str = "mine", title: str = "A recipe of a test", **changed: o
         INDEX: json.dumps(index).encode(),
         **{f"files/{file.sha256}/{file.file}": file.file.encode() for file in files_of(locked)},
         "install.sh": b"#!/bin/sh\n",
-        f"recipes/{name}.lock.json": encoded(locked),
+        f"recipes/{name}.lock.json": encode_lock(locked),
         f"recipes/{name}.toml": text,
         "wheels/hpc_container_toolkit-0.3.0-py3-none-any.whl": b"a wheel",
     }

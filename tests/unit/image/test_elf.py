@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.image.sifs import component, elf, index
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
-from toolkit.image.files.pages import whole
+from toolkit.image.files.pages import pages_of
 from toolkit.image.loader import mca
 from toolkit.image.loader.elf import data, read_elf, symbol
 from toolkit.image.loader.ldcache import read_cache
@@ -48,20 +48,20 @@ def test_a_library_without_a_note_asks_for_no_level():
 
 def test_a_text_is_found_by_the_name_of_its_symbol():
     library = elf(symbols={"MPII_Version_string": "4.2.3", "MPII_Version_device": "ch4:ofi ucx"})
-    assert symbol(whole(library), "MPII_Version_device") == "ch4:ofi ucx"
-    assert symbol(whole(library), "MPII_Version") is None
-    assert symbol(whole(b"no library"), "MPII_Version_device") is None
+    assert symbol(pages_of(library), "MPII_Version_device") == "ch4:ofi ucx"
+    assert symbol(pages_of(library), "MPII_Version") is None
+    assert symbol(pages_of(b"no library"), "MPII_Version_device") is None
 
 
 def test_code_is_left_out_where_it_has_a_segment_of_its_own():
     library = bytearray(elf(soname="libx.so.1", text=b"TEXT"))
-    assert b"TEXT" in data(whole(bytes(library)))
+    assert b"TEXT" in data(pages_of(bytes(library)))
     # The third segment becomes one that is executed, with the text in it; the first one is only read.
     struct.pack_into("<I", library, 64 + 4, 4)
     struct.pack_into("<Q", library, 64 + 32, len(library) - 4)
     struct.pack_into("<IIQQQQQQ", library, 64 + 112, 1, 5, len(library) - 4, 0, 0, 4, 4, 1)
-    assert b"TEXT" not in data(whole(bytes(library)))
-    assert b"libx.so.1" in data(whole(bytes(library)))
+    assert b"TEXT" not in data(pages_of(bytes(library)))
+    assert b"libx.so.1" in data(pages_of(bytes(library)))
 
 
 @settings(max_examples=count(75, 300), deadline=None)
@@ -70,8 +70,8 @@ def test_a_damaged_library_is_read_or_not_and_never_raises(flips, length):
     library = elf(soname="libx.so", needed=("liby.so",), versions=("GLIBC_2.4",), symbols={"a": "b"}, level=2)
     damaged = bytes(b ^ flips.get(n, 0) for n, b in enumerate(library))[: max(length, 4)]
     read_elf(damaged)
-    symbol(whole(damaged), "a")
-    data(whole(damaged))
+    symbol(pages_of(damaged), "a")
+    data(pages_of(damaged))
 
 
 def test_components_are_found_by_their_structures_with_their_versions():

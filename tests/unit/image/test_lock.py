@@ -21,7 +21,7 @@ from toolkit.image.locks.lock import (
     stale,
 )
 from toolkit.image.locks.recipe import load, recipe_sha256
-from toolkit.model.lock import LockedStep, encoded
+from toolkit.model.lock import LockedStep, encode_lock
 
 TEXT = """
 schema = "toolkit.recipe/2"
@@ -58,7 +58,7 @@ def test_a_lock_of_ones_own_for_a_shipped_recipe_goes_first(mine, tmp_path):
 
 
 def test_equal_locks_are_equal_bytes(mine):
-    assert encoded(fitting(mine)) == encoded(fitting(mine))
+    assert encode_lock(fitting(mine)) == encode_lock(fitting(mine))
 
 
 def test_a_recipe_without_a_lock_is_told_with_the_command_that_makes_it(mine):
@@ -91,12 +91,12 @@ def test_what_is_no_lock_is_refused(mine, tmp_path, text):
 def test_a_lock_of_another_schema_is_refused():
     other = msgspec.structs.replace(lock(), schema="toolkit.lock/9")
     with pytest.raises(BadInput, match=r"x: schema: expected toolkit\.lock/2, found 'toolkit\.lock/9'"):
-        decode_lock(encoded(other), "x")
+        decode_lock(encode_lock(other), "x")
 
 
 def earlier(where):
     """Return the lock of a recipe as release 0.3.0 wrote it."""
-    values = json.loads(encoded(fitting(where)))
+    values = json.loads(encode_lock(fitting(where)))
     for name in ("title", "packages", "steps", "environment", "licences"):
         del values[name]
     return json.dumps({**values, "schema": "toolkit.lock/1"})

@@ -17,7 +17,7 @@ from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.lock import decode_lock, save_lock
 from toolkit.image.locks.origins import require_accepted
 from toolkit.image.trust import verify
-from toolkit.model.lock import LockedFile, encoded
+from toolkit.model.lock import LockedFile, encode_lock
 from toolkit.model.progress import Silent
 
 
@@ -85,7 +85,7 @@ def test_a_lock_that_breaks_its_grammar_is_not_written(tmp_path):
 
 
 def test_a_lock_that_keeps_the_grammar_is_read_back():
-    assert decode_lock(encoded(lock()), "x") == lock()
+    assert decode_lock(encode_lock(lock()), "x") == lock()
 
 
 @every_row("content", [b"", b"[]", b"{", b"[" * 9999, b"\xff"])

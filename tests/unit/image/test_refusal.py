@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.image.sifs import sandbox
 from toolkit.image.files.folder import FolderTree
-from toolkit.image.files.pages import whole
+from toolkit.image.files.pages import pages_of
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.refusal import Symbolic, refusals
 from toolkit.image.loader.symbols import read_symbols
@@ -43,7 +43,7 @@ def test_a_version_that_the_library_does_not_define_is_named_as_the_loader_does(
 
 def test_a_symbol_that_is_bound_at_the_start_and_missing_is_named(tmp_path):
     content = SHELL.read_bytes()
-    found = read_symbols(whole(content))
+    found = read_symbols(pages_of(content))
     assert found is not None
     name = max(found.imports, key=len)
     other = b"x" * len(name)
@@ -57,5 +57,5 @@ def test_what_lacks_a_library_or_is_damaged_is_not_judged_by_symbols(tmp_path):
     content = SHELL.read_bytes()
     loader = Loader(FolderTree(sandbox(tmp_path / "a", {PROGRAM: content})), {})
     assert Symbolic(loader).refusal(PROGRAM) is None
-    assert read_symbols(whole(b"#!/bin/sh\n")) is None
-    assert read_symbols(whole(b"")) is None
+    assert read_symbols(pages_of(b"#!/bin/sh\n")) is None
+    assert read_symbols(pages_of(b"")) is None

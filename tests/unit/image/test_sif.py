@@ -141,34 +141,34 @@ def made(path, config, packing=DEFAULT):
 def test_a_sif_of_the_same_image_packed_the_same_way_is_reused(tmp_path):
     file = tmp_path / "a.sif"
     digest = made(file, OURS)
-    assert sif.reusable(file, OURS, DEFAULT) == digest
-    assert sif.reusable(file, OURS, packing("size")) == ""
-    assert sif.reusable(file, OciConfig(Env=("A=c",), Labels=OURS.Labels), DEFAULT) == ""
+    assert sif.reusable_digest(file, OURS, DEFAULT) == digest
+    assert sif.reusable_digest(file, OURS, packing("size")) == ""
+    assert sif.reusable_digest(file, OciConfig(Env=("A=c",), Labels=OURS.Labels), DEFAULT) == ""
 
 
 def test_a_damaged_one_and_one_without_a_checksum_are_not(tmp_path):
     file = tmp_path / "a.sif"
     made(file, OURS)
     digest_file(file).write_text("0" * 64 + "  a.sif\n")
-    assert sif.reusable(file, OURS, DEFAULT) == ""
+    assert sif.reusable_digest(file, OURS, DEFAULT) == ""
     digest_file(file).unlink()
-    assert sif.reusable(file, OURS, DEFAULT) == ""
+    assert sif.reusable_digest(file, OURS, DEFAULT) == ""
 
 
 def test_an_image_that_does_not_tell_what_is_in_it_is_always_converted(tmp_path):
     file = tmp_path / "a.sif"
     foreign = OciConfig(Env=("A=b",))
     made(file, foreign)
-    assert sif.reusable(file, foreign, DEFAULT) == ""
+    assert sif.reusable_digest(file, foreign, DEFAULT) == ""
 
 
 def test_a_file_that_is_no_sif_is_never_reused(tmp_path):
     file = tmp_path / "a.sif"
-    assert sif.reusable(file, OURS, DEFAULT) == ""
+    assert sif.reusable_digest(file, OURS, DEFAULT) == ""
     file.write_bytes(b"junk")
-    assert sif.reusable(file, OURS, DEFAULT) == ""
+    assert sif.reusable_digest(file, OURS, DEFAULT) == ""
     digest_file(file).write_text(f"{hash_file(file)}  a.sif\n")
-    assert sif.reusable(file, OURS, DEFAULT) == ""
+    assert sif.reusable_digest(file, OURS, DEFAULT) == ""
 
 
 class Engine:

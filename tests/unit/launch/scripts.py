@@ -25,7 +25,7 @@ from tests.unit.launch.examples import (
     spec,
 )
 from toolkit import __version__
-from toolkit.runtime import named
+from toolkit.runtime import runtime_of_name
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 DESCRIBED = {
@@ -114,7 +114,10 @@ CASES = {
             msgspec.structs.replace(SPEC, image=f"/work/ada/images/my.{end}", runtime=name, preflight=False),
             msgspec.structs.replace(
                 SRUN,
-                container=(*named(name).standard(NO_IMAGE, None), *named(name).workdir(SPEC.directory)),
+                container=(
+                    *runtime_of_name(name).standard(NO_IMAGE, None),
+                    *runtime_of_name(name).workdir(SPEC.directory),
+                ),
                 unset=("OMPI_MCA_btl",),
             ),
         )

@@ -356,7 +356,7 @@ def test_a_job_is_cancelled_from_elsewhere_and_all_who_look_say_so(here, begun):
 
 
 def test_a_process_that_ends_while_it_is_looked_for_is_told(monkeypatch):
-    monkeypatch.setattr(process, "running", lambda record: 2**22 + 1)  # more than any number of a process
+    monkeypatch.setattr(process, "process_of", lambda record: 2**22 + 1)  # more than any number of a process
     record = msgspec.structs.replace(RECORD, nodes=socket.gethostname())
     with pytest.raises(CheckFailed, match="has just ended"):
         process.group_of(record)
@@ -370,7 +370,7 @@ def test_a_process_that_has_the_number_of_an_ended_job_is_let_be(here, begun, pl
     other = [*words[:place], "1", *words[place + 1 :]]
     (here / process.FILE).write_text(" ".join(other))
     record = records.find(None)
-    assert process.running(record) is None
+    assert process.process_of(record) is None
     with pytest.raises(CheckFailed, match="the job's process was not found"):
         jobs.cancel(LocalRunner(), record)
     assert running(mark)

@@ -139,9 +139,9 @@ def test_what_lies_elsewhere_is_outside_by_whatever_link_it_is_found():
     library = of(
         f"{HOLDS}\n{needs}\nneeds libgone.so.1\nfolder /lib /usr/lib\nfolder /opt/ucx/lib /opt/ucx/lib"
     )
-    assert mpi_library.outside(library, "/usr") == ("libgone.so.1", "libucp.so.0")
-    assert mpi_library.outside(library, "/us") == ("libevent.so.7", "libgone.so.1", "libucp.so.0")
-    assert mpi_library.outside(of(HOLDS.replace("followed yes", "")), "/usr") is None
+    assert mpi_library.loaded_from_outside(library, "/usr") == ("libgone.so.1", "libucp.so.0")
+    assert mpi_library.loaded_from_outside(library, "/us") == ("libevent.so.7", "libgone.so.1", "libucp.so.0")
+    assert mpi_library.loaded_from_outside(of(HOLDS.replace("followed yes", "")), "/usr") is None
 
 
 def test_a_ucx_that_names_two_releases_is_not_told():
@@ -216,7 +216,7 @@ def test_places_are_the_folders_of_all_that_was_found():
 
 
 def test_what_components_load_is_outside_as_well():
-    assert mpi_library.outside(centre(), "/opt/centre/openmpi") == (
+    assert mpi_library.loaded_from_outside(centre(), "/opt/centre/openmpi") == (
         "libfabric.so.1",
         "libhwloc.so.15",
         "libmunge.so.2",

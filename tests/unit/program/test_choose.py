@@ -7,7 +7,7 @@ from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.model.facts import ImageFacts
 from toolkit.model.prediction import MODES, MPI_MODES, Request
-from toolkit.program import ALL, named
+from toolkit.program import ALL, program_of_name
 from toolkit.program.choose import modes_of, program_for, program_of_joins, programs_of
 
 BARE = absent(IMAGE, "mpi", "mpirun", "pmix", "horovod", "tensorflow", "mpi4py")
@@ -97,4 +97,4 @@ def test_whatever_mode_is_asked_for_there_is_a_prediction_of_it(facts: ImageFact
     ],
 )
 def test_what_starts_the_ranks_of_a_node_is_known_by_the_command(command, starter):
-    assert named("torch").starter(command) == starter
+    assert program_of_name("torch").starter(command) == starter

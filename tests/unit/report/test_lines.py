@@ -3,7 +3,7 @@
 import shlex
 
 from tests.unit.tables import every_row
-from toolkit.report.lines import command_lines, hung, wrapped
+from toolkit.report.lines import command_lines, hung, wrap_text
 
 LONG = "PATH=/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
 COMMAND = ("srun", "-n", "2", "apptainer", "exec", "--bind", "/a b", "my image.sif", "env", LONG, "COMMAND")
@@ -30,7 +30,7 @@ def test_what_stands_first_is_followed_by_lines_that_are_indented_behind_it():
 
 
 def test_no_word_is_broken_in_a_sentence():
-    lines = wrapped(f"set {LONG} and see rule host-launcher-other-family", 4, 30, first="· ")
+    lines = wrap_text(f"set {LONG} and see rule host-launcher-other-family", 4, 30, first="· ")
     assert LONG in lines[1]
     assert any(line.endswith("host-launcher-other-family") for line in lines)
     assert lines[0] == "    · set"

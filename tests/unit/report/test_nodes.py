@@ -7,14 +7,14 @@ import msgspec
 from toolkit.probe.asking import NodeChoice
 from toolkit.probe.bundle import Bundle, read
 from toolkit.report.doctor.sides import side_by_side
-from toolkit.report.lines import unstyled
+from toolkit.report.lines import leave_unstyled
 from toolkit.report.nodes import machines
 
 EVIDENCE = Path(__file__).parents[2] / "evidence"
 
 
 def page(bundle: Bundle, width: int = 100) -> str:
-    return "\n".join(machines(bundle, unstyled, width))
+    return "\n".join(machines(bundle, leave_unstyled, width))
 
 
 def recorded(name: str, nodes: str) -> Bundle:
@@ -66,12 +66,12 @@ def test_a_long_list_of_names_is_wrapped_beside_its_text():
 
 def test_the_facts_show_networks_memory_and_gpus():
     host = recorded("virtual-cluster-nodes.txt", "all").host
-    text = "\n".join(side_by_side(host, None, unstyled, 100))
+    text = "\n".join(side_by_side(host, None, leave_unstyled, 100))
     assert "network    eth0" in text
     assert "4.4 GiB in /dev/shm, 8 MiB may be locked" in text
     many = msgspec.structs.replace(
         host, gpu_driver="550.54.15", gpus=("NVIDIA A100",) * 4, fabrics=("slingshot",)
     )
-    text = "\n".join(side_by_side(many, None, unstyled, 100))
+    text = "\n".join(side_by_side(many, None, leave_unstyled, 100))
     assert "4 \N{MULTIPLICATION SIGN} NVIDIA A100" in text
     assert "slingshot eth0" in text

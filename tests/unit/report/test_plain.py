@@ -7,21 +7,21 @@ import unicodedata
 from tests.unit.tables import every_row
 from toolkit.report.plain import (
     MESSAGE_LIMIT,
-    as_shown,
-    bounded,
-    coloured,
-    joined,
+    add_style,
+    bound_message,
+    colour_styles,
+    join_lines,
+    make_line_visible,
+    make_output_visible,
+    make_visible,
     one_line,
-    output_as_shown,
-    shown,
-    styled,
-    uncoloured,
+    remove_styles,
 )
 
 
 def test_an_error_stays_on_its_line_whatever_it_quotes():
     assert one_line("a\nb\tc\x1b[2Jd é") == "a\\nb\\tc\\u001b[2Jd é"
-    assert joined(["a\nb", "c"]) == "a\\nb\nc"
+    assert join_lines(["a\nb", "c"]) == "a\\nb\nc"
 
 
 @every_row(
@@ -37,11 +37,11 @@ def test_an_error_stays_on_its_line_whatever_it_quotes():
     ],
 )
 def test_a_line_is_shown_as_a_terminal_would_without_what_steers_it(line, shown):
-    assert as_shown(line) == shown
+    assert make_line_visible(line) == shown
 
 
 def test_the_output_of_a_job_keeps_its_lines():
-    assert output_as_shown("1 %\r2 %\n\n\x1b[31mred\x1b[0m\n") == "2 %\n\nred\n"
+    assert make_output_visible("1 %\r2 %\n\n\x1b[31mred\x1b[0m\n") == "2 %\n\nred\n"
 
 
 def test_every_character_that_is_not_drawn_is_shown_and_the_others_stay():
@@ -50,9 +50,9 @@ def test_every_character_that_is_not_drawn_is_shown_and_the_others_stay():
         character = chr(code)
         kind = unicodedata.category(character)
         if kind in hidden and character not in "\t\n":
-            assert shown(character).startswith("\\u"), ascii(character)
+            assert make_visible(character).startswith("\\u"), ascii(character)
         elif kind[0] in "NPS" or kind in {"Lu", "Ll", "Lt", "Zs"} or character in "\t\n":
-            assert shown(character) == character, ascii(character)
+            assert make_visible(character) == character, ascii(character)
 
 
 def test_letters_of_every_script_stay():
@@ -62,26 +62,26 @@ def test_letters_of_every_script_stay():
 
 @every_row("character", ["\u3164", "\u115f", "\ufe0f", "\u034f", "\ufdd0"])
 def test_letters_and_marks_that_are_not_drawn_are_shown(character):
-    assert shown(f"a{character}b") == f"a\\u{ord(character):04x}b"
+    assert make_visible(f"a{character}b") == f"a\\u{ord(character):04x}b"
 
 
 def test_what_is_made_visible_in_json_keeps_its_value():
     value = {"a": "\x1b\x9b\u202e\u2028\U000e0041\x7f\\\u202e"}
-    text = shown(json.dumps(value, ensure_ascii=False))
+    text = make_visible(json.dumps(value, ensure_ascii=False))
     assert text.isprintable()
     assert json.loads(text) == value
 
 
 def test_only_styles_of_this_process_become_codes():
-    text = shown(f"{styled('ok', '32')} \x1b[31mno\x1b[0m")
-    assert coloured(text) == "\x1b[32mok\x1b[0m \\u001b[31mno\\u001b[0m"
-    assert uncoloured(text) == "ok \\u001b[31mno\\u001b[0m"
-    assert one_line(styled("a\nb", "1")) == styled("a\\nb", "1")
+    text = make_visible(f"{add_style('ok', '32')} \x1b[31mno\x1b[0m")
+    assert colour_styles(text) == "\x1b[32mok\x1b[0m \\u001b[31mno\\u001b[0m"
+    assert remove_styles(text) == "ok \\u001b[31mno\\u001b[0m"
+    assert one_line(add_style("a\nb", "1")) == add_style("a\\nb", "1")
 
 
 def test_a_message_has_no_long_word_and_an_end():
     path = "/a" * 300
-    assert bounded(f"{path}: no such file") == f"{path[:100]}…{path[-98:]}: no such file"
-    assert bounded("y" * 200) == "y" * 200
-    assert len(bounded("word " * 1000)) == MESSAGE_LIMIT
-    assert len(bounded("\x1b" * 6000)) == 200
+    assert bound_message(f"{path}: no such file") == f"{path[:100]}…{path[-98:]}: no such file"
+    assert bound_message("y" * 200) == "y" * 200
+    assert len(bound_message("word " * 1000)) == MESSAGE_LIMIT
+    assert len(bound_message("\x1b" * 6000)) == 200

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from tests.unit.tables import every_row
-from toolkit.report.plain import styled
-from toolkit.report.safe_stream import SafeStream, unfiltered
+from toolkit.report.plain import add_style
+from toolkit.report.safe_stream import SafeStream, unfiltered_stream
 
 ROOT = Path(__file__).parents[3] / "toolkit"
 OWN_STREAMS = {"report/safe_stream.py", "cli/frame/streams.py"}
@@ -35,7 +35,7 @@ def test_a_terminal_gets_colours_of_toolkit_and_a_file_none():
     for kind, written in ((Terminal, b"\x1b[1mx\x1b[0m\\u001b[1m"), (io.TextIOWrapper, b"x\\u001b[1m")):
         raw = io.BytesIO()
         stream = SafeStream(kind(raw, encoding="utf-8"))
-        assert stream.write(styled("x", "1") + "\x1b[1m") > 0
+        assert stream.write(add_style("x", "1") + "\x1b[1m") > 0
         stream.flush()
         assert raw.getvalue() == written
 
@@ -51,7 +51,7 @@ def test_exact_bytes_reach_a_file_and_are_shown_on_a_terminal():
 def test_a_library_finds_no_bytes_below_the_door():
     stream = SafeStream(io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
     assert not hasattr(stream, "buffer")
-    assert unfiltered(stream) is not stream
+    assert unfiltered_stream(stream) is not stream
 
 
 @every_row(("pattern", "allowed"), AROUND, ids=[pattern for pattern, _ in AROUND])

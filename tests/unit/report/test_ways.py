@@ -8,7 +8,7 @@ from tests.unit.engine.examples import HOST, IMAGE, MPICH, image_with, with_
 from toolkit.engine.predict import predict
 from toolkit.model.prediction import MODES, Mode, Outcome, Request
 from toolkit.report.doctor.ways import allocation_words, ways
-from toolkit.report.lines import unstyled
+from toolkit.report.lines import leave_unstyled
 
 
 def words(mode: Mode, image=IMAGE, host=HOST, **shape: int) -> str:
@@ -52,7 +52,7 @@ def test_columns_are_as_wide_as_the_longest_mode_and_outcome(width):
     longest = max(get_args(Outcome), key=len)
     failing = with_(verdict.predictions[0], outcome=longest, because="x", by_chance=())
     verdict = with_(verdict, predictions=(failing, *verdict.predictions[1:]))
-    lines = list(ways(verdict, HOST, Request(), unstyled, width))
+    lines = list(ways(verdict, HOST, Request(), leave_unstyled, width))
     assert all(len(line) <= width for line in lines)
     heads = [line for line in lines if line[4:].startswith(MODES)]
     assert {line[36] for line in heads} == {" "}
@@ -63,5 +63,5 @@ def test_columns_are_as_wide_as_the_longest_mode_and_outcome(width):
 def test_what_else_may_come_stands_behind_the_reason():
     verdict = predict(HOST, IMAGE, Request())
     drawn = with_(verdict.predictions[0], outcome="hang", because="x", by_chance=("crash", "init-failure"))
-    lines = ways(with_(verdict, predictions=(drawn,)), HOST, Request(), unstyled, 200)
+    lines = ways(with_(verdict, predictions=(drawn,)), HOST, Request(), leave_unstyled, 200)
     assert next(lines).endswith(" x; by chance it ends in crash or init-failure instead")

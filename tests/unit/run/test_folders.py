@@ -7,12 +7,12 @@ import pytest
 
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput, Missing
-from toolkit.run.folders import check_file, folder_mode, in_cache, would_take, writable
+from toolkit.run.folders import check_file, folder_mode, in_cache, make_writable, would_take
 
 
 def test_a_folder_is_made_and_left_empty(tmp_path):
     folder = tmp_path / "new" / "folder"
-    assert writable(folder, "-o") == folder
+    assert make_writable(folder, "-o") == folder
     assert list(folder.iterdir()) == []
 
 
@@ -20,11 +20,11 @@ def test_a_folder_is_made_and_left_empty(tmp_path):
 def test_a_place_that_takes_no_files_is_named_with_its_option(below):
     folder = Path("/proc") / below
     with pytest.raises(BadInput, match=f"^-o: {folder} cannot be written to: ") as caught:
-        writable(folder, "-o")
+        make_writable(folder, "-o")
     assert "-o" in caught.value.fix
 
 
-@pytest.mark.parametrize("tried", [writable, would_take])
+@pytest.mark.parametrize("tried", [make_writable, would_take])
 def test_a_file_in_the_way_is_told(tmp_path, tried):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):

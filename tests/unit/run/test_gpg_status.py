@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tables import every_row
-from toolkit.run.gpg_status import created, signature
+from toolkit.run.gpg_status import has_signed, signature
 
 KEY = "F79EF7C4DE6CF01D"
 PRINT = f"599F31FB36A9D3644055E8D3{KEY}"
@@ -59,7 +59,7 @@ def test_anything_but_one_verdict_with_one_proof_is_not_good(status):
 @given(st.text(max_size=300))
 def test_no_text_breaks_it_or_is_good(status):
     assert signature(status, b"").state != "good"
-    assert not created(status)
+    assert not has_signed(status)
 
 
 @given(st.text(max_size=100))
@@ -87,6 +87,6 @@ def test_lines_with_too_few_or_odd_words_do_not_break_it(words):
 
 def test_a_signature_was_made_only_if_gpg_says_so_and_by_a_sound_hash():
     line = f"[GNUPG:] SIG_CREATED C 22 8 01 1795272063 {PRINT}"
-    assert created(line)
-    assert not created(line.replace(" 8 ", " 2 "))
-    assert not created("")
+    assert has_signed(line)
+    assert not has_signed(line.replace(" 8 ", " 2 "))
+    assert not has_signed("")

@@ -15,7 +15,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan, Request
 from toolkit.model.runtime import NAMES
 from toolkit.probe.evidence import Section
-from toolkit.runtime import RUNTIMES, named
+from toolkit.runtime import RUNTIMES, runtime_of_name
 
 SPEC = JobSpec(name="a", image="/work/images/My.tar", command=("./a",), directory="/work/runs/a", nodes=2)
 PLAN = Plan(mode="srun-pmix", launcher=("srun", "--mpi=pmix"), binds=("/work", "/data:/d:ro"), unset=("X",))
@@ -64,7 +64,9 @@ def test_what_is_predicted_for_a_runtime_that_was_not_run_is_beyond_the_record(k
 
 
 def test_the_container_engine_of_cscs_takes_its_mounts_from_a_file():
-    text = named("ce").definition(msgspec.structs.replace(SPEC, workdir="/work"), ("/work", "/data:/d:ro"))
+    text = runtime_of_name("ce").definition(
+        msgspec.structs.replace(SPEC, workdir="/work"), ("/work", "/data:/d:ro")
+    )
     assert tomllib.loads(text) == {
         "image": "/work/images/My.tar",
         "workdir": "/work",
@@ -84,4 +86,4 @@ def test_the_folder_of_the_command_is_an_option():
     folders = {one.NAMES[0]: one.workdir("/work/a") for one in RUNTIMES}
     assert folders["pyxis"] == ("--container-workdir=/work/a",)
     assert folders["enroot"] == ()
-    assert named("ch-run").workdir("/a") == ("--cd=/a",)
+    assert runtime_of_name("ch-run").workdir("/a") == ("--cd=/a",)

@@ -16,7 +16,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Request
 from toolkit.model.site import Container, Site
 from toolkit.probe.evidence import Section
-from toolkit.runtime import RUNTIMES, named, podman
+from toolkit.runtime import RUNTIMES, podman, runtime_of_name
 
 PODMAN = ContainerRuntime(name="podman", version="5.4.2", path="/usr/bin/podman", setuid=False)
 BOTH = msgspec.structs.replace(runtime(), other_runtimes=(PODMAN,))
@@ -81,7 +81,7 @@ def test_the_probe_reads_release_and_ranges():
 
 
 def test_a_runtime_is_known_by_name_and_path():
-    assert [named(name) for name in ("podman", "/opt/podman", "singularity", "other", "")] == [
+    assert [runtime_of_name(name) for name in ("podman", "/opt/podman", "singularity", "other", "")] == [
         podman, podman, RUNTIMES[0], RUNTIMES[0], RUNTIMES[0],
     ]  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from toolkit.cli.frame.say import say_json, say_text
 from toolkit.errors import BadInput
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 
 def show_rules(page: str | None, *, as_json: bool) -> None:
@@ -17,7 +17,7 @@ def show_rules(page: str | None, *, as_json: bool) -> None:
     if not chosen:
         known = [rule.id for rule in RULES]
         raise BadInput(
-            f"--explain {page}: unknown rule{near(page or '', known)}",
+            f"--explain {page}: unknown rule{suggest_near(page or '', known)}",
             fix="list the rules: `toolkit doctor --rules`",
         )
     if as_json:

@@ -12,7 +12,7 @@ from toolkit.cli.frame.styles import width_of_errors
 from toolkit.cli.frame.usage import message_of
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.report.lines import hung
-from toolkit.report.plain import as_shown, bounded
+from toolkit.report.plain import bound_message, make_line_visible
 
 _PACKAGES = {"yaml": "pyyaml"}
 """Packages whose name differs from the name of their module."""
@@ -33,10 +33,10 @@ def print_error(error: ToolkitError) -> None:
     the command in it.
     """
     details = (part for text in error.detail for part in text.split("\n"))
-    say(*(f"    {bounded(as_shown(line))}" for line in details), err=True)
-    say(*hung("error: ", bounded(error.message), width_of_errors()), err=True)
+    say(*(f"    {bound_message(make_line_visible(line))}" for line in details), err=True)
+    say(*hung("error: ", bound_message(error.message), width_of_errors()), err=True)
     if error.fix:
-        say(f"hint: {bounded(error.fix)}", err=True)
+        say(f"hint: {bound_message(error.fix)}", err=True)
 
 
 def of_call(error: click.ClickException) -> ToolkitError | None:

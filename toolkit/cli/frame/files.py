@@ -9,7 +9,7 @@ from toolkit import files
 from toolkit.cli.frame.say import say
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.folders import behind_links
-from toolkit.report.plain import shown
+from toolkit.report.plain import make_visible
 
 _READER_SECONDS, _PAUSE = 2.0, 0.02
 """Seconds that toolkit waits until another process opens a FIFO for reading."""
@@ -56,7 +56,7 @@ def _write_into(path: Path, content: bytes) -> None:
     number = _open_special(path)
     os.set_blocking(number, True)
     with os.fdopen(number, "wb") as file:
-        file.write(shown(content.decode("utf-8", "replace")).encode() if file.isatty() else content)
+        file.write(make_visible(content.decode("utf-8", "replace")).encode() if file.isatty() else content)
 
 
 def _open_special(path: Path) -> int:

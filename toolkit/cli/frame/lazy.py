@@ -8,7 +8,7 @@ import click
 
 from toolkit.cli.frame.empty import refusing_empty
 from toolkit.cli.frame.everywhere import taking_flags
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 
 class NearGroup(click.Group):
@@ -24,7 +24,7 @@ class NearGroup(click.Group):
         # click has better messages for unknown options.
         if not ctx.resilient_parsing and name[:1].isalnum() and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
-            ctx.fail(f"{name}: no such command{near(name, known)}; choices: {', '.join(known)}")
+            ctx.fail(f"{name}: no such command{suggest_near(name, known)}; choices: {', '.join(known)}")
         return super().resolve_command(ctx, args)
 
 

@@ -9,18 +9,18 @@ import sys
 
 import click
 
-from toolkit.report.plain import joined
+from toolkit.report.plain import join_lines
 from toolkit.report.safe_stream import SafeStream
 
 
 def say(*lines: object, err: bool = False) -> None:
     """Print lines, to standard error with ``err``."""
     if lines:
-        click.echo(joined(map(str, lines)), err=err)
+        click.echo(join_lines(map(str, lines)), err=err)
 
 
 def say_text(text: str) -> None:
-    """Print a text of several lines, made by :func:`toolkit.report.plain.joined`."""
+    """Print a text of several lines, made by :func:`toolkit.report.plain.join_lines`."""
     click.echo(text)
 
 

@@ -4,8 +4,8 @@ import os
 import shutil
 import sys
 
-from toolkit.report.lines import Style, unstyled
-from toolkit.report.plain import styled
+from toolkit.report.lines import Style, leave_unstyled
+from toolkit.report.plain import add_style
 
 _LEAST = 30
 """The smallest width of a page; a narrower terminal breaks its lines."""
@@ -16,7 +16,7 @@ _CODES = {"good": "32", "bad": "31", "warn": "33", "bold": "1", "dim": "2"}
 def style_of_stdout() -> Style:
     """Return colours for a terminal; none for a file, a pipe, a dumb terminal or ``NO_COLOR``."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return unstyled
+        return leave_unstyled
     return _coloured
 
 
@@ -36,4 +36,4 @@ def width_of_errors() -> int | None:
 
 
 def _coloured(text: str, style: str) -> str:
-    return styled(text, _CODES[style]) if style in _CODES else text
+    return add_style(text, _CODES[style]) if style in _CODES else text

@@ -5,7 +5,7 @@ import re
 import click
 
 from toolkit.cli.frame.empty import spelling
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 _CHOICE = re.compile(r"(?P<value>'.*'|\".*\") is not (?:one of )?'")
 _STARTS_WITH_VALUE = re.compile(r"""('[^']*'|"[^"]*"|-?\d+): """)
@@ -36,7 +36,7 @@ def message_of(error: click.ClickException) -> str:
 def _of_value(error: click.BadParameter) -> str:
     thing, said = _thing(error), _lower(_line(error.message))
     if error.param and isinstance(error.param.type, click.Choice) and (found := _CHOICE.match(said)):
-        close = near(found["value"][1:-1], map(str, error.param.type.choices))
+        close = suggest_near(found["value"][1:-1], map(str, error.param.type.choices))
         return f"{thing} {found['value']}: unknown value{close}{_choices(error.param)}"
     return f"{thing}{' ' if _STARTS_WITH_VALUE.match(said) else ': '}{said}"
 

@@ -22,7 +22,7 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
 from toolkit.report.toml import toml
-from toolkit.run.folders import in_cache, would_take, writable
+from toolkit.run.folders import in_cache, make_writable, would_take
 from toolkit.run.registry.name import is_registry_name, parse_name
 from toolkit.run.registry.session import RegistryAccess
 
@@ -83,7 +83,7 @@ def command(
         tell.step(f"Reading {image}")
         tree, seen = stack.enter_context(open_image(here, platform=platform, tell=tell))
         found = adopt_image(tree, seen, image, host)
-        _write(found, name, writable(folder, "-o"))
+        _write(found, name, make_writable(folder, "-o"))
         made = _build_layer(here, image, seen, tag, folder, tell) if layer else None
     if as_json:
         say_json({**msgspec.to_builtins(found), "folder": str(folder), "layered": made}, indent=True)

@@ -20,7 +20,7 @@ from toolkit.model.hidden import Hidden, hidden, shown
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.model.study import Scaling, Study
-from toolkit.near import near
+from toolkit.near import suggest_near
 from toolkit.report.table import table
 from toolkit.run.remote.ssh_file import check_ssh_config
 from toolkit.study import collect, folder, proof, study_points
@@ -252,7 +252,8 @@ def _parse_comparison(text: str | None) -> tuple[str, tuple[str, ...]]:
     field = name if name.isupper() else name.replace("-", "_")
     if not name.isupper() and field not in JobFile.__struct_fields__:
         raise BadInput(
-            f"--compare {name}: not an option of toolkit launch{near(field, JobFile.__struct_fields__)}",
+            f"--compare {name}: not an option of toolkit launch"
+            f"{suggest_near(field, JobFile.__struct_fields__)}",
             fix="write a variable of the environment in capitals",
         )
     return field, values

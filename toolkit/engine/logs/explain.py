@@ -9,7 +9,7 @@ from itertools import islice
 
 from toolkit import knowledge
 from toolkit.engine.logs.joblines import Line, Output
-from toolkit.engine.logs.logsearch import PatternLines, compiled, search
+from toolkit.engine.logs.logsearch import PatternLines, compile_line_pattern, search
 from toolkit.engine.logs.world_of_one import CLAIMS, find_world_of_one
 from toolkit.knowledge.signatures import LogSignature, stems
 from toolkit.model.finding import Finding
@@ -131,7 +131,8 @@ def _after(signature: LogSignature, output: Output, position: int) -> tuple[Line
     """Return the lines that must follow, or ``None`` if one of them is missing."""
     near = list(output.following(position, _NEAR)) if signature.then else []
     found = [
-        next((line for line in near if compiled(then).search(line.text)), None) for then in signature.then
+        next((line for line in near if compile_line_pattern(then).search(line.text)), None)
+        for then in signature.then
     ]
     return tuple(line for line in found if line) if None not in found else None
 

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from itertools import accumulate
 
 from toolkit.engine.logs.joblines import COLOUR, Output, Page, line_text
-from toolkit.engine.logs.logwords import WordFinder, longest_word, needed
+from toolkit.engine.logs.logwords import WordFinder, longest_word, required_words
 
 _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
 """Parts of patterns that contain digits but match no number: character ranges and repetition counts."""
@@ -38,7 +38,7 @@ class PatternLines:
 
 
 @cache
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_line_pattern(pattern: str) -> re.Pattern[str]:
     """Return a pattern for one line."""
     return re.compile(pattern, re.MULTILINE)
 
@@ -131,14 +131,14 @@ class _PageSearch:
         for pattern, positions in self.found.items():
             if time.monotonic() > self._until:
                 return False
-            groups = [[one.text for one in group if one.word in has] for group in needed(pattern)]
+            groups = [[one.text for one in group if one.word in has] for group in required_words(pattern)]
             if not all(groups):
                 continue
             numbers = min((view.having(texts) for texts in groups or [[b""]]), key=len)
             if _names_a_number(pattern):
-                at = view.matching_places(compiled(pattern), numbers)
+                at = view.matching_places(compile_line_pattern(pattern), numbers)
                 positions.extend(page.start + place for place in _ends(at, _KEPT))
-            elif lines := view.matching(compiled(pattern), numbers):
+            elif lines := view.matching(compile_line_pattern(pattern), numbers):
                 hits[pattern] = lines
         stems = (stem for stem, word in self._stems.items() if word in has)
         some = view.having(stems) if len(suspects) < MOST_SUSPECTS else []
@@ -185,7 +185,7 @@ def search(
 @cache
 def _finder(patterns: tuple[str, ...], more: tuple[bytes, ...]) -> WordFinder:
     """Return what finds the words of some patterns, and other words."""
-    found = (one.word for pattern in patterns for group in needed(pattern) for one in group)
+    found = (one.word for pattern in patterns for group in required_words(pattern) for one in group)
     return WordFinder((*found, *more))
 
 

@@ -26,7 +26,7 @@ class Needed(NamedTuple):
 
 
 @cache
-def needed(pattern: str) -> tuple[tuple[Needed, ...], ...]:
+def required_words(pattern: str) -> tuple[tuple[Needed, ...], ...]:
     """Return groups of texts; every matching line, in lower case, contains a text of each group.
 
     The most selective group comes first. Texts have no digits.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from toolkit.engine.logs.codes import deciding_code
-from toolkit.engine.logs.logsearch import compiled
-from toolkit.engine.logs.logwords import WordFinder, needed
+from toolkit.engine.logs.logsearch import compile_line_pattern
+from toolkit.engine.logs.logwords import WordFinder, required_words
 from toolkit.knowledge.signatures import FaultLine, Role, fault_lines
 
 _MANY = 200
@@ -50,7 +50,7 @@ class RowPart:
     def row_of(self, text: str) -> FaultLine | None:
         """Return the row, or the class of the error code in a line, if the part matches the line."""
         if self.pattern:
-            return self.row if compiled(self.pattern).search(text) else None
+            return self.row if compile_line_pattern(self.pattern).search(text) else None
         code = deciding_code(text, self.row.codes)
         if code is None:
             return None
@@ -78,7 +78,7 @@ def _index() -> tuple[WordFinder, set[int], dict[bytes, list[tuple[bytes, int]]]
     """Return the numbers of the parts to try always, and by words those to try if a line has a text."""
     always, by_word = set[int](), dict[bytes, list[tuple[bytes, int]]]()
     for number, part in enumerate(_parts()):
-        groups = needed(part.pattern) if part.pattern else ()
+        groups = required_words(part.pattern) if part.pattern else ()
         if not groups:
             always.add(number)
         for one in groups[0] if groups else ():

@@ -3,7 +3,7 @@
 import re
 
 from toolkit.engine.logs.joblines import Line, Output
-from toolkit.engine.logs.logsearch import PatternLines, compiled
+from toolkit.engine.logs.logsearch import PatternLines, compile_line_pattern
 from toolkit.model.finding import Finding
 
 _RANK_OF = (
@@ -75,14 +75,14 @@ def _claiming(output: Output, found: PatternLines) -> list[Line]:
 
 
 def _requested_size(text: str) -> int:
-    told = compiled(_TOLD).search(text)
+    told = compile_line_pattern(_TOLD).search(text)
     return int(told[1]) if told else 0
 
 
 def _claimed_size(text: str) -> int | None:
     """Return the size of the world that a line reports."""
     for pattern in _SIZES:
-        if found := compiled(pattern).search(text):
+        if found := compile_line_pattern(pattern).search(text):
             return int(found[found.re.groups])
     return None
 

@@ -31,7 +31,7 @@ from toolkit.launcher import mpirun, pals
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.mpifacts import HostMpi
 from toolkit.model.prediction import Mode, Plan, ProgramName, Request
-from toolkit.program import named
+from toolkit.program import program_of_name
 from toolkit.program.choose import program_for, starter_of
 
 GLOO_FILE = "toolkit-gloo.py"
@@ -48,7 +48,7 @@ def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) ->
     """Return the plan for ``mode``, even if it will fail; rules judge that."""
     inside = mode == "mpirun-container"
     program = program_for(image, request, mode)
-    if not named(program).BY_MPI:
+    if not program_of_name(program).BY_MPI:
         return _without_mpi(host, image, request, mode, program)
     return Plan(
         mode=mode,
@@ -84,7 +84,7 @@ def _without_mpi(
         env={**driver_path(host, image), **request.env},
         unset=harmful_variables(host, mode),
         binds=_binds(host),
-        wrapper=("sh", RANKS_FILE) if named(program).peers(starter) else (),
+        wrapper=("sh", RANKS_FILE) if program_of_name(program).peers(starter) else (),
         program=program,
         starter=starter,
     )

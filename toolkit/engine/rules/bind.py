@@ -20,7 +20,7 @@ from toolkit.engine.wireup import offer
 from toolkit.engine.words import mpi_name, plain
 from toolkit.folders import is_below
 from toolkit.model.mpifacts import HostMpi
-from toolkit.versions import older, same, upstream
+from toolkit.versions import is_same_version, older, upstream
 
 _CRAY = {"slingshot", "aries"}
 """Networks of machines whose MPI is in /opt/cray and not on PATH."""
@@ -296,7 +296,7 @@ def bind_modules_differ(case: Case) -> Hit | None:
         return None
     if "libucs.so.0" not in mounted_libraries(case) or host.relocatable:
         return None
-    if host.ucx is None or same(host.ucx, inside):
+    if host.ucx is None or is_same_version(host.ucx, inside):
         return None
     because = f"UCX {plain(host.ucx)} of the host would load modules of UCX {plain(inside)} of the image"
     evidence = case.cite("host.mpis", "image.ucx")
@@ -324,7 +324,7 @@ def bind_plugins_missing(case: Case) -> Hit | None:
         return None
     if _opens_own(case, host):
         return None
-    if inside.plugins and same(inside.version or "", host.version or ""):
+    if inside.plugins and is_same_version(inside.version or "", host.version or ""):
         return None
     evidence = case.cite("host.mpis", "image.mpi")
     because = f"{mpi_name(host)} looks for components in {host.plugins}, which is not mounted"

@@ -17,7 +17,7 @@ from toolkit.folders import is_below
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import Inside
 from toolkit.model.mpifacts import HostMpi, ImageMpi
-from toolkit.versions import same
+from toolkit.versions import is_same_version
 
 _WHOLE_PREFIX = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}
 """Variables that a moved launcher of Open MPI 4 exports, in both spellings."""
@@ -133,7 +133,9 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
 def _same_release(host: HostMpi, mpi: ImageMpi, client: str) -> bool:
     """Return whether both sides are of one release of Open MPI with one release of PMIx."""
     releases = ((host.version, mpi.version), (host.pmix, client))
-    return host.implementation == mpi.implementation and all(a and b and same(a, b) for a, b in releases)
+    return host.implementation == mpi.implementation and all(
+        a and b and is_same_version(a, b) for a, b in releases
+    )
 
 
 @rule(
@@ -217,7 +219,7 @@ def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | N
     if not _is_same_installation(starter.launcher or "", starter):
         because = f"the release of {starter.launcher} is unknown"
         return Hit(evidence, "unknown", because)
-    if starter == mpi or same(starter.version or "", mpi.version or ""):
+    if starter == mpi or is_same_version(starter.version or "", mpi.version or ""):
         return None
     client = case.image_facts.pmix
     row = launcher_pair(starter, client, case.request, ()) if client else None

@@ -11,7 +11,7 @@ from toolkit.engine.traits import HOST_FOLDERS, families
 from toolkit.engine.wireup import clearing_options
 from toolkit.engine.words import mpi_name
 from toolkit.model.prediction import ProgramName
-from toolkit.program import named
+from toolkit.program import program_of_name
 from toolkit.program.launchers import LAUNCHERS
 
 _OWN_MODES = tuple(mode for mode in MPI_MODES if mode != "bind")
@@ -189,5 +189,5 @@ def image_lacks_framework(case: Case) -> Hit | None:
     case.ask(fact)
     if case.state(fact) == "known":
         return None
-    title = f"The image does not have {named(case.plan.program).TITLE}"
+    title = f"The image does not have {program_of_name(case.plan.program).TITLE}"
     return Hit(case.cite(fact), title=title)

@@ -34,7 +34,7 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     found = case.host.runtime
     if any(row.versions and case.image.format in row.formats for row in runtime.runtime().unreadable):
         ask_release(case)
-    row = runtime.unreadable(found.name, found.version, case.image.format) if found else None
+    row = runtime.why_unreadable(found.name, found.version, case.image.format) if found else None
     if row is None:
         return None
     evidence = (*case.cite("host.runtime"), f"image: its format is {case.image.format}")
@@ -213,7 +213,7 @@ def runtime_vulnerable(case: Case) -> Hit | None:
         return None
     rows = [
         r
-        for r in runtime.vulnerable(found.name, found.version)
+        for r in runtime.vulnerabilities_of(found.name, found.version)
         if not r.setting or r.setting in found.settings
     ]
     row = next((r for r in rows if found.setuid or not r.setuid), None)

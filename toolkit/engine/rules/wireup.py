@@ -32,7 +32,7 @@ from toolkit.engine.words import family, mpi_name, plain
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.model.prediction import Outcome
-from toolkit.versions import same, within
+from toolkit.versions import is_same_version, within
 
 _REFUSES = "unsupported PMI version"
 """A string in the library of an MPICH that aborts if it sees PMIx, even beside PMI: 5.0, not 4.3."""
@@ -235,7 +235,7 @@ def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name
         because = f"{mpi_name(mpi)} assumes its own release, but the daemons belong to {mpi_name(launcher)}"
         return Hit(evidence, row.outcome, f"{because}, and {row.because}", source=row.source)
     alike = launcher.implementation == mpi.implementation
-    if launcher == mpi or (alike and same(launcher.version or "", mpi.version or "-")):
+    if launcher == mpi or (alike and is_same_version(launcher.version or "", mpi.version or "-")):
         return None
     because = f"no launch of {mpi_name(mpi)} under daemons of {mpi_name(launcher)} was recorded"
     return Hit(evidence, "unknown", because)

@@ -52,7 +52,7 @@ class UnreadList:
     line: int
 
 
-def installed(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator[PackageInstall | UnreadList]:
+def package_installs(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator[PackageInstall | UnreadList]:
     """Yield every package and every MPI from source code, in the order of the steps."""
     run = (step for step in steps if step.kind == "run")
     for order, (line, words) in enumerate(

@@ -10,7 +10,7 @@ import msgspec
 from toolkit.engine.ticket_facts import image_of
 from toolkit.files import read_given
 from toolkit.image.buildfile.faults import faults
-from toolkit.image.buildfile.installed import ListReader, PackageInstall, UnreadList, installed
+from toolkit.image.buildfile.installed import ListReader, PackageInstall, UnreadList, package_installs
 from toolkit.image.buildfile.known import (
     BaseName,
     Distribution,
@@ -91,7 +91,7 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
     for step in (step for step in found if step.stage in last):
         if step.kind == "from":
             _begin(step, parts, found)
-    for one in installed(tuple(step for step in found if step.stage in last), read):
+    for one in package_installs(tuple(step for step in found if step.stage in last), read):
         if isinstance(one, UnreadList):
             parts.unknown.append(f"{parts.at(one.line)}: {one.name} is not beside the file")
         else:

@@ -11,7 +11,7 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.search import places
 from toolkit.image.software import packages
-from toolkit.knowledge.components import wantable
+from toolkit.knowledge.components import wantable_components
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Severity
 from toolkit.model.prediction import Mode, Request
@@ -92,7 +92,7 @@ def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts |
         want=found,
         operations=tuple(o for o in OPERATIONS if o in (facts.horovod_built or ())),
         evidence={name: facts.cite(names.get(name, name)) for name in found},
-        unknown={name: why for name, why in facts.unknown.items() if name in (*wantable(), "mpi")},
+        unknown={name: why for name, why in facts.unknown.items() if name in (*wantable_components(), "mpi")},
         packages=tuple(list_packages(tree, facts)),
         lacks=lacks,
         place=host.place if host else None,

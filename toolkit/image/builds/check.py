@@ -11,7 +11,7 @@ from toolkit.model.progress import Tell
 from toolkit.model.recipe import MPIS
 from toolkit.model.stack import STACK_PATH, Stack
 from toolkit.run.docker.containers import Box, run_once
-from toolkit.versions import same
+from toolkit.versions import is_same_version
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -102,7 +102,7 @@ def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
     lines = [
         f"{what}: the lock names {asked or 'none'}, the image has {has or 'none'}"
         for what, (asked, has) in wanted.items()
-        if asked and not same(asked, has)
+        if asked and not is_same_version(asked, has)
     ]
     if not stack.python.startswith(f"{python}."):
         lines.append(f"python: the lock names {python}, the image has {stack.python}")

@@ -8,7 +8,7 @@ from toolkit.image.builds.documents import documents
 from toolkit.image.builds.emit import Making, dockerfile
 from toolkit.image.locks.patches import patches_of
 from toolkit.image.locks.steps import Step, requirement_lines, strippers
-from toolkit.model.lock import LockedFile, encoded
+from toolkit.model.lock import LockedFile, encode_lock
 from toolkit.run.docker.engine import Files
 
 
@@ -68,7 +68,7 @@ def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
 def own_files(making: Making) -> dict[str, bytes | Path]:
     """Return toolkit's own files in an image: its trainers, the lock and its documents."""
     return {
-        "papers/lock.json": encoded(making.lock),
+        "papers/lock.json": encode_lock(making.lock),
         "papers/manifest.py": (shipped_folder("containers") / "manifest.py").read_bytes(),
         **{f"papers/{n}": text for n, text in documents(making.lock).items()},
         "lib/toolkit/__init__.py": (package() / "__init__.py").read_bytes(),

@@ -10,7 +10,7 @@ from toolkit import __version__
 from toolkit.image.builds.context import own_files, parts
 from toolkit.image.builds.emit import CREATED, LOCK, Making, dockerfile, origin
 from toolkit.knowledge.licences import expression
-from toolkit.model.lock import encoded, lock_sha256
+from toolkit.model.lock import encode_lock, lock_sha256
 
 
 def source_hash(making: Making) -> str:
@@ -25,7 +25,11 @@ def stack_hash(making: Making, made: Mapping[str, str]) -> str:
     unready = Making(lock=making.lock)
     texts = {"Dockerfile": dockerfile(unready, ("base", "stack")).encode(), **parts()}
     return digest_of(
-        {**texts, "lock.json": encoded(making.lock), "made": msgspec.json.encode(dict(sorted(made.items())))}
+        {
+            **texts,
+            "lock.json": encode_lock(making.lock),
+            "made": msgspec.json.encode(dict(sorted(made.items()))),
+        }
     )
 
 

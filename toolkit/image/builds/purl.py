@@ -38,7 +38,7 @@ def generic(file: LockedFile) -> str:
     return f"pkg:generic/{_quoted(file.name)}@{_quoted(file.version)}?checksum=sha256:{file.sha256}"
 
 
-def published(reference: str) -> str:
+def image_purl(reference: str) -> str:
     """Return the package URL of a published image with a digest, ``debian@sha256:…``; empty for any other."""
     name, _, digest = reference.partition("@")
     if not digest:

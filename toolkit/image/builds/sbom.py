@@ -17,7 +17,7 @@ from types import MappingProxyType
 import msgspec
 
 from toolkit import DISTRIBUTION, __version__
-from toolkit.image.builds.purl import debian, generic, published, pypi
+from toolkit.image.builds.purl import debian, generic, image_purl, pypi
 from toolkit.knowledge.licences import OWN, REFERENCE
 from toolkit.model.lock import Lock, LockedFile, lock_sha256
 from toolkit.model.solution import Chosen, Component
@@ -197,7 +197,7 @@ def _unseen(chosen: Chosen, lock: Lock) -> tuple[str, _Item]:
     """Return a component that has no locked file: the base, or what a published base contains."""
     if chosen.component == "base":
         distribution, _, release = lock.base.name.partition(":")
-        purl = published(lock.base.published)
+        purl = image_purl(lock.base.published)
         item: _Item = {
             "type": "operating-system",
             "bom-ref": f"base:{lock.base.name}",

@@ -12,7 +12,7 @@ from toolkit.image.envs.build import build, require_way
 from toolkit.image.envs.inside import startable_here
 from toolkit.image.envs.install import lay_out
 from toolkit.image.envs.interpreter import ImagePython, python_of
-from toolkit.image.envs.lockfile import LOCK, EnvLock, EnvPackage, encoded, is_env, lock_file
+from toolkit.image.envs.lockfile import LOCK, EnvLock, EnvPackage, encode_lock, is_env, lock_file
 from toolkit.image.envs.modules import compile_modules
 from toolkit.image.envs.requirements import EnvRequirements
 from toolkit.image.envs.resolve import EnvSolution, solve
@@ -21,7 +21,7 @@ from toolkit.image.files.digest import publish
 from toolkit.image.files.sif.squashwrite import write_squashfs
 from toolkit.image.sifs.sif import full_disks
 from toolkit.model.progress import Tell
-from toolkit.run.folders import check_file, writable
+from toolkit.run.folders import check_file, make_writable
 
 _EPOCH = 315_532_800
 """1980-01-01: the time of every file, so that equal packages give equal bytes."""
@@ -72,7 +72,7 @@ def create(
     kept = {one.name: one.version for one in before.packages} if before else {}
     solution = solve(wanted, python, replaced, kept, tell)
     real = behind_links(target)
-    writable(real.parent, "-o")
+    make_writable(real.parent, "-o")
     with workspace.folder() as work, full_disks(work):
         lock = _fill_folder(work, wanted, python, solution, replaced, tell, image)
         tell.step(f"Packing {target.name}")
@@ -83,7 +83,7 @@ def create(
             part.chmod(0o644)
             lock_file(real).unlink(missing_ok=True)
             publish(part, target, digest)
-            write_whole(lock_file(real), encoded(lock))
+            write_whole(lock_file(real), encode_lock(lock))
     return _describe_env(target, lock, digest, kept)
 
 
@@ -121,7 +121,7 @@ def _fill_folder(
         compiled=compiled,
         scripts=scripts,
     )
-    (root / LOCK).write_bytes(encoded(lock))
+    (root / LOCK).write_bytes(encode_lock(lock))
     return lock
 
 

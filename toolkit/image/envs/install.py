@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolkit.image.envs.interpreter import ImagePython
 from toolkit.image.envs.lockfile import EnvPackage, site_of
-from toolkit.image.envs.resolve import asking
+from toolkit.image.envs.resolve import empty_question
 from toolkit.model.progress import Tell
 from toolkit.run.packages.environment import install
 
@@ -53,7 +53,7 @@ def lay_out(
     lines = tuple(f"{one.name}=={one.version} --hash=sha256:{one.sha256}" for one in wheels)
     site = root / site_of(python.minor).lstrip("/")
     site.parent.mkdir(parents=True)
-    install(replace(asking(python, options), requirements=lines), built, site)
+    install(replace(empty_question(python, options), requirements=lines), built, site)
     if any(site.glob("*.pth")) and not (site / _STARTER).exists():
         (site / _STARTER).write_text(_STARTS)
     if (site / "bin").is_dir():

@@ -20,7 +20,7 @@ from toolkit.image.files.config import BEGINNING
 from toolkit.image.files.tree import FileTree
 from toolkit.image.inspect import open_image
 from toolkit.image.locks.pylock import environment
-from toolkit.image.software.contents import linked
+from toolkit.image.software.contents import linked_folders
 from toolkit.image.software.python import has_system_packages
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
@@ -136,7 +136,7 @@ def _sites(tree: FileTree, command: str, minor: str, facts: ImageFacts) -> Itera
         yield folder
         for name in files.names(tree, folder):
             if name.endswith(".pth"):
-                folders += linked(tree, folder, name)[0]
+                folders += linked_folders(tree, folder, name)[0]
 
 
 def _metadata(tree: FileTree, path: str) -> tuple[str, str, str] | None:

@@ -90,7 +90,7 @@ def lock_file(env: Path) -> Path:
     return env.with_name(f"{env.name}.lock.json")
 
 
-def encoded(lock: EnvLock) -> bytes:
+def encode_lock(lock: EnvLock) -> bytes:
     """Return the text of a lock."""
     return msgspec.json.format(msgspec.json.encode(lock), indent=2) + b"\n"
 

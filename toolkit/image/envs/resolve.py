@@ -34,7 +34,7 @@ class EnvSolution:
     sources: tuple[LockedFile, ...]
 
 
-def asking(python: ImagePython, options: tuple[str, ...] = ()) -> Asking:
+def empty_question(python: ImagePython, options: tuple[str, ...] = ()) -> Asking:
     """Return an empty question for the Python of an image."""
     wanted = int(python.base.glibc.split(".")[1])
     glibc = max((number for number in _UV_GLIBC if number <= wanted), default=_UV_GLIBC[0])
@@ -105,7 +105,7 @@ class _Search:
         self.wanted, self.python, self.replaced, self.kept = wanted, python, replaced, kept
         self.stays = {name: one for name, one in python.has.items() if name not in replaced}
         self._stubs = {name: write_stub(folder, one) for name, one in self.stays.items()}
-        self._base = asking(python, (*wanted.options, "--find-links", str(folder)))
+        self._base = empty_question(python, (*wanted.options, "--find-links", str(folder)))
 
     def all_fixed(self) -> Asking:
         """Ask with every package of the image fixed."""
@@ -180,7 +180,7 @@ def _conflicting_pins(pins: tuple[Pin, ...], search: _Search) -> Iterator[tuple[
 
 def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, build: bool) -> EnvSolution:
     """Return the file of each package: the best wheel, else its source distribution."""
-    base = asking(python, wanted.options)
+    base = empty_question(python, wanted.options)
     pins = tuple(f"{pin.name}=={pin.version}" for pin in news)
     text = lock_of(replace(base, requirements=pins), build=build)
     version = python.base.python if python.base.python.count(".") > 1 else f"{python.base.python}.0"

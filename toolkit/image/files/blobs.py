@@ -91,7 +91,7 @@ def content(blobs: Blobs, path: str) -> bytes | None:
     return data
 
 
-def decoded(data: bytes, kind: type[_T], name: str) -> _T:
+def decode_json(data: bytes, kind: type[_T], name: str) -> _T:
     """Decode JSON into a value.
 
     Raises:

@@ -7,7 +7,7 @@ import msgspec
 
 from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.image.files.assemble import ImageLayer, StoredImage
-from toolkit.image.files.blobs import Blobs, content, decoded
+from toolkit.image.files.blobs import Blobs, content, decode_json
 from toolkit.image.files.config import read_config
 
 MANIFEST = "manifest.json"
@@ -36,7 +36,7 @@ def choose(blobs: Blobs, tag: str) -> StoredImage:
     data = content(blobs, MANIFEST)
     if data is None:
         raise BadInput(f"{blobs.name}: not made by docker save: it has no {MANIFEST}")
-    image = _choose_image(blobs.name, decoded(data, list[_Image], f"{blobs.name}: {MANIFEST}"), tag)
+    image = _choose_image(blobs.name, decode_json(data, list[_Image], f"{blobs.name}: {MANIFEST}"), tag)
     config = content(blobs, image.Config)
     if config is None:
         raise _broken(blobs.name, f"its configuration {image.Config[:80]!r} is missing")

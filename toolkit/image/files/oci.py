@@ -9,7 +9,7 @@ import msgspec
 
 from toolkit.errors import BadInput, CheckFailed, Damaged
 from toolkit.image.files.assemble import ImageLayer, StoredImage
-from toolkit.image.files.blobs import Blobs, content, decoded
+from toolkit.image.files.blobs import Blobs, content, decode_json
 from toolkit.image.files.config import read_config
 
 INDEX = "index.json"
@@ -69,7 +69,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
     data = content(blobs, INDEX)
     if data is None:
         raise BadInput(f"{blobs.name}: no OCI layout: it has no {INDEX}")
-    top = decoded(data, _Manifest, f"{blobs.name}: {INDEX}")
+    top = decode_json(data, _Manifest, f"{blobs.name}: {INDEX}")
     candidates = _candidates(blobs, top.manifests or [], (), 0, set())
     one = _choose_candidate(blobs.name, _candidates_of(blobs.name, candidates, tag), wanted)
     config = one.manifest.config
@@ -105,7 +105,9 @@ def _candidates(
         if descriptor.digest in seen and deep:
             continue
         seen.add(descriptor.digest)
-        manifest = decoded(_blob(blobs, descriptor), _Manifest, f"{blobs.name}: {descriptor.digest[:19]}…")
+        manifest = decode_json(
+            _blob(blobs, descriptor), _Manifest, f"{blobs.name}: {descriptor.digest[:19]}…"
+        )
         if manifest.manifests is not None:
             found += _candidates(blobs, manifest.manifests, own, deep + 1, seen)
         else:

@@ -49,6 +49,6 @@ class _Whole(Pages):
         return self._content[at : at + size] if at >= 0 and size > 0 else b""
 
 
-def whole(content: bytes) -> Pages:
+def pages_of(content: bytes) -> Pages:
     """Return pages of content in memory."""
     return _Whole(content)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from toolkit.errors import CheckFailed
-from toolkit.run.owner import alive, host
+from toolkit.run.owner import host, is_running
 from toolkit.units import format_size
 
 _FOLDER = "toolkit-sif."
@@ -57,7 +57,7 @@ def remove_stale(root: Path, pattern: str) -> None:
     for path in root.iterdir():
         found = re.fullmatch(pattern, path.name)
         # On a shared folder only the machine that ran the process can check whether it still runs.
-        if not found or found["host"] != host() or alive(int(found["pid"])):
+        if not found or found["host"] != host() or is_running(int(found["pid"])):
             continue
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)

@@ -22,13 +22,13 @@ class Activation:
     scripts: tuple[str, ...] = ()
 
 
-def hooked(tree: FileTree, words: list[str]) -> str | None:
+def conda_hook_root(tree: FileTree, words: list[str]) -> str | None:
     """Return the root of the conda whose shell functions a command reads."""
     found = _HOOK.match(words[1]) if len(words) == 2 and words[0] in _SOURCING else None
     return found[1] if found and UNTOLD not in words[1] and files.is_file(tree, words[1]) else None
 
 
-def activated(tree: FileTree, words: list[str], root: str) -> Activation | None:
+def read_activation(tree: FileTree, words: list[str], root: str) -> Activation | None:
     """Return what a command activates; ``root`` is the conda whose functions were read, or empty."""
     if any(UNTOLD in word for word in words):
         return None

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from toolkit.image.files.pages import Pages, whole
+from toolkit.image.files.pages import Pages, pages_of
 
 _MACHINES = {
     3: "i386",
@@ -234,7 +234,7 @@ def data(pages: Pages) -> bytes:
 def read_elf(pages: Pages | bytes) -> Elf | None:
     """Read an ELF file; ``None`` for any other or damaged file."""
     try:
-        file = Tables(whole(pages) if isinstance(pages, bytes) else pages)
+        file = Tables(pages_of(pages) if isinstance(pages, bytes) else pages)
         runpath = _folders(file.texts(_RUNPATH))
         return Elf(
             architecture=_MACHINES.get(file.machine),

@@ -12,7 +12,7 @@ from typing import Literal
 from toolkit.errors import CheckFailed
 from toolkit.image.files import tree as files
 from toolkit.image.files.bounded import BoundedTree
-from toolkit.image.files.pages import Pages, whole
+from toolkit.image.files.pages import Pages, pages_of
 from toolkit.image.files.tree import FileTree, Sliced
 from toolkit.image.loader.elf import Elf, data, read_elf
 from toolkit.image.loader.ldcache import read_cache
@@ -177,7 +177,7 @@ class Loader:
         """Return the file that ``path`` leads to, reading only the pages that are needed."""
         real = self.real(path)
         if real is None or self.tree.kind(real) != "file":
-            return whole(b"")
+            return pages_of(b"")
         if real not in self._pages:
             tree = self.tree
             sliced = tree.sliced if isinstance(tree, BoundedTree) else True
@@ -186,7 +186,7 @@ class Loader:
             else:
                 content = files.read(tree, real, self.most) or b""
                 self.spent += len(content)
-                self._pages[real] = whole(content)
+                self._pages[real] = pages_of(content)
         self._pages.move_to_end(real)
         while len(self._pages) > 1 and sum(p.held for p in self._pages.values()) > _KEPT:
             self._pages.popitem(last=False)

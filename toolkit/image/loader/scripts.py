@@ -12,7 +12,7 @@ from itertools import islice
 from toolkit.image.files import tree as files
 from toolkit.image.files.config import BEGINNING
 from toolkit.image.files.tree import FileTree
-from toolkit.image.loader.activation import activated, hooked
+from toolkit.image.loader.activation import conda_hook_root, read_activation
 from toolkit.program.shellwords import LONGEST, UNTOLD, blocks, commands, expand
 
 _MOST_TEXT = 1 << 16
@@ -111,11 +111,11 @@ class ImageShell:
         if command[0] not in _RUNNING:
             return False
         words = [expand(word, self.values.get) for word in command]
-        if root := hooked(self.tree, words):
+        if root := conda_hook_root(self.tree, words):
             self.conda = root
             self._before("PATH", f"{root}/condabin")
             return True
-        found = activated(self.tree, words, self.conda)
+        found = read_activation(self.tree, words, self.conda)
         if found is None:
             return False
         self._before("PATH", f"{found.prefix}/bin")

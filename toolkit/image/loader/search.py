@@ -187,7 +187,7 @@ def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
         if files.is_file(tree, path) and not _FILE.match(path):
             walk.loose.append(path)
     walk.run(tuple(dict.fromkeys((*named, *_ROOTS, *own))))
-    with forgiving(tree):
+    with skip_forbidden_folders(tree):
         walk.run(_HOMES)
 
     def rank(site: str) -> int:
@@ -204,7 +204,7 @@ def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
 
 
 @contextmanager
-def forgiving(tree: FileTree) -> Iterator[None]:
+def skip_forbidden_folders(tree: FileTree) -> Iterator[None]:
     """Ignore folders that a reader may not enter, because the user's ranks may not either."""
     unread = tree.unread if isinstance(tree, BoundedTree) else {}
     before = set(unread)

@@ -16,7 +16,7 @@ from toolkit.files import read_given, write_whole
 from toolkit.image.locks.origins import hosts_of, require_accepted
 from toolkit.image.locks.recipe import Named, recipe_sha256
 from toolkit.model import lock_grammar
-from toolkit.model.lock import SCHEMA, Lock, LockedFile, encoded
+from toolkit.model.lock import SCHEMA, Lock, LockedFile, encode_lock
 from toolkit.model.recipe import Recipe
 from toolkit.run.docker.mirrors import MIRROR
 
@@ -170,7 +170,7 @@ def save_lock(lock: Lock, file: Path) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.with_name(f"{file.name}.asc").unlink(missing_ok=True)  # a signature of the old lock
-        write_whole(file, encoded(lock))
+        write_whole(file, encode_lock(lock))
     except OSError as error:
         raise CheckFailed(
             f"{file} cannot be written: {error.strerror or error}",

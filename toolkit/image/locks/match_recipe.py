@@ -8,7 +8,7 @@ from toolkit.knowledge.stacks import Stacks, stacks
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Request
 from toolkit.model.recipe import MPIS, Recipe
-from toolkit.program import named
+from toolkit.program import program_of_name
 from toolkit.program.choose import programs_of
 
 _PLACEHOLDER = "*"
@@ -23,7 +23,7 @@ def match_recipe(
     ``None`` if no row that can be built works on this host, or the program needs no MPI: another image would
     not help it.
     """
-    if not named(programs_of(image, request)[0]).BY_MPI:
+    if not program_of_name(programs_of(image, request)[0]).BY_MPI:
         return None
     rows = table or stacks()
     request = msgspec.structs.replace(request, mode=None)

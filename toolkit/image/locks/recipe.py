@@ -10,11 +10,11 @@ import msgspec
 
 from toolkit import data
 from toolkit.errors import BadInput
-from toolkit.knowledge.components import wantable
+from toolkit.knowledge.components import wantable_components
 from toolkit.knowledge.stacks import Stacks
 from toolkit.knowledge.strict import FieldFault, field_error, shape, tables, text_of
 from toolkit.model.recipe import LONGEST_LINE, MATCH_HOST, MPIS, OPERATIONS, Recipe
-from toolkit.near import near
+from toolkit.near import suggest_near
 from toolkit.versions import is_wish
 
 _EARLIER = "toolkit.recipe/1"
@@ -126,8 +126,12 @@ def _no_text(want: object) -> FieldFault | None:
 
 
 def _of_wish(name: str, wish: str) -> Iterator[FieldFault]:
-    if name not in wantable():
-        yield FieldFault(f"want.{name}", f"unknown component{near(name, wantable())}", wantable())
+    if name not in wantable_components():
+        yield FieldFault(
+            f"want.{name}",
+            f"unknown component{suggest_near(name, wantable_components())}",
+            wantable_components(),
+        )
     elif wish == MATCH_HOST:
         if name not in _MATCHED:
             what = "only what a cluster decides can match the host"

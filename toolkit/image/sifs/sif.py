@@ -34,7 +34,7 @@ from toolkit.run.docker import squash
 from toolkit.run.docker.builder import contained_apptainer
 from toolkit.run.docker.engine import build_memory, find_image
 from toolkit.run.docker.engine_images import size_of
-from toolkit.run.folders import check_file, writable
+from toolkit.run.folders import check_file, make_writable
 from toolkit.run.singularity import InstalledRuntime, find
 from toolkit.units import format_size
 
@@ -90,7 +90,7 @@ def convert(
         raise Missing(f"{image} is not in the Docker engine", fix="`toolkit image build RECIPE`")
     check_file(target, "-o", "image.sif")
     config, real = read_config(source), behind_links(target)
-    if not fresh and (kept := reusable(real, config, packing)):
+    if not fresh and (kept := reusable_digest(real, config, packing)):
         tell.step(f"{target} is from this image already")
         return Converted(
             path=str(target),
@@ -100,7 +100,7 @@ def convert(
             packing=packing.name,
             reused=True,
         )
-    writable(real.parent, "-o")
+    make_writable(real.parent, "-o")
     began = time.time()
     with workspace.beside(real) as part, full_disks(real.parent):
         write(client, image, source, part, tell, packing=packing)
@@ -188,7 +188,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     raise CheckFailed("the SIF was made but no command runs in it", detail=last)
 
 
-def reusable(target: Path, config: OciConfig, packing: Packing) -> str:
+def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
     """Return the checksum of ``target`` if the file is complete and has the expected content; otherwise
     empty.
 

@@ -49,7 +49,7 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
     for folder in folders:
         for name in files.names(tree, folder):
             if name.endswith(".pth"):
-                more, known = linked(tree, folder, name)
+                more, known = linked_folders(tree, folder, name)
                 whole &= known
                 folders += [one for one in more if one not in folders]
             elif "-" not in name:
@@ -78,7 +78,7 @@ def _module(name: str) -> str:
     return name.partition(".")[0] if name.endswith(_ENDS) else name
 
 
-def linked(tree: FileTree, folder: str, name: str) -> tuple[list[str], bool]:
+def linked_folders(tree: FileTree, folder: str, name: str) -> tuple[list[str], bool]:
     """Return the folders that a ``.pth`` file adds, and whether the file contains only folders."""
     text = files.text(tree, posixpath.join(folder, name), _LONGEST) or ""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]

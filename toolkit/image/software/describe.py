@@ -23,9 +23,9 @@ from toolkit.image.software.mcafiles import mca_files
 from toolkit.image.software.mpi import MpiFound
 from toolkit.image.software.own_description import ComparedVersions, disagreements, labels, stack
 from toolkit.image.software.packages import PackageVersion, debian, python_package, read_distribution
-from toolkit.image.software.programs import fixed, needed, otherwise
+from toolkit.image.software.programs import missing_mpis, otherwise, programs_with_fixed_path
 from toolkit.image.software.python import python, reads_home
-from toolkit.image.software.running import running
+from toolkit.image.software.running import find_rank_programs
 from toolkit.image.software.undecided import doubt, find_decided_mpis, why_undecided, withhold
 from toolkit.model.facts import ImageFacts
 from toolkit.model.rank import WHOLE, RankView
@@ -80,7 +80,7 @@ def describe(
     base = Loader(tree, given)
     packages, walked = debian(tree), walk(tree, given)
     entrypoint = _entrypoint(tree, config, book)
-    runs = running(base, walked, entrypoint or (), view, opened, budget, book)
+    runs = find_rank_programs(base, walked, entrypoint or (), view, opened, budget, book)
     loader, programs, given = runs.loader, runs.programs, runs.loader.environment
     mpis, programs = find_decided_mpis(loader, packages, walked, programs, said.untold)
     first = mpis[0] if mpis else None
@@ -177,13 +177,13 @@ def _mpis(
     first = mpis[0] if mpis else None
     return msgspec.structs.replace(
         facts,
-        mpi=wireup.first(first, book),
+        mpi=wireup.describe_mpi(first, book),
         other_mpis=wireup.others(mpis, book),
         programs=wireup.programs(programs, book),
-        programs_need=needed(loader, programs),
+        programs_need=missing_mpis(loader, programs),
         refused=refusals(loader, programs),
         programs_otherwise=otherwise(loader, programs),
-        programs_fixed=fixed(loader, programs),
+        programs_fixed=programs_with_fixed_path(loader, programs),
         pmix=wireup.pmix(first, book),
         pmix_components=wireup.pmix_components(first, book),
         pmix_plugins=wireup.pmix_plugins(first),

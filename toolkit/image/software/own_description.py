@@ -9,7 +9,7 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 from toolkit.model.facts import ImageFacts
 from toolkit.model.stack import STACK_PATH, Stack
-from toolkit.versions import same, upstream
+from toolkit.versions import is_same_version, upstream
 
 _LABELS = "/.singularity.d/labels.json"
 _MOST = 1 << 20
@@ -78,7 +78,7 @@ def _agree(name: str, said: str, found: str) -> bool:
     if name == "python" and found.count(".") == 1:
         # Of an interpreter outside a virtual environment only the minor release may be known.
         return said == found or said.startswith(f"{found}.")
-    return said == found or (bool(said and found) and same(said, found))
+    return said == found or (bool(said and found) and is_same_version(said, found))
 
 
 def _line(name: str, said: str, found: str) -> str:

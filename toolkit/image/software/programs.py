@@ -11,7 +11,7 @@ from toolkit.errors import CheckFailed
 from toolkit.image.files import tree as files
 from toolkit.image.files.bounded import BoundedTree
 from toolkit.image.loader.loader import Loader
-from toolkit.image.loader.search import SearchFolders, forgiving
+from toolkit.image.loader.search import SearchFolders, skip_forbidden_folders
 from toolkit.image.software.command import StartedProgram, needs_mpi_module, sites_of
 from toolkit.image.software.mpi4py import find_extension, variants
 
@@ -54,13 +54,13 @@ _STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", 
 _MOST_READ = 48 << 20
 
 
-def loading(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
+def loaded_mpis(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
     """Return path → real path of the MPI that it loads; empty if the image's loader does not find the MPI."""
     found = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
     return {**found, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 
 
-def needed(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
+def missing_mpis(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
     """Return the programs of ``loading`` whose MPI the loader does not find → the name that they need."""
     missing = (path for path, library in programs.items() if not library)
     return {path: name for path in missing if (name := named_mpi(loader, path))}
@@ -119,7 +119,7 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
 
     ``tree`` is the image as a rank sees it, ``whole`` reads all of the image, and ``places`` are its folders.
     """
-    found = loading(whole, places, ())
+    found = loaded_mpis(whole, places, ())
     listed = (file for pair in found.items() for file in pair if file)
     over = ((file, tree.mount_over(file)) for file in listed)
     return {file: folder for file, folder in over if folder}
@@ -141,7 +141,7 @@ def otherwise(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
     return found
 
 
-def fixed(loader: Loader, programs: dict[str, str]) -> tuple[str, ...]:
+def programs_with_fixed_path(loader: Loader, programs: dict[str, str]) -> tuple[str, ...]:
     """Return the programs that need an MPI by name and whose DT_RPATH leads to it."""
     found: list[str] = []
     for path, library in programs.items():
@@ -153,7 +153,7 @@ def fixed(loader: Loader, programs: dict[str, str]) -> tuple[str, ...]:
 
 def of_system(loader: Loader) -> dict[str, str]:
     """Return the same for the many programs in the system's folders."""
-    with forgiving(loader.tree):
+    with skip_forbidden_folders(loader.tree):
         return _all_loading(loader, _programs(loader, _SYSTEM), _MOST_OF_SYSTEM)
 
 

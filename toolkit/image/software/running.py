@@ -9,7 +9,7 @@ from toolkit.image.loader.search import SearchFolders
 from toolkit.image.loader.search import places as walk
 from toolkit.image.software.command import StartedProgram, resolve_command
 from toolkit.image.software.evidence_log import ImageEvidence
-from toolkit.image.software.programs import behind_mounts, loading, named_mpi, of_command
+from toolkit.image.software.programs import behind_mounts, loaded_mpis, named_mpi, of_command
 from toolkit.model.facts import ImageProgram
 from toolkit.model.rank import RankView
 
@@ -27,7 +27,7 @@ class Running:
     hidden: dict[str, str] = field(default_factory=dict)
 
 
-def running(
+def find_rank_programs(
     loader: Loader,
     places: SearchFolders,
     entrypoint: tuple[str, ...],
@@ -40,7 +40,7 @@ def running(
     hidden = _hidden(loader, opened, budget, view)
     if not view.command:
         book.absent["program"] = "the request names no command"
-        return Running(loader, loading(loader, places, entrypoint), hidden=hidden)
+        return Running(loader, loaded_mpis(loader, places, entrypoint), hidden=hidden)
     found = resolve_command(loader, view.command, view.script)
     own = loader
     if found.environment != loader.environment:
@@ -49,10 +49,10 @@ def running(
     shown = _program_of(view, found, loaded, own)
     if shown is None:
         book.unknown["program"] = found.why
-        return Running(loader, loading(loader, places, entrypoint), hidden=hidden)
+        return Running(loader, loaded_mpis(loader, places, entrypoint), hidden=hidden)
     book.evidence["program"] = f"{' '.join(view.command[:4])}: {' starts '.join(found.chain)}"
     if loaded is None:
-        return Running(loader, loading(loader, places, entrypoint), shown, hidden)
+        return Running(loader, loaded_mpis(loader, places, entrypoint), shown, hidden)
     return Running(own, loaded, shown, hidden)
 
 

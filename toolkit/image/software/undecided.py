@@ -17,7 +17,7 @@ _ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
 """Facts that are found by PATH."""
 
 
-def undecided(
+def why_mpi_unknown(
     loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], untold: dict[str, str]
 ) -> str | None:
     """Return why it is unknown which MPI is loaded; ``None`` if it is known."""
@@ -100,7 +100,7 @@ def find_decided_mpis(
     not decide.
     """
     mpis = find_mpis(loader, packages, places, programs)
-    if undecided(loader, mpis, programs, untold) and (more := of_system(loader)):
+    if why_mpi_unknown(loader, mpis, programs, untold) and (more := of_system(loader)):
         programs = {**programs, **more}
         mpis = find_mpis(loader, packages, places, programs)
     return mpis, programs
@@ -115,7 +115,7 @@ def why_undecided(
     untold: dict[str, str],
 ) -> str | None:
     """Return why it is unknown which MPI programs load; ``None`` if it is known."""
-    why = undecided(loader, mpis, programs, untold)
+    why = why_mpi_unknown(loader, mpis, programs, untold)
     if why or any(programs.values()):
         return why
     inside = static(loader, places, entrypoint, programs)

@@ -20,7 +20,7 @@ def programs(found: dict[str, str], book: ImageEvidence) -> dict[str, str]:
     return found
 
 
-def first(found: MpiFound | None, book: ImageEvidence) -> ImageMpi | None:
+def describe_mpi(found: MpiFound | None, book: ImageEvidence) -> ImageMpi | None:
     if found is None:
         book.absent["mpi"] = "libmpi, libmpich: neither on the loader's path nor in the usual places"
         return None

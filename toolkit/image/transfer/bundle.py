@@ -30,7 +30,7 @@ from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
 from toolkit.run.docker.builder import ensure_builder
 from toolkit.run.docker.engine_images import named_image, save
-from toolkit.run.folders import check_file, in_cache, writable
+from toolkit.run.folders import check_file, in_cache, make_writable
 from toolkit.run.packages.wheelhouse import gather
 from toolkit.units import format_size
 
@@ -74,7 +74,7 @@ def bundle(
         CheckFailed: if the disk is full; nothing is left.
     """
     check_file(target, "-o", "toolkit.tar")
-    writable(target.parent, "-o")
+    make_writable(target.parent, "-o")
     pythons = pythons or (".".join(platform.python_version_tuple()[:2]),)
     sifs = tuple(dict.fromkeys(sifs))
     _require_names("--sif", tuple(sif.name for sif in sifs))

@@ -17,7 +17,7 @@ from toolkit.image.files.digest import digest_file, note, publish
 from toolkit.image.sifs.ociarchive import write_archive
 from toolkit.image.sifs.sif import full_disks
 from toolkit.model.progress import Tell
-from toolkit.run.folders import check_file, writable
+from toolkit.run.folders import check_file, make_writable
 from toolkit.run.registry.download import fetch_blob
 from toolkit.run.registry.images import fetch_manifest
 from toolkit.run.registry.manifest import SIF_LAYER, Descriptor, ImageManifest, Platform, digest_of
@@ -57,7 +57,7 @@ def pull(
     """
     check_file(target, "-o", "image.sif")
     real = behind_links(target)
-    writable(real.parent, "-o")
+    make_writable(real.parent, "-o")
     tell.step(f"Asking {source.host} for {source}")
     with open_session(source, access) as session:
         text, manifest = _choose_platform(session, source, platform)

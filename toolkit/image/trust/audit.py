@@ -17,7 +17,7 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.lock import PYTHON_PACKAGES, Lock
 from toolkit.model.solution import Component
 from toolkit.model.verified import Check, CheckName
-from toolkit.versions import same
+from toolkit.versions import is_same_version
 
 _SITES = ("/opt/toolkit/venv/lib/python3*/site-packages", "/opt/toolkit/venv/lib/python3*/dist-packages")
 _RECORD = 8 << 20
@@ -53,7 +53,7 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
     wrong = [
         f"{name} {version} is in the lock, {installed[name][0] if name in installed else 'none'} in the image"
         for name, version in sorted(wanted.items())
-        if name not in installed or not same(installed[name][0], version)
+        if name not in installed or not is_same_version(installed[name][0], version)
     ]
     wrong += [
         f"{n} {v} is in the image and not in the lock"
@@ -125,7 +125,7 @@ def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
 
 def _is(seen: str, chosen: str) -> bool:
     # Only the minor release of a base's Python is chosen.
-    return same(seen, chosen) or seen.startswith(f"{chosen}.")
+    return is_same_version(seen, chosen) or seen.startswith(f"{chosen}.")
 
 
 def _found_versions(facts: ImageFacts) -> dict[Component, str | None]:

@@ -19,7 +19,7 @@ from toolkit.image.software.manifest import MANIFEST_PATH, read_manifest
 from toolkit.image.trust import audit
 from toolkit.image.trust.signing import Checked, coverage_gap, is_signed, signatures
 from toolkit.model.job import ImageCheck
-from toolkit.model.lock import Lock, encoded
+from toolkit.model.lock import Lock, encode_lock
 from toolkit.model.progress import Tell
 from toolkit.model.signature import SignatureState
 from toolkit.model.verified import Check, CheckName, Verified
@@ -229,7 +229,7 @@ def _lock(own: Lock | None, given: Lock | None, why: str) -> Check:
     if own is None:
         absent = why in (_NO_LOCK, _EARLIER_LOCK) and given is None
         return Check(name="lock", outcome="not-checked" if absent else "failed", told=why)
-    if given is not None and encoded(given) != encoded(own):
+    if given is not None and encode_lock(given) != encode_lock(own):
         return Check(
             name="lock", outcome="failed", told=f"the image was built from another lock of {own.recipe}"
         )

@@ -14,10 +14,10 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
-from toolkit.near import near
+from toolkit.near import suggest_near
 from toolkit.program.script.facts import ScriptFacts
 from toolkit.program.shellwords import SHELL_ONLY
-from toolkit.render import quoted
+from toolkit.render import quote_word
 
 _OF_TOOLKIT = "toolkit"
 _NEWER_PYTHON = tuple(sys.version_info[:2])
@@ -96,7 +96,7 @@ def _command(code: Code, job: JobFile, image: str, found: Contents, *, gpus: boo
         return
     local = (code.start / program).exists()
     fix = f"write `./{program}` to run the file in this folder" if local else starts.fix_of(program)
-    yield LaunchFault(f"{image} has no command `{program}`{near(program, found.commands)}", fix)
+    yield LaunchFault(f"{image} has no command `{program}`{suggest_near(program, found.commands)}", fix)
 
 
 def _syntax(code: Code, python: str) -> Iterator[LaunchFault]:
@@ -127,7 +127,7 @@ def _imports(code: Code, job: JobFile, image: str, found: Contents) -> Iterator[
         if one.optional or one.package in known or one.package in told:
             continue
         told.add(one.package)
-        hint = near(one.package, found.modules) if len(one.package) > _SHORTEST else ""
+        hint = suggest_near(one.package, found.modules) if len(one.package) > _SHORTEST else ""
         here = elsewhere.fix_for_module(code, one.package)
         if elsewhere.is_empty_submodule(code, one.package):
             here = "get the files of the submodule: git submodule update --init"
@@ -142,7 +142,7 @@ def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
     package = distribution_of(module)
     listed = "requirements.txt"
     first = "" if (code.root / listed).is_file() else f"write {package} into {listed}, then "
-    create = f"toolkit env create -f {listed} --over {quoted(job.image or 'IMAGE')} -o my.env"
+    create = f"toolkit env create -f {listed} --over {quote_word(job.image or 'IMAGE')} -o my.env"
     known = package != module or module in joins().plain.packages
     beside = "" if known else f"put {module}.py beside the script; or "
     return f"{beside}{first}`{create}`, and launch with --env-image my.env"

@@ -163,7 +163,7 @@ def with_project(job: JobFile, project: Brought | None) -> JobFile:
     return msgspec.structs.replace(job, command=project.command) if project else job
 
 
-def travelling(project: Brought | None) -> tuple[Parcel, ...]:
+def project_parcels(project: Brought | None) -> tuple[Parcel, ...]:
     """Return the files that travel for a project."""
     return (project.parcel,) if project else ()
 

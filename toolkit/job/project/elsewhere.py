@@ -6,8 +6,8 @@ from pathlib import Path
 
 from toolkit.folders import has_folder, is_below
 from toolkit.job.project.code import Code
-from toolkit.job.project.roots import enclosing
-from toolkit.render import quoted
+from toolkit.job.project.roots import enclosing_folders
+from toolkit.render import quote_word
 
 _MOST_FOLDERS = 200
 
@@ -18,10 +18,10 @@ def fix_for_module(code: Code, package: str) -> str:
     if found is None:
         return ""
     place = os.path.relpath(found, code.start)
-    wider = "" if is_below(str(found), str(code.root)) else f" --project {quoted(place)}"
+    wider = "" if is_below(str(found), str(code.root)) else f" --project {quote_word(place)}"
     folder = "the current folder" if place == "." else place
     why = f"{folder} has the module, and Python does not look there"
-    return f"give `--env PYTHONPATH={quoted(place)}{wider}`: {why}"
+    return f"give `--env PYTHONPATH={quote_word(place)}{wider}`: {why}"
 
 
 def _folders(code: Code) -> Iterator[Path]:
@@ -34,7 +34,7 @@ def _folders(code: Code) -> Iterator[Path]:
     yield from below[:_MOST_FOLDERS]
     files = [file.parent for facts in code.facts.facts for file in facts.files[:1]]
     for folder in [*files, code.start]:
-        yield from enclosing(folder, code.root)
+        yield from enclosing_folders(folder, code.root)
 
 
 def _holds(folder: Path, package: str) -> bool:

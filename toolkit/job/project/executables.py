@@ -13,11 +13,11 @@ from toolkit.job.project.code import Code
 from toolkit.model.facts import ImageFacts
 from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
-from toolkit.near import near
+from toolkit.near import suggest_near
 from toolkit.program.command import read_shell
 from toolkit.program.launchers import LAUNCHERS
 from toolkit.program.shellwords import SHELLS
-from toolkit.render import quoted
+from toolkit.render import quote_word
 from toolkit.versions import older
 
 _ELF = b"\x7fELF"
@@ -61,7 +61,7 @@ def faults(
     first = head.split(b"\n", 1)[0]
     started = head.startswith(b"#!") and not shell
     if first.endswith(b"\r") and (shell or started):
-        yield LaunchFault(f"{name} has Windows line ends", f"sed -i 's/\\r$//' {quoted(name)}")
+        yield LaunchFault(f"{name} has Windows line ends", f"sed -i 's/\\r$//' {quote_word(name)}")
     elif started and found is not None and not job.binds:
         yield from _interpreter(name, first[2:].decode("utf-8", "replace"), image, found)
     if found is not None and (shell or any(one in first for one in (b"sh", b"bash"))):
@@ -133,5 +133,5 @@ def _commands(name: str, text: str, image: str, found: Contents) -> Iterator[Lau
             fix = f"remove its lines: the image has the environment; packages come by {_ENV}"
         else:
             fix = f"correct the name, or add its package over the image: {_ENV}"
-        yield LaunchFault(f"{name}: {image} has no command `{word}`{near(word, found.commands)}", fix)
+        yield LaunchFault(f"{name}: {image} has no command `{word}`{suggest_near(word, found.commands)}", fix)
         return

@@ -11,10 +11,10 @@ from toolkit.job.project.code import Code
 from toolkit.job.project.starts import fix_of
 from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
-from toolkit.near import near
+from toolkit.near import suggest_near
 from toolkit.program.launchers import LAUNCHERS
 from toolkit.program.script.facts import Need, ScriptFacts
-from toolkit.render import quoted
+from toolkit.render import quote_word
 
 _MOST_SHOWN = 60
 _SLURM = frozenset({"scontrol", "squeue", "sinfo", "sacct", "sbatch", "salloc"})
@@ -91,7 +91,7 @@ def _options(facts: ScriptFacts, words: tuple[str, ...], job: JobFile) -> Iterat
         told = {word for _, names, _ in facts.options.calls for word in names}
         strange = fault.removeprefix("unrecognized arguments: ").split()[0]
         yield LaunchFault(
-            f"{facts.path.name}: {fault}{near(strange, told) if strange != fault.split()[0] else ''}",
+            f"{facts.path.name}: {fault}{suggest_near(strange, told) if strange != fault.split()[0] else ''}",
             f"correct the words after `--`: toolkit launch … {facts.path.name} -- OPTIONS",
         )
 
@@ -134,7 +134,7 @@ def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
     except OSError:
         names = []
     yield LaunchFault(
-        f"{where}: {path}: no such file{near(found.name, names)}", "correct the name, or add the file"
+        f"{where}: {path}: no such file{suggest_near(found.name, names)}", "correct the name, or add the file"
     )
 
 
@@ -175,7 +175,7 @@ def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
         return
     one = facts.relative[0]
     inner = os.path.relpath(Path(facts.path).with_suffix("").absolute(), Path.cwd())
-    words = " ".join(quoted(word) for word in code.arguments or ())
+    words = " ".join(quote_word(word) for word in code.arguments or ())
     command = f"toolkit launch … -- python -m {inner.replace('/', '.')} {words}".rstrip()
     fix = command if "/" in inner and ".." not in inner else "launch it as a module, from the folder above"
     yield LaunchFault(

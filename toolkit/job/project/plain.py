@@ -10,7 +10,7 @@ from toolkit.launch.request.checks import as_name
 from toolkit.launch.request.layers import Merged
 from toolkit.launch.request.trainers import shipped_trainers
 from toolkit.program.script.read import read_script
-from toolkit.render import quoted
+from toolkit.render import quote_word
 
 OF_SCRIPT = "name of the script"
 """The source of a job's name if the name comes from its script."""
@@ -71,17 +71,17 @@ def _check_not_python(given: str, path: Path) -> None:
     if path.suffix == ".ipynb":
         raise BadInput(
             f"{given}: a job does not run notebooks",
-            fix=NOTEBOOK.format(quoted(given)),
+            fix=NOTEBOOK.format(quote_word(given)),
         )
     if (compiler := _COMPILED.get(path.suffix)) is not None:
         raise BadInput(
             f"{given}: this is source code",
-            fix=f"compile it first: `toolkit launch -- {compiler} {quoted(given)}`",
+            fix=f"compile it first: `toolkit launch -- {compiler} {quote_word(given)}`",
         )
     if (program := _INTERPRETERS.get(path.suffix)) is not None:
         raise BadInput(
-            f"{given}: toolkit starts Python files", fix=f"`toolkit launch -- {program} {quoted(given)}`"
+            f"{given}: toolkit starts Python files", fix=f"`toolkit launch -- {program} {quote_word(given)}`"
         )
     shell = path.suffix in {".sh", ".bash"}
-    words = f"bash {quoted(given)}" if shell else quoted(f"./{given}" if "/" not in given else given)
+    words = f"bash {quote_word(given)}" if shell else quote_word(f"./{given}" if "/" not in given else given)
     raise BadInput(f"{given}: not a Python file, a trainer or a job file", fix=f"`toolkit launch -- {words}`")

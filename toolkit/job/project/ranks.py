@@ -4,7 +4,7 @@ from toolkit.errors import CheckFailed
 from toolkit.job.project.code import Code
 from toolkit.job.request.flags import Flags
 from toolkit.model.jobfile import JobFile
-from toolkit.render import quoted
+from toolkit.render import quote_word
 
 
 def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
@@ -39,5 +39,5 @@ def _how_to_join(code: Code) -> str:
         and code.words[at].endswith(".py")
         and any(f.packages & trains for f in code.facts.facts)
     ):
-        return f"`toolkit adapt {quoted(code.words[at])}`"
+        return f"`toolkit adapt {quote_word(code.words[at])}`"
     return "docs/howto/own-script.md"

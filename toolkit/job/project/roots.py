@@ -31,7 +31,7 @@ def root_of(here: Path, script: Path | None, given: str | None, files: Iterable[
         return root
     root = _around_script(here, script)
     outside = [file for file in files if not is_below(str(file), str(root))]
-    marked = (folder for folder in enclosing(root, root) if is_marked(folder))
+    marked = (folder for folder in enclosing_folders(root, root) if is_marked(folder))
     whole = (folder for folder in marked if all(is_below(str(file), str(folder)) for file in outside))
     return next(whole, root) if outside else root
 
@@ -41,7 +41,7 @@ def is_marked(folder: Path) -> bool:
     return any((folder / mark).exists() for mark in MARKS)
 
 
-def enclosing(folder: Path, root: Path) -> Iterator[Path]:
+def enclosing_folders(folder: Path, root: Path) -> Iterator[Path]:
     """Yield the folders around one, up to the outermost marked one; ``root`` is the project."""
     around = [one for one in folder.parents if one not in {Path.home(), Path("/")}]
     last = next((n for n, one in enumerate(around) if is_marked(one)), -1)

@@ -16,11 +16,11 @@ from toolkit.job.project.executables import shell_script
 from toolkit.job.project.plain import NOTEBOOK
 from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
-from toolkit.near import near
+from toolkit.near import suggest_near
 from toolkit.program.command import read_shell
 from toolkit.program.launchers import LAUNCHERS
 from toolkit.program.shellwords import SHELL_ONLY, SHELLS
-from toolkit.render import quoted
+from toolkit.render import quote_word
 
 _CONTAINERS = frozenset({"apptainer", "singularity", "docker", "podman", "enroot", "shifter", "ch-run"})
 _SHELL_FILES = frozenset({".sh", ".bash", ".sbatch", ".slurm", ".job"})
@@ -42,7 +42,7 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
     if found := _ASSIGNMENT.match(first):
         yield LaunchFault(
             f"`{found[1]}` would be the program",
-            f"give `--env {quoted(first)}`, or write `env` before it",
+            f"give `--env {quote_word(first)}`, or write `env` before it",
         )
     if first in _NOT_PROGRAMS:
         more = "; modules of the cluster: `--module NAME`" if first in {"module", "ml"} else ""
@@ -50,11 +50,11 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
             f"`{first}` is a word of the shell, not a program", f"write `-- sh -c '{first} …'`{more}"
         )
     if notebook := next((word for word in code.words[1:2] if word.endswith(".ipynb")), ""):
-        yield LaunchFault(f"{notebook}: Python does not run notebooks", NOTEBOOK.format(quoted(notebook)))
+        yield LaunchFault(f"{notebook}: Python does not run notebooks", NOTEBOOK.format(quote_word(notebook)))
     if stray := next((word for word in code.words if word in _OPERATORS), ""):
         yield LaunchFault(
             f"`{stray}` would be given to the program as a word",
-            f"give the line to a shell: -- sh -c {quoted(' '.join(code.words))}",
+            f"give the line to a shell: -- sh -c {quote_word(' '.join(code.words))}",
         )
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
     if ranks > 1 and (found_launcher := _launcher(code)):
@@ -86,12 +86,12 @@ def _absent(code: Code) -> Iterator[LaunchFault]:
     named = [word for word in (program, _script(code)) if "/" in word or word == _script(code)]
     for word in named:
         if word and not posixpath.isabs(word) and not has_file(code.start / word) and not _is_here(word):
-            fault = f"{word}: no such file{near(word, _names(code))}"
+            fault = f"{word}: no such file{suggest_near(word, _names(code))}"
             yield LaunchFault(fault, "correct the name")
     if "/" in program and not posixpath.isabs(program) and has_file(path) and not os.access(path, os.X_OK):
         start = "python" if program.endswith(".py") else "bash"
         yield LaunchFault(
-            f"{program} is not executable", f"`chmod +x {quoted(program)}`, or write `{start} {program}`"
+            f"{program} is not executable", f"`chmod +x {quote_word(program)}`, or write `{start} {program}`"
         )
 
 
@@ -131,7 +131,7 @@ def module_faults(code: Code, job: JobFile, image: str, found: Contents) -> Iter
             yield LaunchFault(f"the project has no module `{module}`", "correct the name, or add the file")
     elif found.whole and found.modules and top not in found.modules | sys.stdlib_module_names:
         yield LaunchFault(
-            f"{image} has no module `{top}`{near(top, found.modules)}, and the project has none",
+            f"{image} has no module `{top}`{suggest_near(top, found.modules)}, and the project has none",
             fix_for_module(code, top)
             or "launch in the folder that holds the package, or name it with --project DIR",
         )
@@ -140,7 +140,7 @@ def module_faults(code: Code, job: JobFile, image: str, found: Contents) -> Iter
 def fix_of(program: str) -> str:
     """Return what to do about a command that the image does not have."""
     if " " in program and re.search(r"[&|;<>$]", program):
-        return f"give it to a shell: -- sh -c {quoted(program)}"
+        return f"give it to a shell: -- sh -c {quote_word(program)}"
     if " " in program:
         return f"write the words separately: -- {program}"
     if program in LAUNCHERS:

@@ -23,7 +23,7 @@ from toolkit.model.prediction import Request
 from toolkit.model.progress import Tell
 from toolkit.model.stack import ENV_MOUNT
 from toolkit.run.stage import Parcel
-from toolkit.runtime import apptainer, named
+from toolkit.runtime import apptainer, runtime_of_name
 
 OPTION = "--env-image"
 
@@ -74,7 +74,7 @@ def check_runtime(given: str | None, command: str) -> None:
     Raises:
         BadInput: with the runtimes that can.
     """
-    kind = named(command)
+    kind = runtime_of_name(command)
     if given and not kind.MOUNTS_IMAGES:
         raise BadInput(
             f"{OPTION} {given}: {kind.NAMES[0]} mounts no file over an image",

@@ -22,7 +22,7 @@ from toolkit.model.rank import WHOLE, RankView
 from toolkit.model.site import Site
 from toolkit.run.command import Command, Runner
 from toolkit.run.stage import Parcel, remote_hashes
-from toolkit.runtime import formats, named
+from toolkit.runtime import formats, runtime_of_name
 
 FACTS = ".facts.json"
 """The suffix of the file beside a shared image that holds the facts about the image."""
@@ -148,7 +148,7 @@ def find_startable(image: StartableImage, command: str = "") -> StartableImage:
         BadInput: if the image has another format.
     """
     form, name = image.facts.format, image.here or image.there
-    able = named(command).FORMATS if command else formats()
+    able = runtime_of_name(command).FORMATS if command else formats()
     if form in able:
         return image
     sif = f"make one: `{sif_command(image.facts)}`"

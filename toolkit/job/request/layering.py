@@ -25,7 +25,7 @@ from toolkit.launch.request.layers import JobLayer, Merged
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.model.site import Site
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 PROJECT = "toolkit.toml"
 """The settings file in the current folder."""
@@ -215,7 +215,7 @@ def _settings_file(file: Path) -> _Settings:
         if name != _TABLE or not isinstance(value, dict):
             line = line_of(text, name)
             raise BadInput(
-                f"{file}:{line}: {name}: unknown table{near(name, (_TABLE,))}; choices: [{_TABLE}]"
+                f"{file}:{line}: {name}: unknown table{suggest_near(name, (_TABLE,))}; choices: [{_TABLE}]"
             )
     said = raw.get(_TABLE, {})
     lines = {name: line_of(text, f"{_TABLE}.{name}") for name in said}

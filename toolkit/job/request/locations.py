@@ -11,7 +11,7 @@ from toolkit.errors import BadInput, Missing
 from toolkit.files import check_given, is_there
 from toolkit.folders import at_home
 from toolkit.image.files.reference import TRANSPORTS
-from toolkit.near import near
+from toolkit.near import suggest_near
 from toolkit.run.command import Command, Runner
 from toolkit.runtime import apptainer
 
@@ -46,7 +46,7 @@ def find_image(given: str) -> Path:
     make = f"`toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif`"
     raise Missing(
         f"--image {given}: not found in {_enumerate_folders(_image_folders())}"
-        f"{near(given, known) if given not in known else ''}",
+        f"{suggest_near(given, known) if given not in known else ''}",
         fix=make if given in known else "give a SIF file, or a name that `toolkit image list` shows",
     )
 

@@ -10,7 +10,7 @@ from toolkit.launch.request import sweep_values
 from toolkit.model.facts import ImageFacts
 from toolkit.model.finding import LaunchFault
 from toolkit.model.job import JobSpec
-from toolkit.near import near
+from toolkit.near import suggest_near
 from toolkit.run.command import Command, Runner
 
 _SECONDS = 30.0
@@ -60,7 +60,7 @@ def _message(trainer: str, error: str, said: str) -> str:
     words = [word for word in error.removeprefix(_UNKNOWN).split() if word.startswith("-")]
     unknown = words[0].partition("=")[0] if words else error.removeprefix(_UNKNOWN)
     known = sorted(set(_OPTION.findall(said.partition(" error: ")[0])))
-    return f"{trainer} has no option {unknown}{near(unknown, known)}"
+    return f"{trainer} has no option {unknown}{suggest_near(unknown, known)}"
 
 
 def _ranks(spec: JobSpec, strategy: str) -> Iterator[LaunchFault]:

@@ -92,9 +92,9 @@ def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
     Raises:
         Missing: if the host refuses the login, or stays unreachable.
     """
-    from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, telling
+    from toolkit.run.patience import AWAY_SECONDS, Patient, patiently, tell_of_loss
 
-    lost = telling(tell)
+    lost = tell_of_loss(tell)
     runner = patiently(where_of(record).opened, lost, AWAY_SECONDS)
     try:
         yield Patient(runner, lost, AWAY_SECONDS)

@@ -12,7 +12,7 @@ from toolkit.launch.tracking.reasons import waits_for_turn
 from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.progress import Tell
-from toolkit.run.patience import telling
+from toolkit.run.patience import tell_of_loss
 
 if TYPE_CHECKING:
     from toolkit.run.command import Runner
@@ -118,4 +118,4 @@ class _Host:
             raise Lost(error.message, fix="check whether the jobs still run: `toolkit jobs list`") from error
         if not self._told:
             self._told = True
-            telling(self._tell)(error.message)
+            tell_of_loss(self._tell)(error.message)

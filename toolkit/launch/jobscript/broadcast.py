@@ -6,8 +6,8 @@ from toolkit import scheduler as schedulers
 from toolkit.data import shipped_folder
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Site
-from toolkit.render import quoted, with_variables
-from toolkit.runtime import named
+from toolkit.render import quote_word, with_variables
+from toolkit.runtime import runtime_of_name
 from toolkit.scheduler import slurm
 
 FEW = 4
@@ -28,7 +28,11 @@ def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bo
     """
     if spec.broadcast == "off":
         return False, "--broadcast off"
-    if schedulers.scheduler_of(site) is not slurm or spec.elastic or not named(runtime).MOUNTS_IMAGES:
+    if (
+        schedulers.scheduler_of(site) is not slurm
+        or spec.elastic
+        or not runtime_of_name(runtime).MOUNTS_IMAGES
+    ):
         return False, "only a Slurm job with Apptainer and a fixed number of nodes copies its image"
     if spec.broadcast == "on":
         return True, "--broadcast on"
@@ -58,7 +62,7 @@ def values(
     spec: JobSpec, site: Site | None, copies: Mapping[str, tuple[str, int]], start: str
 ) -> dict[str, object]:
     """Return the values of ``parts/broadcast.sh.j2``; ``start`` starts a command once on each node."""
-    base = with_variables(site.scratch) if site and site.scratch else quoted(_TMP)
+    base = with_variables(site.scratch) if site and site.scratch else quote_word(_TMP)
     return {
         "broadcast": files_of(spec, copies),
         "broadcast_script": (shipped_folder("slurm") / _FILE).read_text(encoding="utf-8") if copies else "",

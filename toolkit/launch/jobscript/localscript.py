@@ -16,7 +16,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import FIELDS, JobFile
 from toolkit.model.prediction import Mode, Plan, Request
 from toolkit.program.choose import best_modes
-from toolkit.render import quoted_words, render
+from toolkit.render import quote_words, render
 from toolkit.runtime import COMMAND as RUNTIME
 
 MODES: tuple[Mode, ...] = ("mpirun-container", "torch", "jax", "tf-config", "gloo")
@@ -163,4 +163,4 @@ def _start_words(spec: JobSpec, made: Plan, runtime: str) -> list[list[str]]:
 
 
 def _lines(groups: Sequence[Sequence[str]], indent: int) -> str:
-    return (" \\\n" + " " * indent).join(quoted_words(group) for group in groups)
+    return (" \\\n" + " " * indent).join(quote_words(group) for group in groups)

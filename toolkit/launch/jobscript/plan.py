@@ -13,7 +13,7 @@ from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.runtime import COMMAND as RUNTIME
-from toolkit.runtime import named
+from toolkit.runtime import runtime_of_name
 
 MPIRUN_FILE = "toolkit-mpirun.sh"
 """The program that starts the daemons of an mpirun inside the container; the job script writes it."""
@@ -45,7 +45,7 @@ def launch_words(
     wrapper = _wrapper_words(spec, plan)
     # The variables with a rank's place come before the user's variables, which override them.
     told, inner = (wrapper, [*command]) if tells_ranks(plan) else ([], [*wrapper, *command])
-    kind = named(runtime)
+    kind = runtime_of_name(runtime)
     container = kind.words(runtime, plan.container, (*plan.binds, *binds))
     if plan.inside and kind.IN_LAUNCHER:
         raise BadInput(

@@ -16,7 +16,7 @@ from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.model.site import Site
 from toolkit.program import ALL as PROGRAMS
-from toolkit.program import named
+from toolkit.program import program_of_name
 from toolkit.runtime.apptainer import bind
 
 PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
@@ -45,7 +45,7 @@ def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
 
 def with_possible_preflight(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
     """Return the job without its preflight if no preflight can check it."""
-    if not named(plan.program).BY_MPI:
+    if not program_of_name(plan.program).BY_MPI:
         checked = peers.has_check(plan)
     else:
         own = image is None or _is_own(image, trainer=bool(spec.trainer))
@@ -64,7 +64,7 @@ def file_of(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> tuple[str, s
 def title_of(plan: Plan) -> str:
     """Return the name of the program that reports the world in the preflight."""
     if peers.has_check(plan):
-        return named(plan.program).TITLE
+        return program_of_name(plan.program).TITLE
     return "Gloo" if plan.mode == "gloo" else "MPI"
 
 

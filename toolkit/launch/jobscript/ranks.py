@@ -4,7 +4,7 @@ from toolkit.engine.planning.proposal import RANKS_FILE
 from toolkit.launcher import launcher_of as launcher_of
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
-from toolkit.program import named
+from toolkit.program import program_of_name
 from toolkit.scheduler import Scheduler
 
 
@@ -19,7 +19,7 @@ def values(spec: JobSpec, plan: Plan, scheduler: Scheduler | None) -> dict[str, 
     place = (f'rank="{own.rank}"', f'local_rank="{own.local_rank}"', f'node_rank="{own.node_rank}"')
     return {
         "ranks_file": RANKS_FILE,
-        "ranks_lines": "\n".join((*place, *named(plan.program).peers(plan.starter))),
+        "ranks_lines": "\n".join((*place, *program_of_name(plan.program).peers(plan.starter))),
         "ranks_per_node": spec.ranks_per_node,
         "ranks_elastic": spec.elastic,
         "ranks_ports": spec.ranks_per_node if plan.program == "tf-config" else 1,

@@ -22,8 +22,8 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.model.site import Site
-from toolkit.render import quoted_around, render, with_variables
-from toolkit.runtime import edf, named
+from toolkit.render import quote_around, render, with_variables
+from toolkit.runtime import edf, runtime_of_name
 
 __all__ = ["PREFLIGHT", "as_name", "check_command", "check_names", "check_time", "job_script"]
 
@@ -84,7 +84,7 @@ def job_script(
             "mode": plan.mode,
             "because": _comment(because),
             "notes": [_comment(note) for note in notes],
-            "folder": quoted_around(spec.directory, {k: v for k, v in pieces.items() if k != spec.directory}),
+            "folder": quote_around(spec.directory, {k: v for k, v in pieces.items() if k != spec.directory}),
             "modules": _modules(spec, site),
             "purge": site is not None and site.purge,
             **_launch_lines(spec, plan, runtime, dropped, checked, pieces),
@@ -151,8 +151,8 @@ def _runtime_values(spec: JobSpec, runtime: str) -> dict[str, object]:
     """Return the values of the lines about the container runtime and the use of GPUs."""
     return {
         "runtime": runtime,
-        "measured": named(runtime).MEASURED,
-        "is_program": not named(runtime).IN_LAUNCHER,
+        "measured": runtime_of_name(runtime).MEASURED,
+        "is_program": not runtime_of_name(runtime).IN_LAUNCHER,
         "gpu_file": GPU_FILE if spec.gpus_per_node else "",
         "gpu_seconds": GPU_SECONDS,
     }
@@ -164,7 +164,7 @@ def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[
     Without a site profile and without Slurm, the job runs on one machine, and the script runs on this
     machine.
     """
-    kind = named(runtime)
+    kind = runtime_of_name(runtime)
     name = kind.image(spec)[0]
     if not kind.PREPARES or name == spec.image:
         return {"image_script": ""}
@@ -180,8 +180,8 @@ def _definition(
     spec: JobSpec, runtime: str, binds: Sequence[str], pieces: Mapping[str, str]
 ) -> dict[str, object]:
     """Return the file that gives the image and its mounts to a runtime, empty if the runtime needs none."""
-    text = named(runtime).definition(spec, binds)
-    return {"definition": quoted_around(text, pieces) if text else "", "definition_file": edf.FILE}
+    text = runtime_of_name(runtime).definition(spec, binds)
+    return {"definition": quote_around(text, pieces) if text else "", "definition_file": edf.FILE}
 
 
 def _once_a_node(spec: JobSpec, site: Site | None) -> str:
@@ -253,7 +253,7 @@ def _broken(group: Sequence[str], pieces: Mapping[str, str]) -> list[str]:
     """Return the lines of a group; a line may start only with an option or a variable."""
     chunks: list[str] = []
     for word in group:
-        text = found.SHELL if word == found.WORD else quoted_around(word, pieces)
+        text = found.SHELL if word == found.WORD else quote_around(word, pieces)
         if not chunks or word.startswith("-") or (group[0] == "env" and "=" in word):
             chunks.append(text)
         else:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from toolkit.errors import BadInput
 from toolkit.model.job import MOST_TASKS
-from toolkit.render import quoted
+from toolkit.render import quote_word
 
 FILE = "sweep.sh"
 """The file of a task's folder that sets the variables of its values; the job script writes it."""
@@ -100,20 +100,20 @@ def fill_command(words: Iterable[str], row: Row) -> tuple[str, ...]:
 
 
 def pieces(sweep: Iterable[str]) -> dict[str, str]:
-    """Return the shell text for each placeholder, in the form that :func:`toolkit.render.quoted_around`
+    """Return the shell text for each placeholder, in the form that :func:`toolkit.render.quote_around`
     takes.
     """
     found: dict[str, str] = {}
     for name in names_of(sweep):
         found[placeholder(name)] = f'"${variable(name)}"'
-        found[f"${placeholder(name)}"] = quoted(f"${placeholder(name)}")
+        found[f"${placeholder(name)}"] = quote_word(f"${placeholder(name)}")
     return found
 
 
 def lines(sweep: Iterable[str]) -> list[str]:
     """Return a line of shell for each task that sets the variables of its values."""
     return [
-        "export " + " ".join(f"{variable(name)}={quoted(value)}" for name, value in row.items())
+        "export " + " ".join(f"{variable(name)}={quote_word(value)}" for name, value in row.items())
         for row in rows(sweep)
     ]
 

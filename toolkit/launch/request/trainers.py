@@ -14,7 +14,7 @@ from toolkit.launch.request.checks import as_name
 from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile, Strategy
 from toolkit.model.prediction import Mode, ProgramName
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def find(name: str) -> TrainerProgram:
         return shipped_trainers()[name]
     except KeyError:
         raise BadInput(
-            f"trainer '{name}': not found{near(name, shipped_trainers())}; "
+            f"trainer '{name}': not found{suggest_near(name, shipped_trainers())}; "
             f"choices: {', '.join(shipped_trainers())}, "
             "or a file FILE.py",
             fix="give your own command after `--`: `toolkit launch --image FILE.sif -- COMMAND`",

@@ -15,7 +15,7 @@ from toolkit.model.facts import HostFacts
 from toolkit.model.prediction import Mode
 from toolkit.model.site import Container, Defaults, Gpus, Launch, Partition, Site
 from toolkit.model.sitefacts import Folder, PartitionFacts, SiteFacts
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 _TIME = "01:00:00"
 _HOME = "$HOME/toolkit"
@@ -131,7 +131,7 @@ def with_answers(found: Draft, answers: Mapping[str, str]) -> Site:
             choices = tuple(part.name for part in site.partitions)
         if choices and value and value not in choices:
             raise BadInput(
-                f"{option} {value}: unknown name{near(value, choices)}; choices: {', '.join(choices)}"
+                f"{option} {value}: unknown name{suggest_near(value, choices)}; choices: {', '.join(choices)}"
             )
         site = _with(site, option, value)
         for objection in objections(site):

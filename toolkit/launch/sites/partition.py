@@ -11,7 +11,7 @@ from toolkit.launch.sites.limits import states
 from toolkit.launch.sites.share import PartitionFit, trial
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Partition, Site
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 _LESS = "ask for less"
 """The hint if no partition can run a job."""
@@ -152,7 +152,7 @@ def _find(wanted: str, site: Site, name: str) -> Partition | None:
     if found is None and wanted:
         known = [part.name for part in site.partitions]
         raise BadInput(
-            f"--partition {wanted}: site {name} has no such partition{near(wanted, known)}; "
+            f"--partition {wanted}: site {name} has no such partition{suggest_near(wanted, known)}; "
             f"choices: {', '.join(known)}"
         )
     return found

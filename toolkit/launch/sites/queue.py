@@ -8,7 +8,7 @@ from toolkit.launch.sites.limits import problems
 from toolkit.model.finding import LaunchFault
 from toolkit.model.job import JobSpec
 from toolkit.model.sitefacts import PartitionFacts, SiteFacts
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 
 def queue_faults(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
@@ -63,7 +63,7 @@ def _partitions(spec: JobSpec, known: tuple[PartitionFacts, ...]) -> Iterator[La
     for name in wanted:
         if name not in names:
             yield LaunchFault(
-                f"--partition {name}: unknown partition{near(name, names)}",
+                f"--partition {name}: unknown partition{suggest_near(name, names)}",
                 f"partitions: {', '.join(names)}",
             )
     counted = any(part.gpus for part in known)
@@ -95,7 +95,7 @@ def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
     wanted = (spec.account or "").lower()  # in the form in which sbatch reads it
     if wanted and wanted not in accounts:
         yield LaunchFault(
-            f"--account {spec.account}: not one of your accounts{near(wanted, accounts)}",
+            f"--account {spec.account}: not one of your accounts{suggest_near(wanted, accounts)}",
             f"your accounts: {', '.join(accounts)}",
         )
         return
@@ -103,6 +103,6 @@ def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
     allowed = list(dict.fromkeys(qos for row in charged for qos in row.qos))
     if spec.qos and allowed and spec.qos not in allowed:
         yield LaunchFault(
-            f"--qos {spec.qos}: your account may not use it{near(spec.qos, allowed)}",
+            f"--qos {spec.qos}: your account may not use it{suggest_near(spec.qos, allowed)}",
             f"QOS: {', '.join(allowed)}",
         )

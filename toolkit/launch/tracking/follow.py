@@ -207,7 +207,7 @@ def _states_here(runner: Runner, record: JobRecord, look: Callable[[], None]) ->
 
 def _runs_here(runner: Runner, record: JobRecord) -> bool:
     """Return whether a local job still runs; if bash never started, only the record shows its end."""
-    if records.find(record.key).state in FINAL_STATES or process.lost(record):
+    if records.find(record.key).state in FINAL_STATES or process.is_lost(record):
         return False
     return jobs.left_status(runner, record) is None
 

@@ -84,7 +84,7 @@ def refresh_all(
     statuses: dict[str, JobStatus] = {}
     if len(numbers := [record.id for record in there if record.id]) > 1:
         with contextlib.suppress(Missing):
-            answer = runner.run(slurm.some(numbers, seconds))
+            answer = runner.run(slurm.query_jobs(numbers, seconds))
             statuses = slurm.parse_some(answer.text) if answer.ok else {}
     looked: list[tuple[JobRecord, bool]] = []
     silent = False
@@ -146,7 +146,7 @@ def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
 def place_in_queue(runner: Runner, record: JobRecord, partition: str) -> tuple[int, int] | None:
     """Return the place of a waiting job and the number of waiting jobs; ``None`` if Slurm does not say."""
     with contextlib.suppress(Missing):
-        answer = runner.run(slurm.waiting(partition))
+        answer = runner.run(slurm.query_waiting_jobs(partition))
         return slurm.parse_waiting(answer.text, record.id) if answer.ok else None
     return None
 
@@ -188,7 +188,7 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
     open_end = record.state == "unknown" or (not record.id and record.state not in FINAL_STATES)
     if open_end and (left := left_status(runner, record)) is not None:
         record = records.update(record, state="failed" if left else "completed", exit_code=left)
-    elif open_end and is_local(record) and process.lost(record):
+    elif open_end and is_local(record) and process.is_lost(record):
         record = records.update(record, state="failed")
     if record.state in FINAL_STATES:
         if later := successor(runner, record):

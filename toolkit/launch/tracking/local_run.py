@@ -81,7 +81,7 @@ def run_again(
             f"{record.key} ran without Slurm on {record.nodes}; this machine is {socket.gethostname()}",
             fix=f"on {record.nodes}: `toolkit jobs resume {record.key}`",
         )
-    if record.state not in FINAL_STATES or process.running(record):
+    if record.state not in FINAL_STATES or process.process_of(record):
         raise CheckFailed(
             f"{record.key} still runs; only a job that has ended can be resumed",
             fix=f"`toolkit jobs cancel {record.key}`",

@@ -37,13 +37,13 @@ class _ScriptProcess(NamedTuple):
     boot: str
 
 
-def running(record: JobRecord, proc: Path = _PROC) -> int | None:
+def process_of(record: JobRecord, proc: Path = _PROC) -> int | None:
     """Return the number of a job's process, ``None`` if it has ended or its script wrote no number."""
     found = _script_process(record)
     return found.number if found and _lives(found, proc) else None
 
 
-def lost(record: JobRecord, proc: Path = _PROC) -> bool:
+def is_lost(record: JobRecord, proc: Path = _PROC) -> bool:
     """Return whether a job of this machine ended without an exit status, for example by a power failure."""
     found = _script_process(record)
     return record.nodes == socket.gethostname() and found is not None and not _lives(found, proc)
@@ -61,7 +61,7 @@ def group_of(record: JobRecord) -> int:
             f"{record.key} runs without Slurm on {record.nodes}; this machine is {socket.gethostname()}",
             fix=f"on {record.nodes}: `toolkit jobs cancel {record.key}`",
         )
-    number = running(record)
+    number = process_of(record)
     if number is None:
         raise CheckFailed(
             f"{record.key}: the job's process was not found on this machine",

@@ -145,14 +145,14 @@ def parse_account(text: str) -> JobStatus | None:
     return _array_status(tasks)
 
 
-def some(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Command:
+def query_jobs(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Command:
     """Ask about several jobs at once; the answer leaves out jobs that the controller has forgotten."""
     words = ("squeue", "--noheader", "--states=all", f"--jobs={','.join(numbers)}", "--format=%i|%T|%r|%N|%S")
     return Command(words, timeout=seconds)
 
 
 def parse_some(text: str) -> dict[str, JobStatus]:
-    """Read the answer to :func:`some`; return the jobs that wait or run.
+    """Read the answer to :func:`query_jobs`; return the jobs that wait or run.
 
     The answer does not contain how a job ended.
     """
@@ -167,7 +167,7 @@ def parse_some(text: str) -> dict[str, JobStatus]:
     return {number: whole for number, several in tasks.items() if (whole := _array_status(several))}
 
 
-def waiting(partition: str) -> Command:
+def query_waiting_jobs(partition: str) -> Command:
     """Ask for the waiting jobs of a partition, in the order in which Slurm tries to start them."""
     where = (f"--partition={partition}",) if partition else ()
     words = ("squeue", "--noheader", "--states=PENDING", "--sort=-p,i", "--format=%i|%r", *where)

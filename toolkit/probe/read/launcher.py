@@ -58,7 +58,7 @@ def launchers(section: Section, environment: Section, libraries: Section) -> tup
 
 def of_folders(libraries: Section, environment: Section) -> tuple[HostMpi, ...]:
     """Return the MPIs whose libraries the probe found without a launcher."""
-    return tuple(_of_folder(library, environment) for library in mpi_library.apart(libraries))
+    return tuple(_of_folder(library, environment) for library in mpi_library.separate_libraries(libraries))
 
 
 def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi:
@@ -87,7 +87,7 @@ def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Se
         components_need=mpi_library.component_needs(library),
         places=mpi_library.places(library),
         folders=mpi_library.folders(library),
-        outside=mpi_library.outside(library, mpi.prefix or "/"),
+        outside=mpi_library.loaded_from_outside(library, mpi.prefix or "/"),
         ucx=mpi_library.ucx(library),
         fabric=mpi_library.fabric(library),
         glibc_needed=mpi_library.glibc_needed(library, mpi.prefix or "/"),

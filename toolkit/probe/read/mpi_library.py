@@ -182,7 +182,7 @@ def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibr
     return None
 
 
-def apart(section: Section) -> tuple[MpiLibrary, ...]:
+def separate_libraries(section: Section) -> tuple[MpiLibrary, ...]:
     """Return the libraries that the probe found without a launcher, in search order."""
     beside, known = libraries(section)
     there = {path for launcher, paths in beside.items() if launcher not in {"", APART} for path in paths}
@@ -213,7 +213,7 @@ def folders(library: MpiLibrary) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(posixpath.dirname(path) for path in where))
 
 
-def outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | None:
+def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | None:
     """Return what a library and its components load from outside its installation folder."""
     if not library.followed:
         return None

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from toolkit.program.script.facts import Import
-from toolkit.program.script.names import Names, loaded
+from toolkit.program.script.names import Names, imported_module
 
 _ANSWERS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 _NEVER_RUN = {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
@@ -36,7 +36,7 @@ def _statement(node: ast.AST, names: Names, file: str, *, optional: bool) -> Ite
         yield from _branches(node, names, file, optional=optional)
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         yield from _imports(node.body, names, file, optional=True)
-    elif isinstance(node, ast.Call) and (module := loaded(node, names)):
+    elif isinstance(node, ast.Call) and (module := imported_module(node, names)):
         yield Import(module, file, node.lineno, optional)
         yield from _children(node, names, file, optional=optional)
     else:

@@ -8,7 +8,7 @@ from fnmatch import translate
 from functools import cache
 
 from toolkit.knowledge.joins import joins
-from toolkit.program.script.names import Names, loaded
+from toolkit.program.script.names import Names, imported_module
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ def found_in(tree: ast.Module, names: Names) -> ModuleJoins:
 def _look_at_call(call: ast.Call, names: Names, result: ModuleJoins) -> None:
     name = names.dotted(call.func)
     result.trainer |= name == "toolkit.trainers.command.run"
-    if loaded(call, names) == "":
+    if imported_module(call, names) == "":
         result.hidden.add(f"line {call.lineno}: {name} of a name that is made at run time")
     elif name and _hidden().fullmatch(name) and not _harmless(call):
         result.hidden.add(f"line {call.lineno}: {name}")

@@ -50,7 +50,7 @@ def names_of(tree: ast.Module) -> Names:
     return found
 
 
-def loaded(call: ast.Call, names: Names) -> str | None:
+def imported_module(call: ast.Call, names: Names) -> str | None:
     """Return the module that a call of ``importlib.import_module`` imports; empty if the text does not tell.
 
     ``None`` is returned for any other call.
@@ -75,7 +75,7 @@ def _add_assigned(found: Names, name: str, value: ast.expr) -> None:
     """Follow ``dist = torch.distributed`` and ``hvd = importlib.import_module("horovod.torch")``."""
     if name in found.meanings:
         return
-    if isinstance(value, ast.Call) and (module := loaded(value, found)):
+    if isinstance(value, ast.Call) and (module := imported_module(value, found)):
         found.meanings[name] = module
     elif isinstance(value, ast.Attribute) and (meaning := found.dotted(value)):
         packages = {known.partition(".")[0] for known in found.meanings.values()}

@@ -7,7 +7,7 @@ from toolkit.knowledge.joins import joins
 from toolkit.program.script.facts import Kind, Need
 from toolkit.program.script.names import Names
 from toolkit.program.script.paths import Paths
-from toolkit.program.script.reached import reached
+from toolkit.program.script.reached import reached_nodes
 
 _KEYBOARD = {"input", "breakpoint", "pdb.set_trace", "ipdb.set_trace", "getpass.getpass"}
 _FILE_METHODS = {"read_text", "read_bytes"}
@@ -25,7 +25,7 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
     fixed = _replaced(tree)
     moved = False
     old = {f"tensorflow.{name}" for name in joins().needs.tensorflow_1}
-    for node in reached(tree):
+    for node in reached_nodes(tree):
         if (
             isinstance(node, ast.Attribute)
             and (name := names.dotted(node)) in old

@@ -20,7 +20,7 @@ class _ReachedWalk:
     entered: set[str] = field(default_factory=set)
 
 
-def reached(tree: ast.Module) -> Iterator[ast.AST]:
+def reached_nodes(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield the nodes that a program surely evaluates, if nothing before them fails.
 
     ``if __name__ == "__main__"`` holds for a program. Statements after one that may leave the function or the

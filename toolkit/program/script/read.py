@@ -21,7 +21,7 @@ from toolkit.program.script.options import ProgramOptions, options_of
 from toolkit.program.script.paths import Paths, absolute, search_path
 from toolkit.program.script.project import Project, project_of
 from toolkit.program.script.rendezvous import rendezvous_in
-from toolkit.program.script.undefined import undefined
+from toolkit.program.script.undefined import undefined_names
 
 _MOST_FILES = 500
 """Files of a project that are read; a program that imports more is not understood as a whole."""
@@ -157,7 +157,7 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
             reading.options = options_of(tree, names)
         reading.words.update(strings_of(tree))
         imports = list(imports_of(tree, names, str(path)))
-        names_without = [Undefined(name, str(path), line, hint) for name, line, hint in undefined(tree)]
+        names_without = [Undefined(name, str(path), line, hint) for name, line, hint in undefined_names(tree)]
     except SyntaxError as error:
         reading.faults.append(_fault(path, error))
         return

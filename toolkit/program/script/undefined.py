@@ -4,7 +4,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 _ALWAYS = {
     *dir(builtins), "__file__", "__name__", "__doc__", "__package__", "__spec__", "__loader__", "__path__",
@@ -17,7 +17,7 @@ _OPEN = {"exec", "eval", "globals", "locals", "vars", "__import__"}
 """Calls that may define names which the text does not show."""
 
 
-def undefined(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
+def undefined_names(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
     """Yield each name that nothing defines, its first line, and a hint at the name that may be meant.
 
     All scopes of a module count as one, so a name that is yielded is defined nowhere. Nothing is yielded
@@ -36,7 +36,7 @@ def undefined(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
         if node.id in bound or node.id in _ALWAYS or node.id in _OLD or node.id in told or node in guarded:
             continue
         told.add(node.id)
-        yield node.id, node.lineno, near(node.id, {*bound, *dir(builtins)})
+        yield node.id, node.lineno, suggest_near(node.id, {*bound, *dir(builtins)})
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:

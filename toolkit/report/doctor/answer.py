@@ -7,7 +7,7 @@ from typing import Literal
 from toolkit.engine.main_fault import main_fault
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Mode, Prediction, Verdict
-from toolkit.report.lines import Style, command_lines, wrapped
+from toolkit.report.lines import Style, command_lines, wrap_text
 
 Word = Literal["Yes", "Perhaps", "No", "Unknown"]
 _SHORT = 3
@@ -58,7 +58,7 @@ def _of_mode(prediction: Prediction) -> DoctorAnswer:
 
 def answer_lines(said: DoctorAnswer, command: str, style: Style, width: int) -> list[str]:
     """Return the answer with the command behind it; a command without room begins a line."""
-    head = wrapped(f"{said.word}: {said.text}.", 0, width)
+    head = wrap_text(f"{said.word}: {said.text}.", 0, width)
     words = shlex.split(command)
     beside = command_lines(words, 0, width, first=f"{head[0]} ", more=2) if words else []
     if beside and len(head) == 1 and (len(beside) == 1 or len(head[0]) <= width // _SHORT):

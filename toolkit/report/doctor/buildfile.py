@@ -10,8 +10,8 @@ from toolkit.model.prediction import Request, Verdict
 from toolkit.report.doctor.answer import DoctorAnswer, answer, answer_lines
 from toolkit.report.doctor.findings import findings
 from toolkit.report.doctor.ways import way, ways
-from toolkit.report.lines import Style, unstyled, wrapped
-from toolkit.report.plain import joined
+from toolkit.report.lines import Style, leave_unstyled, wrap_text
+from toolkit.report.plain import join_lines
 
 _WIDEST = 100
 
@@ -24,7 +24,7 @@ def buildfile_page(
     *,
     next_command: str,
     everything: bool = False,
-    style: Style = unstyled,
+    style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
     """Return the whole page."""
@@ -33,15 +33,15 @@ def buildfile_page(
     command = next_command if said.word in {"Yes", "Perhaps"} else ""
     lines = [*answer_lines(said, command, style, width), ""]
     about = f"{build.image.path} on {host.place}, judged by its text. Build the image and ask about it again."
-    lines += wrapped(about, 0, width)
+    lines += wrap_text(about, 0, width)
     for title, told in lines_on(build):
         lines += ["", style(title, "bold")]
-        lines += [line for one in told for line in wrapped(one, 4, width, first="  · ", hang=4)]
+        lines += [line for one in told for line in wrap_text(one, 4, width, first="  · ", hang=4)]
     lines += ["", style("Launch modes", "bold")]
     lines += [*_modes(verdict, host, request, style, width, everything=everything), ""]
     if found := build.faults + (verdict.findings if everything else ()):
         lines += [style("Findings", "bold"), *findings(found, style, width)]
-    return joined(lines).rstrip()
+    return join_lines(lines).rstrip()
 
 
 def buildfile_answer(build: BuildFile, verdict: Verdict, request: Request) -> DoctorAnswer:

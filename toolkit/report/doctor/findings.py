@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from toolkit.model.finding import Finding
-from toolkit.report.lines import Style, wrapped
+from toolkit.report.lines import Style, wrap_text
 
 _SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
 
@@ -19,18 +19,18 @@ def findings(
     undecided = [f for f in found if f.undecided and f.severity == "info"]
     for finding in (f for f in found if f not in undecided):
         yield from _head(finding, style, width, labelled=labelled)
-        yield from wrapped(finding.title, 11, width)
+        yield from wrap_text(finding.title, 11, width)
         for line in finding.evidence:
-            yield from (style(part, "dim") for part in wrapped(line, 13, width, first="· "))
+            yield from (style(part, "dim") for part in wrap_text(line, 13, width, first="· "))
         if finding.fix[1:] not in said:
-            yield from wrapped(finding.fix, 16, width, first="fix: ", hang=5)
+            yield from wrap_text(finding.fix, 16, width, first="fix: ", hang=5)
         yield ""
     if undecided:
         label = style("info     ", "dim") if labelled else ""
         yield f"  {label}not decided, because facts are missing"
-        yield from wrapped(", ".join(finding.id for finding in undecided), 11, width)
+        yield from wrap_text(", ".join(finding.id for finding in undecided), 11, width)
         for line in dict.fromkeys(line for finding in undecided for line in finding.evidence):
-            yield from (style(part, "dim") for part in wrapped(line, 13, width, first="· "))
+            yield from (style(part, "dim") for part in wrap_text(line, 13, width, first="· "))
         yield ""
 
 
@@ -43,4 +43,4 @@ def _head(finding: Finding, style: Style, width: int, *, labelled: bool) -> Iter
         yield f"{head}{style(f'  {modes}', 'dim')}" if modes else head
         return
     yield head
-    yield from (style(line, "dim") for line in wrapped(modes, 11, width))
+    yield from (style(line, "dim") for line in wrap_text(modes, 11, width))

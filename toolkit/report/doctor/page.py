@@ -12,8 +12,8 @@ from toolkit.report.doctor.answer import answer, answer_lines, host_answer
 from toolkit.report.doctor.findings import findings
 from toolkit.report.doctor.sides import in_short, side_by_side
 from toolkit.report.doctor.ways import way, ways
-from toolkit.report.lines import Style, unstyled, wrapped
-from toolkit.report.plain import joined
+from toolkit.report.lines import Style, leave_unstyled, wrap_text
+from toolkit.report.plain import join_lines
 
 _WIDEST = 100
 
@@ -27,7 +27,7 @@ def page(
     next_command: str,
     advice: str = "",
     everything: bool = False,
-    style: Style = unstyled,
+    style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
     """Return the page for an image on a host; ``advice`` says what to do if the answer is not yes.
@@ -43,7 +43,7 @@ def page(
     else:
         lines += [*in_short(host, image, style, width), *_chosen(verdict, host, request, style, width), ""]
     if advice:
-        lines += [style("What to do", "bold"), *wrapped(advice, 2, width), ""]
+        lines += [style("What to do", "bold"), *wrap_text(advice, 2, width), ""]
     here, others = _split_findings(verdict, request)
     shown = here if everything else _needed_findings(here, verdict, request)
     if shown:
@@ -52,15 +52,15 @@ def page(
         lines += [style("Why not the other modes", "bold")]
         lines += [*findings(others, style, width, labelled=False)]
     if not everything:
-        lines += [*wrapped(_left_out(verdict, (*here, *others), shown), 0, width)]
-    return joined(lines).rstrip()
+        lines += [*wrap_text(_left_out(verdict, (*here, *others), shown), 0, width)]
+    return join_lines(lines).rstrip()
 
 
 def host_page(
     host: HostFacts,
     found: tuple[Finding, ...],
     next_command: str = "toolkit doctor IMAGE",
-    style: Style = unstyled,
+    style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
     """Return the page for a host without an image."""
@@ -70,7 +70,7 @@ def host_page(
     lines += [*side_by_side(host, None, style, width), ""]
     if found:
         lines += [style("Findings", "bold"), *findings(found, style, width)]
-    return joined(lines).rstrip()
+    return join_lines(lines).rstrip()
 
 
 def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
@@ -119,4 +119,4 @@ def _heading(host: HostFacts, image: ImageFacts, request: Request, style: Style,
     if len(f"{name} on {host.place}, {shape}") <= width:
         yield f"{style(name, 'bold')} on {style(host.place, 'bold')}, {shape}"
         return
-    yield from (style(line, "bold") for line in wrapped(f"{name} on {host.place}, {shape}", 0, width))
+    yield from (style(line, "bold") for line in wrap_text(f"{name} on {host.place}, {shape}", 0, width))

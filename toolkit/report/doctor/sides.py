@@ -7,7 +7,7 @@ from toolkit.engine.words import mpi_name, plain, runtime_name
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.mpifacts import HostMpi
 from toolkit.probe.group import format_field
-from toolkit.report.lines import Style, wrapped
+from toolkit.report.lines import Style, wrap_text
 from toolkit.versions import parse
 
 _NARROWEST = 20
@@ -38,7 +38,9 @@ def _row_lines(
     indent = name_width + 4
     if max(map(len, (*left.split(), *right.split())), default=0) > column:
         for side, text in (("host: ", left), ("image: ", right)):
-            for line in wrapped(text, indent + len(side), width, first=side, hang=len(side)) if text else ():
+            for line in (
+                wrap_text(text, indent + len(side), width, first=side, hang=len(side)) if text else ()
+            ):
                 yield f"{label}{line[indent:]}"
                 label = " " * indent
         return
@@ -57,7 +59,7 @@ def _one_below_the_other(
     for name, left, right in rows:
         yield f"  {style(name, 'dim')}"
         for side, text in (("host   ", left), ("image  ", right if with_image else "")):
-            yield from wrapped(text, 4 + len(side), width, first=f"    {side}", hang=4 + len(side))
+            yield from wrap_text(text, 4 + len(side), width, first=f"    {side}", hang=4 + len(side))
 
 
 def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> Iterator[str]:
@@ -76,7 +78,7 @@ def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> It
     for label, parts in (("host   ", there), ("image  ", inside)):
         # A name and its version are on one line.
         tied = ", ".join(part.replace(" ", _TIED) for part in _words(*parts).split(", "))
-        found = wrapped(tied or "nothing known", 2 + len(label), width, first=label, hang=len(label))
+        found = wrap_text(tied or "nothing known", 2 + len(label), width, first=label, hang=len(label))
         lines = [line.replace(_TIED, " ") for line in found]
         yield f"  {style(label, 'dim')}{lines[0][2 + len(label) :]}"
         yield from lines[1:]

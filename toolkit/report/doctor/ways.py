@@ -8,8 +8,8 @@ from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import MODES, Outcome, Plan, Prediction, Request, Verdict
-from toolkit.report.lines import ROOM, Style, command_lines, wrapped
-from toolkit.runtime import named
+from toolkit.report.lines import ROOM, Style, command_lines, wrap_text
+from toolkit.runtime import runtime_of_name
 
 _MARKS = {"ok": ("✔", "good"), "unknown": ("?", "warn"), "unavailable": ("-", "dim")}
 _FAILED = ("✘", "bad")
@@ -38,9 +38,9 @@ def way(
     head = f"  {style(mark, colour)} {name} {outcome}"
     if width - _INDENT < ROOM:
         yield head.rstrip()
-        yield from wrapped(prediction.why, _NEAR, width)
+        yield from wrap_text(prediction.why, _NEAR, width)
     else:
-        first, *rest = wrapped(prediction.why, _INDENT, width) or [""]
+        first, *rest = wrap_text(prediction.why, _INDENT, width) or [""]
         yield f"{head} {first.lstrip()}".rstrip()
         yield from rest
     if chosen and prediction.plan:
@@ -69,7 +69,7 @@ def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]
         return [*words, "--", "COMMAND"]
     without = ["env", *(w for name in plan.unset for w in ("-u", name))] if plan.unset else []
     command = runtime_of(host)
-    kind, image = named(command), JobSpec(name="", image="IMAGE", command=(), directory="")
+    kind, image = runtime_of_name(command), JobSpec(name="", image="IMAGE", command=(), directory="")
     container = [*kind.words(command, plan.container, plan.binds), *kind.image(image)]
     env = ["env", *(f"{k}={v}" for k, v in plan.env.items())] if plan.env else []
     launcher = [plan.launcher[0], *_counts(plan.launcher[0], request), *plan.launcher[1:]]

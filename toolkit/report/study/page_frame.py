@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from toolkit.report.plain import shown
+from toolkit.report.plain import make_visible
 
 _PAGE = """\
 <!doctype html>
@@ -77,7 +77,7 @@ def html_page(title: str, body: Iterable[str], style: str = "") -> str:
         body: its parts in order, as HTML; empty parts are left out.
         style: CSS that only this page needs.
     """
-    return shown(_PAGE.format(title=title, style=_STYLE + style, body="\n".join(filter(None, body))))
+    return make_visible(_PAGE.format(title=title, style=_STYLE + style, body="\n".join(filter(None, body))))
 
 
 def environment_table(values: Iterable[tuple[str, str]]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.report.plain import shown
+from toolkit.report.plain import make_visible
 from toolkit.report.study import study_scaling, study_training
 from toolkit.report.study.plot_style import GREY, without_matplotlib
 from toolkit.study.report import Report
@@ -96,7 +96,7 @@ def _svg(figure: "Figure") -> str:
     # Without a date, so that equal figures give equal files.
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = out.getvalue()
-    return shown(text[text.index("<svg") :])
+    return make_visible(text[text.index("<svg") :])
 
 
 def _png(figure: "Figure") -> bytes:

@@ -3,7 +3,7 @@
 import textwrap
 
 from toolkit.number import number
-from toolkit.report.plain import joined, one_line
+from toolkit.report.plain import join_lines, one_line
 from toolkit.report.study.study_tables import SizeRow, rows
 from toolkit.report.table import table
 from toolkit.study.report import Report
@@ -40,7 +40,7 @@ def text_of(report: Report, width: int = 100) -> str:
         ]
         parts.append("\n".join([one_line(line.label), *said]))
     if report.left_out:
-        parts.append(joined(["Failed runs:", *(f"  {text}" for text in report.left_out)]))
+        parts.append(join_lines(["Failed runs:", *(f"  {text}" for text in report.left_out)]))
     if report.missing:
         parts.append(f"Not measured yet: {len(report.missing)} runs; toolkit scale resumes them.")
     return "\n\n".join(parts)

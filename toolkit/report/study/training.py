@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from toolkit.number import number
-from toolkit.report.plain import joined
+from toolkit.report.plain import join_lines
 from toolkit.report.table import table
 from toolkit.study.result import METRICS, Epoch, Result, Training
 
@@ -75,4 +75,4 @@ def summary(result: Result) -> str:
     ]
     if not result.complete:
         lines.insert(0, ("partial", f"{result.epochs} of {result.epochs_planned} epochs are finished"))
-    return joined(f"{name:<15}{value}" for name, value in lines if value)
+    return join_lines(f"{name:<15}{value}" for name, value in lines if value)

@@ -16,9 +16,9 @@ from toolkit.model.progress import Tell
 from toolkit.run import clone
 from toolkit.run.command import Command
 from toolkit.run.docker.engine import connect, find_image
-from toolkit.run.docker.engine_errors import speaking
+from toolkit.run.docker.engine_errors import translate_errors
 from toolkit.run.docker.mirrors import MIRROR
-from toolkit.run.folders import in_cache, writable
+from toolkit.run.folders import in_cache, make_writable
 from toolkit.run.local import LocalRunner
 from toolkit.run.web.http import without_login
 from toolkit.units import format_size
@@ -74,7 +74,7 @@ def ensure_base(
     if not fresh and (kept := find_image(client, name)):
         return _describe(kept, name, published)
     if (pulled := _pull(client, published, tell)) is not None:
-        with speaking(f"tagging {name}"):
+        with translate_errors(f"tagging {name}"):
             pulled.tag(name)
         clone.record_image(str(pulled.id), name)
         return _describe(pulled, name, published)
@@ -133,7 +133,7 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
         asking.close()
     tell.step(f"Pulling {reference} by its digest {digest}")
     repository = reference.partition(":")[0]
-    with speaking(f"pulling {reference}"):
+    with translate_errors(f"pulling {reference}"):
         return client.images.pull(f"{repository}@{digest}")
 
 
@@ -145,13 +145,13 @@ def _registry_message(error: Exception) -> str:
 
 def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "Image":
     chosen = os.environ.get("TMPDIR")
-    folder = writable(Path(chosen), "TMPDIR") if chosen else in_cache()
+    folder = make_writable(Path(chosen), "TMPDIR") if chosen else in_cache()
     with tempfile.TemporaryDirectory(prefix="toolkit-base.", dir=folder) as work:
         Path(work).chmod(0o755)  # mmdebstrap in a user namespace must be able to write its output.
         tar = Path(work) / "base.tar"
         _mmdebstrap(release, tar, tell)
         tell.step(f"Importing {name} into the Docker engine ({format_size(tar.stat().st_size)})")
-        with speaking(f"importing {name}"):
+        with translate_errors(f"importing {name}"):
             client.api.import_image_from_file(
                 str(tar), *name.split(":"), changes=['CMD ["/bin/sh"]', 'LABEL toolkit="base"']
             )

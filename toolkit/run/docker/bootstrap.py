@@ -20,7 +20,7 @@ from toolkit.run.docker.builder import ensure_bootstrapper
 from toolkit.run.docker.containers import Box, run_once
 from toolkit.run.docker.copy_out import CopyOut
 from toolkit.run.docker.engine import Files, find_image, pack_context
-from toolkit.run.docker.engine_errors import speaking
+from toolkit.run.docker.engine_errors import translate_errors
 from toolkit.units import format_size
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
 def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> None:
     """Create an image from a root file system."""
     tell.step(f"Importing {name} into the Docker engine ({format_size(tar.stat().st_size)})")
-    with speaking(f"importing {name}"):
+    with translate_errors(f"importing {name}"):
         client.api.import_image_from_file(
             str(tar), *name.split(":"), changes=['CMD ["/bin/sh"]', 'LABEL toolkit="base"']
         )

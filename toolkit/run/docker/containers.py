@@ -14,10 +14,10 @@ from toolkit.errors import Missing
 from toolkit.run import clone
 from toolkit.run.command import OnLine
 from toolkit.run.docker.copy_out import CopyOut, copy_out
-from toolkit.run.docker.engine_errors import speaking
+from toolkit.run.docker.engine_errors import translate_errors
 from toolkit.run.interrupts import delay_signals
 from toolkit.run.lines import Lines
-from toolkit.run.owner import alive, host
+from toolkit.run.owner import host, is_running
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -80,7 +80,10 @@ def run_once(client: "DockerClient", box: Box, words: Sequence[str], on_line: On
         CheckFailed: if the file to copy is not a regular file, or too large.
     """
     what = f"running {words[0]} in {box.image}"
-    with speaking(what), create_container(client, box.image, words, what, _settings(client, box)) as name:
+    with (
+        translate_errors(what),
+        create_container(client, box.image, words, what, _settings(client, box)) as name,
+    ):
         container = client.containers.get(name)
         expired = threading.Event()
         timer = threading.Timer(box.timeout, _end, [container, expired])
@@ -116,7 +119,7 @@ def create_container(
     name = f"toolkit-{uuid.uuid4().hex[:12]}"
     labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}", **clone.labels()}
     try:
-        with delay_signals(), speaking(doing):
+        with delay_signals(), translate_errors(doing):
             client.api.create_container(
                 image, list(words), entrypoint=[], name=name, labels=labels, **settings
             )
@@ -129,11 +132,11 @@ def create_container(
 
 def remove_stale(client: "DockerClient") -> None:
     """Remove the containers of killed processes of this machine."""
-    with speaking("looking for what a killed command left"):
+    with translate_errors("looking for what a killed command left"):
         listed = client.api.containers(all=True, filters={"label": _OWNER})
     for container in listed:
         place, _, pid = container["Labels"][_OWNER].rpartition(":")
-        if place == host() and not alive(int(pid)):
+        if place == host() and not is_running(int(pid)):
             with contextlib.suppress(Exception):  # another command may have removed the container first
                 client.api.remove_container(container["Id"], force=True, v=True)
 

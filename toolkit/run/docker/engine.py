@@ -21,7 +21,7 @@ from toolkit.model.progress import Tell
 from toolkit.run import clone
 from toolkit.run.docker.buildlog import BuildLog
 from toolkit.run.docker.containers import create_container
-from toolkit.run.docker.engine_errors import is_engine_error, no_engine, speaking
+from toolkit.run.docker.engine_errors import is_engine_error, no_engine, translate_errors
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -168,7 +168,7 @@ def build_image(
     try:
         if abreast:
             abreast.joined(log)
-        with speaking(f"building {what}"):
+        with translate_errors(f"building {what}"):
             events = client.api.build(
                 # a generator: the context is sent while it is created
                 fileobj=pack_context(add_labels(files, options.labels)),
@@ -201,7 +201,7 @@ def find_image(client: "DockerClient", name: str) -> "Image | None":
     """Return the engine's image of that name or id, or ``None``."""
     import docker
 
-    with speaking(f"looking for the image {name}"):
+    with translate_errors(f"looking for the image {name}"):
         try:
             return client.images.get(name)
         except docker.errors.ImageNotFound:
@@ -211,7 +211,7 @@ def find_image(client: "DockerClient", name: str) -> "Image | None":
 def tag_image(client: "DockerClient", image: str, tag: str) -> None:
     """Tag an image; the image that had the tag is removed, its cached steps stay."""
     former = find_image(client, tag)
-    with speaking(f"tagging {tag}"):
+    with translate_errors(f"tagging {tag}"):
         client.api.tag(image, *tag.rsplit(":", 1), force=True)
     clone.record_image(image, tag)
     if former is not None and former.id != image:
@@ -230,7 +230,7 @@ def forget_image(client: "DockerClient", image: str) -> None:
 
 def named_like(client: "DockerClient", start: str) -> tuple[str, ...]:
     """Return the names of the engine's images that begin with ``start``."""
-    with speaking("listing images"):
+    with translate_errors("listing images"):
         images = client.api.images()
     return tuple(sorted(t for image in images for t in image.get("RepoTags") or () if t.startswith(start)))
 
@@ -246,14 +246,14 @@ def untag_image(client: "DockerClient", tag: str) -> None:
 def stream_folder(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
     """Stream a folder of an image, without starting it, as a tar."""
     doing = f"taking {folder} out of {image[:19]}"
-    with speaking(doing), create_container(client, image, ["true"], doing) as name:
+    with translate_errors(doing), create_container(client, image, ["true"], doing) as name:
         stream, _ = client.api.get_archive(name, folder, chunk_size=_CHUNK)
         yield from stream
 
 
 def stream_archive(client: "DockerClient", image: str) -> Iterator[bytes]:
     """Stream an image as a docker-archive."""
-    with speaking(f"taking {image} out of the Docker engine"):
+    with translate_errors(f"taking {image} out of the Docker engine"):
         yield from client.api.get_image(image, chunk_size=1 << 20)
 
 
@@ -270,14 +270,14 @@ def build_memory(client: "DockerClient") -> int:
 
 def machine(client: "DockerClient") -> tuple[int, int]:
     """Return the number of processors and the bytes of memory of the engine."""
-    with speaking("asking the Docker engine for its size"):
+    with translate_errors("asking the Docker engine for its size"):
         info = client.info()
     return int(info.get("NCPU") or 1), int(info.get("MemTotal") or 4 << 30)
 
 
 def architecture(client: "DockerClient") -> str:
     """Return the processor of the engine's machine, as ``uname -m`` says it."""
-    with speaking("asking the Docker engine for its processor"):
+    with translate_errors("asking the Docker engine for its processor"):
         return str(client.info().get("Architecture") or "")
 
 

@@ -7,7 +7,7 @@ from toolkit.errors import CheckFailed, Missing
 
 
 @contextlib.contextmanager
-def speaking(doing: str) -> Iterator[None]:
+def translate_errors(doing: str) -> Iterator[None]:
     """Turn the SDK's errors into toolkit's; ``doing`` completes "while …"."""
     try:
         yield

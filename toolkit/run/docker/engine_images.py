@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.run.docker.engine import find_image, stream_archive, tag_image
-from toolkit.run.docker.engine_errors import speaking
+from toolkit.run.docker.engine_errors import translate_errors
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -37,7 +37,7 @@ def named_image(client: "DockerClient", name: str) -> "Image":
         raise BadInput(f"{name}: not a name of an image: {error}") from error
     if found is not None:
         return found
-    with speaking("listing its images"):
+    with translate_errors("listing its images"):
         tags = sorted(
             {t for image in client.api.images() for t in image.get("RepoTags") or ()} - {"<none>:<none>"}
         )
@@ -57,7 +57,7 @@ def size_of(image: "Image") -> int:
     if not image.attrs.get("Descriptor"):
         return size
     # With containerd's image store, the size counts the compressed layers.
-    with speaking(f"asking for the size of {str(image.id)[:19]}"):
+    with translate_errors(f"asking for the size of {str(image.id)[:19]}"):
         return max(size, sum(int(step.get("Size") or 0) for step in image.history()))
 
 
@@ -105,7 +105,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
         CheckFailed: if the engine refuses the archive, or it holds several images.
     """
     said: list[str] = []
-    with speaking(f"loading {archive.name}"), archive.open("rb") as file:
+    with translate_errors(f"loading {archive.name}"), archive.open("rb") as file:
         for event in client.api.load_image(file):
             if "error" in event:
                 raise CheckFailed(f"{archive}: the Docker engine refuses the archive: {event['error']}")

@@ -12,7 +12,7 @@ import msgspec
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.command import Command, Completed
 from toolkit.run.docker.engine import connect
-from toolkit.run.docker.engine_errors import speaking
+from toolkit.run.docker.engine_errors import translate_errors
 from toolkit.run.interrupts import delay_signals
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Nodes:
 
     def found(self, label: str) -> dict[str, NodeContainer]:
         """Return the containers with the label ``label`` (``KEY`` or ``KEY=VALUE``), running or not."""
-        with speaking("listing containers"):
+        with translate_errors("listing containers"):
             listed = self._api.containers(all=True, filters={"label": label})
         machines = [_as_found(entry) for entry in listed]
         return {machine.name: machine for machine in machines}
@@ -125,18 +125,18 @@ class Nodes:
     def make(self, machine: Machine) -> None:
         """Create a container, without starting it, so that files can be added first."""
         asked = configuration(machine)
-        with delay_signals(), speaking(f"making {machine.name}"):
+        with delay_signals(), translate_errors(f"making {machine.name}"):
             self._api.create_container_from_config(asked, machine.name)
 
     def put(self, name: str, archive: bytes) -> None:
         """Unpack a tar archive at the root of a container, running or not."""
-        with speaking(f"copying files to {name}"):
+        with translate_errors(f"copying files to {name}"):
             self._api.put_archive(name, "/", archive)
 
     def start(self, name: str, *, paused: bool = False) -> None:
         """Start a container that was created or stopped, or resume a paused container."""
         try:
-            with speaking(f"starting {name}"):
+            with translate_errors(f"starting {name}"):
                 (self._api.unpause if paused else self._api.start)(name)
         except CheckFailed as error:
             if "/dev/fuse" in error.message:
@@ -148,19 +148,19 @@ class Nodes:
 
     def make_network(self, name: str, labels: Mapping[str, str]) -> None:
         """Create a network, unless a network of that name exists; the engine picks its addresses."""
-        with delay_signals(), speaking(f"making the network {name}"):
+        with delay_signals(), translate_errors(f"making the network {name}"):
             if not [n for n in self._api.networks(names=[name]) if n["Name"] == name]:
                 self._api.create_network(name, driver="bridge", labels=dict(labels), check_duplicate=True)
 
     def make_volume(self, name: str, labels: Mapping[str, str]) -> None:
         """Create a volume, unless a volume of that name exists."""
-        with delay_signals(), speaking(f"making the volume {name}"):
+        with delay_signals(), translate_errors(f"making the volume {name}"):
             self._api.create_volume(name, labels=dict(labels))
 
     def remove(self, label: str) -> int:
         """Remove every container, network and volume with the label ``label``; return how many."""
         containers = self.found(label)
-        with speaking("removing containers, networks and volumes"):
+        with translate_errors("removing containers, networks and volumes"):
             for name in containers:
                 self._forget(self._api.remove_container, name, v=True, force=True)
             networks = [n["Id"] for n in self._api.networks(filters={"label": label})]
@@ -198,7 +198,7 @@ class Nodes:
         env: Mapping[str, str] | None = None,
     ) -> int:
         """Run ``words`` in a container, pass on their output immediately, return their exit status."""
-        with speaking(f"running {words[0]} on {name}"):
+        with translate_errors(f"running {words[0]} on {name}"):
             started = self._api.exec_create(
                 name, list(words), user=user, workdir=folder, environment=dict(env or {})
             )["Id"]
@@ -213,7 +213,7 @@ class Nodes:
 
     def log(self, name: str, lines: int) -> list[str]:
         """Return the last lines that the services of a container wrote."""
-        with speaking(f"reading the log of {name}"):
+        with translate_errors(f"reading the log of {name}"):
             said: bytes = self._api.logs(name, tail=lines)
         return said.decode("utf-8", "replace").splitlines()
 

@@ -80,7 +80,7 @@ def permission_error(host: str, scope: str, words: str, who: str) -> Missing:
     )
 
 
-def unreachable(host: str, error: Exception) -> Missing:
+def unreachable_error(host: str, error: Exception) -> Missing:
     """Return the error for a network failure."""
     import requests
 

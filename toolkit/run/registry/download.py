@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toolkit.errors import CheckFailed, Missing
 from toolkit.files import hash_file
-from toolkit.run.registry.answers import unreachable
+from toolkit.run.registry.answers import unreachable_error
 from toolkit.run.registry.images import scope, wrong
 from toolkit.run.registry.manifest import Descriptor
 from toolkit.run.registry.name import RegistryName
@@ -106,7 +106,7 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
             _write(file, chunk)
             on_got(done)
     except requests.exceptions.RequestException as error:
-        raise unreachable(session.host, error) from error
+        raise unreachable_error(session.host, error) from error
     except OSError as error:
         raise _not_written(str(file.name), error) from error
     if done < blob.size:

@@ -1,7 +1,7 @@
 """Manifests and the presence of blobs in a registry."""
 
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.registry.answers import unreachable
+from toolkit.run.registry.answers import unreachable_error
 from toolkit.run.registry.manifest import (
     DOCKER_LIST,
     DOCKER_MANIFEST,
@@ -60,7 +60,7 @@ def _read(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[by
                 text = answer.read(MOST_BYTES + 1)
             except requests.exceptions.RequestException as error:
                 if number == TRIES or broken_limit(error):
-                    raise unreachable(session.host, error) from error
+                    raise unreachable_error(session.host, error) from error
             else:
                 return text, answer.headers.get("Docker-Content-Digest", "")
         session.wait(pause_before(number))

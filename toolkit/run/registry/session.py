@@ -16,13 +16,13 @@ from toolkit.run.registry.answers import (
     is_plain,
     permission_error,
     refusal_error,
-    unreachable,
+    unreachable_error,
 )
 from toolkit.run.registry.credentials import find_login
 from toolkit.run.registry.name import RegistryName, is_loopback
 from toolkit.run.registry.tokens import Tokens
 from toolkit.run.registry.trust import tls_settings
-from toolkit.run.web.client import Client, Proof, Response, anonymous
+from toolkit.run.web.client import Client, Proof, Response, prove_nothing
 from toolkit.run.web.http import pause_before
 from toolkit.run.web.limits import Limits, broken_limit
 from toolkit.run.web.redirects import without_login
@@ -106,7 +106,7 @@ class RegistrySession:
                 if number < tries and _passing(error):
                     self._pause(pause_before(number))
                     continue
-                raise unreachable(self.host, error) from error
+                raise unreachable_error(self.host, error) from error
             if answer.status_code in ok:
                 return answer
             if answer.status_code in BUSY and number < tries:
@@ -162,7 +162,7 @@ class RegistrySession:
 
         def proof(address: str) -> Proof:
             # A presigned address on another host carries its own proof, and must not get the user's password.
-            return self._tokens.proof(scope) if self._is_ours(address) else anonymous(address)
+            return self._tokens.proof(scope) if self._is_ours(address) else prove_nothing(address)
 
         def once() -> Response:
             return self._client.request(method, url, headers=headers, data=data, proof=proof, limits=limits)

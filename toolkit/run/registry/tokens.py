@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.decoding import UNDECODABLE
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.registry.answers import error_words, permission_error, refusal_error, unreachable
+from toolkit.run.registry.answers import error_words, permission_error, refusal_error, unreachable_error
 from toolkit.run.registry.challenge import Challenge, read_challenges
 from toolkit.run.registry.credentials import Login
 from toolkit.run.registry.name import is_loopback
@@ -128,7 +128,7 @@ class Tokens:
                 method, realm, headers={}, proof=proof, limits=Limits(), redirects=False, **more
             )
         except requests.exceptions.RequestException as error:
-            raise unreachable(urlsplit(realm).netloc, error) from error
+            raise unreachable_error(urlsplit(realm).netloc, error) from error
 
     def _check_protected(self, secret: str) -> None:
         if self._is_exposed:

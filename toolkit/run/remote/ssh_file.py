@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolkit.errors import BadInput
 from toolkit.files import read_given
-from toolkit.near import near
+from toolkit.near import suggest_near
 
 _LARGEST = 1 << 20
 _LINE = re.compile(r'\s*(?P<keyword>[^\s="#]+)(?:\s*=\s*|\s+)(?P<value>\S.*)')
@@ -86,6 +86,6 @@ def _check_keyword(keyword: str, ignored: Iterable[str], place: str) -> None:
         return
     shown = keyword if len(keyword) <= 40 else f"{keyword[:40]}…"
     raise BadInput(
-        f"{place}: {shown!r} is not a keyword of ssh_config(5){near(keyword, KEYWORDS)}",
+        f"{place}: {shown!r} is not a keyword of ssh_config(5){suggest_near(keyword, KEYWORDS)}",
         fix="name an SSH configuration, or add the keyword to IgnoreUnknown in it",
     )

@@ -154,7 +154,7 @@ class Client:
                 data.seek(0)
 
 
-def anonymous(_url: str) -> Proof:
+def prove_nothing(_url: str) -> Proof:
     """Return no authentication, and keep requests from reading a password in ~/.netrc."""
     return lambda request: request
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import Missing
-from toolkit.run.web.client import Client, Proof, Response, anonymous
+from toolkit.run.web.client import Client, Proof, Response, prove_nothing
 from toolkit.run.web.limits import CONTROL_SECONDS, Limits, broken_limit, of_transfer
 from toolkit.run.web.redirects import BadRedirect
 from toolkit.run.web.redirects import without_login as without_login
@@ -173,7 +173,7 @@ def _proof(url: str) -> Callable[[str], Proof]:
     """Return the authentication of ``url``, only for its server (RFC 7617)."""
     parts = urllib.parse.urlsplit(url)
     if parts.username is None:
-        return anonymous
+        return prove_nothing
     words = (urllib.parse.unquote(word or "") for word in (parts.username, parts.password))
     login = "Basic " + base64.b64encode(":".join(words).encode()).decode()
     server = (parts.scheme, parts.netloc.rpartition("@")[2])

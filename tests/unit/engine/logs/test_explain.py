@@ -17,7 +17,7 @@ from toolkit.engine.logs import explain as explaining
 from toolkit.engine.logs import joblines, logsearch
 from toolkit.engine.logs.explain import explain, recognise
 from toolkit.engine.logs.joblines import Output
-from toolkit.engine.logs.logwords import needed
+from toolkit.engine.logs.logwords import required_words
 from toolkit.engine.registry import RULES
 
 HERE = Path(__file__).parents[1]
@@ -295,10 +295,10 @@ def test_lines_in_which_one_name_stands_again_and_again_are_read_in_time(name):
 @BY_ID
 def test_every_pattern_has_a_word_that_is_looked_for_before_it(signature):
     compiled = re.compile(signature.pattern, re.MULTILINE)
-    assert needed(signature.pattern)
+    assert required_words(signature.pattern)
     line = next(line for line in signature.sample.splitlines() if compiled.search(line))
     shape = re.sub(r"\d", "0", line).lower().encode()
-    assert all(any(one.text in shape for one in group) for group in needed(signature.pattern))
+    assert all(any(one.text in shape for one in group) for group in required_words(signature.pattern))
 
 
 def test_what_there_is_no_time_for_is_said(monkeypatch):

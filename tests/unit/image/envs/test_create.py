@@ -15,7 +15,7 @@ from tests.unit.tables import every_row
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.image.envs.check import changes, check_env, differs
 from toolkit.image.envs.create import create
-from toolkit.image.envs.lockfile import LOCK, encoded, is_env, lock_file, read_env
+from toolkit.image.envs.lockfile import LOCK, encode_lock, is_env, lock_file, read_env
 from toolkit.image.envs.requirements import EnvRequirements
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.sif.squash import SquashTree
@@ -68,7 +68,7 @@ def test_the_file_holds_modules_and_lock_and_is_named_by_its_checksum(tmp_path, 
     env = made("pure")
     tree = tree_of(env)
     assert tree.content(f"{SITE_IN}/pure/__init__.py") == b"VERSION = '1.0'\n"
-    assert tree.content(f"/{LOCK}") == encoded(read_env(env)) == lock_file(env).read_bytes()
+    assert tree.content(f"/{LOCK}") == encode_lock(read_env(env)) == lock_file(env).read_bytes()
     assert tree.content("/bin/pure-run").startswith(b"#!/usr/bin/env python3\n")
     assert read_env(env).scripts == ("pure-run",)
     assert (tmp_path / "my.env.sha256").read_text().split()[0] == hashlib.sha256(env.read_bytes()).hexdigest()
@@ -234,4 +234,4 @@ def test_what_is_not_an_environment_is_refused(tmp_path, content):
 def test_the_lock_survives_a_round_trip(tmp_path, made):
     write_wheel(tmp_path / "wheels", "pure", "1.0")
     lock = read_env(made("pure"))
-    assert msgspec.json.decode(encoded(lock), type=type(lock)) == lock
+    assert msgspec.json.decode(encode_lock(lock), type=type(lock)) == lock

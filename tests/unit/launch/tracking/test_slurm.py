@@ -106,7 +106,7 @@ def test_of_several_jobs_those_that_go_on_are_told_at_once():
         "7": JobStatus("running", "", "node[1-2]", started="2026-11-21T19:00:00"),
         "8": JobStatus("pending", "Priority"),
     }
-    assert "--jobs=7,8" in slurm.some(["7", "8"]).words
+    assert "--jobs=7,8" in slurm.query_jobs(["7", "8"]).words
 
 
 def test_the_place_in_the_queue_counts_those_that_wait_for_their_turn_alone():

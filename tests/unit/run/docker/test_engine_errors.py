@@ -6,13 +6,13 @@ import requests.exceptions
 
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed, Missing
-from toolkit.run.docker.engine_errors import no_engine, speaking
+from toolkit.run.docker.engine_errors import no_engine, translate_errors
 
 
 def test_a_refusal_of_the_engine_is_told_in_its_words():
     error = docker.errors.APIError("x", response=None, explanation="name in use")
     said = "the Docker engine refused while tagging a: name in use"
-    with pytest.raises(CheckFailed, match=said), speaking("tagging a"):
+    with pytest.raises(CheckFailed, match=said), translate_errors("tagging a"):
         raise error
 
 
@@ -20,19 +20,22 @@ def test_a_refusal_of_the_engine_is_told_in_its_words():
     "error", [requests.exceptions.ConnectionError("Connection aborted."), ConnectionResetError(104, "reset")]
 )
 def test_an_engine_that_went_away_is_missing(error):
-    with pytest.raises(Missing, match="stopped answering while building a") as caught, speaking("building a"):
+    with (
+        pytest.raises(Missing, match="stopped answering while building a") as caught,
+        translate_errors("building a"),
+    ):
         raise error
     assert "systemctl start docker" in caught.value.fix
 
 
 def test_silence_is_told_as_such():
     error = requests.exceptions.ReadTimeout("HTTPConnectionPool: Read timed out. (read timeout=1)")
-    with pytest.raises(CheckFailed, match="said nothing for too long"), speaking("building a"):
+    with pytest.raises(CheckFailed, match="said nothing for too long"), translate_errors("building a"):
         raise error
 
 
 def test_faults_of_our_own_pass_unchanged():
-    with pytest.raises(ZeroDivisionError), speaking("counting"):
+    with pytest.raises(ZeroDivisionError), translate_errors("counting"):
         1 / 0  # noqa: B018 - raised on purpose
 
 
