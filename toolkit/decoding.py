@@ -2,7 +2,7 @@
 
 import msgspec
 
-UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Text that is not JSON or has another shape; bytes that are not UTF-8, for which msgspec raises Python's
 error; parts that are nested too deep.
 """

@@ -7,7 +7,7 @@ from typing import TypeVar
 import msgspec
 
 from toolkit.data import cache_dir
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.files import write_whole
 
 _Value = TypeVar("_Value")
@@ -17,7 +17,7 @@ def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
     """Return the value ``name`` of a folder of the cache; ``None`` if there is none that can be read."""
     try:
         return msgspec.json.decode(_file(folder, name).read_bytes(), type=kind)
-    except (OSError, *UNDECODABLE):
+    except (OSError, *DECODE_ERRORS):
         return None
 
 

@@ -6,7 +6,7 @@ _NODE = r"[A-Za-z0-9][A-Za-z0-9._-]*(\[\d+(-\d+)?(,\d+(-\d+)?)*\][A-Za-z0-9._-]*
 FORM = rf"{_NODE}(,{_NODE})*"
 RULE = "write nodes as Slurm does: node1,node[3-5]"
 
-MOST = 65_536
+MOST_NODES = 65_536
 """Slurm has no more nodes, and no longer range of names (MAX_SLURM_NODES, MAX_RANGE in its hostlist.c)."""
 
 _LONGEST = 12
@@ -28,6 +28,6 @@ def wrong(text: str) -> str:
             return f"a number in a node name has at most {_LONGEST} digits"
         if last and int(last) < int(first):
             return f"write the smaller number of the range {part} first"
-        if last and int(last) - int(first) >= MOST:
-            return f"{part}: no cluster has more than {MOST} nodes"
+        if last and int(last) - int(first) >= MOST_NODES:
+            return f"{part}: no cluster has more than {MOST_NODES} nodes"
     return ""

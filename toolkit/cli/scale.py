@@ -12,7 +12,7 @@ from toolkit.cli.options.keys import key_options
 from toolkit.cli.options.places import place_options
 from toolkit.cli.options.whole import WholeNumber
 from toolkit.job.places import open_runner
-from toolkit.model.study import OWN
+from toolkit.model.study import STUDY_FIELDS
 from toolkit.report.progress import Progress
 
 _MOST = 10_000_000
@@ -82,7 +82,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 @click.option("--force", is_flag=True, help="Launch even if a failure is predicted")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the runs and stop")
-@job_options_without(*(f"--{name.replace('_', '-')}" for name in OWN))
+@job_options_without(*(f"--{name.replace('_', '-')}" for name in STUDY_FIELDS))
 @place_options
 @click.pass_context
 def command(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.cluster.plan import HERE, SSH_PORT
+from toolkit.cluster.plan import LOCAL_ADDRESS, SSH_PORT
 from toolkit.data import state_dir
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput
 from toolkit.model.cluster import USER, USERS, accounts, hosts
 from toolkit.run.local import LocalRunner
@@ -68,7 +68,7 @@ class Access:
         written = LocalRunner().read(str(path))
         try:
             return msgspec.json.decode(written, type=Secrets) if path.exists() else None
-        except UNDECODABLE as error:
+        except DECODE_ERRORS as error:
             raise BadInput(
                 f"{path}: the keys of the cluster {self.name} are damaged: {error}",
                 fix=f"`toolkit cluster down --name {self.name}`, then `toolkit "
@@ -84,7 +84,7 @@ class Access:
         for account, keys in secrets.by_account().items():
             self._write(f"{USERS}/{account}/id_ecdsa", keys.private, 0o600)
 
-    def point_at(self, port: int, nodes: int, address: str = HERE) -> None:
+    def point_at(self, port: int, nodes: int, address: str = LOCAL_ADDRESS) -> None:
         """Write ``ssh_config`` and ``known_hosts`` for a login node on ``port`` of ``address``.
 
         The port may change whenever the container is started; correct files are left alone. The folder of an
@@ -146,7 +146,7 @@ def place_of_learner(name: str) -> str:
     return f"~/.ssh/toolkit-{name}"
 
 
-def ssh_config(folder: str, port: int, nodes: int, address: str = HERE, user: str = USER) -> str:
+def ssh_config(folder: str, port: int, nodes: int, address: str = LOCAL_ADDRESS, user: str = USER) -> str:
     """Return an SSH configuration that knows the hosts of one cluster, and trusts no other key.
 
     ``folder`` is the path of the keys on the machine that uses them.
@@ -172,7 +172,7 @@ def ssh_config(folder: str, port: int, nodes: int, address: str = HERE, user: st
     return "\n".join(lines) + "\n"
 
 
-def known_hosts(key: str, port: int, nodes: int, address: str = HERE) -> str:
+def known_hosts(key: str, port: int, nodes: int, address: str = LOCAL_ADDRESS) -> str:
     """Return a known_hosts file: one key for all nodes, because they belong to one cluster."""
     names = [f"[{address}]:{port}", *hosts(nodes)]
     if port == SSH_PORT:

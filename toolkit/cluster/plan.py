@@ -25,7 +25,7 @@ LISTEN = "toolkit.listen"
 MOST_NODES = 16
 MOST_USERS = 99
 SSH_PORT = 22
-HERE = "127.0.0.1"
+LOCAL_ADDRESS = "127.0.0.1"
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 _LOGIN_SHARE = 0.15
@@ -55,7 +55,7 @@ class Layout:
     @property
     def address(self) -> str:
         """Return the address of this machine at which the login node is reached."""
-        return self.listen.rpartition(":")[0] or HERE
+        return self.listen.rpartition(":")[0] or LOCAL_ADDRESS
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from toolkit.errors import Missing
 
-UNREADABLE = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
+ARCHIVE_ERRORS = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
 """Exceptions that Python raises for bytes that are not an archive, are cut short or damaged."""
 
 _AR = b"!<arch>\n"
@@ -50,7 +50,7 @@ class Archive:
             for member in self._tar:
                 if member.isreg() and member.name.removeprefix("./") == path:
                     return self._tar.extractfile(member)
-        except UNREADABLE as error:
+        except ARCHIVE_ERRORS as error:
             raise Missing(f"{self.place}: the archive is damaged: {error}") from error
         return None
 
@@ -64,7 +64,7 @@ def tar(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
     """
     try:
         opened = tarfile.open(fileobj=file, mode="r:*")  # noqa: SIM115 - closed below
-    except UNREADABLE as error:
+    except ARCHIVE_ERRORS as error:
         raise Missing(f"{place}: is not an archive: {error}") from error
     with opened:
         yield Archive(opened, folder, place)

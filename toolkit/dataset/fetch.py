@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from toolkit.data import cache_dir
-from toolkit.dataset.archives import UNREADABLE
+from toolkit.dataset.archives import ARCHIVE_ERRORS
 from toolkit.dataset.catalogue import DataFile, Dataset
 from toolkit.dataset.download import Full
 from toolkit.dataset.sources import open_source
@@ -112,7 +112,7 @@ def _read(stream: IO[bytes], size: int, file: DataFile, place: str) -> bytes:
         return stream.read(size) if size else b""
     except EOFError as error:
         raise Missing(f"{file.name} from {place} is cut short") from error
-    except UNREADABLE as error:
+    except ARCHIVE_ERRORS as error:
         # The log-in page of a network also causes this error.
         raise Missing(f"{file.name} from {place} cannot be unpacked: {error}") from error
 

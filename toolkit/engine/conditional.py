@@ -19,7 +19,7 @@ from toolkit.model.prediction import Mode, Outcome, Plan, Prediction, Request
 from toolkit.program.choose import modes_of
 from toolkit.versions import older, within
 
-MOST = 3
+MOST_FACTS = 3
 """Largest number of deciding facts in an answer."""
 _Facts = TypeVar("_Facts", HostFacts, ImageFacts)
 
@@ -76,7 +76,7 @@ def answer_ticket(
         changed = tuple(dict.fromkeys(outcome for outcome in others if outcome != said.outcome))
         if changed or (not question.values and question.fact in said.missing):
             found.append(DecidingFact(question, _assumption(filled, question), changed))
-    return TicketAnswer(said, tuple(found[:MOST]))
+    return TicketAnswer(said, tuple(found[:MOST_FACTS]))
 
 
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
@@ -96,7 +96,7 @@ def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswe
     named = Counter(fact.question.fact for fact in facts)
     order = sorted(named, key=lambda name: (name not in own, -named[name]))
     by_name = {fact.question.fact: fact for fact in reversed(facts)}
-    return TicketAnswers(found, chosen, tuple(by_name[name] for name in order[:MOST]))
+    return TicketAnswers(found, chosen, tuple(by_name[name] for name in order[:MOST_FACTS]))
 
 
 def _assumption(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> str:

@@ -21,7 +21,7 @@ from toolkit.knowledge.mpi import Mismatch
 from toolkit.knowledge.pmix import Pair
 from toolkit.model.mpifacts import ImageMpi
 
-ALONE = ("image.ssh", "host.munge", "image.mpirun", *PROCESSOR)
+LAUNCHERLESS_FACTS = ("image.ssh", "host.munge", "image.mpirun", *PROCESSOR)
 """Facts that decide what some libraries do without a launcher."""
 
 _SECURITY = "PMIX_SECURITY_MODE"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from toolkit.engine.case import Case
 from toolkit.engine.planning.proposal import RANKS_FILE
 from toolkit.launcher import srun
-from toolkit.program.script.rendezvous import MADE
+from toolkit.program.script.rendezvous import COMPUTED_VALUE
 
 _LOCAL = {"localhost", "localhost.localdomain", "0.0.0.0", "::1"}  # noqa: S104 - nothing is bound
 JAX_BY_SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
@@ -35,7 +35,7 @@ def find_setting(case: Case, *names: str) -> RankSetting | None:
     """
     for name in names:
         said = case.request.says.get(name)
-        if said is not None and said != MADE:
+        if said is not None and said != COMPUTED_VALUE:
             return RankSetting(name, said, f"command: {name}={said}")
         if name in case.plan.env:
             value = case.plan.env[name]

@@ -9,7 +9,7 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request
 from toolkit.versions import is_rounded, within
 
-Held = bool | str
+ConditionState = bool | str
 """``True``, ``False``, or the dotted name of the unknown fact that decides."""
 
 
@@ -45,7 +45,7 @@ def _fits(row: Reported, image: ImageFacts, request: Request, mode: Mode, served
     )
 
 
-def _within_bounds(version: str | None, bounds: str, name: str, *, absent: bool) -> Held:
+def _within_bounds(version: str | None, bounds: str, name: str, *, absent: bool) -> ConditionState:
     if not bounds:
         return True
     if not version:
@@ -53,7 +53,7 @@ def _within_bounds(version: str | None, bounds: str, name: str, *, absent: bool)
     return name if is_rounded(version, bounds) else within(version, bounds)
 
 
-def _of_host(row: Reported, host: HostFacts) -> Iterator[Held]:
+def _of_host(row: Reported, host: HostFacts) -> Iterator[ConditionState]:
     slurm = host.slurm.version if host.slurm else None
     yield _within_bounds(slurm, row.slurm, "host.slurm.version", absent="slurm" in host.absent)
     yield _within_bounds(host.pmix, row.server, "host.pmix", absent="pmix" in host.absent)
@@ -75,7 +75,7 @@ def _of_host(row: Reported, host: HostFacts) -> Iterator[Held]:
         yield row.scheduler in (host.schedulers or ())
 
 
-def _of_runtime(row: Reported, host: HostFacts) -> Iterator[Held]:
+def _of_runtime(row: Reported, host: HostFacts) -> Iterator[ConditionState]:
     found, absent = host.runtime, "runtime" in host.absent
     name, _, bounds = row.runtime.partition(" ")
     if name and found:
@@ -88,14 +88,14 @@ def _of_runtime(row: Reported, host: HostFacts) -> Iterator[Held]:
         yield given[setting] == wanted if setting in given else "host.runtime.settings"
 
 
-def _of_launcher(row: Reported, host: HostFacts) -> Iterator[Held]:
+def _of_launcher(row: Reported, host: HostFacts) -> Iterator[ConditionState]:
     if row.launcher:
         mpi = host_launcher(host)
         yield mpi.implementation in row.launcher if mpi else host.mpis is None and "host.mpis"
         yield _within_bounds(mpi.version if mpi else None, row.launcher_versions, "host.mpis", absent=False)
 
 
-def _of_image(row: Reported, image: ImageFacts) -> Iterator[Held]:
+def _of_image(row: Reported, image: ImageFacts) -> Iterator[ConditionState]:
     mpi = image.mpi
     if mpi is None and (row.implementation or row.versions or row.device):
         yield "mpi" not in image.absent and "image.mpi"

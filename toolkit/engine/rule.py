@@ -7,11 +7,13 @@ from enum import IntEnum
 from toolkit.engine.case import Case
 from toolkit.model.finding import Severity
 from toolkit.model.prediction import MODES, MPI_MODES, Accelerator, Mode, Outcome, Plan, ProgramName
-from toolkit.program import ALL, program_of_name
+from toolkit.program import ALL_PROGRAMS, program_of_name
 
 __all__ = ["MPI_MODES", "TRY_IT", "Check", "Hit", "LaunchStage", "Rule", "rule"]
 
-_NO_MPI: frozenset[Mode] = frozenset(mode for p in ALL if not p.BY_MPI for mode in p.MODES) - set(MPI_MODES)
+_NO_MPI: frozenset[Mode] = frozenset(mode for p in ALL_PROGRAMS if not p.BY_MPI for mode in p.MODES) - set(
+    MPI_MODES
+)
 
 TRY_IT = "try it: `toolkit doctor IMAGE --live --mode MODE`"
 """The fix for a launch whose outcome is unknown."""

@@ -33,7 +33,7 @@ from toolkit.image.remembered import facts_of
 from toolkit.image.software.describe import describe
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Silent, Tell
-from toolkit.model.rank import WHOLE, RankView
+from toolkit.model.rank import WHOLE_IMAGE, RankView
 from toolkit.model.stack import ENV_MOUNT
 
 SQUASHFS = b"hsqs"
@@ -54,7 +54,7 @@ class _Opened:
 
 
 def inspect(
-    image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE
+    image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE_IMAGE
 ) -> ImageFacts:
     """Return the facts of an image; see :func:`open_image`."""
     with open_image(image, platform=platform, tell=tell, view=view) as (_, facts):
@@ -63,7 +63,7 @@ def inspect(
 
 @contextmanager
 def open_image(
-    image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE
+    image: str | Path, *, platform: str = "", tell: Tell | None = None, view: RankView = WHOLE_IMAGE
 ) -> Iterator[tuple[FileTree, ImageFacts]]:
     """Open the files of an image, and return the facts read from them.
 

@@ -11,7 +11,7 @@ from toolkit.image.files.sif.squash import SquashTree
 from toolkit.image.inspect import SQUASHFS, inspect
 from toolkit.runtime import formats, runtime_of_name
 
-STARTABLE = runtime_of_name("").FORMATS
+STARTABLE_FORMATS = runtime_of_name("").FORMATS
 """Image formats that Apptainer starts."""
 
 _HEAD = 512

@@ -26,7 +26,7 @@ from toolkit.launch.request.specify import JobPaths, name_of, request_of, specif
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request, Verdict
 from toolkit.model.progress import Tell
-from toolkit.model.rank import WHOLE, RankView
+from toolkit.model.rank import WHOLE_IMAGE, RankView
 from toolkit.model.site import Site
 from toolkit.model.stack import ENV_MOUNT
 from toolkit.runtime import apptainer
@@ -46,7 +46,7 @@ class LaunchRequest:
     site: Site | None = None
     modules: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
-    view: RankView = WHOLE
+    view: RankView = WHOLE_IMAGE
     runtime: str = ""
     env: Path | None = None
 

@@ -25,7 +25,7 @@ from toolkit.launch.request.copies import in_own_folders
 from toolkit.launch.request.specify import JobPaths, name_of, request_of, specify
 from toolkit.launch.tracking import records
 from toolkit.launch.tracking.local_run import run_local
-from toolkit.model.hidden import hidden
+from toolkit.model.hidden import secrets_among
 from toolkit.model.job import JobRecord
 from toolkit.model.progress import Tell
 from toolkit.probe.asking import NodeChoice as Question
@@ -90,7 +90,7 @@ def prepare_here(call: Call, asked: JobRequest, tell: Tell, opener: Opener) -> t
     )
     text = local_script(spec, choice.plan, choice.because, runtime, facts)
     record = make_record(runner.place, spec, choice, cleared, env_image.digest)
-    return runner, Prepared(record, text, (), runtime, hidden(env))
+    return runner, Prepared(record, text, (), runtime, secrets_among(env))
 
 
 def _without_queue(call: Call, asked: JobRequest, tell: Tell) -> JobRequest:

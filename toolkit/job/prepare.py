@@ -64,7 +64,7 @@ from toolkit.launch.sites.queue import array_faults, queue_faults
 from toolkit.launch.tracking import records
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.fix import Fix
-from toolkit.model.hidden import Hidden, hidden, shown
+from toolkit.model.hidden import Hidden, secrets_among, without_secrets
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Request
@@ -296,7 +296,7 @@ def with_script(
     copies = copies_of(target) if spread else {}
     text = script.job_script(spec, choice.plan, because, runtime, site, target.image.facts, lines, copies)
     record = make_record(target.runner.place, spec, choice, target.cleared, target.env.digest)
-    return Prepared(record, text, target.copied, runtime, hidden(asked.job.env or {}))
+    return Prepared(record, text, target.copied, runtime, secrets_among(asked.job.env or {}))
 
 
 def copies_of(target: Target) -> dict[str, tuple[str, int]]:
@@ -324,7 +324,7 @@ def make_record(
 
     ``cleared`` and ``env_digest`` come from the check of the signatures.
     """
-    made = msgspec.structs.replace(choice.plan, env=shown(choice.plan.env))
+    made = msgspec.structs.replace(choice.plan, env=without_secrets(choice.plan.env))
     return JobRecord(
         key=posixpath.basename(spec.directory),
         id="",

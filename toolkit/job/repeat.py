@@ -5,7 +5,7 @@ from typing import cast
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.engine.planning.site_additions import environment
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
@@ -26,7 +26,7 @@ from toolkit.launch.request.variables import secrets_of_record
 from toolkit.launch.sites import partition
 from toolkit.launch.tracking.relaunch import Relaunch, relaunch, trainer_options
 from toolkit.model.facts import HostFacts, ImageFacts
-from toolkit.model.hidden import Hidden, hidden, shown
+from toolkit.model.hidden import Hidden, secrets_among, without_secrets
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Outcome, Prediction, ProgramName, Request
@@ -65,7 +65,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
             )
     old = relaunch(record)
     spec = _apply_changes(old, said, call.words)
-    secrets = secrets_of_record(spec.secrets, hidden(env), os.environ)
+    secrets = secrets_of_record(spec.secrets, secrets_among(env), os.environ)
     demand = demand_for(record.spec.site, call.flags.verify_key, call.flags.no_verify)
     cleared, facts = clear_again(runner, record, demand, tell, remote=remote)
     site = sites.site(spec.site) if spec.site else None
@@ -128,7 +128,7 @@ def _apply_changes(old: Relaunch, said: JobFile, words: tuple[str, ...]) -> JobS
     fields = {name: value for name, value in said.said().items() if name in JobSpec.__struct_fields__}
     if "env" in fields:
         both = {**dict.fromkeys(spec.secrets, Hidden()), **spec.env, **(said.env or {})}
-        fields |= {"env": shown(both), "secrets": tuple(hidden(both))}
+        fields |= {"env": without_secrets(both), "secrets": tuple(secrets_among(both))}
     if said.binds:
         fields["binds"] = (*spec.binds, *said.binds)
     if said.array and not spec.array and spec.output == DEFAULTS.output:
@@ -154,6 +154,6 @@ def _facts_beside(runner: Runner, record: JobRecord) -> ImageFacts | None:
     """Return the facts file beside the image of a record; ``None`` if it is missing or of another image."""
     try:
         facts = msgspec.json.decode(runner.read(f"{record.spec.image}{FACTS}"), type=ImageFacts)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return None
     return facts if facts.digest == record.image_digest else None

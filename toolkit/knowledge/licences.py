@@ -10,7 +10,7 @@ from toolkit.knowledge.reading import Row, read
 from toolkit.model.solution import Component
 from toolkit.versions import older
 
-OWN = "Apache-2.0"
+OWN_LICENCE = "Apache-2.0"
 """The licence of toolkit itself, and of its modules in images; ``LICENSE`` has its text."""
 
 REFERENCE = "LicenseRef-"
@@ -52,4 +52,4 @@ def terms(versions: Mapping[str, str]) -> dict[Component, str]:
 
 def expression(found: Iterable[str]) -> str:
     """Return the SPDX expression for toolkit and components with these licences."""
-    return " AND ".join((OWN, *sorted({*found} - {OWN})))
+    return " AND ".join((OWN_LICENCE, *sorted({*found} - {OWN_LICENCE})))

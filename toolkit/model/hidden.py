@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Self
 
-SHOWN = "[hidden]"
+HIDDEN_TEXT = "[hidden]"
 """The text that is printed in place of the value."""
 
 
 class Hidden(str):
     """A text that prints as ``[hidden]`` and that no JSON encoder of msgspec accepts.
 
-    Comparisons use the real text. ``str``, ``repr``, f-strings and ``%`` give :data:`SHOWN`. msgspec refuses
-    to encode a subclass of ``str``, so a record cannot contain a secret by mistake.
+    Comparisons use the real text. ``str``, ``repr``, f-strings and ``%`` give :data:`HIDDEN_TEXT`. msgspec
+    refuses to encode a subclass of ``str``, so a record cannot contain a secret by mistake.
     """
 
     __slots__ = ()
@@ -21,13 +21,13 @@ class Hidden(str):
         return super().__new__(cls, value.reveal() if isinstance(value, Hidden) else value)
 
     def __str__(self) -> str:
-        return SHOWN
+        return HIDDEN_TEXT
 
     def __repr__(self) -> str:
-        return SHOWN
+        return HIDDEN_TEXT
 
     def __format__(self, _: str) -> str:
-        return SHOWN
+        return HIDDEN_TEXT
 
     def reveal(self) -> str:
         """Return the real text, for a file that only the user can read."""
@@ -37,11 +37,11 @@ class Hidden(str):
 NO_SECRETS: Mapping[str, Hidden] = {}
 
 
-def shown(variables: Mapping[str, str]) -> dict[str, str]:
+def without_secrets(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that may be written to records."""
     return {name: value for name, value in variables.items() if not isinstance(value, Hidden)}
 
 
-def hidden(variables: Mapping[str, str]) -> dict[str, Hidden]:
+def secrets_among(variables: Mapping[str, str]) -> dict[str, Hidden]:
     """Return the secret variables."""
     return {name: value for name, value in variables.items() if isinstance(value, Hidden)}

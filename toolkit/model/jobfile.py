@@ -27,7 +27,7 @@ INFINITE16).
 """
 
 _MOST_NODES = 65536
-"""Equal to :data:`toolkit.nodelist.MOST`; a test compares them."""
+"""Equal to :data:`toolkit.nodelist.MOST_NODES`; a test compares them."""
 
 
 class ValueForm(NamedTuple):

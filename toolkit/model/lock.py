@@ -9,7 +9,7 @@ from toolkit.model.solution import Component, Solution
 
 SCHEMA = "toolkit.lock/2"
 
-Compiled = Literal["ucx", "pmix", "openmpi", "mpi4py", "horovod"]
+CompiledComponent = Literal["ucx", "pmix", "openmpi", "mpi4py", "horovod"]
 """Components that can be compiled: each has a script in ``containers/parts``."""
 
 Helper = Literal["cuda"]
@@ -70,9 +70,9 @@ class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     to the unpacked sources in the order of their names: a file of ``recipes/patches`` → its SHA-256.
     """
 
-    component: Compiled
+    component: CompiledComponent
     words: tuple[str, ...] = ()
-    after: tuple[Compiled, ...] = ()
+    after: tuple[CompiledComponent, ...] = ()
     wheels: tuple[str, ...] = ()
     extra: tuple[Helper, ...] = ()
     patches: dict[str, str] = {}

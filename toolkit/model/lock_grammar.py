@@ -122,7 +122,7 @@ def faults(lock: Lock) -> Iterator[str]:
         yield from _of_step(f"steps[{number}]", step, lock, lock.steps[:number])
     for name, value in lock.environment.items():
         yield from _wrong("environment", name, _NAME_OF_VARIABLE)
-        yield from _wrong(f"environment[{shown(name)}]", value, _VALUE_OF_VARIABLE)
+        yield from _wrong(f"environment[{quote_value(name)}]", value, _VALUE_OF_VARIABLE)
     for component, licence in lock.licences.items():
         yield from _wrong("licences", component, _Rule(_WORD.fullmatch, "one word"))
         yield from _wrong(f"licences.{component}", licence, _IDENTIFIER)
@@ -146,7 +146,7 @@ def address_host(origin: str) -> str:
     return found["host"].lower() if found else ""
 
 
-def shown(text: str) -> str:
+def quote_value(text: str) -> str:
     """Return a value of a lock for a message: quoted, without control characters, and short."""
     return ascii(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
@@ -180,7 +180,7 @@ def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
         )
         yield from _wrong("base.published", base.published, reference)
     if base.name not in [c.version for c in solution.chosen if c.component == "base"]:
-        yield f"base.name: expected the base that the solution names, found {shown(base.name)}"
+        yield f"base.name: expected the base that the solution names, found {quote_value(base.name)}"
     if not base.published and any(chosen.provider == "published" for chosen in solution.chosen):
         yield "base.published: expected the image that has the components from published, found none"
     for number, file in enumerate(base.packages):
@@ -203,7 +203,7 @@ def _of_step(where: str, step: LockedStep, lock: Lock, earlier: Sequence[LockedS
         yield from _wrong(f"{where}.wheels[{number}]", name, wheels)
     for name, digest in step.patches.items():
         yield from _wrong(f"{where}.patches", name, _PATCH)
-        yield from _wrong(f"{where}.patches[{shown(name)}]", digest, _SHA256)
+        yield from _wrong(f"{where}.patches[{quote_value(name)}]", digest, _SHA256)
     for number, helper in enumerate(step.extra):
         yield from _wrong(f"{where}.extra[{number}]", helper, sources)
 
@@ -214,12 +214,12 @@ def _of_file(where: str, file: LockedFile, name: _Rule, version: _Rule, ending: 
     yield from _wrong(f"{where}.origin", file.origin, _ORIGIN)
     yield from (f"{where}.{fault}" for fault in file_faults(file))
     if not file.file.endswith(ending):
-        yield f"{where}.file: expected a name that ends in {ending}, found {shown(file.file)}"
+        yield f"{where}.file: expected a name that ends in {ending}, found {quote_value(file.file)}"
 
 
 def _wrong(where: str, text: str, rule: _Rule) -> Iterator[str]:
     if not rule.test(text):
-        yield f"{where}: expected {rule.expected}, found {shown(text)}"
+        yield f"{where}: expected {rule.expected}, found {quote_value(text)}"
 
 
 def _number(where: str, number: int, most: int) -> Iterator[str]:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput
 
 METRICS = "metrics.jsonl"
@@ -129,7 +129,7 @@ def _line(line: bytes, where: str) -> _Record | None:
         if _KIND.decode(line).record not in _KINDS:
             return None
         return _LINE.decode(line)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(f"{where}: {error}") from error
 
 

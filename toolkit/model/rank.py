@@ -19,5 +19,5 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
     told: dict[str, str] | None = None
 
 
-WHOLE = RankView()
+WHOLE_IMAGE = RankView()
 """The unchanged image, for any program in it."""

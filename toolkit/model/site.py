@@ -6,7 +6,7 @@ import msgspec
 
 from toolkit.model.prediction import Mode
 
-Tested = Literal["run", "rendered"]
+TestLevel = Literal["run", "rendered"]
 """``run``: toolkit's jobs ran on the cluster. ``rendered``: from published documentation; scripts were only
 rendered.
 """
@@ -110,7 +110,7 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     schema: Literal["toolkit.site/1"]
     title: str
     centre: str = ""
-    tested: Tested = "rendered"
+    tested: TestLevel = "rendered"
     notes: str = ""
     scheduler: Literal["slurm", "pbs"] = "slurm"
     architecture: str = "x86_64"

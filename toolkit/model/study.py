@@ -9,7 +9,7 @@ Scaling = Literal["weak", "strong"]
 
 PointState = Literal["planned", "submitted", "measured", "failed"]
 
-OWN = (
+STUDY_FIELDS = (
     "nodes", "ranks_per_node", "output", "error", "array", "sweep", "sweep_parallel", "dependency", "requeue",
     "chain", "warning", "elastic", "min_nodes",
 )  # fmt: skip

@@ -63,8 +63,12 @@ class NodeChoice:
 def _wrong(nodes: str) -> str:
     """Return why these words cannot select nodes; empty if they can."""
     if nodes.isascii() and nodes.isdecimal():
-        most = len(str(nodelist.MOST))
-        return "" if len(nodes) <= most and int(nodes) <= nodelist.MOST else f"at most {nodelist.MOST}"
+        most = len(str(nodelist.MOST_NODES))
+        return (
+            ""
+            if len(nodes) <= most and int(nodes) <= nodelist.MOST_NODES
+            else f"at most {nodelist.MOST_NODES}"
+        )
     why = "" if nodes == "all" else nodelist.wrong(nodes)
     return "give a number, all, or names like node[1-4]" if why == nodelist.RULE else why
 

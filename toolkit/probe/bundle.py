@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.files import read_given
 from toolkit.knowledge.strict import plain_text, shape
@@ -114,7 +114,7 @@ def load_bundle(path: Path) -> Bundle:
     except msgspec.ValidationError as error:
         field, what, _ = shape(str(error), Bundle)
         raise BadInput(f"{path}: {f'{field}: ' if field else ''}{what}", fix=_FIX) from error
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(f"{path}: this is not JSON: {error}", fix=_FIX) from error
 
 

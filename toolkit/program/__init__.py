@@ -44,15 +44,15 @@ class Program(Protocol):
         ...
 
 
-ALL: tuple[Program, ...] = (mpi, horovod, torch, jax, tf_config, serial)
+ALL_PROGRAMS: tuple[Program, ...] = (mpi, horovod, torch, jax, tf_config, serial)
 
 
 @cache
 def program_of_name(name: ProgramName) -> Program:
     """Return the program of a name."""
-    return next(program for program in ALL if name == program.NAME)
+    return next(program for program in ALL_PROGRAMS if name == program.NAME)
 
 
 def of_mode(mode: Mode) -> Program:
     """Return the program that a launch mode is meant for; MPI modes serve MPI first of all."""
-    return next(program for program in ALL if mode in program.MODES)
+    return next(program for program in ALL_PROGRAMS if mode in program.MODES)

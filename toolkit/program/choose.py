@@ -5,14 +5,14 @@ from collections.abc import Collection, Sequence
 
 from toolkit.model.facts import ImageFacts
 from toolkit.model.prediction import MODES, Mode, ProgramName, Request, Starter
-from toolkit.program import ALL, mpi, of_mode, program_of_name
+from toolkit.program import ALL_PROGRAMS, mpi, of_mode, program_of_name
 
 
 def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
     """Return the possible kinds of the command, the likeliest first; more than one if nothing decides."""
     if request.program:
         return (request.program,)
-    if any(program.starter(request.command) for program in ALL):
+    if any(program.starter(request.command) for program in ALL_PROGRAMS):
         return ("torch",)
     if joined := program_of_joins(request.joins):
         return (joined,)
@@ -68,7 +68,7 @@ def _of_image(image: ImageFacts, command: Sequence[str]) -> tuple[ProgramName, .
     """
     if image.horovod is not None:
         return ("mpi", "horovod")
-    frameworks = tuple(p.NAME for p in ALL if not p.BY_MPI and p.in_image(image))
+    frameworks = tuple(p.NAME for p in ALL_PROGRAMS if not p.BY_MPI and p.in_image(image))
     if frameworks and image.mpi is None and "mpi" in image.absent:
         return frameworks
     if frameworks and image.mpi4py is None and _is_python(command):

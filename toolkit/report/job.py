@@ -10,7 +10,7 @@ from toolkit.launch.request import sweep_values
 from toolkit.launch.tracking import records
 from toolkit.launch.tracking.jobs import output_of
 from toolkit.launch.tracking.state_text import clock, times
-from toolkit.model.hidden import SHOWN
+from toolkit.model.hidden import HIDDEN_TEXT
 from toolkit.model.job import JobRecord, JobTask
 from toolkit.report.plain import join_lines
 from toolkit.report.table import table
@@ -89,7 +89,7 @@ def _plan(record: JobRecord) -> list[str]:
     words = shlex.join((*plan.launcher, *plan.container))
     env = (f"{name}={shlex.quote(value)}" for name, value in plan.env.items())
     binds = (f"--bind {shlex.quote(bind)}" for bind in plan.binds)
-    secrets = (f"{name}={SHOWN}" for name in record.spec.secrets)
+    secrets = (f"{name}={HIDDEN_TEXT}" for name in record.spec.secrets)
     unset = f"without {len(plan.unset)} variables of the host" if plan.unset else ""
     return [f"{record.mode} (predicted: {record.predicted}{forced})", words, *env, *secrets, *binds, unset]
 

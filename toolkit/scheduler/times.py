@@ -1,6 +1,6 @@
 """Time limits in Slurm's form, as numbers; pure."""
 
-ENDLESS = frozenset({"UNLIMITED", "INFINITE"})
+NO_LIMIT = frozenset({"UNLIMITED", "INFINITE"})
 """Words for a job, or a partition, without a limit."""
 
 
@@ -10,7 +10,7 @@ def minutes(time: str) -> int | None:
     >>> [minutes(t) for t in ("90", "1:30", "1:00:01", "1-2", "2-0:30", "UNLIMITED", "0")]
     [90, 2, 61, 1560, 2910, None, None]
     """
-    if time in ENDLESS:
+    if time in NO_LIMIT:
         return None
     days, _, rest = time.rpartition("-")
     parts = [int(part) for part in rest.split(":")]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.files import is_there, read_given
 from toolkit.model.study import Point, Study
@@ -40,7 +40,7 @@ def load(folder: Path) -> Study:
     content = read_given(file, most=_LARGEST, fix="`toolkit scale` makes a study")
     try:
         study = msgspec.json.decode(content, type=Study)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(f"{file}: not a study: {error}") from error
     if study.schema != _SCHEMA:
         raise BadInput(f"{file}: schema {study.schema} is not known; this toolkit reads {_SCHEMA}")
@@ -105,7 +105,7 @@ def _point(file: Path) -> Point | None:
     content = read_given(file, most=_LARGEST)
     try:
         return msgspec.json.decode(content, type=Point)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(
             f"{file}: not a point of a study: {error}", fix="move it away to run it again"
         ) from error

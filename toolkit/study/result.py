@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.files import is_there, read_given
 from toolkit.model.job import JobRecord
@@ -83,7 +83,7 @@ def read_record(folder: Path) -> JobRecord | None:
     content = read_given(path, most=_LARGEST)
     try:
         return msgspec.json.decode(content, type=JobRecord)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(f"{path}: not a job record: {error}") from error
 
 

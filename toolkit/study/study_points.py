@@ -9,7 +9,7 @@ import msgspec
 from toolkit.errors import BadInput
 from toolkit.knowledge.trainers import epochs_of
 from toolkit.model.jobfile import FIELDS, JobFile
-from toolkit.model.study import OWN, Point, Size, Study
+from toolkit.model.study import STUDY_FIELDS, Point, Size, Study
 
 TIMELINE = "timeline.json"
 """Horovod's timeline, in the folder of the job, in which it is started."""
@@ -179,7 +179,7 @@ def _check_series(study: Study) -> None:
     """Refuse items that are not series, and series whose files would have the same name."""
     name = study.compare
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
-    if name in OWN:
+    if name in STUDY_FIELDS:
         by_nodes = "`--nodes 1,2` makes a curve of each number of nodes" if name == "nodes" else ""
         raise BadInput(f"{option}: a study sets this option itself in each run", fix=by_nodes)
     if _kind(name).startswith(("tuple", "dict")):

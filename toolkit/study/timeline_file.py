@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput
 from toolkit.files import open_given
 
@@ -86,7 +86,7 @@ def _event_list(text: bytes, name: str) -> bytes:
 def _decoded(decoder: "msgspec.json.Decoder[list[Event]]", whole: bytes, name: str, at: int) -> list[Event]:
     try:
         return decoder.decode(b"[" + whole + b"]")
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(f"{name}: not a timeline of Horovod: {error}, in the events from byte {at}") from error
 
 

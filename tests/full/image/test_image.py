@@ -527,7 +527,7 @@ def copied(made, folder):
 
 
 def created(engine, named):
-    return engine.images.get(named.tag).labels[emit.CREATED]
+    return engine.images.get(named.tag).labels[emit.CREATION_LABEL]
 
 
 def spython_folder():

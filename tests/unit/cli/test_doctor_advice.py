@@ -17,7 +17,7 @@ from toolkit.cli.doctor.advice import DoctorRequest, NextStep, advise
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.image.locks.match_recipe import match_recipe
-from toolkit.image.startable import STARTABLE
+from toolkit.image.startable import STARTABLE_FORMATS
 from toolkit.job.request.inputs import StartableImage, find_startable
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import MPI_MODES, Mode, Request, Verdict
@@ -138,7 +138,7 @@ def test_facts_that_are_missing_are_asked_for_first():
     assert said.command == "toolkit probe --host login -o facts.json"
 
 
-@every_row("form", sorted(STARTABLE | {"sandbox", "docker-archive", "oci-layout", "oci-sif"}))
+@every_row("form", sorted(STARTABLE_FORMATS | {"sandbox", "docker-archive", "oci-layout", "oci-sif"}))
 def test_what_is_advised_to_be_launched_is_taken_by_launch(form):
     facts = with_(IMAGE, format=form, path="./box")
     launched = advice(HOST, facts).command.startswith("toolkit launch ")

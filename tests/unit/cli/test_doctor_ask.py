@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from tests.unit.terminal import on_a_terminal
 from toolkit.cli.doctor.command import command as doctor
-from toolkit.engine.conditional import MOST
+from toolkit.engine.conditional import MOST_FACTS
 from toolkit.errors import BadInput
 
 TICKET = """
@@ -79,7 +79,7 @@ def test_the_facts_that_decide_are_at_most_three(tmp_path):
     assert said["ask"] == ["host.slurm.mpi_types"]
     text = run(tmp_path, '[image]\nmpi = "mpich 4.1.2"\n').output
     assert text.startswith("Yes, if srun offers none pmi2 pmix pmix_v5")
-    assert text.count("\n  host.") + text.count("\n  image.") <= MOST
+    assert text.count("\n  host.") + text.count("\n  image.") <= MOST_FACTS
 
 
 def test_modes_of_other_programs_are_left_out(tmp_path):

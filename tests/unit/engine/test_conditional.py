@@ -4,7 +4,7 @@ import pytest
 
 from tests.field.cases import can_be_graded, partly, read
 from tests.unit.tables import every_row
-from toolkit.engine.conditional import MOST, answer_ticket, fill
+from toolkit.engine.conditional import MOST_FACTS, answer_ticket, fill
 from toolkit.engine.ticket_facts import host_of, image_of, request_of
 from toolkit.errors import BadInput
 from toolkit.knowledge.usual import usual_properties
@@ -23,7 +23,7 @@ def answer(cluster: TicketCluster, image: TicketImage = OPEN_MPI, mode="srun-pmi
 
 def test_the_stated_facts_of_public_reports_lead_to_right_answers():
     answers = [partly(case) for case in read() if can_be_graded(case)]
-    assert all(len(found.decides) <= MOST for found, _ in answers)
+    assert all(len(found.decides) <= MOST_FACTS for found, _ in answers)
     assert sum(right for _, right in answers) >= RIGHT
 
 

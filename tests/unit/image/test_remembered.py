@@ -12,7 +12,7 @@ from toolkit import hints
 from toolkit.image import remembered
 from toolkit.image.files import digest
 from toolkit.model.facts import ImageFacts
-from toolkit.model.rank import WHOLE, RankView
+from toolkit.model.rank import WHOLE_IMAGE, RankView
 
 FACTS = ImageFacts(path="/a.sif", format="sif", digest="sha256:1", glibc="2.36", absent={"mpi": "no library"})
 
@@ -36,7 +36,7 @@ class Reader:
 def test_facts_are_read_once_and_follow_a_copy():
     reader = Reader()
     for path in ("/a.sif", "/copy.sif"):
-        found = remembered.facts_of("sha256:1", "sif", path, WHOLE, reader)
+        found = remembered.facts_of("sha256:1", "sif", path, WHOLE_IMAGE, reader)
         assert found == msgspec.structs.replace(FACTS, path=path)
     assert reader.calls == 1
 
@@ -44,7 +44,7 @@ def test_facts_are_read_once_and_follow_a_copy():
 @every_row(
     ("digest", "view"),
     [
-        ("sha256:2", WHOLE),
+        ("sha256:2", WHOLE_IMAGE),
         ("sha256:1", RankView(command=("/opt/solver",))),
         ("sha256:1", RankView(script="import mpi4py")),
         ("sha256:1", RankView(hidden=("/tmp",))),
@@ -54,7 +54,7 @@ def test_facts_are_read_once_and_follow_a_copy():
 def test_what_decides_the_facts_is_asked_again(digest, view, cache: Path):
     shutil.rmtree(cache, ignore_errors=True)
     reader = Reader()
-    remembered.facts_of("sha256:1", "sif", "/a.sif", WHOLE, reader)
+    remembered.facts_of("sha256:1", "sif", "/a.sif", WHOLE_IMAGE, reader)
     remembered.facts_of(digest, "sif", "/a.sif", view, reader)
     assert reader.calls == 2
 
@@ -76,7 +76,7 @@ def test_another_toolkit_reads_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for text in ("x = 1\n", "x = 10\n"):
         module.write_text(text)
         remembered._code.cache_clear()
-        remembered.facts_of("sha256:1", "sif", "/a.sif", WHOLE, reader)
+        remembered.facts_of("sha256:1", "sif", "/a.sif", WHOLE_IMAGE, reader)
     assert reader.calls == 2
 
 
@@ -84,16 +84,16 @@ def test_another_toolkit_reads_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_damaged_entry_is_read_again(content, cache: Path):
     shutil.rmtree(cache, ignore_errors=True)
     reader = Reader()
-    remembered.facts_of("sha256:1", "sif", "/a.sif", WHOLE, reader)
+    remembered.facts_of("sha256:1", "sif", "/a.sif", WHOLE_IMAGE, reader)
     (entry,) = cache.glob("facts/*.json")
     entry.write_bytes(content)
-    assert remembered.facts_of("sha256:1", "sif", "/a.sif", WHOLE, reader) == FACTS
+    assert remembered.facts_of("sha256:1", "sif", "/a.sif", WHOLE_IMAGE, reader) == FACTS
     assert reader.calls == 2
 
 
 def test_a_cache_that_cannot_be_written_costs_only_the_work(cache: Path):
     cache.write_text("a file")
-    assert remembered.facts_of("sha256:1", "sif", "/a.sif", WHOLE, Reader()) == FACTS
+    assert remembered.facts_of("sha256:1", "sif", "/a.sif", WHOLE_IMAGE, Reader()) == FACTS
 
 
 def test_the_oldest_entries_go(cache: Path):

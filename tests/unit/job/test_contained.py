@@ -13,7 +13,7 @@ from toolkit.image.inspect import inspect
 from toolkit.job import contained
 from toolkit.job.contained import UntoldImage, read, untold, with_answer
 from toolkit.job.places import Where
-from toolkit.model.rank import WHOLE, RankView
+from toolkit.model.rank import WHOLE_IMAGE, RankView
 from toolkit.run.command import Completed
 
 MODULES = "module load openmpi\nexport MPICH_A=1\n"
@@ -99,7 +99,7 @@ def test_a_module_that_is_loaded_is_asked_for_and_the_answer_is_what_a_rank_sees
 def test_nothing_is_started_where_nothing_is_unknown_or_nothing_can_start_it(case):
     with pytest.MonkeyPatch.context() as patch, tempfolder() as root:
         with asking(patch, root, **case) as (asked, heard, machine):
-            assert with_answer(WHOLE, asked, heard) is WHOLE
+            assert with_answer(WHOLE_IMAGE, asked, heard) is WHOLE_IMAGE
         assert machine.calls == heard.steps == []
 
 
@@ -116,7 +116,7 @@ def tempfolder():
 def test_without_an_answer_the_image_stays_unknown(status, said):
     with pytest.MonkeyPatch.context() as patch, tempfolder() as root:
         with asking(patch, root, srun=(status, "")) as (asked, heard, machine):
-            assert with_answer(WHOLE, asked, heard) is WHOLE
+            assert with_answer(WHOLE_IMAGE, asked, heard) is WHOLE_IMAGE
         assert machine.calls[-1] == ("close",)
         assert said in heard.steps[-1]
 
@@ -124,7 +124,7 @@ def test_without_an_answer_the_image_stays_unknown(status, said):
 def test_an_image_that_is_not_on_the_cluster_is_not_copied_there(monkeypatch, tmp_path):
     monkeypatch.setattr(contained, "directory", lambda *_, **__: "/work/ada/toolkit")
     with asking(monkeypatch, tmp_path, remote=True, test=(1, "")) as (asked, heard, machine):
-        assert with_answer(WHOLE, asked, heard) is WHOLE
+        assert with_answer(WHOLE_IMAGE, asked, heard) is WHOLE_IMAGE
     test, close = machine.calls
     assert test[:2] == ("test", "-r")
     assert test[2].startswith("/work/ada/toolkit/images/my-")
@@ -138,7 +138,7 @@ def test_an_image_that_may_not_start_is_not_started(monkeypatch, tmp_path):
 
     monkeypatch.setattr(contained, "clear", refuse)
     with asking(monkeypatch, tmp_path) as (asked, heard, machine):
-        assert with_answer(WHOLE, asked, heard) is WHOLE
+        assert with_answer(WHOLE_IMAGE, asked, heard) is WHOLE_IMAGE
     assert machine.calls == []
     assert heard.steps == ["my.sif: not started: its signature is wrong"]
 

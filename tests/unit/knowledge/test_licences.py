@@ -5,7 +5,7 @@ from pathlib import Path
 
 from license_expression import get_spdx_licensing
 
-from toolkit.knowledge.licences import OWN, expression, licences, terms
+from toolkit.knowledge.licences import OWN_LICENCE, expression, licences, terms
 
 ROOT = Path(__file__).parents[3]
 
@@ -26,7 +26,7 @@ def test_a_licence_without_an_identifier_is_a_reference() -> None:
 
 
 def test_a_component_without_a_row_is_left_out() -> None:
-    assert of({"base": "debian:bookworm"}) == OWN
+    assert of({"base": "debian:bookworm"}) == OWN_LICENCE
 
 
 def test_every_row_gives_a_valid_expression() -> None:
@@ -43,7 +43,7 @@ def test_every_row_gives_a_valid_expression() -> None:
 def test_the_metadata_and_the_text_are_of_the_same_licence() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     text = (ROOT / "LICENSE").read_text()
-    assert project["license"] == OWN
+    assert project["license"] == OWN_LICENCE
     assert project["license-files"] == ["LICENSE"]
     assert text.split()[:2] == ["Apache", "License"]
     assert "Version 2.0, January 2004" in text

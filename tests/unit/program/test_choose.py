@@ -7,7 +7,7 @@ from tests.unit.tables import every_row
 from toolkit.engine.predict import predict
 from toolkit.model.facts import ImageFacts
 from toolkit.model.prediction import MODES, MPI_MODES, Request
-from toolkit.program import ALL, program_of_name
+from toolkit.program import ALL_PROGRAMS, program_of_name
 from toolkit.program.choose import modes_of, program_for, program_of_joins, programs_of
 
 BARE = absent(IMAGE, "mpi", "mpirun", "pmix", "horovod", "tensorflow", "mpi4py")
@@ -18,8 +18,15 @@ PYTHON = ("python3", "train.py")
 
 
 def test_every_program_of_the_model_has_a_module_and_every_mode_a_program():
-    assert {program.NAME for program in ALL} == {"mpi", "horovod", "torch", "jax", "tf-config", "serial"}
-    assert {mode for program in ALL for mode in program.MODES} == set(MODES)
+    assert {program.NAME for program in ALL_PROGRAMS} == {
+        "mpi",
+        "horovod",
+        "torch",
+        "jax",
+        "tf-config",
+        "serial",
+    }
+    assert {mode for program in ALL_PROGRAMS for mode in program.MODES} == set(MODES)
 
 
 @every_row(

@@ -7,7 +7,7 @@ from tests.unit.study.studies import study
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.knowledge.trainers import trainers
-from toolkit.model.study import OWN, Point, Size
+from toolkit.model.study import STUDY_FIELDS, Point, Size
 from toolkit.study import folder, study_points
 
 
@@ -152,7 +152,7 @@ def test_a_point_is_one_job_of_its_size_whatever_else_is_said():
 @every_row(
     ("compare", "said", "fix"),
     [
-        *((name, "a study sets this option itself", "") for name in OWN if name != "nodes"),
+        *((name, "a study sets this option itself", "") for name in STUDY_FIELDS if name != "nodes"),
         ("nodes", "--compare nodes: a study sets this option itself", "--nodes 1,2"),
         ("modules", "several values at once", "--study"),
         ("env", "several values at once", "--study"),

@@ -10,7 +10,7 @@ from toolkit.engine.predict import predict, working_modes
 from toolkit.engine.traits import computes_on_gpus
 from toolkit.image.files.reference import sif_command
 from toolkit.image.locks.match_recipe import match_recipe
-from toolkit.image.startable import STARTABLE
+from toolkit.image.startable import STARTABLE_FORMATS
 from toolkit.launch.request.fix import find_fix
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Mode, Request, Verdict
@@ -113,7 +113,7 @@ def _mode_to_name(mode: Mode) -> Mode | None:
 
 def _launch(asked: DoctorRequest, request: Request, mode: Mode | None) -> str:
     image = asked.image
-    if image.format not in STARTABLE:
+    if image.format not in STARTABLE_FORMATS:
         return sif_command(image)
     # The job file contains the command.
     what = ["mnist"] if image.stack and image.horovod and "--job" not in asked.job else []

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import ACCEPTED, JSON, VERIFY_KEY, say_lock_signature
+from toolkit.cli.image.common import ACCEPT_OPTION, JSON, VERIFY_KEY, say_lock_signature
 from toolkit.image.builds.build import Built, build
 from toolkit.image.locks.lock import fitting_lock, lock_path
 from toolkit.image.locks.locking import ensure_lock
@@ -21,7 +21,7 @@ from toolkit.units import format_size
 @click.command("build")
 @click.argument("recipe")
 @click.option("--fresh", is_flag=True, help="Compile and build although nothing has changed")
-@ACCEPTED
+@ACCEPT_OPTION
 @VERIFY_KEY
 @JSON
 @click.pass_context

@@ -15,7 +15,7 @@ from toolkit.model.facts import HostFacts
 from toolkit.model.signature import FileSignature
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON")
-ACCEPTED = click.option(
+ACCEPT_OPTION = click.option(
     ACCEPT,
     "accepted",
     multiple=True,

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from toolkit.cli.frame.say import say, say_exact, say_json
-from toolkit.cli.image.common import ACCEPTED, JSON, VERIFY_KEY, say_lock_signature
+from toolkit.cli.image.common import ACCEPT_OPTION, JSON, VERIFY_KEY, say_lock_signature
 from toolkit.errors import BadInput
 from toolkit.image.builds.emit import Making, definition, dockerfile
 from toolkit.image.builds.identity import labels
@@ -36,7 +36,7 @@ _JOBS = 2
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Write a folder with all files of the build"
 )
-@ACCEPTED
+@ACCEPT_OPTION
 @VERIFY_KEY
 @JSON
 @click.pass_context

@@ -9,7 +9,7 @@ from toolkit.cli.image.common import JSON
 from toolkit.errors import CheckFailed, Missing
 from toolkit.files import read_given
 from toolkit.image.locks.lock import MOST_LOCK, decode_lock
-from toolkit.image.trust.verify import UNSIGNED, verify
+from toolkit.image.trust.verify import NO_SIGNATURE, verify
 from toolkit.model.lock import Lock
 from toolkit.model.verified import Check
 from toolkit.report.progress import Progress
@@ -62,7 +62,7 @@ def command(
 
 
 def _fix(failed: list[Check]) -> str:
-    if [check.told for check in failed] == [UNSIGNED]:
+    if [check.told for check in failed] == [NO_SIGNATURE]:
         return "sign your own SIF with `toolkit image sign`; `--unsigned` accepts a SIF without signature"
     return "do not run it; copy it again from its source"
 

@@ -83,11 +83,11 @@ def environment(pairs: tuple[str, ...]) -> dict[str, str]:
 
     from toolkit.cli.frame.say import say
     from toolkit.launch.request.variables import hide_secrets, parse_pairs
-    from toolkit.model.hidden import hidden
+    from toolkit.model.hidden import secrets_among
 
     found = parse_pairs(pairs, os.environ, "--env")
     given = hide_secrets(found)
-    if exposed := [name for name in hidden(given) if name not in hidden(found)]:
+    if exposed := [name for name in secrets_among(given) if name not in secrets_among(found)]:
         names = ", ".join(exposed)
         say(
             f"warning: --env {exposed[0]}=…: the value of {names} is in the argument list of this command, "

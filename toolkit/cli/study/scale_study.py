@@ -16,7 +16,7 @@ from toolkit.job.request.flags import Flags, check_words
 from toolkit.job.request.layering import announce, merge_request
 from toolkit.launch.request.specify import name_of
 from toolkit.launch.request.variables import looks_secret
-from toolkit.model.hidden import Hidden, hidden, shown
+from toolkit.model.hidden import Hidden, secrets_among, without_secrets
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.model.study import Scaling, Study
@@ -110,12 +110,12 @@ def study_of(wanted: StudyOptions, flags: Flags, tell: Tell) -> Study:
 
 def secrets_of(said: Mapping[str, Any]) -> dict[str, Hidden]:
     """Return the secret variables of this call; every run gets them."""
-    return hidden(said.get("env") or {})
+    return secrets_among(said.get("env") or {})
 
 
 def _without_secrets(said: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options without secret values, because users pass on the folder of a study."""
-    env = shown(said.get("env") or {})
+    env = without_secrets(said.get("env") or {})
     return {**{name: value for name, value in said.items() if name != "env"}, **({"env": env} if env else {})}
 
 

@@ -9,7 +9,7 @@ from toolkit.engine.logs.explain import Recognised, SignatureMatch, recognise
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.root import RootClue, find_root, is_stopped, only_misses_gpu, waited_for_ranks
 from toolkit.engine.logs.rows import classify, is_harmless
-from toolkit.engine.logs.topics import GENERAL, class_of_files, class_of_text
+from toolkit.engine.logs.topics import GENERAL_CLASSES, class_of_files, class_of_text
 from toolkit.knowledge.signatures import classes
 from toolkit.model.finding import (
     FaultClass,
@@ -77,12 +77,12 @@ def _is_about(sentence: str, signal: int | None) -> bool:
 def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:
     """Return the class of the root line; if it is a general one, the class of the cause that it shows."""
     own = root.clue.class_ or "unknown-error"
-    if own not in GENERAL:
+    if own not in GENERAL_CLASSES:
         return own
     shown = {cause.id for cause in causes(known)}
     matches = [m for m in recognised.matches if m.finding().id in shown and _is_near(m, root)]
     named = (_class_by_name(match.signature.id) for match in matches)
-    known_class = next((class_ for class_ in named if class_ not in GENERAL), None)
+    known_class = next((class_ for class_ in named if class_ not in GENERAL_CLASSES), None)
     if known_class is None and own == "python-exception" and root.files:
         return class_of_files(root.files) or own
     if known_class is None and own != "exit-status":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.rows import classify_warning
-from toolkit.engine.logs.topics import GENERAL
+from toolkit.engine.logs.topics import GENERAL_CLASSES
 
 TASK = re.compile(
     r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
@@ -16,7 +16,7 @@ TASK = re.compile(
 )
 RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "ended")
 
-ABORTED = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
+ABORT_PATTERN = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
 """A rank that exits by SIGABRT found a fault itself."""
 
 _PROGRESS = re.compile(
@@ -46,7 +46,7 @@ _SAID = 6
 
 def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the error that a process reported right before it aborted itself."""
-    if clue.class_ != "signal" or not ABORTED.search(clue.line.text):
+    if clue.class_ != "signal" or not ABORT_PATTERN.search(clue.line.text):
         return None
     known = {cause.position: cause for cause in causes if cause.class_ != "signal"}
     for position, line in reversed(output.before(clue.position, _SAID)):
@@ -65,7 +65,7 @@ def last_warning(output: Output, ending: Clue) -> Clue | None:
     for position, line in output.before(ending.position, _WARNED):
         text = strip_label(line.text)
         row = classify_warning(text) if _WARNING.search(text) else None
-        if row is not None and row.class_ not in GENERAL:
+        if row is not None and row.class_ not in GENERAL_CLASSES:
             return Clue(position, line, row.class_, 2, "consequence", row.retry)
     return None
 

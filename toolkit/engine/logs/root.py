@@ -8,7 +8,7 @@ from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.lastwords import (
-    ABORTED,
+    ABORT_PATTERN,
     RANKS,
     TASK,
     is_tagged,
@@ -18,7 +18,7 @@ from toolkit.engine.logs.lastwords import (
 )
 from toolkit.engine.logs.rows import classify
 from toolkit.engine.logs.survived import is_ignored, only_warns, survived_until
-from toolkit.engine.logs.topics import GENERAL, quoted_fault
+from toolkit.engine.logs.topics import GENERAL_CLASSES, quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
 
 _WINDOW = 200
@@ -249,7 +249,7 @@ def only_misses_gpu(text: str) -> bool:
 
 def _gpu_error_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the first line of a rank that names a GPU error, before it reported that it found no GPU."""
-    vague = clue.class_ in GENERAL and _ABOUT_GPU.search(clue.line.text)
+    vague = clue.class_ in GENERAL_CLASSES and _ABOUT_GPU.search(clue.line.text)
     if not vague and not only_misses_gpu(clue.line.text):
         return None
     known = {cause.position: cause for cause in causes if cause.class_ in _GPU_CLASSES}
@@ -266,7 +266,7 @@ def _gpu_error_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
 
 def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
     """Return the end of the first rank; of a rank that aborted itself, the line in which it says why."""
-    hit = next((clue for clue in dead if not ABORTED.search(clue.line.text)), None)
+    hit = next((clue for clue in dead if not ABORT_PATTERN.search(clue.line.text)), None)
     rank = _number(dead[0])
     said = [
         c

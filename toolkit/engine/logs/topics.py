@@ -9,7 +9,7 @@ from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
 from toolkit.knowledge.signatures import classes
 
-GENERAL = ("unknown-error", "python-exception", "exit-status")
+GENERAL_CLASSES = ("unknown-error", "python-exception", "exit-status")
 """Classes of lines that do not say what the fault is about."""
 
 _QUOTED = 15
@@ -43,11 +43,11 @@ def class_of_files(files: Iterable[str]) -> str | None:
 
 def quoted_fault(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the fault that an error quotes from another program, or from NCCL, in the lines after it."""
-    quotes, introduction = False, _QUOTES if clue.class_ in GENERAL else _LAST_ERROR
+    quotes, introduction = False, _QUOTES if clue.class_ in GENERAL_CLASSES else _LAST_ERROR
     after = {cause.position: cause for cause in causes if cause.position > clue.position}
     for position, line in output.places_after(clue.position, _QUOTED):
         cause = after.get(position)
-        if quotes and cause and (cause.class_ not in GENERAL or class_of_text(cause.line.text)):
+        if quotes and cause and (cause.class_ not in GENERAL_CLASSES or class_of_text(cause.line.text)):
             return cause
         quotes = quotes or introduction.search(strip_label(line.text)) is not None
     return None

@@ -40,7 +40,7 @@ RANKS_FILE = "toolkit-ranks.sh"
 """The file, written by the job script, that gives a rank its number and its peers."""
 AGENT = "toolkit-agent"
 """The program, written by the job script, that mpirun inside a container calls instead of ssh."""
-ISOLATED = "isolated"
+NO_OTHER_NODE = "isolated"
 """The value that tells mpirun of Open MPI 4 and earlier that there is no other node."""
 
 

@@ -5,8 +5,8 @@ import posixpath
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
-from toolkit.engine.mismatch import ALONE, judge_client, judge_unanswered
-from toolkit.engine.planning.proposal import AGENT, ISOLATED
+from toolkit.engine.mismatch import LAUNCHERLESS_FACTS, judge_client, judge_unanswered
+from toolkit.engine.planning.proposal import AGENT, NO_OTHER_NODE
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.rules.wireup import of_its_daemons
 from toolkit.engine.settings import effect
@@ -98,7 +98,7 @@ def launcher_prefix_half_removed(case: Case) -> Hit | None:
     fix="load another release of the host's Open MPI, or rebuild the image with that release",
     instead=MPI_MODES,
     source="recipes/knowledge/pmix.toml, [[mpirun]]; tests/matrix: hybrid-ompi",
-    facts=("host.mpis", "image.mpi.interfaces", "image.pmix", *ALONE),
+    facts=("host.mpis", "image.mpi.interfaces", "image.pmix", *LAUNCHERLESS_FACTS),
     modes=("mpirun-host",),
 )
 def launcher_pmix_pair(case: Case) -> Hit | None:
@@ -266,7 +266,7 @@ def _inside_fits(row: Inside, case: Case, mpi: ImageMpi) -> bool:
         and row.allocation in {None, sees_allocation(case)}
         and row.forked in {None, forked}
         and row.agent in {None, AGENT in case.plan.launcher}
-        and row.isolated in {None, ISOLATED in case.plan.launcher}
+        and row.isolated in {None, NO_OTHER_NODE in case.plan.launcher}
         and not (row.without and row.without in variables)
         and (not row.empty or variables.get(row.empty, "unset").strip() == "")
     )

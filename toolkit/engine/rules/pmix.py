@@ -2,7 +2,7 @@
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
-from toolkit.engine.mismatch import ALONE, judge_client
+from toolkit.engine.mismatch import LAUNCHERLESS_FACTS, judge_client
 from toolkit.engine.planning.variables import PLAIN_PMIX
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.traits import host_launcher, needs_named_components
@@ -31,7 +31,7 @@ def _pair(server: str, client: str) -> Pair | None:
     fix="rebuild the image with PMIx 4.2 or 5.0",
     instead=MPI_MODES,
     source="openpmix/openpmix:docs/versions.rst; tests/matrix: srun-pmix",
-    facts=("image.mpi.interfaces", "host.slurm.mpi_types", "host.pmix", "image.pmix", *ALONE),
+    facts=("image.mpi.interfaces", "host.slurm.mpi_types", "host.pmix", "image.pmix", *LAUNCHERLESS_FACTS),
     modes=("srun-pmix", "bind"),
 )
 def pmix_pair_fails(case: Case) -> Hit | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
-from toolkit.engine.mismatch import ALONE, find_mismatches, judge_unanswered
+from toolkit.engine.mismatch import LAUNCHERLESS_FACTS, find_mismatches, judge_unanswered
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
 from toolkit.engine.traits import (
     HYDRA,
@@ -44,7 +44,7 @@ _REFUSES = "unsupported PMI version"
     severity="error",
     fix="leave out `--cleanenv` and `--containall`; unset single variables instead",
     source="Apptainer user guide, environment; tests/matrix: '--cleanenv', '--containall'",
-    facts=("host.environment", *ALONE),
+    facts=("host.environment", *LAUNCHERLESS_FACTS),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host", "bind", "gloo"),
 )
 def environment_cleaned(case: Case) -> Hit | None:
@@ -80,7 +80,7 @@ def environment_cleaned(case: Case) -> Hit | None:
     fix="rebuild the image with an MPI that speaks PMIx",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; tests/matrix: srun-pmix",
-    facts=("image.mpi.interfaces", *ALONE),
+    facts=("image.mpi.interfaces", *LAUNCHERLESS_FACTS),
     modes=("srun-pmix",),
 )
 def image_lacks_pmix(case: Case) -> Hit | None:
@@ -103,7 +103,7 @@ def image_lacks_pmix(case: Case) -> Hit | None:
     fix="rebuild the image with an MPI that speaks PMI",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; tests/matrix: srun-pmi2",
-    facts=("image.mpi.interfaces", *ALONE),
+    facts=("image.mpi.interfaces", *LAUNCHERLESS_FACTS),
     modes=("srun-pmi2",),
 )
 def image_lacks_pmi2(case: Case) -> Hit | None:
@@ -123,7 +123,7 @@ def image_lacks_pmi2(case: Case) -> Hit | None:
     "(`srun --mpi=list` prints them)",
     instead=MPI_MODES,
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
-    facts=("image.mpi", *ALONE),
+    facts=("image.mpi", *LAUNCHERLESS_FACTS),
     modes=("srun-none",),
 )
 def nothing_offered(case: Case) -> Hit | None:
@@ -142,7 +142,7 @@ def nothing_offered(case: Case) -> Hit | None:
     fix="mount an MPI of the same family and ABI as the image's",
     instead=MPI_MODES,
     source="tests/matrix: set bind, where the image's own MPI is loaded; DeiC-HPC/cotainr: examples/LUMI",
-    facts=("image.mpi.interfaces", "host.slurm.mpi_default", *ALONE),
+    facts=("image.mpi.interfaces", "host.slurm.mpi_default", *LAUNCHERLESS_FACTS),
     modes=("bind",),
 )
 def bind_interface_differs(case: Case) -> Hit | None:
@@ -165,7 +165,7 @@ def bind_interface_differs(case: Case) -> Hit | None:
     fix="use an image with an MPI of the host's family",
     instead=MPI_MODES,
     source="Apptainer user guide, MPI: hybrid model; tests/matrix: hybrid-ompi, hybrid-hydra",
-    facts=("host.mpis", "image.mpi.interfaces", "host.slurm.mpi_default", *ALONE),
+    facts=("host.mpis", "image.mpi.interfaces", "host.slurm.mpi_default", *LAUNCHERLESS_FACTS),
     modes=("mpirun-host",),
 )
 def host_launcher_other_family(case: Case) -> Hit | None:

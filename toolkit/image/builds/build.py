@@ -19,7 +19,7 @@ from toolkit.image.builds.identity import labels, source_hash, stack_hash
 from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.lock import files_of
 from toolkit.image.locks.recipe import Named
-from toolkit.model.lock import Compiled, Lock
+from toolkit.model.lock import CompiledComponent, Lock
 from toolkit.model.progress import Tell
 from toolkit.run.docker.engine import (
     BuildOptions,
@@ -119,7 +119,7 @@ def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, opt
     return name
 
 
-def _names(made: dict[Compiled, Made]) -> dict[Compiled, str]:
+def _names(made: dict[CompiledComponent, Made]) -> dict[CompiledComponent, str]:
     return {component: one.path.name for component, one in made.items()}
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import CheckFailed
 from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
@@ -82,7 +82,7 @@ def read_stack(text: str, name: str) -> Stack:
     """
     try:
         return msgspec.json.decode(text, type=Stack)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise CheckFailed(f"{name}: {STACK_PATH} in the image is not what toolkit writes: {error}") from error
 
 

@@ -23,7 +23,7 @@ from toolkit.files import hash_file
 from toolkit.image.builds.context import compile_context
 from toolkit.image.builds.emit import Making
 from toolkit.image.locks.steps import Step, key_of, output_of
-from toolkit.model.lock import Compiled
+from toolkit.model.lock import CompiledComponent
 from toolkit.model.progress import Tell
 from toolkit.run.docker.copy_out import ChunkReader
 from toolkit.run.docker.engine import Abreast, BuildOptions, build_image, forget_image, stream_folder
@@ -54,7 +54,7 @@ def ensure_compiled(
     tell: Tell,
     options: BuildOptions,
     jobs: int,
-) -> dict[Compiled, Made]:
+) -> dict[CompiledComponent, Made]:
     """Return the results of all steps, compiling what is not cached; independent steps run in parallel.
 
     Each step uses ``jobs`` compilers at once; ``options.fresh`` also compiles cached results.
@@ -63,7 +63,7 @@ def ensure_compiled(
         CheckFailed: if a step fails.
         Missing: if the engine stops answering.
     """
-    made: dict[Compiled, Made] = {}
+    made: dict[CompiledComponent, Made] = {}
     waiting = list(making.steps)
     while waiting:
         turn = [step for step in waiting if all(before in made for before in step.after)]
@@ -81,7 +81,9 @@ def ensure_compiled(
     return made
 
 
-def _run_parallel(tasks: Mapping[Compiled, Callable[[], Made]], work: "_Work") -> dict[Compiled, Made]:
+def _run_parallel(
+    tasks: Mapping[CompiledComponent, Callable[[], Made]], work: "_Work"
+) -> dict[CompiledComponent, Made]:
     """Run several tasks at once; the first failure or an interrupt stops the others."""
     if not tasks:
         return {}
@@ -111,7 +113,7 @@ class _Work:
     jobs: int
     abreast: Abreast
 
-    def compiled(self, step: Step, key: str, made: Mapping[Compiled, Made]) -> Made:
+    def compiled(self, step: Step, key: str, made: Mapping[CompiledComponent, Made]) -> Made:
         """Compile a component, unless a parallel build has just done so."""
         with self._turn(key):
             kept = None if self.options.fresh else _cached_result(step, key)
@@ -131,7 +133,7 @@ class _Work:
                     time.sleep(_PATIENCE)
             yield
 
-    def _compiled(self, step: Step, key: str, made: Mapping[Compiled, Made]) -> Made:
+    def _compiled(self, step: Step, key: str, made: Mapping[CompiledComponent, Made]) -> Made:
         self.tell.step(f"Compiling {step.component} {step.source.version}")
         before = {component: made[component].path for component in step.after}
         ready = msgspec.structs.replace(self.making, ready={c: path.name for c, path in before.items()})

@@ -7,19 +7,19 @@ import msgspec
 
 from toolkit import __version__
 from toolkit.image.locks.steps import PREFIX, Step, steps_of
-from toolkit.model.lock import PYTHON_PACKAGES, Compiled, Lock
+from toolkit.model.lock import PYTHON_PACKAGES, CompiledComponent, Lock
 from toolkit.model.recipe import MPIS
 from toolkit.render import render
 from toolkit.run.docker.bootstrap import MANNER
 
-CREATED = "org.opencontainers.image.created"
+CREATION_LABEL = "org.opencontainers.image.created"
 """The label with the lock's own time, equal in every image of that lock."""
 
 LOCK = "toolkit.lock"
 """The label with the lock's hash."""
 
 Stage = Literal["base", "stack", "image"]
-WHOLE: tuple[Stage, ...] = ("base", "stack", "image")
+ALL_STAGES: tuple[Stage, ...] = ("base", "stack", "image")
 VENV = "/opt/toolkit/venv"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _STEP_SECONDS = 5400
@@ -36,7 +36,7 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
 
     lock: Lock
     base: str = ""
-    ready: dict[Compiled, str] = {}
+    ready: dict[CompiledComponent, str] = {}
     unbuildable: str = ""
 
     @property
@@ -46,7 +46,7 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def dockerfile(
-    making: Making, stages: tuple[Stage, ...] = WHOLE, *, only: Step | None = None, stack: str = ""
+    making: Making, stages: tuple[Stage, ...] = ALL_STAGES, *, only: Step | None = None, stack: str = ""
 ) -> str:
     """Return a Dockerfile: complete, for some stages, or to compile ``only`` one component.
 

@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit import __version__
 from toolkit.image.builds.context import own_files, parts
-from toolkit.image.builds.emit import CREATED, LOCK, Making, dockerfile, origin
+from toolkit.image.builds.emit import CREATION_LABEL, LOCK, Making, dockerfile, origin
 from toolkit.knowledge.licences import expression
 from toolkit.model.lock import encode_lock, lock_sha256
 
@@ -53,7 +53,7 @@ def labels(making: Making) -> dict[str, str]:
         "org.opencontainers.image.version": __version__,
         "org.opencontainers.image.licenses": expression(lock.licences.values()),
         "org.opencontainers.image.base.name": lock.base.image,
-        CREATED: dt.datetime.fromtimestamp(lock.epoch, dt.UTC).isoformat(timespec="seconds"),
+        CREATION_LABEL: dt.datetime.fromtimestamp(lock.epoch, dt.UTC).isoformat(timespec="seconds"),
         LOCK: lock_sha256(lock),
         "toolkit.recipe": lock.recipe,
         "toolkit.version": __version__,

@@ -18,7 +18,7 @@ import msgspec
 
 from toolkit import DISTRIBUTION, __version__
 from toolkit.image.builds.purl import debian, generic, image_purl, pypi
-from toolkit.knowledge.licences import OWN, REFERENCE
+from toolkit.knowledge.licences import OWN_LICENCE, REFERENCE
 from toolkit.model.lock import Lock, LockedFile, lock_sha256
 from toolkit.model.solution import Chosen, Component
 
@@ -77,7 +77,7 @@ TOOL: _Item = {
     "type": "application",
     "name": DISTRIBUTION,
     "version": __version__,
-    "licenses": [{"license": {"id": OWN}}],
+    "licenses": [{"license": {"id": OWN_LICENCE}}],
 }
 """The entry for toolkit itself, which writes the bill."""
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput, Damaged
 from toolkit.files import open_given
 from toolkit.image.files.bounded import Budget
@@ -138,5 +138,5 @@ def lock_in(tree: FileTree, name: str) -> EnvLock:
         )
     try:
         return msgspec.json.decode(tree.content(f"/{LOCK}", _MOST), type=EnvLock)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(f"{name}: {LOCK} in it cannot be read: {error}", fix="create it again") from error

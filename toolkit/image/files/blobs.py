@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import CheckFailed, Damaged
 from toolkit.image.files.bounded import Budget
 from toolkit.image.files.inflate import inflate
@@ -99,5 +99,5 @@ def decode_json(data: bytes, kind: type[_T], name: str) -> _T:
     """
     try:
         return msgspec.json.decode(data, type=kind)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise Damaged(f"{name}: cannot be read: {error}", fix="copy or save the image again") from error

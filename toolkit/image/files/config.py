@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput, Damaged
 from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
@@ -59,7 +59,7 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
     """
     try:
         said = msgspec.json.decode(content, type=_StoredConfig)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise Damaged(
             f"{name}: the configuration of the image cannot be read: {error}", fix="copy or save it again"
         ) from error

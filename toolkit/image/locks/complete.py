@@ -7,7 +7,15 @@ from toolkit.image.locks.ingredients import AFTER, Ingredients
 from toolkit.image.locks.patches import patch_sha256
 from toolkit.image.locks.recipe import Named, recipe_sha256
 from toolkit.knowledge.licences import terms
-from toolkit.model.lock import PYTHON_PACKAGES, Compiled, Lock, LockedBase, LockedFile, LockedStep, Stage
+from toolkit.model.lock import (
+    PYTHON_PACKAGES,
+    CompiledComponent,
+    Lock,
+    LockedBase,
+    LockedFile,
+    LockedStep,
+    Stage,
+)
 from toolkit.model.recipe import MPIS, Recipe
 from toolkit.model.solution import Solution
 
@@ -50,7 +58,7 @@ def complete(
 
 
 def _step(
-    component: Compiled, needs: Ingredients, recipe: Recipe, wheels: Sequence[LockedFile]
+    component: CompiledComponent, needs: Ingredients, recipe: Recipe, wheels: Sequence[LockedFile]
 ) -> LockedStep:
     horovod = component == "horovod"
     return LockedStep(
@@ -64,7 +72,7 @@ def _step(
     )
 
 
-def _is_needed(wheel: LockedFile, component: Compiled, needs: Ingredients) -> bool:
+def _is_needed(wheel: LockedFile, component: CompiledComponent, needs: Ingredients) -> bool:
     """Return whether a component is compiled against a wheel: a Python package needs the MPI from PyPI."""
     words = [word for c, row in needs.rows.items() if c in MPIS for word in row.wheels]
     return component in PYTHON_PACKAGES and wheel.name in {word.partition("==")[0] for word in words}

@@ -17,7 +17,7 @@ from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.files import has_content, hash_file
 from toolkit.image.locks.origins import addresses
 from toolkit.model.lock import LockedFile
-from toolkit.model.lock_grammar import file_faults, shown
+from toolkit.model.lock_grammar import file_faults, quote_value
 from toolkit.model.progress import Tell
 from toolkit.run.docker.mirrors import Mirrors, join_mirrors, of_machine
 from toolkit.run.folders import in_cache
@@ -63,7 +63,7 @@ def fetch_files(
     wanted = {file.sha256: file for file in files}
     for file in wanted.values():  # An index also names files, and a name becomes a path.
         for fault in file_faults(file):
-            raise BadInput(f"{shown(file.name)} {shown(file.version)}: {fault}")
+            raise BadInput(f"{quote_value(file.name)} {quote_value(file.version)}: {fault}")
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         right = dict(zip(wanted, pool.map(is_fetched, wanted.values()), strict=True))
     absent = [wanted[digest] for digest, there in right.items() if not there]

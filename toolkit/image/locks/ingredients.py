@@ -7,11 +7,11 @@ import msgspec
 
 from toolkit.knowledge.components import components
 from toolkit.knowledge.stacks import Base, Stacks, Version
-from toolkit.model.lock import Compiled, Helper
+from toolkit.model.lock import CompiledComponent, Helper
 from toolkit.model.recipe import Recipe
 from toolkit.model.solution import Component
 
-AFTER: dict[Compiled, tuple[Compiled, ...]] = {
+AFTER: dict[CompiledComponent, tuple[CompiledComponent, ...]] = {
     "ucx": (),
     "pmix": (),
     "openmpi": ("ucx", "pmix"),
@@ -45,12 +45,12 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
     wheels: tuple[str, ...]
     packages: tuple[str, ...]
     tools: tuple[str, ...]
-    compiled: tuple[Compiled, ...]
+    compiled: tuple[CompiledComponent, ...]
     helpers: tuple[Helper, ...]
     indexes: tuple[str, ...] = ()
 
     @property
-    def sdists(self) -> tuple[Compiled, ...]:
+    def sdists(self) -> tuple[CompiledComponent, ...]:
         """Components that are compiled from their source distribution on PyPI."""
         return tuple(c for c in self.compiled if self.rows[c].archive is None)
 

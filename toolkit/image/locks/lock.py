@@ -10,7 +10,7 @@ import msgspec
 
 from toolkit import data
 from toolkit.ambient import require_trusted
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.files import read_given, write_whole
 from toolkit.image.locks.origins import hosts_of, require_accepted
@@ -90,7 +90,7 @@ def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
             why = f"{name}: {_EARLIER} is out of date: it lacks the build steps that {SCHEMA} holds"
             raise EarlierLock(why, fix=fix or f"`{lock_command('RECIPE')}`")
         lock = msgspec.json.decode(content, type=Lock)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(f"{name}: not a lock: {_shape(error)}", fix=fix) from error
     wrong = tuple(islice(lock_grammar.faults(lock), _SHOWN_FAULTS))
     if wrong:

@@ -20,13 +20,13 @@ _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
 """Second number of the oldest glibc that wheels exist for, if it is not 17."""
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
-Dated = tuple[LockedFile, int]
+DatedFile = tuple[LockedFile, int]
 """A file and its upload time in seconds; 0 if unknown."""
 
 
 def wheels_of(
     text: bytes, *, python: str, glibc: str, architecture: str, foreign: frozenset[str] = frozenset()
-) -> tuple[Dated, ...]:
+) -> tuple[DatedFile, ...]:
     """Return the wheels that a Python installs, one for each package; their size is not known yet.
 
     ``python`` is a full version. The origin of a wheel on one of the ``foreign`` hosts is its address.
@@ -42,7 +42,7 @@ def wheels_of(
     return tuple(_wheel(package, file, origin, foreign) for package, file in chosen)
 
 
-def sdists_of(text: bytes, *, python: str) -> tuple[Dated, ...]:
+def sdists_of(text: bytes, *, python: str) -> tuple[DatedFile, ...]:
     """Return the source distributions, as the index offers them to a ``python`` version.
 
     Raises:
@@ -93,14 +93,14 @@ def _origin(python: str) -> str:
     return of_index(".".join(python.split(".")[:2]))
 
 
-def _wheel(package: Package, file: object, origin: str, foreign: frozenset[str]) -> Dated:
+def _wheel(package: Package, file: object, origin: str, foreign: frozenset[str]) -> DatedFile:
     if not isinstance(file, PackageWheel):
         raise CheckFailed(f"{package.name} {package.version} has no wheel that fits the image's Python")
     url = file.url or ""
     return _with_date(package, file, url if address_host(url) in foreign else origin)
 
 
-def _sdist(package: Package, origin: str) -> Dated:
+def _sdist(package: Package, origin: str) -> DatedFile:
     if package.sdist is None:
         raise CheckFailed(f"{package.name} {package.version} has no source distribution")
     return _with_date(package, package.sdist, origin)
@@ -116,7 +116,7 @@ def _local_size(url: str) -> int:
         return 0
 
 
-def _with_date(package: Package, file: PackageWheel | PackageSdist, origin: str) -> Dated:
+def _with_date(package: Package, file: PackageWheel | PackageSdist, origin: str) -> DatedFile:
     locked = LockedFile(
         name=package.name,
         version=str(package.version),

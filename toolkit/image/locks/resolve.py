@@ -19,7 +19,7 @@ from toolkit.image.locks.complete import complete
 from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.ingredients import Ingredients
 from toolkit.image.locks.origins import hosts_of
-from toolkit.image.locks.pylock import Dated
+from toolkit.image.locks.pylock import DatedFile
 from toolkit.image.locks.recipe import Named
 from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
 from toolkit.model.progress import Tell
@@ -28,7 +28,7 @@ from toolkit.run.docker.base import ensure_base
 from toolkit.run.docker.engine import architecture
 from toolkit.run.docker.mirrors import Mirrors, of_image
 from toolkit.run.packages import wheels
-from toolkit.run.packages.apt import ESSENTIAL, PackageFiles, files_of
+from toolkit.run.packages.apt import ESSENTIAL_PACKAGES, PackageFiles, files_of
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -97,7 +97,7 @@ def _debian(
     tell.step(f"Asking the package manager of {row.name} for the packages")
     # The base image of this machine says nothing about another processor: count nothing as installed there.
     published = base.published and not foreign
-    minimal = () if published else ESSENTIAL
+    minimal = () if published else ESSENTIAL_PACKAGES
     sets = {"run": (*minimal, *needs.debian_run), "build": (*minimal, *needs.debian_build)}
     if not published:
         sets["base"] = minimal
@@ -137,7 +137,7 @@ class _Python:
         wanted = int(self._glibc.split(".")[1])
         return f"{self._architecture}-manylinux_2_{max(n for n in _UV_GLIBC if n <= wanted)}"
 
-    def wheels(self, requirements: Sequence[str], constraints: Sequence[str]) -> tuple[Dated, ...]:
+    def wheels(self, requirements: Sequence[str], constraints: Sequence[str]) -> tuple[DatedFile, ...]:
         if not requirements:
             return ()
         text = wheels.lock_wheels(
@@ -158,7 +158,7 @@ class _Python:
         same = {other for file, _ in found for other in _SAME.get(file.name, ())}
         return tuple(dated for dated in found if dated[0].name not in {*_UNUSED, *same})
 
-    def sdists(self) -> tuple[Dated, ...]:
+    def sdists(self) -> tuple[DatedFile, ...]:
         wanted = [f"{c}=={self._needs.rows[c].version}" for c in self._needs.sdists]
         if not wanted:
             return ()
@@ -177,7 +177,7 @@ class _Python:
         return fetch_files(files, self._tell, recipe=self._name)
 
 
-def _build_requirements(sdists: Sequence[Dated], python: _Python) -> tuple[str, ...]:
+def _build_requirements(sdists: Sequence[DatedFile], python: _Python) -> tuple[str, ...]:
     here = python.fetched([file for file, _ in sdists])
     return tuple(text for file, _ in sdists for text in python.required(here[file.sha256]))
 

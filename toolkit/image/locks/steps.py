@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from toolkit.data import shipped_folder
-from toolkit.model.lock import PYTHON_PACKAGES, Compiled, Lock, LockedFile, LockedStep
+from toolkit.model.lock import PYTHON_PACKAGES, CompiledComponent, Lock, LockedFile, LockedStep
 
 PREFIX = "/opt/mpi"
 """Where a compiled MPI and its dependencies are installed."""
@@ -23,9 +23,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     → SHA-256.
     """
 
-    component: Compiled
+    component: CompiledComponent
     source: LockedFile
-    after: tuple[Compiled, ...]
+    after: tuple[CompiledComponent, ...]
     wheels: tuple[LockedFile, ...]
     requirements: tuple[LockedFile, ...]
     parts: tuple[str, ...]
@@ -44,7 +44,7 @@ def output_of(step: Step) -> str:
     return f"{step.component}-*.whl" if step.requirements else f"{step.component}.tar"
 
 
-def key_of(step: Step, lock: Lock, before: Mapping[Compiled, str]) -> str:
+def key_of(step: Step, lock: Lock, before: Mapping[CompiledComponent, str]) -> str:
     """Return a hash of all inputs of a step; ``before`` has the hashes of earlier steps."""
     parts = shipped_folder("containers") / "parts"
     depends = {

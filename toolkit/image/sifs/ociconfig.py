@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from toolkit.errors import BadInput
-from toolkit.image.builds.emit import CREATED, LOCK
+from toolkit.image.builds.emit import CREATION_LABEL, LOCK
 
 if TYPE_CHECKING:
     from docker.models.images import Image
@@ -66,7 +66,7 @@ def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ
     Raises:
         BadInput: if ``SOURCE_DATE_EPOCH`` is not a number of seconds.
     """
-    if LOCK in config.Labels and (found := _seconds(config.Labels.get(CREATED, ""))) is not None:
+    if LOCK in config.Labels and (found := _seconds(config.Labels.get(CREATION_LABEL, ""))) is not None:
         return found
     if asked := env.get(EPOCH):
         if not asked.isdecimal():

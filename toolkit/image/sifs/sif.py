@@ -148,7 +148,7 @@ def write(
         target=part,
         offset=partition_offset(objects),
         added=pseudo_file(singularityd.nodes(config, labels, definition), when),
-        without=(*singularityd.MOUNTED, *singularityd.EMPTY, singularityd.ROOT),
+        without=(*singularityd.KERNEL_FOLDERS, *singularityd.EMPTY, singularityd.ROOT),
         epoch=when,
         options=packing.options,
         memory=build_memory(client),

@@ -21,7 +21,7 @@ ROOT = ".singularity.d"
 EMPTY = ("etc/hosts", "etc/hostname", "etc/resolv.conf")
 """Files that the engine mounts over, and that the runtime fills when it starts a container."""
 
-MOUNTED = ("dev", "proc", "sys")
+KERNEL_FOLDERS = ("dev", "proc", "sys")
 """Folders of which a container shows the kernel's content, and not the image's."""
 
 _FOLDERS = ("etc", "home", "root", "var")
@@ -59,7 +59,7 @@ def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tupl
 
     Files that the image already has under these names are kept, except ``.singularity.d`` and :data:`EMPTY`.
     """
-    folders = (*MOUNTED, *_FOLDERS, ROOT, f"{ROOT}/actions", f"{ROOT}/env", f"{ROOT}/libs")
+    folders = (*KERNEL_FOLDERS, *_FOLDERS, ROOT, f"{ROOT}/actions", f"{ROOT}/env", f"{ROOT}/libs")
     files = {
         **dict.fromkeys(EMPTY, (0o644, b"")),
         **{f"{ROOT}/{path}": (0o755, content) for path, content in scripts(config).items()},

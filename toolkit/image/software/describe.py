@@ -28,7 +28,7 @@ from toolkit.image.software.python import python, reads_home
 from toolkit.image.software.running import find_rank_programs
 from toolkit.image.software.undecided import doubt, find_decided_mpis, why_undecided, withhold
 from toolkit.model.facts import ImageFacts
-from toolkit.model.rank import WHOLE, RankView
+from toolkit.model.rank import WHOLE_IMAGE, RankView
 from toolkit.model.stack import STACK_PATH
 
 _KEPT = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "NVIDIA_VISIBLE_DEVICES")
@@ -62,7 +62,7 @@ def describe(
     digest: str | None,
     budget: Budget,
     config: ImageConfig | None = None,
-    view: RankView = WHOLE,
+    view: RankView = WHOLE_IMAGE,
 ) -> ImageFacts:
     """Return all facts that the rules need about an image; ``config`` is read beside its files.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.image.files import tree as files
 from toolkit.image.loader.loader import Loader
 from toolkit.image.software.packages import PackageVersion, Untold
@@ -67,7 +67,7 @@ def built_for(loader: Loader, found: HorovodPackage, framework: str) -> PackageV
         return Untold(f"{path}: not in the image; this Horovod does not say what it was built with")
     try:
         said = msgspec.json.decode(content)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         return Untold(f"{path}: no JSON: {error}")
     version = said.get(framework) if isinstance(said, dict) else None
     if isinstance(version, str) and re.fullmatch(r"\d{1,4}\.[\w.+-]{1,40}", version):

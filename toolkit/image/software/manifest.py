@@ -2,7 +2,7 @@
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import CheckFailed
 from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
@@ -35,5 +35,5 @@ def read_manifest(tree: FileTree) -> FileHashes | None:
         return None
     try:
         return msgspec.json.decode(content, type=FileHashes)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise CheckFailed(f"{MANIFEST_PATH} in the image cannot be read: {error}") from error

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 from toolkit.model.facts import ImageFacts
@@ -115,6 +115,6 @@ def _json(tree: FileTree, path: str) -> tuple[object, str]:
         found: object = msgspec.json.decode(content)
         # A readable value can be nested too deeply for writing.
         msgspec.json.encode(found)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         return None, f"{path}: no JSON: {error}"
     return found, ""

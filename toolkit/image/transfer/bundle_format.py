@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput
 from toolkit.image.locks.lock import SUFFIX
 from toolkit.image.locks.recipe import NAME as RECIPE_NAME
@@ -111,7 +111,7 @@ def read_index(text: bytes, source: Path) -> Index:
     """
     try:
         index = msgspec.json.decode(text, type=Index)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(f"{source}: {INDEX} cannot be read: {error}") from error
     if index.schema != Index(toolkit="", pythons=(), machine="", recipes=(), images=(), sifs=()).schema:
         raise BadInput(f"{source}: {INDEX} has the schema {index.schema[:80]!r}; toolkit.bundle/1 is read")

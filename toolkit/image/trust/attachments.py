@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.files import check_given, read_given, write_whole
 from toolkit.image.builds import provenance
@@ -110,7 +110,7 @@ def full_object(sif: Path) -> Object:
     )
     try:
         said = msgspec.json.decode(text, type=_Statement)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(f"--provenance full: {path}: no statement: {error}") from error
     with sif.open("rb") as file:
         digest = rootfs_sha256(file, sif)

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import CheckFailed
 from toolkit.image.files.sif.sifobjects import SIGNATURE, SifDescriptor, Table, pieces
 
@@ -70,7 +70,7 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
     """
     try:
         said = msgspec.json.decode(text, type=Metadata)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         yield f"the signed text is not a list of digests: {error}"
         return
     if said.version != 1 or len(said.objects) > _MOST:

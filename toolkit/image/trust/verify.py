@@ -31,7 +31,7 @@ LOCK_PATH = "/opt/toolkit/lock.json"
 _NO_LOCK = f"the image has no {LOCK_PATH}"
 _EARLIER_LOCK = f"an earlier release of toolkit wrote {LOCK_PATH}; build the image again to compare it"
 
-UNSIGNED = "it has no signature"
+NO_SIGNATURE = "it has no signature"
 """The message about a file without a signature."""
 
 _UNPACKED = 64 << 30
@@ -149,7 +149,7 @@ def _uncovered(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
 def _judge_signatures(found: tuple[Checked, ...], left: str) -> Check:
     """Judge all signatures: none may be wrong, and valid signatures must cover the whole file."""
     if not found:
-        return Check(name="signature", outcome="failed", told=UNSIGNED)
+        return Check(name="signature", outcome="failed", told=NO_SIGNATURE)
     lines = [_describe_signature(one) for one in found if not one.holds]
     wrong = [
         line for one, line in zip((o for o in found if not o.holds), lines, strict=True) if _is_wrong(one)

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.files import hash_file
 from toolkit.image.files.filelock import identity
 from toolkit.image.files.reference import sif_command
 from toolkit.image.inspect import inspect, open_image
 from toolkit.image.software.contents import Contents, contents_of
-from toolkit.image.startable import STARTABLE
+from toolkit.image.startable import STARTABLE_FORMATS
 from toolkit.job.request.locations import ON_CLUSTER, data_folder, expand_variables, find_image
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Tell
-from toolkit.model.rank import WHOLE, RankView
+from toolkit.model.rank import WHOLE_IMAGE, RankView
 from toolkit.model.site import Site
 from toolkit.run.command import Command, Runner
 from toolkit.run.stage import Parcel, remote_hashes
@@ -100,7 +100,7 @@ def inspect_input(
     tell: Tell,
     *,
     remote: bool,
-    view: RankView = WHOLE,
+    view: RankView = WHOLE_IMAGE,
 ) -> StartableImage:
     """Return an image with its facts, and with its path on the cluster if a copy is already there.
 
@@ -131,7 +131,7 @@ def inspect_input(
         offers = contents_of(tree, facts)
     # The digest of an archive names its manifest. toolkit copies and records the file, so it needs the file's
     # digest.
-    digest = (_bare(facts) if facts.format in STARTABLE else "") or hash_file(wanted)
+    digest = (_bare(facts) if facts.format in STARTABLE_FORMATS else "") or hash_file(wanted)
     if not remote:
         return StartableImage(wanted.name, facts, digest, wanted, str(wanted), seen, offers)
     there = _equal_image(runner, wanted, digest, site)
@@ -152,7 +152,7 @@ def find_startable(image: StartableImage, command: str = "") -> StartableImage:
     if form in able:
         return image
     sif = f"make one: `{sif_command(image.facts)}`"
-    if able & STARTABLE:
+    if able & STARTABLE_FORMATS:
         raise BadInput(f"--image {name}: the file is a {form}; toolkit launch needs a SIF file", fix=sif)
     program = posixpath.basename(command)
     raise BadInput(
@@ -241,7 +241,7 @@ def _facts_there(runner: Runner, path: str) -> ImageFacts:
         raise Missing(f"{runner.place}: {path} has no facts file ({path}{FACTS})", fix=again)
     try:
         facts = msgspec.json.decode(written, type=ImageFacts)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(f"{runner.place}: {path}{FACTS}: {error}", fix=again) from error
     if facts.digest != f"sha256:{digest}":
         raise CheckFailed(f"{runner.place}: {path} does not match the digest in {path}{FACTS}", fix=again)

@@ -147,7 +147,7 @@ def _has_figures(record: JobRecord) -> bool:
 
 def failure(record: JobRecord) -> CheckFailed:
     """Return the error of a failed job, from its output: the rank that failed first, the cause, the fix."""
-    if record.exit_code == jobs.STOPPED:
+    if record.exit_code == jobs.STOPPED_STATUS:
         return CheckFailed(
             f"job {record.id or record.key} wrote a checkpoint and stopped before its time limit; "
             "Slurm does not restart it",

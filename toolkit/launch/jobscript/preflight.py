@@ -15,7 +15,7 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.model.site import Site
-from toolkit.program import ALL as PROGRAMS
+from toolkit.program import ALL_PROGRAMS as PROGRAMS
 from toolkit.program import program_of_name
 from toolkit.runtime.apptainer import bind
 

@@ -8,7 +8,7 @@ from toolkit.errors import BadInput
 from toolkit.launch.request import sweep_values
 from toolkit.launch.request.layers import JobLayer, Merged, merge
 from toolkit.launch.sites import partition
-from toolkit.launch.sites.share import FITTED
+from toolkit.launch.sites.share import PARTITION_FIELDS
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.site import Site
@@ -79,7 +79,7 @@ def _with_partition(merged: Merged, site: Site) -> Merged:
     job, origins = merged.job, dict(merged.origins)
     asked = {field: value for field, value in job.said().items() if field in _ASKED}
     of_site = f"site {job.site}"
-    unsaid = [f for f in ("partition", *FITTED) if f not in asked or origins.get(f) == of_site]
+    unsaid = [f for f in ("partition", *PARTITION_FIELDS) if f not in asked or origins.get(f) == of_site]
     spec = JobSpec(name="", image="", command=(), directory="", **asked)  # type: ignore[arg-type]
     try:
         choice = partition.choose(spec, site, job.site or "", unsaid)

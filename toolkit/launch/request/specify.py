@@ -9,7 +9,7 @@ import msgspec
 from toolkit.launch.request import trainers
 from toolkit.launch.request.checks import as_name, check_command
 from toolkit.launch.request.gpus import has_gpus
-from toolkit.model.hidden import hidden, shown
+from toolkit.model.hidden import secrets_among, without_secrets
 from toolkit.model.job import JobSpec
 from toolkit.model.jobfile import JobFile
 from toolkit.model.prediction import Mode, ProgramName, Request
@@ -62,7 +62,7 @@ def specify(job: JobFile, places: JobPaths) -> JobSpec:
     name = name_of(job)
     binds = [apptainer.bind(places.directory), *places.mounts]
     command = job.command or ()
-    env = shown(job.env or {})
+    env = without_secrets(job.env or {})
     if places.data:
         binds += [apptainer.bind(places.data, read_only=True)]
         env = env if job.trainer else {DATA: places.data, **env}
@@ -84,7 +84,7 @@ def specify(job: JobFile, places: JobPaths) -> JobSpec:
         **{**said, "trainer": job.trainer or "", "site": job.site or ""},
         workdir=job.workdir or places.start,
         env=env,
-        secrets=tuple(hidden(job.env or {})),
+        secrets=tuple(secrets_among(job.env or {})),
         env_image=places.env,
         binds=(*binds, *(job.binds or ())),
     )

@@ -9,7 +9,7 @@ from toolkit.launch.sites.limits import LimitExceeded, megabytes, problems
 from toolkit.model.job import JobSpec
 from toolkit.model.site import Partition, Site
 
-FITTED = ("cpus_per_rank", "memory", "constraint")
+PARTITION_FIELDS = ("cpus_per_rank", "memory", "constraint")
 """Fields of a job whose defaults in a profile hold for its default partition only."""
 
 _MIXED = 2

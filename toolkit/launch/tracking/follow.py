@@ -175,7 +175,7 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iter
         if status.answer == "silent":
             # A run before a requeue may have written an exit status, so it counts only once the job runs.
             left = jobs.left_status(runner, record) if running else None
-            if left is not None and not (left == jobs.STOPPED and record.spec.may_resume):
+            if left is not None and not (left == jobs.STOPPED_STATUS and record.spec.may_resume):
                 yield JobStatus("unknown", answer="forgotten")
                 return
             give_up(runner, asked - heard)

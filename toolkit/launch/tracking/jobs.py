@@ -18,7 +18,7 @@ from toolkit.run.ends import read_ends
 EXIT_CODE = "exit-code"
 """The file of the job's folder to which the script writes its exit status."""
 
-STOPPED = 75
+STOPPED_STATUS = 75
 """The exit status of a script that wrote a checkpoint and stopped before its time limit (EX_TEMPFAIL)."""
 
 _REMOVE_SECONDS = 60.0
@@ -26,7 +26,7 @@ _CANCEL_SECONDS = 5.0
 _CANCEL_PAUSE = 0.5
 """For how many seconds, and how often, toolkit asks Slurm whether a cancelled job has finished."""
 
-Seen = Callable[[JobRecord, JobStatus], None]
+OnStatus = Callable[[JobRecord, JobStatus], None]
 """Called with a job and Slurm's answer, which holds more than the record keeps, such as why the job waits."""
 
 
@@ -35,7 +35,7 @@ def _ignore(record: JobRecord, status: JobStatus) -> None:
 
 
 def refresh(
-    runner: Runner, record: JobRecord, seconds: float = 60.0, seen: Seen = _ignore
+    runner: Runner, record: JobRecord, seconds: float = 60.0, seen: OnStatus = _ignore
 ) -> tuple[JobRecord, bool]:
     """Ask Slurm once for the state of a job; return the record and whether Slurm answered.
 
@@ -59,7 +59,7 @@ def refresh(
 def may_have_successor(record: JobRecord, status: JobStatus) -> bool:
     """Return whether the job may have a successor: another Slurm job that resumes its work."""
     ended = status.state in FINAL_STATES and status.state != "completed"
-    return ended and (record.spec.may_resume or status.exit_code == STOPPED)
+    return ended and (record.spec.may_resume or status.exit_code == STOPPED_STATUS)
 
 
 def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
@@ -75,7 +75,7 @@ def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
 
 
 def refresh_all(
-    runner: Runner, there: Sequence[JobRecord], seconds: float = 60.0, seen: Seen = _ignore
+    runner: Runner, there: Sequence[JobRecord], seconds: float = 60.0, seen: OnStatus = _ignore
 ) -> list[tuple[JobRecord, bool]]:
     """Refresh the records of one cluster as :func:`refresh` does.
 
@@ -121,7 +121,7 @@ def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
 
     Each resumed task of an array has its own number; the record holds these numbers one after the other.
     """
-    if record.exit_code != STOPPED and not record.spec.may_resume:
+    if record.exit_code != STOPPED_STATUS and not record.spec.may_resume:
         return None
     with contextlib.suppress(Missing):
         later = successors.active_successors(runner, record)
@@ -261,7 +261,7 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
         state = whole
         # A failure matters more than a task that stopped before its time limit.
         worst = [task for task in tasks if task.state == whole]
-        code = min(worst, key=lambda task: task.exit_code == STOPPED).exit_code
+        code = min(worst, key=lambda task: task.exit_code == STOPPED_STATUS).exit_code
     return records.update(record, tasks=tuple(tasks), state=state, exit_code=code)
 
 

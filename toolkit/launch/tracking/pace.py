@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.model.metrics import Count, Measure
 from toolkit.number import number
 
@@ -59,7 +59,7 @@ def pace(metrics: bytes) -> Pace | None:
 def _line(text: bytes) -> _Line | None:
     try:
         return msgspec.json.decode(text, type=_Line)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return None
 
 

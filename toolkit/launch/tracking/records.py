@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.data import state_dir
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.run.local import LocalRunner
@@ -182,5 +182,5 @@ def _read(file: Path) -> JobRecord:
         return msgspec.json.decode(file.read_bytes(), type=JobRecord)
     except FileNotFoundError:
         raise
-    except (*UNDECODABLE, OSError) as error:
+    except (*DECODE_ERRORS, OSError) as error:
         raise BadInput(f"{file}: not a job record: {error}") from error

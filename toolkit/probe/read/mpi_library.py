@@ -8,7 +8,7 @@ from toolkit.folders import is_below, is_system
 from toolkit.probe.evidence import Section
 from toolkit.probe.read.machine import newest_glibc
 
-APART = "-"
+NO_LAUNCHER = "-"
 """The text that the probe writes in place of a launcher."""
 _C_LIBRARY = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|util|resolv|anl|nsl)\.so\.\d+|ld-linux\S*|linux-vdso\S*)$"
@@ -185,9 +185,13 @@ def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibr
 def separate_libraries(section: Section) -> tuple[MpiLibrary, ...]:
     """Return the libraries that the probe found without a launcher, in search order."""
     beside, known = libraries(section)
-    there = {path for launcher, paths in beside.items() if launcher not in {"", APART} for path in paths}
+    there = {
+        path for launcher, paths in beside.items() if launcher not in {"", NO_LAUNCHER} for path in paths
+    }
     return tuple(
-        known[path] for path in dict.fromkeys(beside.get(APART, ())) if path in known and path not in there
+        known[path]
+        for path in dict.fromkeys(beside.get(NO_LAUNCHER, ()))
+        if path in known and path not in there
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from toolkit.knowledge.joins import SayingCall, joins
 from toolkit.program.script.names import Names
 
-MADE = "$"
+COMPUTED_VALUE = "$"
 """The value of an argument that the program computes at run time."""
 _ENVIRONMENT = "os.environ"
 _BRANCHES = (ast.If, ast.Try, ast.TryStar, ast.Match, ast.IfExp, ast.While)
@@ -65,13 +65,13 @@ def _of_call(call: ast.Call, names: Names) -> Iterator[tuple[str, str]]:
 def _variable(name: ast.expr | None, value: ast.expr) -> Iterator[tuple[str, str]]:
     if isinstance(name, ast.Constant) and name.value in joins().says.variables:
         text = _text(value)
-        if text != MADE:
+        if text != COMPUTED_VALUE:
             yield str(name.value), text
 
 
 def _arguments(call: ast.Call, row: SayingCall) -> Iterator[tuple[str, str]]:
     if row.says:
-        yield row.says, MADE
+        yield row.says, COMPUTED_VALUE
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     for argument, place in row.arguments.items():
         value = given.get(argument) or (call.args[place] if place < len(call.args) else None)
@@ -82,4 +82,4 @@ def _arguments(call: ast.Call, row: SayingCall) -> Iterator[tuple[str, str]]:
 def _text(value: ast.expr) -> str:
     """Return a literal as text."""
     known = isinstance(value, ast.Constant) and isinstance(value.value, str | int)
-    return str(value.value) if known and isinstance(value, ast.Constant) else MADE
+    return str(value.value) if known and isinstance(value, ast.Constant) else COMPUTED_VALUE

@@ -13,7 +13,7 @@ _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 # One marker more than colours, so that a combination repeats only after 56 lines.
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
 GREY, PALE = "#5F5F5F", "#DDDDDD"
-PREDICTED = (0, (4, 3))
+PREDICTION_DASHES = (0, (4, 3))
 """The dash pattern of a predicted line."""
 
 
@@ -40,7 +40,9 @@ def legend(axes: "Axes", *, predicted: bool = False) -> None:
 
     handles, labels = axes.get_legend_handles_labels()
     if predicted:
-        handles.append(Line2D([], [], color=GREY, linestyle=PREDICTED, marker="o", markerfacecolor="white"))
+        handles.append(
+            Line2D([], [], color=GREY, linestyle=PREDICTION_DASHES, marker="o", markerfacecolor="white")
+        )
         labels.append("predicted, 95 %")
     figure: Any = axes.get_figure()
     figure.legend(handles, labels, loc="outside lower left", ncols=2, frameon=False, fontsize=10)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from toolkit.report.study.plot_style import GREY, PALE, PREDICTED, color, legend, marker
+from toolkit.report.study.plot_style import GREY, PALE, PREDICTION_DASHES, color, legend, marker
 from toolkit.study.fit import further
 from toolkit.study.report import Report, ReportCurve
 from toolkit.study.statistics import Measured, MedianSpread
@@ -103,7 +103,12 @@ def _draw_predicted(axes: "Axes", line: ReportCurve, number: int, value: Callabl
         zorder=3,
     )
     axes.plot(
-        sizes, [s.value for s in told], linestyle=PREDICTED, linewidth=1.3, color=color(number), zorder=2
+        sizes,
+        [s.value for s in told],
+        linestyle=PREDICTION_DASHES,
+        linewidth=1.3,
+        color=color(number),
+        zorder=2,
     )
 
 

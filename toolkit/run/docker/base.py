@@ -33,7 +33,7 @@ _TRUSTED = Path("/etc/apt/trusted.gpg.d")
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TESTING = frozenset({"forky", "duke", "sid"})
 """Releases of Debian that change each day; their indexes are valid for a week."""
-UNDATED = ('--aptopt=Acquire::Check-Valid-Until "false"',)
+ACCEPT_OLD_INDEX = ('--aptopt=Acquire::Check-Valid-Until "false"',)
 """Accept an index past its date, whose signature apt still checks; the image keeps the option for its apt."""
 _EXPIRED = re.compile(r"Release file for \S+ is expired \(invalid since [^)]{1,60}\)")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
@@ -170,7 +170,7 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     mirror = ["-"] if hidden else [where] if where else []
     # The copyright files are kept, because redistributing an image requires them.
     kept = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
-    dated = UNDATED if release in TESTING else ()
+    dated = ACCEPT_OLD_INDEX if release in TESTING else ()
     words = ("mmdebstrap", "--variant=minbase", *dated, *excluded, kept, release, str(tar), *mirror)
     stdin = _source(where, release).encode() if hidden else None
     command = Command(words, stdin=stdin, timeout=_BOOTSTRAP_SECONDS)

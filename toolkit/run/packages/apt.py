@@ -51,7 +51,7 @@ done
 sed -n 's/^Date: /@date /p' /var/lib/apt/lists/*Release
 """
 
-ESSENTIAL = ("?essential", "?priority(required)", "apt", "usrmerge-")
+ESSENTIAL_PACKAGES = ("?essential", "?priority(required)", "apt", "usrmerge-")
 """The minimal system, in the package manager's words; usr-is-merged replaces usrmerge, without Perl."""
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.registry.challenge import read_challenges
 from toolkit.run.web.limits import broken_limit
@@ -33,7 +33,7 @@ def error_words(answer: "Response") -> str:
     """Return a registry's error message, on one line; answers to HEAD have the message only in a header."""
     try:
         said = msgspec.json.decode(answer.read(_MOST), type=_Errors)
-    except (*UNDECODABLE, OSError):
+    except (*DECODE_ERRORS, OSError):
         said = _Errors()
     challenges = read_challenges(answer.headers.get("WWW-Authenticate", ""))
     words = "; ".join(": ".join(filter(None, (e.code, e.message))) for e in said.errors[:3])

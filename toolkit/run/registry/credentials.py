@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.data import home
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.run.command import Command
 from toolkit.run.local import LocalRunner
@@ -104,7 +104,7 @@ def read_config(text: bytes, file: Path) -> _DockerConfig:
     """
     try:
         return msgspec.json.decode(text or b"{}", type=_DockerConfig)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadInput(f"{file}: is not a file of docker login", fix="fix it, or log in again") from error
 
 
@@ -161,7 +161,7 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
         raise CheckFailed(f"{program} has no login for {key}: {said[0] if said else 'no reason'}")
     try:
         answer = msgspec.json.decode(done.stdout, type=_Helped)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise CheckFailed(f"{program} does not answer in its protocol") from error
     if answer.Username == _TOKEN_USER:
         return Login(program, token=answer.Secret)

@@ -5,7 +5,7 @@ import re
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import CheckFailed
 
 OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -71,7 +71,7 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
     """
     try:
         found = msgspec.json.decode(text, type=ImageManifest)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise CheckFailed(f"{name}: its manifest cannot be read: {error}") from error
     if found.schema_version != 2:
         raise CheckFailed(

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from toolkit.decoding import UNDECODABLE
+from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import CheckFailed, Missing
 from toolkit.run.registry.answers import error_words, permission_error, refusal_error, unreachable_error
 from toolkit.run.registry.challenge import Challenge, read_challenges
@@ -177,7 +177,7 @@ def read_token(text: bytes, host: str) -> str:
     """
     try:
         found = msgspec.json.decode(text, type=_Token)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise CheckFailed(f"{host}: its token server sends an invalid answer") from error
     token = found.token or found.access_token
     if not token or not token.isascii() or not token.isprintable() or " " in token:

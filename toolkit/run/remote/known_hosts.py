@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-REVOKED = "@revoked"
-AUTHORITY = "@cert-authority"
+REVOKED_MARK = "@revoked"
+AUTHORITY_MARK = "@cert-authority"
 _HASHED = re.compile(r"\|1\|(?P<salt>[A-Za-z0-9+/=]+)\|(?P<hash>[A-Za-z0-9+/=]+)")
 _KINDS = {"ssh-rsa": "RSA", "ssh-dss": "DSA", "ssh-ed25519": "ED25519"}
 
@@ -71,7 +71,7 @@ def read_entries(text: str, file: str) -> Iterator[KnownHost]:
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split()
         marker = fields.pop(0) if fields and fields[0].startswith("@") else ""
-        if len(fields) < 3 or fields[0].startswith("#") or marker not in {"", REVOKED, AUTHORITY}:
+        if len(fields) < 3 or fields[0].startswith("#") or marker not in {"", REVOKED_MARK, AUTHORITY_MARK}:
             continue
         if (blob := _blob(fields[1], fields[2])) is not None:
             names = tuple(fields[0].split(","))
@@ -90,7 +90,7 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
     name counts only if its entry has exactly this key.
     """
     all_entries = tuple(entries)
-    if found := _first(all_entries, lambda e: e.marker == REVOKED and e.key == key):
+    if found := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):
         return Judgement("revoked", found)
     best = tuple(e for e in all_entries if is_named(e, names[0]))
     plain = tuple(e for e in best if not e.marker)
@@ -101,7 +101,9 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
         return Judgement("changed", found)
     if found := _first(others, lambda e: e.key == key):
         return Judgement("known", found)
-    if found := _first(all_entries, lambda e: e.marker == AUTHORITY and any(is_named(e, n) for n in names)):
+    if found := _first(
+        all_entries, lambda e: e.marker == AUTHORITY_MARK and any(is_named(e, n) for n in names)
+    ):
         return Judgement("authority", found)
     return Judgement("other-kind", plain[0]) if plain else Judgement("unknown")
 

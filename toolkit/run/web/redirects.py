@@ -5,7 +5,7 @@ from urllib.parse import urljoin, urlsplit
 
 from toolkit.errors import CheckFailed
 
-MOST = 10
+MOST_REDIRECTS = 10
 """Redirects of one request; browsers take 20, and no registry is known to need more than two."""
 
 _ANY_METHOD = frozenset({307, 308})
@@ -48,8 +48,8 @@ class Redirects:
             )
         if url in self._seen:
             raise BadRedirect(f"{_host(here)} redirects in a circle, back to {_show_url(url)}")
-        if len(self._seen) > MOST:
-            raise BadRedirect(f"{_host(self._seen[0])} redirects more than {MOST} times")
+        if len(self._seen) > MOST_REDIRECTS:
+            raise BadRedirect(f"{_host(self._seen[0])} redirects more than {MOST_REDIRECTS} times")
         self._seen.append(url)
         return url
 

@@ -200,7 +200,7 @@ def test_the_table_the_job_file_and_the_arguments_have_the_same_fields():
 
 
 def test_a_job_may_have_as_many_nodes_as_a_list_can_name():
-    assert next(field for field in FIELDS if field.name == "nodes").bounds == (1, nodelist.MOST)
+    assert next(field for field in FIELDS if field.name == "nodes").bounds == (1, nodelist.MOST_NODES)
 
 
 def test_what_is_not_given_is_not_judged():

@@ -6,7 +6,7 @@ from tests.unit.launch.examples import spec
 from tests.unit.tables import every_row
 from toolkit.errors import BadInput
 from toolkit.launch.sites.partition import choose
-from toolkit.launch.sites.share import FITTED
+from toolkit.launch.sites.share import PARTITION_FIELDS
 from toolkit.model.site import Defaults, Partition, Site
 
 SITE = Site(
@@ -27,7 +27,7 @@ SITE = Site(
 )
 
 
-UNSAID = ("partition", *FITTED)
+UNSAID = ("partition", *PARTITION_FIELDS)
 
 
 def told(**changes):
@@ -253,7 +253,7 @@ def test_defaults_of_the_profile_follow_the_partition():
     assert fitted(ranks_per_node=4) == ("batch", 12, "80G", "skylake")
     assert fitted(gpus_per_node=4) == ("gpus", 20, "60000M", "")
     assert fitted(gpus_per_node=2, ranks_per_node=2) == ("gpus", 5, "60000M", "")
-    assert fitted(partition="gpus", unsaid=FITTED) == ("gpus", 20, "60000M", "")
+    assert fitted(partition="gpus", unsaid=PARTITION_FIELDS) == ("gpus", 20, "60000M", "")
     assert fitted(memory_per_cpu="10G", memory="") == ("batch", 8, "", "skylake")
 
 
