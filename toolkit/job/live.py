@@ -10,11 +10,12 @@ import msgspec
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
 from toolkit.job.places import Where
-from toolkit.job.prepare import directory, image_there, make_record
+from toolkit.job.prepare import make_record
 from toolkit.job.request.gate import Cleared, clear, demand_of
 from toolkit.job.request.inputs import StartableImage, inspect_input
 from toolkit.job.request.keys import KeyDemand
 from toolkit.job.request.layering import merge_request as settings
+from toolkit.job.request.locations import directory, image_there
 from toolkit.job.running.follow import watch_job
 from toolkit.launch import live, trial
 from toolkit.launch.jobscript import plan, script

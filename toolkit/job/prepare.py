@@ -1,7 +1,6 @@
 """Prepare a launch: turn the request, the facts and the prediction into a record and a job script."""
 
 import datetime as dt
-import itertools
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,8 +9,6 @@ from pathlib import Path
 import msgspec
 
 from toolkit.engine.predict import predict
-from toolkit.errors import BadInput
-from toolkit.files import hash_file
 from toolkit.job.meanwhile import Meanwhile
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import (
@@ -43,15 +40,14 @@ from toolkit.job.request.inputs import (
     OnCluster,
     StartableImage,
     data_of,
-    data_there,
     find_startable,
-    folder_there,
     image_of,
     inspect_input,
 )
 from toolkit.job.request.layering import JobRequest
-from toolkit.job.request.locations import directory, find_image, image_there, login_variable, program_file
+from toolkit.job.request.locations import directory, image_there, program_file
 from toolkit.job.request.traineroptions import trainer_faults
+from toolkit.job.staging import data_parcels, program_parcels
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import broadcast, choose, script
 from toolkit.launch.jobscript.choose import ModeChoice
@@ -76,15 +72,6 @@ from toolkit.run.command import Runner
 from toolkit.run.local import LocalRunner
 from toolkit.run.patience import AWAY_SECONDS, Patient, tell_of_loss
 from toolkit.run.stage import Parcel
-
-__all__ = [
-    "Flags", "Prepared", "Sources", "check", "directory", "find_image", "image_there", "login_variable",
-    "make_record", "prepare",
-]  # fmt: skip
-
-
-_MOST_FILES = 10_000
-"""toolkit copies at most this many files of a data set, because it hashes each file on both machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +192,8 @@ def prepare(
     checked = has_check(image, trainer=bool(job.trainer), user_site=bool(job.user_site))
     if job.preflight and not checked:
         tell.step("The preflight check is skipped, because the program's MPI is unknown or missing")
-    folder, data = _data(target.runner, asked, sources.data, target.base, remote=remote)
-    program = _program(sources.program, target.base)
+    folder, data = data_parcels(target.runner, asked, sources.data, target.base, remote=remote)
+    program = program_parcels(sources.program, target.base)
     if remote:
         check_desk_paths(sources.code, flags, target.runner)
     project = copy_project(sources.code, flags, target.base, tell) if remote else None
@@ -364,41 +351,3 @@ def _chosen(
 def _of_site(asked: JobRequest) -> bool:
     """Return whether the folder on the cluster comes from the site profile."""
     return asked.site is not None and asked.origins.get("directory", "").startswith("site ")
-
-
-def _data(
-    runner: Runner, asked: JobRequest, local: Path | OnCluster | None, base: str, *, remote: bool
-) -> tuple[str, list[Parcel]]:
-    """Return the folder of the data on the cluster, and the files to copy into it.
-
-    Raises:
-        BadInput: if there are too many files to copy one by one.
-    """
-    if local is None:
-        return "", []
-    if isinstance(local, OnCluster):
-        return folder_there(runner, local), []
-    if not remote:
-        return str(local), []
-    known = trainers.find(asked.job.trainer) if asked.job.trainer else None
-    name = (known.dataset if known else "") or local.name
-    folder = posixpath.join(base, "data", name)
-    found = (path for path in local.rglob("[!.]*") if path.is_file())
-    files = sorted(itertools.islice(found, _MOST_FILES + 1))
-    if len(files) > _MOST_FILES:
-        raise BadInput(
-            f"--data {local}: more than {_MOST_FILES} files to copy to the cluster",
-            fix="copy them to the cluster yourself, and give their folder with `--data cluster:/PATH`",
-        )
-    parcels = [Parcel.of(f, posixpath.join(folder, *f.relative_to(local).parts)) for f in files]
-    if shared := data_there(runner, asked.site, name, folder, parcels):
-        return shared, []
-    return folder, parcels
-
-
-def _program(local: Path | None, base: str) -> tuple[Parcel, ...]:
-    """Return the file of the user's own trainer; the name of its folder contains its digest."""
-    if local is None:
-        return ()
-    digest = hash_file(local)
-    return (Parcel(local, posixpath.join(base, "programs", digest[:12], local.name), digest),)

@@ -10,7 +10,8 @@ import msgspec
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.job.call import Opener
 from toolkit.job.places import Where
-from toolkit.job.prepare import Flags, check, prepare
+from toolkit.job.prepare import check, prepare
+from toolkit.job.request.flags import Flags
 from toolkit.job.request.layering import merge_request
 from toolkit.job.running.follow import failure
 from toolkit.job.running.output import texts

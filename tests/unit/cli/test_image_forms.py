@@ -15,7 +15,7 @@ from toolkit.cli.doctor.command import command as doctor
 from toolkit.cli.image import command as image
 from toolkit.cli.image import sif
 from toolkit.errors import BadInput
-from toolkit.job.prepare import find_image
+from toolkit.job.request.locations import find_image
 
 OBJ = {"verbose": False, "quiet": True}
 

@@ -12,8 +12,10 @@ from tests.unit.tables import every_row
 from toolkit.cli import launch
 from toolkit.cli.frame.faults import of_call
 from toolkit.errors import BadInput, CheckFailed, Lost, Missing, ToolkitError
-from toolkit.job import prepare
+from toolkit.job import prepare, staging
 from toolkit.job.request import layering
+from toolkit.job.request.flags import Flags
+from toolkit.job.request.locations import find_image
 from toolkit.launch.request.checks import as_name
 from toolkit.launch.request.trainers import shipped_trainers
 from toolkit.run import patience
@@ -135,7 +137,7 @@ def test_a_mistyped_recipe_is_told_with_the_one_that_is_close():
 def test_a_recipes_image_is_found_where_it_is_made(tmp_path, image):
     (tmp_path / "build" / "images").mkdir(parents=True)
     made = image.rename(tmp_path / "build" / "images" / "mine.sif")
-    assert prepare.find_image("mine") == made
+    assert find_image("mine") == made
 
 
 def test_data_that_was_not_fetched_ends_in_3_and_in_the_command_that_fetches_it(image):
@@ -184,7 +186,7 @@ def prepared(image, words=("true",), runner=None, tell=None, **changes):
     flags = {name: changes.pop(name) for name in ("fix", "verify_key", "no_verify") if name in changes}
     said = {"image": str(image), "mode": "srun-pmi2", "directory": "/big", "time": "10", **changes}
     given = layering.merge_request({k: v for k, v in said.items() if v is not None}, words)
-    flags = prepare.Flags(force=True, **flags)
+    flags = Flags(force=True, **flags)
     sources = prepare.check(given, flags)
     return prepare.prepare(runner or Cluster(), given, flags, sources, tell or Told(), remote=True)
 
@@ -313,7 +315,7 @@ def test_a_place_that_tells_no_home_is_missing_one(image, monkeypatch):
 
 def test_a_bad_directory_is_named():
     with pytest.raises(BadInput, match="~NAME is not supported"):
-        prepare.check(layering.merge_request({"directory": "~ada"}, ("true",)), prepare.Flags())
+        prepare.check(layering.merge_request({"directory": "~ada"}, ("true",)), Flags())
 
 
 FIX = """\
@@ -402,7 +404,7 @@ def test_a_trainer_whose_data_nobody_fetches_asks_for_them(image):
 
 
 def test_more_files_than_anybody_would_copy_are_refused(image, tmp_path, monkeypatch):
-    monkeypatch.setattr(prepare, "_MOST_FILES", 2)
+    monkeypatch.setattr(staging, "_MOST_FILES", 2)
     (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
     for name in ("a", "b", "c"):
         (tmp_path / "many").mkdir(exist_ok=True)

@@ -65,7 +65,7 @@ def asked(image, words=("true",), **said):
 
 
 def prepared(image, words=("true",), *, remote=True, tell=None, **said):
-    flags = prepare.Flags(force=True, verify_key=said.pop("verify_key", None))
+    flags = Flags(force=True, verify_key=said.pop("verify_key", None))
     given = asked(image, words, **said)
     sources = prepare.check(given, flags)
     return prepare.prepare(Cluster(), given, flags, sources, tell or Told(), remote=remote)

@@ -1,0 +1,54 @@
+"""Files of this machine that go to the cluster for a job: a data set, and the user's own trainer."""
+
+import itertools
+import posixpath
+from pathlib import Path
+
+from toolkit.errors import BadInput
+from toolkit.files import hash_file
+from toolkit.job.request.inputs import OnCluster, data_there, folder_there
+from toolkit.job.request.layering import JobRequest
+from toolkit.launch.request import trainers
+from toolkit.run.command import Runner
+from toolkit.run.stage import Parcel
+
+_MOST_FILES = 10_000
+"""toolkit copies at most this many files of a data set, because it hashes each file on both machines."""
+
+
+def data_parcels(
+    runner: Runner, asked: JobRequest, local: Path | OnCluster | None, base: str, *, remote: bool
+) -> tuple[str, list[Parcel]]:
+    """Return the folder of the data on the cluster, and the files to copy into it.
+
+    Raises:
+        BadInput: if there are too many files to copy one by one.
+    """
+    if local is None:
+        return "", []
+    if isinstance(local, OnCluster):
+        return folder_there(runner, local), []
+    if not remote:
+        return str(local), []
+    known = trainers.find(asked.job.trainer) if asked.job.trainer else None
+    name = (known.dataset if known else "") or local.name
+    folder = posixpath.join(base, "data", name)
+    found = (path for path in local.rglob("[!.]*") if path.is_file())
+    files = sorted(itertools.islice(found, _MOST_FILES + 1))
+    if len(files) > _MOST_FILES:
+        raise BadInput(
+            f"--data {local}: more than {_MOST_FILES} files to copy to the cluster",
+            fix="copy them to the cluster yourself, and give their folder with `--data cluster:/PATH`",
+        )
+    parcels = [Parcel.of(f, posixpath.join(folder, *f.relative_to(local).parts)) for f in files]
+    if shared := data_there(runner, asked.site, name, folder, parcels):
+        return shared, []
+    return folder, parcels
+
+
+def program_parcels(local: Path | None, base: str) -> tuple[Parcel, ...]:
+    """Return the file of the user's own trainer; the name of its folder contains its digest."""
+    if local is None:
+        return ()
+    digest = hash_file(local)
+    return (Parcel(local, posixpath.join(base, "programs", digest[:12], local.name), digest),)
