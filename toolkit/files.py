@@ -184,7 +184,7 @@ def require_own(path: Path, mark: str, fix: str) -> None:
     except (OSError, BadInput):
         own = False
     if not own:
-        raise BadInput(f"{path} is there, and toolkit did not write it", fix=fix)
+        raise BadInput(f"{path} exists, and toolkit did not write it", fix=fix)
 
 
 def _read(file: BinaryIO, count: int, name: str, fix: str) -> bytes:
@@ -199,7 +199,7 @@ def _unreadable(path: Path, name: str, error: OSError | ValueError, fix: str) ->
     reason = error.strerror if isinstance(error, OSError) else str(error)
     with contextlib.suppress(OSError, ValueError):
         if isinstance(error, FileNotFoundError) and path.is_symlink():
-            reason = "a link to a file that is not there"
+            reason = "a link to a file that does not exist"
         elif isinstance(error, OSError) and error.errno == errno.ENXIO:
             reason = f"{_kind(path.stat().st_mode)}, not a regular file"
     return BadInput(f"{name}: {reason}", fix=fix)

@@ -120,10 +120,10 @@ PROGRAMS = {
         {"t.py": MPI, "in.csv": "1", ".gitignore": "*.csv\n"},
         ("t.py", "--", "in.csv"), "in.csv is not copied to the cluster", travelling=True,
     ),
-    "an option of trainers": refused(
-        {"t.py": MPI}, ("--strategy", "horovod", "t.py"), "an option of trainers, and"
+    "this option is for trainers": refused(
+        {"t.py": MPI}, ("--strategy", "horovod", "t.py"), "this option is for trainers, but"
     ),
-    "pytorch without torch in the image": refused(
+    "pytorch without torch in the image ": refused(
         {"t.py": "import torch\nimport torch.distributed as dist\ndist.init_process_group('gloo')\n"},
         ("t.py",), "has no module `torch`",
     ),
@@ -167,7 +167,7 @@ PROGRAMS = {
     "a variable before the command": refused(
         {"t.py": MPI}, ("--", "OMP_NUM_THREADS=1", "python", "t.py"), "give `--env OMP_NUM_THREADS=1`"
     ),
-    "a shell line in one word": refused({"t.py": MPI}, ("--", "cd lib && python t.py"), "give it to a shell"),
+    "a shell line in one word": refused({"t.py": MPI}, ("--", "cd lib && python t.py"), "run it in a shell"),
     "a word of the shell": refused({"t.py": MPI}, ("--", "cd", "lib"), "`cd` is a word of the shell"),
     "a misspelt file": refused({"train.py": MPI}, ("--", "python", "tran.py"), "did you mean train.py?"),
     "a misspelt module": refused(
@@ -218,7 +218,7 @@ PROGRAMS = {
     ),
     "a secret that it reads": refused(
         {"t.py": f"key = open('.env').read()\n{MPI}", ".env": "KEY=1\n"},
-        ("t.py",), ".env is not copied to the cluster: it may hold secrets", travelling=True,
+        ("t.py",), ".env is not copied to the cluster: the file may contain secrets", travelling=True,
     ),
     "a question": refused({"t.py": f"n = input()\n{MPI}"}, ("t.py",), "input() waits for the keyboard"),
     "Windows line ends": refused(
@@ -229,7 +229,7 @@ PROGRAMS = {
     ),
     "conda in a shell script": refused(
         {"run.sh": "conda activate tf\npython t.py\n", "t.py": MPI},
-        ("--", "bash", "run.sh"), "remove its lines: the image has the environment",
+        ("--", "bash", "run.sh"), "remove these lines: the image contains the environment",
     ),
     "a command of Slurm in the script": refused(
         {"t.py": f"import subprocess\nhosts = subprocess.check_output(['scontrol', 'show'])\n{MPI}"},

@@ -184,8 +184,14 @@ def test_a_verdict_probes_the_place_that_is_named(cluster: list):
 @every_row(
     ("call", "said"),
     [
-        (lambda: app.doctor("my.sif", FACTS, host="login"), "these are the facts; leave host"),
-        (lambda: app.doctor("my.sif", FACTS, partition="x"), "these are the facts; leave host"),
+        (
+            lambda: app.doctor("my.sif", FACTS, host="login"),
+            "this argument contains the facts of the host; leave out host",
+        ),
+        (
+            lambda: app.doctor("my.sif", FACTS, partition="x"),
+            "this argument contains the facts of the host; leave out host",
+        ),
         (lambda: app.doctor("my.sif", FACTS, nodes=0), "--nodes 0: at least 1"),
         (lambda: app.doctor("my.sif", FACTS, nodes="2"), "--nodes write a whole number"),
         (lambda: app.doctor("my.sif", FACTS, mode="srun"), "--mode "),

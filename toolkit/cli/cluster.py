@@ -18,7 +18,7 @@ _name = click.option("--name", metavar="NAME", help=f"Name of the cluster  [defa
 _FORMER_NAME = "virtual"
 """The default name up to release 0.3."""
 _user = click.option(
-    "--user", metavar="USER", default=USER, show_default=True, help="User: this one, root, or user01 …"
+    "--user", metavar="USER", default=USER, show_default=True, help="User: your own name, root, or user01 …"
 )
 _node = click.option("--node", metavar="NODE", default="login", show_default=True, help="Node to use")
 
@@ -39,7 +39,9 @@ def command() -> None:
 @click.option("--nodes", type=WholeNumber(), help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
 @click.option("--flavour", metavar="KIND", help="Kind of cluster; an unknown kind lists all  [default: pmix]")
 @click.option("--users", type=WholeNumber(), help="Number of accounts user01 … for a class")
-@click.option("--listen", metavar="ADDRESS:PORT", help="Address for a class  [default: only this machine]")
+@click.option(
+    "--listen", metavar="ADDRESS:PORT", help="Address and port for a class  [default: only this machine]"
+)
 @_json
 @click.pass_context
 def up(
@@ -67,8 +69,8 @@ def up(
         checked_flavour(flavour)  # fails before toolkit uses the engine
     if listen and plan.is_reachable(plan.checked_listen(listen)):
         say(
-            f"warning: other machines can reach {listen}. Root on a node is root on this machine; "
-            "users of the class are not root; see docs/security.md",
+            f"warning: other machines can reach {listen}. Root on a node of the cluster is root on this "
+            "machine; users of the class are not root; see docs/security.md",
             err=True,
         )
     name = _resolve_name(name)
@@ -109,7 +111,7 @@ def status(ctx: click.Context, name: str | None, as_json: bool) -> None:
         if found.users:
             say(f"  {len(found.users)} users, {found.users[0]} to {found.users[-1]}")
         by_ssh = f"ssh -F {shlex.quote(found.ssh_config)} login"
-        say(f"  {by_ssh if found.ssh_config else 'its SSH keys are not here: another user made it'}")
+        say(f"  {by_ssh if found.ssh_config else 'another user made this cluster and has its SSH keys'}")
     ctx.exit(0 if found.state == "up" else 1)
 
 
@@ -137,7 +139,11 @@ def list_clusters(as_json: bool) -> None:
 @_node
 @_user
 @click.option(
-    "-i", "--stdin", "with_input", is_flag=True, help="Read all of standard input, then pass it to WORDS"
+    "-i",
+    "--stdin",
+    "with_input",
+    is_flag=True,
+    help="Read all of standard input, then pass it to the command",
 )
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context

@@ -43,7 +43,7 @@ def command(file: str, as_json: bool) -> None:
     if not found.root and not found.findings:
         raise CheckFailed(
             f"{name}: no line reports a failure",
-            fix="give the whole output of all ranks; `toolkit doctor IMAGE` judges the launch itself",
+            fix="give the whole output of all ranks; to check the launch, run `toolkit doctor IMAGE`",
         )
 
 

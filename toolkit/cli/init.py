@@ -145,7 +145,7 @@ def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]
             )
         else:
             choices = f"; choices: {', '.join(question.choices)}" if question.choices else ""
-            usual = f"to use {question.default}" if question.default else "to leave it empty"
+            usual = f"to use {question.default}" if question.default else "to leave the answer empty"
             raise BadInput(
                 f"{question.option} is missing, and standard input is not a terminal: "
                 f"{question.text}?{choices}",

@@ -93,7 +93,7 @@ def show(job: str | None, as_json: bool | None) -> None:
     """
     record = app.refresh(job, tell=Progress())
     if as_json is None and not sys.stdout.isatty():
-        say("warning: give --json; without it, later releases print text here", err=True)
+        say("warning: add --json; without --json, later releases print text here", err=True)
         as_json = True
     if as_json:
         say_json(record, indent=True)
@@ -110,7 +110,7 @@ def show(job: str | None, as_json: bool | None) -> None:
 @_job_argument
 @click.option("-f", "--follow", is_flag=True, help="Continue until the job ends")
 @click.option("-n", "--tail", type=WholeNumber(1), help="Print the last N lines only")
-@_json_option("Print JSON, with --follow at the end")
+@_json_option("Print JSON; with --follow, print it at the end")
 @click.pass_context
 def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as_json: bool) -> None:
     """Print the output of JOB (the last one by default)."""
@@ -172,7 +172,7 @@ def fetch(
 
 @command.command("wait", short_help="Wait until jobs have ended")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
-@click.option("--any", "first", is_flag=True, help="Wait until one of them has ended")
+@click.option("--any", "first", is_flag=True, help="Wait until one of the jobs has ended")
 @_json_option("Print the record at the end, or a list of several")
 @click.pass_context
 def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) -> None:

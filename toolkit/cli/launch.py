@@ -31,7 +31,11 @@ from toolkit.report.progress import Progress
 @click.option("--explain", is_flag=True, help="Add the source of each value to the script")
 @click.option("--follow/--no-follow", default=True, help="Show the output until the job ends")
 @click.option(
-    "--fetch", "patterns", multiple=True, metavar="PATTERN", help="Copy matching results here after the job"
+    "--fetch",
+    "patterns",
+    multiple=True,
+    metavar="PATTERN",
+    help="Copy matching files here after the job ends",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the job record as JSON")
 @place_options
@@ -68,7 +72,8 @@ def command(
     dry_run, follow, patterns = options.pop("dry_run"), options.pop("follow"), options.pop("patterns")
     if patterns and not follow:
         raise BadInput(
-            "--fetch: with --no-follow nothing waits for the end", fix="fetch later: `toolkit jobs fetch`"
+            "--fetch: cannot be combined with --no-follow, which does not wait for the end of the job",
+            fix="fetch later: `toolkit jobs fetch`",
         )
     _check(local=options["local"], dry_run=dry_run, follow=follow, as_json=as_json)
     quiet = ctx.obj["quiet"] or as_json
@@ -89,9 +94,9 @@ def command(
 
 def _check(*, local: bool, dry_run: bool, follow: bool, as_json: bool) -> None:
     if dry_run and as_json:
-        raise BadInput("--json prints the record of a job, and --dry-run makes none; leave one of them out")
+        raise BadInput("--json and --dry-run: cannot be combined, because --dry-run makes no job record")
     if local and not follow:
         raise BadInput(
-            "--local: a job of this machine runs as long as the command does; leave --no-follow out",
-            fix="put it into the background with the shell: `nohup toolkit launch --local ... &`",
+            "--local: cannot be combined with --no-follow, because the job ends with this command",
+            fix="run the command in the background of the shell: `nohup toolkit launch --local ... &`",
         )

@@ -39,14 +39,14 @@ class _NotebookCommand(RenamedOptions):
     "--env",
     multiple=True,
     metavar="NAME[=VALUE]",
-    help="Set a variable; NAME alone takes your value",
+    help="Set a variable; NAME without a value takes yours",
 )
 @click.option("--env-file", metavar="FILE", help="Read secret variables from a file of NAME=VALUE lines")
 @click.option(
     "--port", type=WholeNumber(0, 65535), default=0, help="Port on this machine  [default: a free port]"
 )
 @click.option("--keep", is_flag=True, help="Keep the job running when the tunnel closes")
-@click.option("--attach", metavar="JOB", help="Open the tunnel to a notebook that runs already")
+@click.option("--attach", metavar="JOB", help="Open a tunnel to a notebook that is already running")
 @click.option("--site", metavar="NAME", help="Site profile: partition, account, modules, binds")
 @click.option("--force", is_flag=True, help="Start even if a failure is predicted")
 @key_options

@@ -66,7 +66,7 @@ def listen(session: TunnelSession) -> Iterator[Tunnel]:
 
 
 def attach_to_notebook(wanted: str, session: TunnelSession, tell: Tell) -> None:
-    """Open the tunnel to a notebook that runs already; ``wanted`` is its key or its number in Slurm.
+    """Open a tunnel to a notebook that is already running; ``wanted`` is its key or its number in Slurm.
 
     Raises:
         BadInput: if the job does not exist, or is not a notebook.
@@ -146,7 +146,7 @@ def _forward_until_end(
                 return record
             time.sleep(1)
     raise Missing(
-        f"the tunnel to job {record.id} broke; the job still runs",
+        f"the tunnel to job {record.id} was interrupted; the job still runs",
         fix=f"`toolkit notebook --attach {record.key}`",
         detail=[why] if why else [],
     )

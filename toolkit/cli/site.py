@@ -57,7 +57,7 @@ def list_sites(historic: bool, as_json: bool) -> None:
 @command.command("show", short_help="Show a profile")
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
-@click.option("--toml", "as_toml", is_flag=True, help="Print the file itself")
+@click.option("--toml", "as_toml", is_flag=True, help="Print the profile's file")
 def show(name: str, as_json: bool, as_toml: bool) -> None:
     """Show a profile.
 
@@ -92,9 +92,11 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
 @command.command("check", short_help="Compare a profile with its cluster")
 @click.argument("name", required=False)
 @place_options
-@click.option("--facts", type=click.Path(path_type=Path), metavar="FILE", help="What toolkit probe -o wrote")
+@click.option(
+    "--facts", type=click.Path(path_type=Path), metavar="FILE", help="Facts file that toolkit probe -o wrote"
+)
 @click.option("--wait", type=WholeNumber(1, 600), default=15, show_default=True, metavar="SECONDS",
-              help="Time for a compute node to be free")  # fmt: skip
+              help="Time to wait for a free compute node")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON")
 @click.pass_context
 def check(
@@ -134,9 +136,11 @@ def check(
 @command.command("share", short_help="Print the facts of a cluster without names")
 @click.argument("name", required=False)
 @place_options
-@click.option("--facts", type=click.Path(path_type=Path), metavar="FILE", help="What toolkit probe -o wrote")
+@click.option(
+    "--facts", type=click.Path(path_type=Path), metavar="FILE", help="Facts file that toolkit probe -o wrote"
+)
 @click.option("--wait", type=click.IntRange(1, 600), default=15, show_default=True, metavar="SECONDS",
-              help="Time for a compute node to be free")  # fmt: skip
+              help="Time to wait for a free compute node")  # fmt: skip
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
               help="Save a facts file")  # fmt: skip
 def share(

@@ -56,7 +56,7 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
         time.sleep(_POLL)
     else:
         said = ", ".join(f"{host} is {states.get(host, 'not known to Slurm')}" for host in layout.hosts[1:])
-        raise _unhealthy(nodes, layout, f"its nodes accept no jobs after {patience:.0f} s: {said}")
+        raise _unhealthy(nodes, layout, f"its nodes still accept no jobs after {patience:.0f} s: {said}")
     if set(states.values()) == {"idle"}:
         _prove(nodes, layout)
 

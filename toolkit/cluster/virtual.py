@@ -211,15 +211,16 @@ def _check_owner(name: str, found: dict[str, NodeContainer]) -> None:
         return
     if any(machine.labels.get(clone.LABEL) != own[clone.LABEL] for machine in found.values()):
         raise BadInput(
-            f"the cluster {name} was not made by this clone's make",
-            fix=f"if no one else uses it: `toolkit cluster down --name {name}`",
+            f"`make` in this clone did not create the cluster {name}",
+            fix=f"if no other user needs this cluster: `toolkit cluster down --name {name}`",
         )
 
 
 def _another(name: str, how: str) -> BadInput:
     return BadInput(
         f"the cluster {name} {how}",
-        fix=f"remove it first: `toolkit cluster down --name {name}`; or give the new one another `--name`",
+        fix=f"remove it first: `toolkit cluster down --name {name}`; or give the new cluster another "
+        "`--name`",
     )
 
 
@@ -231,7 +232,7 @@ def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
         raise _foreign(name)
     there = len(secrets.accounts)
     if users is not None and checked_users(users) < there:
-        raise _another(name, f"has {there} users, not {users}: accounts are added and never taken away")
+        raise _another(name, f"has {there} users, not {users}: toolkit adds accounts but never removes them")
     wanted = with_accounts(secrets, users or there)
     if not existed or wanted != secrets:
         access.keep(wanted)
@@ -339,7 +340,9 @@ def _cluster_lock(tell: Tell) -> Iterator[None]:
     folder = make_writable(clusters(), "XDG_STATE_HOME")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        wait_for_lock(descriptor, tell, "Waiting for another toolkit that makes or removes a cluster")
+        wait_for_lock(
+            descriptor, tell, "Waiting for another toolkit process that creates or removes a cluster"
+        )
         yield
     finally:
         os.close(descriptor)

@@ -65,14 +65,14 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
             part.truncate(0)
         resumed = _fill(url, part, size, tell)
         if (done := os.fstat(part.fileno()).st_size) < size:
-            raise Missing(f"{without_login(url)}: ends after {done} of {size} bytes")
+            raise Missing(f"{without_login(url)}: the download ended after {done} of {size} bytes")
         found = _digest(part)
         if found != sha256:
             part.truncate(0)
             if not resumed:  # the partial download of an earlier run was not the beginning of this file
                 raise CheckFailed(
                     f"{without_login(url)} has a wrong checksum: SHA-256 {found} instead of {sha256}",
-                    fix="do not use that source; it was changed, or someone changes it on the way",
+                    fix="do not use this source: the file was changed there or during the transfer",
                 )
 
 
@@ -154,7 +154,7 @@ def _on_disk(path: Path | FileIO) -> Iterator[None]:
         raise Full(
             f"{path.name if isinstance(path, FileIO) else path}: "
             f"cannot be written: {error.strerror or error}",
-            fix="free some space, or let TOOLKIT_CACHE_DIR name a folder with more",
+            fix="free some space, or set TOOLKIT_CACHE_DIR to a folder on a larger disk",
         ) from error
 
 

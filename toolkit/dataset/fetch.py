@@ -80,7 +80,7 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
         if found != file.sha256:
             raise CheckFailed(
                 f"{file.name} from {place} has a wrong checksum: SHA-256 {found} instead of {file.sha256}",
-                fix="do not use that source; it was changed, or someone changes it on the way",
+                fix="do not use this source: the file was changed there or during the transfer",
             )
         beside.replace(folder / file.name)
     except OSError as error:
@@ -101,7 +101,7 @@ def _copy(stream: IO[bytes], writing: IO[bytes], file: DataFile, place: str, tel
         done += len(chunk)
         tell.detail(f"{file.name} {done / max(file.size, 1):.0%}")
     if done < file.size:
-        raise Missing(f"{file.name} from {place} ends after {done} of {file.size} bytes")
+        raise Missing(f"{file.name} from {place}: the download ended after {done} of {file.size} bytes")
     if done > file.size:
         raise CheckFailed(f"{file.name} from {place} is longer than its {file.size} bytes")
     return digest.hexdigest()
@@ -111,7 +111,7 @@ def _read(stream: IO[bytes], size: int, file: DataFile, place: str) -> bytes:
     try:
         return stream.read(size) if size else b""
     except EOFError as error:
-        raise Missing(f"{file.name} from {place} is cut short") from error
+        raise Missing(f"{file.name} from {place} is incomplete") from error
     except ARCHIVE_ERRORS as error:
         # The log-in page of a network also causes this error.
         raise Missing(f"{file.name} from {place} cannot be unpacked: {error}") from error
@@ -126,7 +126,7 @@ def _none_gave(
         if isinstance(error, CheckFailed):
             return CheckFailed(error.message, fix=error.fix, detail=detail)
     return Missing(
-        f"no source gave {file.name} of {dataset.name}",
+        f"no source has {file.name} of {dataset.name}",
         fix="connect this machine, set a proxy (https_proxy), install npm, or copy the files here",
         detail=detail,
     )

@@ -54,7 +54,7 @@ def _rows(image: IO[bytes], place: str) -> Iterator[bytes]:
     chunks = _chunks(image, place)
     kind, header = next(chunks, (b"", b""))
     if kind != b"IHDR" or header[8:] != _RGB:
-        raise Missing(f"{place}: the image is not one of 8 bits a colour, red, green and blue")
+        raise Missing(f"{place}: expected an RGB image with 8 bits per colour")
     length = 1 + _COLOURS * int.from_bytes(header[:4], "big")
     waiting, before = b"", bytes(length - 1)
     for more in _unpacked(chunks, max(_CHUNK, length)):
@@ -63,7 +63,7 @@ def _rows(image: IO[bytes], place: str) -> Iterator[bytes]:
         for at in range(0, whole, length):
             filtering = _FILTERS.get(waiting[at])
             if filtering is None:
-                raise Missing(f"{place}: the image has a row of an unknown filter")
+                raise Missing(f"{place}: the PNG image uses an unknown row filter")
             before = filtering(waiting[at + 1 : at + length], before)
             yield before
         waiting = waiting[whole:]
@@ -88,7 +88,7 @@ def _chunks(image: IO[bytes], place: str) -> Iterator[tuple[bytes, bytes]]:
             raise Missing(f"{place}: the image is damaged")
         content, checksum = image.read(size), image.read(4)
         if int.from_bytes(checksum, "big") != zlib.crc32(kind + content) or len(checksum) < 4:
-            raise Missing(f"{place}: the image is damaged or cut short")
+            raise Missing(f"{place}: the image is damaged or incomplete")
         yield kind, content
 
 

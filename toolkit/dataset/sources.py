@@ -89,7 +89,7 @@ def _package(source: DebSource, store: Path, tell: Tell) -> Iterator[FileIO]:
             yield file
             return
     raise Missing(
-        f"{source.place}: no mirror has it: {'; '.join(reasons)}"
+        f"{source.place}: no mirror has this package: {'; '.join(reasons)}"
         if known
         else f"{source.place}: this machine knows no mirror of Debian; {mirrors.MIRROR}=URL names one"
     )
@@ -129,5 +129,5 @@ def _pack(source: NpmSource, folder: Path, runner: Runner) -> Path:
         raise Missing(f"{source.place}: {error.message}{last}") from error
     archives = sorted(folder.glob("*.tgz"))
     if not archives:
-        raise Missing(f"{source.place}: npm left no archive")
+        raise Missing(f"{source.place}: npm did not write an archive")
     return archives[0]

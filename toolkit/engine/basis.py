@@ -94,7 +94,7 @@ def _beyond(case: Case) -> Iterator[str]:
     host, known, found = case.host_facts, measured_launches(), launch_coverage(case)
     runtime, mpi = host.runtime, case.image_facts.mpi
     if runtime and runtime.setuid and case.mode != "mpirun-container":
-        yield "a runtime that is installed with setuid"
+        yield "a container runtime that is installed setuid"
     if runtime and not runtime_of(host).MEASURED:
         yield f"{runtime_name(runtime.name)}, whose words follow its documentation"
     elif found.runtime and found.runtime not in known.runtimes:

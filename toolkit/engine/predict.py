@@ -121,7 +121,9 @@ def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan
 
 def _with_pmix(host: HostFacts, release: str) -> HostFacts:
     """Return the facts of a host with this release of Slurm's PMIx."""
-    line = f"{host.cite('slurm.mpi_types')}; its release is unknown, and all releases do this"
+    line = (
+        f"{host.cite('slurm.mpi_types')}; its release is unknown, but the prediction holds for all releases"
+    )
     return msgspec.structs.replace(
         host,
         pmix=release,

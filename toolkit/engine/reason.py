@@ -29,13 +29,16 @@ def _by_mpi(case: Case) -> str:
         case "srun-none":
             return f"no rule predicts a failure for {mpi}"
         case "bind":
-            return f"{_loaded_mpi(case)}, and {posixpath.basename(case.plan.launcher[0])} serves it"
+            return f"{_loaded_mpi(case)}, and {posixpath.basename(case.plan.launcher[0])} supports it"
         case "gloo":
             return "Horovod's Gloo finds its ranks over TCP, without MPI"
         case _ if AGENT in case.plan.launcher:
-            return f"{mpi} starts its own ranks; the script starts its daemons on the other nodes, by srun"
+            return (
+                f"mpirun of {mpi} starts the ranks; the job script starts its daemons on the other nodes "
+                "with srun"
+            )
         case _:
-            return f"{mpi} starts its own ranks on one node"
+            return f"mpirun of {mpi} starts the ranks on one node"
 
 
 def _by_launcher(case: Case, mpi: str) -> str:

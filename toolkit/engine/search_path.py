@@ -42,7 +42,7 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
     if asked is None or image.mpi is None or not image.programs_otherwise:
         return image
     if not asked and "LD_LIBRARY_PATH" not in plan.env:
-        line = "it depends on LD_LIBRARY_PATH, which a variable of the host sets to an unknown value"
+        line = "the result depends on LD_LIBRARY_PATH, which a variable of the host sets to an unknown value"
         return with_unknown_mpi(image, line)
     folders = asked.split(":")
     if posixpath.dirname(image.mpi.library) in folders:
@@ -72,8 +72,8 @@ def _with_mpi(image: ImageFacts, other: ImageMpi, path: str) -> ImageFacts:
     if other.pmix is None and "pmix" in (other.interfaces or ()):
         unknown["pmix"] = f"{line}; the release of its PMIx is unknown"
     elif other.pmix is None:
-        absent["pmix"] = f"{line}: it has no PMIx client"
-    unknown |= dict.fromkeys(_OF_PMIX[1:], f"{line}: the components of its PMIx are unknown")
+        absent["pmix"] = f"{line}: this library has no PMIx client"
+    unknown |= dict.fromkeys(_OF_PMIX[1:], f"{line}: the components of this library's PMIx are unknown")
     return msgspec.structs.replace(
         image,
         mpi=other,

@@ -243,7 +243,7 @@ def _library(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect | None
 
 def _by_way(way: fast_network.Way, ok: Effect, bad: Effect) -> Effect:
     if way == "not known":
-        because = f"whether {ok.name}={ok.value} works on this network has not been measured"
+        because = f"toolkit has not measured whether {ok.name}={ok.value} works on this network"
         return replace(bad, outcome="unknown", because=because)
     return ok if way == "open" else bad
 
@@ -264,7 +264,9 @@ def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
         raise Undecided("host.interfaces")
     words = {word.strip() for word in ok.value.split(",") if word.strip()}
     if any("/" in word and not word.startswith("127.") for word in words):  # a network such as 10.0.0.0/8
-        return replace(ok, outcome="unknown", because=f"whether the host is in {ok.value} is not known")
+        return replace(
+            ok, outcome="unknown", because=f"toolkit does not know whether the host is in {ok.value}"
+        )
     without_loopback = "lo" in words or any(word.startswith("127.") for word in words)
     return ok if without_loopback and set(there) - words else bad
 
@@ -290,7 +292,9 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
         raise Undecided("host.interfaces")
     words = [word.strip() for word in ok.value.split(",") if word.strip()]
     if any("/" in word for word in words):  # a network such as 10.0.0.0/8
-        return replace(ok, outcome="unknown", because=f"whether the host is in {ok.value} is not known")
+        return replace(
+            ok, outcome="unknown", because=f"toolkit does not know whether the host is in {ok.value}"
+        )
     if any(word in there for word in words):
         return ok
     return replace(bad, outcome="init-failure") if _alone_on_tcp(case, ok) else bad
@@ -361,7 +365,8 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
     lacking = next((group for group in wanted if not group & set(names)), None)
     if lacking is None:
         return ok
-    because = f"{ok.name}={ok.value} leaves no transport to every rank (one of {', '.join(sorted(lacking))})"
+    missing = ", ".join(sorted(lacking))
+    because = f"{ok.name}={ok.value} leaves no transport between all ranks; add one of {missing}"
     return replace(ok, outcome="init-failure", because=because, source=row.source)
 
 

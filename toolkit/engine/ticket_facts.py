@@ -70,7 +70,9 @@ def image_of(ticket: TicketImage) -> ImageFacts:
         unknown = {"mpi": "the ticket does not say which MPI is in the image"}
         return ImageFacts(path="image.sif", format="", unknown=unknown, **found)
     if ticket.mpi == "none":
-        return ImageFacts(path="image.sif", format="", absent={"mpi": "the ticket says none"}, **found)
+        return ImageFacts(
+            path="image.sif", format="", absent={"mpi": "the ticket says that there is none"}, **found
+        )
     name, release = _mpi(ticket.mpi, "image.mpi")
     is_open = name == "openmpi"
     device = (

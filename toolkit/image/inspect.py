@@ -88,7 +88,7 @@ def open_image(
             facts = _facts(found, tree, reference.shown, budget, view)
         except OSError as error:
             raise BadInput(
-                f"{reference.shown}: {error.strerror}", fix="give the path of an image that you may read"
+                f"{reference.shown}: {error.strerror}", fix="give the path of an image that you can read"
             ) from error
         _check_platform(facts, platform)
         yield tree, _with_compression(facts, found.tree)
@@ -133,13 +133,14 @@ def _open(ref: Reference, platform: str, tell: Tell, budget: Budget, stack: Exit
             folder = FolderBlobs(ref.path, ref.shown, budget, stack)
             return _open_layers(folder, oci.choose(folder, ref.tag, platform), "oci-layout", budget)
         if ref.transport is not None:
-            raise BadInput(f"{ref.shown}: a folder, and {ref.transport} is a file")
+            raise BadInput(f"{ref.shown}: this is a folder, but {ref.transport} needs a file")
         return _Opened(_sandbox(ref.path), "sandbox")
     if ref.transport == "oci":
         raise BadInput(
-            f"{ref.shown}: a file, and oci is a folder", fix="give the archive of one image: oci-archive:FILE"
+            f"{ref.shown}: this is a file, but oci: needs a folder",
+            fix="give the archive of one image: oci-archive:FILE",
         )
-    fix = "give the path of an image that you may read"
+    fix = "give the path of an image that you can read"
     return _file(stack.enter_context(open_given(ref.path, fix=fix)), ref, platform, budget)
 
 
@@ -148,16 +149,16 @@ def _sandbox(path: Path) -> FolderTree:
     try:
         system = any(tree.kind(p) for p in ("/bin", "/usr", "/etc"))
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}", fix="make it readable for you") from error
+        raise BadInput(f"{path}: {error.strerror}", fix="give yourself permission to read it") from error
     if not system:
-        raise BadInput(f"{path}: a folder, but not a sandbox: it has neither /bin nor /usr nor /etc")
+        raise BadInput(f"{path}: this folder is not a sandbox: it has neither /bin nor /usr nor /etc")
     return tree
 
 
 def _file(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Opened:
     head = file.read(_HEAD)
     if not head:
-        raise Damaged(f"{ref.shown}: the file is empty", fix="copy or build it again")
+        raise Damaged(f"{ref.shown}: the file is empty", fix="copy or build the image again")
     if ref.transport or is_tar(head) or is_packed(head):
         check_digest(ref.path)
         return _archive(file, ref, platform, budget)
@@ -181,8 +182,9 @@ def _archive(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _
         return _open_layers(blobs, dockersave.choose(blobs, ref.tag), "docker-archive", budget)
     if ref.transport is None and not blobs.part(oci.INDEX):
         raise BadInput(
-            f"{ref.shown}: a tar, but no image: neither {dockersave.MANIFEST} nor {oci.INDEX} is in it",
-            fix="`docker save` writes one; `docker export` leaves out what an image sets",
+            f"{ref.shown}: this tar archive is not an image: it contains neither {dockersave.MANIFEST} nor "
+            f"{oci.INDEX}",
+            fix="`docker save` writes an image; `docker export` leaves out its settings",
         )
     return _open_layers(blobs, oci.choose(blobs, ref.tag, platform), "oci-archive", budget)
 

@@ -38,6 +38,6 @@ def check_startable(path: Path, option: str) -> None:
     if facts.format in formats():
         return
     raise BadInput(
-        f"{option} {path}: a job needs a SIF, and this is {facts.format}",
+        f"{option} {path}: this is {facts.format}; a job needs a SIF",
         fix=f"make one: `{sif_command(facts)}`",
     )

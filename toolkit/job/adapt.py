@@ -71,7 +71,7 @@ def _decode_script(content: bytes, path: Path) -> tuple[str, str]:
 def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
     """Return notes on code that may already join the ranks, which toolkit cannot see."""
     return tuple(
-        ScriptChange(line=1, what=f"check whether the ranks join already: {why}") for why in facts.unknown
+        ScriptChange(line=1, what=f"check whether the ranks already join: {why}") for why in facts.unknown
     )
 
 

@@ -57,8 +57,8 @@ def with_answer(view: RankView, asked: UntoldImage, tell: Tell) -> RankView:
     try:
         path = _path_there(runner, asked)
         if not path:
-            place, why = runner.place, f"only a container shows {', '.join(names)}"
-            tell.step(f"{asked.file.name}: {why}, and the image is not on {place}")
+            place, why = runner.place, f"these variables are visible only in a container: {', '.join(names)}"
+            tell.step(f"{asked.file.name}: {why}, but the image is not on {place}")
             return view
         answer = _variables(runner, asked, path, names, tell)
     finally:
@@ -109,7 +109,10 @@ def _variables(
 ) -> dict[str, str]:
     call = words(asked.host, path, asked.partition)
     shown = posixpath.basename(path)
-    tell.step(f"{shown}: only a container shows {', '.join(names)}; --no-run skips: {shlex.join(call)}")
+    tell.step(
+        f"{shown}: these variables are visible only in a container: {', '.join(names)}; --no-run "
+        f"skips: {shlex.join(call)}"
+    )
     try:
         done = runner.run(Command(call, timeout=_SECONDS))
     except Missing:

@@ -234,7 +234,7 @@ def _check_here(host: HostFacts, site: Site) -> None:
     """
     if site.scheduler == "slurm" and "slurm" in host.absent:
         raise BadInput(
-            f"--site: this machine has no Slurm, so it is not part of {site.title}",
+            f"--site: this machine has no Slurm, so it is not a node of {site.title}",
             fix="name a login node: `--host LOGIN`; or a file that `toolkit probe` "
             "wrote there: `--facts FILE`",
         )

@@ -87,7 +87,7 @@ def _of_slurm(number: str) -> OutputExplanation:
     pieces = [*_files(slurmjob.files_of(number)), *_ends(number)]
     if not pieces:
         raise BadInput(
-            f"{number}: not a file, a job of toolkit or a failed Slurm job of this machine",
+            f"{number}: neither a file nor a job of toolkit nor a failed Slurm job on this cluster",
             fix="give the file that sbatch wrote: `toolkit explain slurm-JOB.out`",
         )
     return explain_pieces(pieces)

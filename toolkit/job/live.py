@@ -105,7 +105,7 @@ def try_modes(asked: TrialRequest, where: Where, tell: Tell) -> tuple[Live, Host
 
 def _check(asked: TrialRequest) -> None:
     if without := [mode for mode in asked.modes if mode not in MPI_MODES]:
-        raise BadInput(f"--live --mode {without[0]}: the mode uses no MPI, so there is nothing to try")
+        raise BadInput(f"--live --mode {without[0]}: this mode uses no MPI, but --live tests only MPI")
     if not asked.image.is_file():
         what = "this is a folder; --live needs a SIF file" if asked.image.is_dir() else "no such file"
         raise BadInput(f"{asked.image}: {what}")

@@ -97,7 +97,7 @@ def _without_queue(call: Call, asked: JobRequest, tell: Tell) -> JobRequest:
     """Return the request without options that need a queue, and name these options."""
     job, left_out = without_queue(asked.job, asked.origins, _job_file(call))
     if left_out:
-        tell.step(f"Ignored, because --local has no queue: {', '.join(left_out)}")
+        tell.step(f"Ignored, because --local uses no Slurm queue: {', '.join(left_out)}")
     return dataclasses.replace(asked, job=job)
 
 

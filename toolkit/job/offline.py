@@ -168,5 +168,5 @@ def _facts_by_name(given: str, tell: Tell) -> ImageFacts:
         jax=wanted.get("jax"),
         horovod=wanted.get("horovod"),
         stack={"recipe": given, "toolkit": __version__},
-        absent={} if mpi else {"mpi": "the recipe has none"},
+        absent={} if mpi else {"mpi": "the recipe does not pin one"},
     )

@@ -278,7 +278,7 @@ def with_script(
         target.cleared.note,
         *target.assumed,
         *notes,
-        *([f"copied to each node: {why}"] if spread else []),
+        *([f"the image is copied to each node: {why}"] if spread else []),
     )
     copies = copies_of(target) if spread else {}
     text = script.job_script(spec, choice.plan, because, runtime, site, target.image.facts, lines, copies)

@@ -61,7 +61,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
             option = name.replace("_", "-")
             raise BadInput(
                 f"--{option}: cannot be combined with --from-job, which repeats image and mode",
-                fix="launch without `--from-job` to choose them",
+                fix="to choose image and mode, launch without `--from-job`",
             )
     old = relaunch(record)
     spec = _apply_changes(old, said, call.words)

@@ -168,5 +168,5 @@ def _check_again(call: Call) -> None:
     if given := [option for option, value in options.items() if value]:
         raise BadInput(
             f"--from-job: cannot be combined with {' and '.join(given)}, which the record sets",
-            fix="leave it out, or launch without `--from-job`",
+            fix="leave the option out, or launch without `--from-job`",
         )

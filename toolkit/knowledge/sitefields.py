@@ -39,7 +39,7 @@ def objections(site: Site) -> Iterator[FieldFault]:
         if not _VARIABLE.fullmatch(name):
             yield FieldFault("env", f"{name!r} is not a name for a variable; use letters, digits and _")
         if not _line(value):
-            yield FieldFault(f"env.{name}", "a value is one line of text")
+            yield FieldFault(f"env.{name}", "a value must be one line of text")
     yield from _of_partitions(site)
 
 
@@ -55,7 +55,7 @@ def _of_texts(site: Site) -> Iterator[FieldFault]:
     if not _line(site.image.verify_key):
         yield FieldFault("image.verify_key", "this is not the path of a file")
     if not site.title.strip():
-        yield FieldFault("title", "a profile names its cluster")
+        yield FieldFault("title", "the title, which names the cluster, is missing")
     here = site.defaults
     for path, word, pattern, like in (
         ("architecture", site.architecture, WORD, "expected x86_64, as `uname -m` prints it"),
@@ -100,7 +100,7 @@ def _of_lists(site: Site) -> Iterator[FieldFault]:
             yield FieldFault(f"defaults.sbatch[{number}]", "sbatch reads this as more than one option")
         elif sbatch.reserved_name(option, _FIXED):
             name = option.partition("=")[0].partition(" ")[0]
-            yield FieldFault(f"defaults.sbatch[{number}]", f"{name} is written by toolkit itself")
+            yield FieldFault(f"defaults.sbatch[{number}]", f"toolkit writes {name} itself")
 
 
 _FIXED = ("output", "o", "error", "e", "chdir", "D", "workdir", "array", "a", "wrap")

@@ -53,7 +53,7 @@ def plain_text(content: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadInput(
-            f"{file}:{line}: byte {error.start} is not UTF-8", fix="save the file in that encoding"
+            f"{file}:{line}: byte {error.start} is not UTF-8", fix="save the file as UTF-8"
         ) from error
 
 

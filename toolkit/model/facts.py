@@ -28,7 +28,7 @@ class _Cited(msgspec.Struct, frozen=True, kw_only=True):
             if name in book:
                 return book[name]
         value = None if name in self.unknown else _in_words(_value(self, name))
-        return f"{name}: {value or 'not known, ' + self.unknown.get(name, 'it was not asked')}"
+        return f"{name}: {value or 'not known, ' + self.unknown.get(name, 'the probe did not ask for it')}"
 
 
 def _value(facts: object, name: str) -> object:

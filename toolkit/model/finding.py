@@ -31,10 +31,10 @@ Retry = Literal["transient", "node", "user", "image", "site"]
 """Who can remove a fault: time, Slurm by other nodes, the user, the author of the image, administrators."""
 
 ADVICE: dict[str, str] = {
-    "transient": "Submit the same job again; nothing has to change.",
+    "transient": "Submit the same job again, without changes.",
     "node": "Submit the job again on other nodes (`--exclude`).",
     "user": "Submitting the same job again will not help.",
-    "image": "Submitting the same job again will not help; the image has to change.",
+    "image": "Submitting the same job again will not help; change the image first.",
     "site": "Submitting again will not help until the network, the service or the cluster has changed.",
 }
 """The advice for each value of ``retry``, as a sentence."""

@@ -16,7 +16,7 @@ from toolkit.model.runtime import NAMES
 Strategy = Literal[
     "single", "horovod", "mirrored", "multiworker", "mpi-aggregate", "hybrid", "ps", "ddp", "fsdp", "jax"
 ]
-"""How a trainer uses its ranks."""
+"""How a trainer divides its work among ranks."""
 
 Broadcast = Literal["auto", "on", "off"]
 """Whether a job copies its image to its nodes before ranks start."""
@@ -111,14 +111,14 @@ FIELDS: tuple[JobField, ...] = (
              metavar="NODES", form="nodes", sbatch="exclude", queue=True, pbs=False),
     JobField("licenses", "Licences that the job needs",
              metavar="NAME[:N]", form="licenses", sbatch="licenses", queue=True, pbs=False),
-    JobField("switches", "Most leaf switches, and how long to wait for so few: 1@02:00:00",
+    JobField("switches", "Maximum leaf switches, and how long to wait for them: 1@02:00:00",
              metavar="N[@TIME]", sbatch="switches", queue=True, pbs=False, group="Resources",
              form=ValueForm(r"[1-9]\d{0,4}(@(\d+-\d{1,2}(:\d{1,2}){0,2}|\d{1,6}(:\d{1,2}){0,2}))?",
                             "write a number of switches, and how long to wait for them: 1@02:00:00")),
     JobField("exclusive", "Do not share the nodes with other jobs", flag=True, queue=True),
     JobField("sweep", "Run once for each value, such as lr=0.1,0.01",
              metavar="NAME=VALUES", many=True, queue=True, pbs=False),
-    JobField("sweep_parallel", "Tasks of a sweep that run at once",
+    JobField("sweep_parallel", "Maximum tasks of a sweep that run at once",
              metavar="N", bounds=(1, 500), queue=True, free=True),
     JobField("array", "Submit an array job, such as 0-7",
              metavar="RANGE", form="array", sbatch="array", queue=True, pbs=False),
@@ -128,12 +128,12 @@ FIELDS: tuple[JobField, ...] = (
              metavar="TIME", form="begin", sbatch="begin", queue=True, pbs=False, free=True),
     JobField("mail_type", "Send mail: END, FAIL, ALL, …",
              metavar="WHEN", form="mail_type", sbatch="mail-type", queue=True, pbs=False, free=True),
-    JobField("mail_user", "Address for this mail",
+    JobField("mail_user", "Address for mail about the job",
              metavar="ADDRESS", form="mail_user", sbatch="mail-user", queue=True, free=True),
     JobField("requeue", "Requeue and resume a job that is stopped", flag=True, queue=True, pbs=False),
-    JobField("chain", "Resume in up to N further jobs",
+    JobField("chain", "Resume the job in up to N further jobs",
              metavar="N", bounds=(0, 10_000), queue=True, pbs=False),
-    JobField("elastic", "Continue with the remaining nodes if one dies", flag=True, queue=True, pbs=False),
+    JobField("elastic", "Continue with the remaining nodes if one fails", flag=True, queue=True, pbs=False),
     JobField("min_nodes", "Fewest nodes for --elastic  [default: 1]",
              metavar="N", bounds=(0, _MOST_NODES), queue=True),
     JobField("warning", "Stop this many seconds before the time limit",
@@ -147,13 +147,13 @@ FIELDS: tuple[JobField, ...] = (
     JobField("sbatch", "Add an #SBATCH line: --sbatch=--hold", metavar="OPTION", many=True, queue=True),
     JobField("mode", "Launch mode, instead of the predicted best one", choices=MODES),
     JobField("program", "How ranks find each other", choices=PROGRAMS),
-    JobField("strategy", "How a trainer uses its ranks", choices=get_args(Strategy)),
+    JobField("strategy", "How a trainer divides its work among ranks", choices=get_args(Strategy)),
     JobField("broadcast", "Copy the image to a disk of each node first  [default: auto, on more than 4]",
              choices=get_args(Broadcast), queue=True, pbs=False),
     JobField("data", "Folder of the data set on this machine, or cluster:NAME", metavar="DIR"),
-    JobField("directory", "Cluster folder for images, data and runs", metavar="DIR"),
+    JobField("directory", "Folder on the cluster for images, data and runs", metavar="DIR"),
     JobField("name", "Job name; the trainer's by default", form="name"),
-    JobField("env", "Set a variable; NAME alone takes your value", metavar="NAME[=VALUE]", many=True),
+    JobField("env", "Set a variable; NAME without a value takes yours", metavar="NAME[=VALUE]", many=True),
     JobField("env_file", "Read secret variables from a file of NAME=VALUE lines", metavar="FILE", free=True),
     JobField("binds", "Mount a folder in the image", option="--bind", metavar="SRC[:DST[:ro]]", many=True),
     JobField("user_site", "Let Python load packages from ~/.local", flag=True),

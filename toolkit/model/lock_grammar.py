@@ -169,7 +169,7 @@ def _of_solution(solution: Solution) -> Iterator[str]:
 
 
 def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
-    yield from _wrong("base.name", base.name, _Rule(_BASE.fullmatch, "a base such as debian:bookworm"))
+    yield from _wrong("base.name", base.name, _Rule(_BASE.fullmatch, "a base image such as debian:bookworm"))
     yield from _wrong("base.release", base.release, _Rule(_WORD.fullmatch, "the codename of a release"))
     yield from _wrong(
         "base.image", base.image, _Rule(_IMAGE.fullmatch, "an image reference without a digest")

@@ -144,8 +144,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     def why(self) -> str:
         """Return why the outcome is predicted, and which other outcomes are possible."""
         others = " or ".join(outcome for outcome in self.by_chance if outcome != "ok")
-        because = f"{self.because}; by chance it ends in {others} instead" if others else self.because
-        because = f"{because}; some tries work" if "ok" in self.by_chance else because
+        because = f"{self.because}; some launches end in {others} instead" if others else self.because
+        because = f"{because}; some launches work" if "ok" in self.by_chance else because
         return f"{because}; not measured with {', '.join(self.beyond)}" if self.shown == "ok?" else because
 
     @property

@@ -72,8 +72,9 @@ class EpochFigure(msgspec.Struct, frozen=True, kw_only=True):
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of 1 into which the time of a step divides, by Horovod's timeline on rank 0.
 
-    ``negotiate``: ranks wait until all have a gradient ready. ``queue``: it waits. ``copy``: into and out of
-    the fusion buffer. ``reduce``: the allreduce itself. ``compute``: none of these is active.
+    ``negotiate``: ranks wait until all have a gradient ready. ``queue``: the gradient waits for its turn.
+    ``copy``: copying into and out of the fusion buffer. ``reduce``: the allreduce itself. ``compute``: no
+    communication is active.
     """
 
     negotiate: float

@@ -36,7 +36,7 @@ def separate(text: str, asked: NodeChoice) -> Answers:
     """Split the output of ``containers/nodes.sh``; the output of ``probe.sh`` without it has no nodes."""
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
-        why = "toolkit did not ask them" if asked.none else NO_ANSWER
+        why = "toolkit did not ask these nodes" if asked.none else NO_ANSWER
         return Answers(text, trouble=why, ended=asked.none)
     start = lines.index(NODES)
     place, rest = "\n".join(lines[:start]), lines[start + 1 :]
@@ -44,7 +44,7 @@ def separate(text: str, asked: NodeChoice) -> Answers:
     status = next((int(m[1]) for line in rest if (m := _STATUS.fullmatch(line))), _GIVEN_UP)
     errors = [line[1:].strip() for line in rest if line.startswith("!")]
     whole = {name: body for name, body in nodes.items() if "\n@end\n" in body}
-    silent = {name: "its answer was cut short" for name in nodes if name not in whole}
+    silent = {name: "its answer was incomplete" for name in nodes if name not in whole}
     silent |= {name: why for name, why in _unheard(rest, asked) if name not in nodes}
     return Answers(
         place,
@@ -76,7 +76,8 @@ def _unheard(lines: list[str], asked: NodeChoice) -> Iterator[tuple[str, str]]:
             states.setdefault(row[1], row[2])
     if asked.nodes == "all":
         for name, state in states.items():
-            yield name, "did not answer" if state in _READY else f"toolkit did not ask it: it is {state}"
+            skipped = f"toolkit did not ask this node, which is {state}"
+            yield name, "did not answer" if state in _READY else skipped
     elif not asked.nodes.isdecimal():
         for name in expand(asked.nodes):
             yield name, "did not answer"
@@ -89,9 +90,9 @@ def _is_partition(partition: str, wanted: str) -> bool:
 def _trouble(status: int, errors: list[str], asked: NodeChoice, *, cut: str) -> str:
     if errors:
         said = f"srun: {errors[0]}"
-        return f"none answered within {asked.wait} s: {said}" if "busy" in said else said
+        return f"no node answered within {asked.wait} s: {said}" if "busy" in said else said
     if status == _NO_SRUN:
         return "srun was not found"
     if cut:
-        return f"the answer of {cut} was cut short"
-    return f"none answered within {asked.wait} s"
+        return f"the answer of {cut} was incomplete"
+    return f"no node answered within {asked.wait} s"

@@ -81,7 +81,7 @@ def parse(text: str, place: str, *, cut: bool = False) -> Sections:
     if cut:
         return dict(_sections(body))
     raise CheckFailed(
-        f"{place}: the answer of the probe was cut after {len(body)} lines", fix="run the same command again"
+        f"{place}: the answer of the probe ended after {len(body)} lines", fix="run the same command again"
     )
 
 

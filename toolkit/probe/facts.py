@@ -69,7 +69,7 @@ def _line(name: str, section: Section, command: str, book: HostEvidence) -> str 
 def _distribution(section: Section, book: HostEvidence) -> str | None:
     value = system.distribution(section.lines) if section.ok else None
     if value is None:
-        book.unknown["distribution"] = f"/etc/os-release: {section.trouble or 'says nothing'}"
+        book.unknown["distribution"] = f"/etc/os-release: {section.trouble or 'is empty'}"
     else:
         book.note("distribution", f"/etc/os-release: {value}")
     return value
@@ -141,7 +141,7 @@ def _pmix(section: Section, found: SlurmFacts | None, book: HostEvidence) -> str
 def _folder_mpis(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
     libraries = section("mpi-libraries")
     if "launcher -" not in libraries.lines:
-        book.unknown["folder_mpis"] = libraries.trouble or "an earlier probe did not look into folders"
+        book.unknown["folder_mpis"] = libraries.trouble or "an earlier probe, which did not search folders"
         return None
     found = launcher.of_folders(libraries, section("launcher-environment"))
     named = ", ".join(f"{mpi.library}: {mpi.implementation} {mpi.version or '?'}" for mpi in found)
@@ -159,7 +159,7 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
     libraries = section("mpi-libraries")
     found = launcher.launchers(asked, section("launcher-environment"), libraries)
     if not found:
-        book.note("mpis", "mpirun, mpiexec: not found on PATH, as it is before any module is loaded")
+        book.note("mpis", "mpirun, mpiexec: not found on PATH without loaded modules")
         return found
     first = found[0]
     leaks = ", ".join(first.leaks) if first.leaks else ("nothing" if first.leaks == () else "not seen")
@@ -170,7 +170,7 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
     )
     for mpi in found:
         if mpi.library is None:
-            why = libraries.trouble or "no library of its kind beside it or in the loader's cache"
+            why = libraries.trouble or "no matching library beside the launcher or in the loader's cache"
             book.unknown["mpis.library"] = f"{mpi.launcher}: {why}"
         elif mpi.needs is None:
             book.unknown["mpis.needs"] = f"{mpi.library}: ldd does not list its libraries"
@@ -195,7 +195,7 @@ def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]
         book.lacks("runtime", asked, "apptainer, singularity")
         if others := asked.values("other"):
             book.unknown.pop("runtime", None)
-            there = f"found and not used: {', '.join(others)}"
+            there = f"found but not used: {', '.join(others)}"
             book.absent["runtime"] = f"apptainer, singularity: not found on PATH; {there}"
         return ()
     _note_runtime(found[0], book)
@@ -217,7 +217,7 @@ def _user_namespaces(section: Section, book: HostEvidence) -> bool | None:
     found = runtime.user_namespaces(section)
     if found is None:
         book.unknown["user_namespaces"] = (
-            f"unshare -Ur true: {_refusal(section) or 'works for root; that says nothing about other users'}"
+            f"unshare -Ur true: {_refusal(section) or 'works for root; that is empty about other users'}"
         )
     else:
         book.note(
@@ -235,7 +235,9 @@ def _by_profile(section: Section) -> str:
     if not runtime.restricted_by_apparmor(section):
         return ""
     allowed = next(iter(section.values("profile")), "no profile in /etc/apparmor.d")
-    return f"kernel.apparmor_restrict_unprivileged_userns = 1; {allowed} allows them to the starter"
+    return (
+        f"kernel.apparmor_restrict_unprivileged_userns = 1; {allowed} allows user namespaces for the starter"
+    )
 
 
 def _refusal(section: Section) -> str:

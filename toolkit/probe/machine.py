@@ -60,7 +60,9 @@ class MachineFacts:
         elif system.has_no_driver(section):
             self.book.absent["mig"] = _no_driver(section)
         else:
-            self.book.unknown["mig"] = f"nvidia-smi -L: {system.smi_trouble(section) or 'it was not asked'}"
+            self.book.unknown["mig"] = (
+                f"nvidia-smi -L: {system.smi_trouble(section) or 'the probe did not ask for it'}"
+            )
         return found
 
     def gpu_mismatch(self) -> bool:
@@ -73,7 +75,9 @@ class MachineFacts:
     def user_namespaces_limit(self) -> int | None:
         found = runtime.namespaces_limit(self.ask("user-namespaces"))
         if found is None:
-            self.book.unknown["user_namespaces_limit"] = "user.max_user_namespaces: the kernel does not say"
+            self.book.unknown["user_namespaces_limit"] = (
+                "user.max_user_namespaces: the kernel does not report it"
+            )
         else:
             self.book.note("user_namespaces_limit", f"user.max_user_namespaces = {found}")
         return found
@@ -92,7 +96,7 @@ class MachineFacts:
         found = runtime.kernel_mounts(section) if section.ok else None
         if found is None:
             self.book.unknown["kernel_mounts"] = (
-                "the modules of the kernel cannot be read, or were not asked for"
+                "the list of kernel modules cannot be read, or the probe did not ask for it"
             )
             return None
         has, lacks = found
@@ -222,7 +226,9 @@ class MachineFacts:
         if found is not None:
             self.book.note("ptrace_scope", f"kernel.yama.ptrace_scope = {found}")
         elif section.ok and not section.values("ptrace_scope"):
-            self.book.absent["ptrace_scope"] = "the kernel has no kernel.yama.ptrace_scope: nothing restricts"
+            self.book.absent["ptrace_scope"] = (
+                "the kernel has no kernel.yama.ptrace_scope, so it does not restrict ptrace"
+            )
         else:
             self.book.unread("ptrace_scope", section, "kernel.yama.ptrace_scope")
         return found
@@ -256,7 +262,7 @@ class MachineFacts:
         found = public(machine.mca_params(section), "OMPI_MCA_")
         self.book.note(
             "mca_params",
-            f"{', '.join(files)}: {', '.join(found) or 'sets nothing'}"
+            f"{', '.join(files)}: {', '.join(found) or 'no settings'}"
             if files
             else "no ~/.openmpi/mca-params.conf and no ~/.pmix/mca-params.conf",
         )
@@ -277,7 +283,7 @@ class MachineFacts:
         section = self.ask("temporary")
         said = section.values("usable")
         if said:
-            how = "a folder that can be written" if said[0] == "yes" else "no folder that can be written"
+            how = "a writable folder" if said[0] == "yes" else "no writable folder"
             self.book.note("tmpdir_usable", f"TMPDIR names {how}")
             return said[0] == "yes"
         if section.ok:

@@ -72,7 +72,7 @@ def _site(site: SiteFacts, private: Iterable[str]) -> SiteFacts:
         associations=None,
         loaded=None
         if site.loaded is None
-        else tuple("it did not load" if said else "" for said in site.loaded),
+        else tuple("the module did not load" if said else "" for said in site.loaded),
         folders=None
         if site.folders is None
         else tuple(msgspec.structs.replace(one, path=one.mount) for one in site.folders),

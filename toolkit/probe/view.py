@@ -64,7 +64,7 @@ def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
     """Return why there is no compute node: without Slurm there cannot be one."""
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}
-    return {"unknown": {**login.unknown, "compute_nodes": f"compute nodes: {why or 'none was asked'}"}}
+    return {"unknown": {**login.unknown, "compute_nodes": f"compute nodes: {why or 'the probe asked none'}"}}
 
 
 def _of(book: Mapping[str, str], *, slurm: bool) -> dict[str, str]:

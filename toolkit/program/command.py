@@ -124,7 +124,7 @@ def _python(words: list[str], start: int, place: _Place) -> CommandFacts:
             at += 1
         else:
             return _file(program, words, at, place)
-    return CommandFacts(program, unknown=("Python gets no program",))
+    return CommandFacts(program, unknown=("the command gives Python no program",))
 
 
 def _of_launcher(program: str, name: str, rest: Sequence[str]) -> CommandFacts:
@@ -178,7 +178,7 @@ def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
         if code is None:
             return CommandFacts(head, unknown=(f"{file} is not a shell script on this machine",))
     if place.depth >= _DEEPEST:
-        return CommandFacts(head, unknown=("shell scripts start each other",))
+        return CommandFacts(head, unknown=("the shell scripts start each other in a loop",))
     script = _ProjectShell(place, file, rest[first + inline + 1 :])
     found = [_read(words, below) for words, below in script.commands(code)]
     if _PREPARES.search(code):
@@ -264,7 +264,7 @@ def _merge_commands(head: str, code: str, found: Sequence[CommandFacts]) -> Comm
         return CommandFacts(head, None, facts, joined, serial=False)
     unknown = [why for one in programs for why in one.unknown]
     if not programs:
-        unknown.append("no Python program is found in the shell script")
+        unknown.append("toolkit found no Python program in the shell script")
     if ranks:
         unknown.append(f"the shell script reads {', '.join(ranks)}")
     serial = None if unknown or any(one.serial is None for one in programs) else True

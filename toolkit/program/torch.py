@@ -71,7 +71,7 @@ def peers(starter: Starter) -> tuple[str, ...]:
     meeting = 'export MASTER_ADDR="$first" MASTER_PORT="$port"'
     if starter == "torchrun":
         return (
-            "# What torchrun takes for options that the command does not give.",
+            "# Values of torchrun's options that the command does not give.",
             'export PET_NNODES="$node_count" PET_NPROC_PER_NODE="$local_ranks" PET_NODE_RANK="$node_rank"',
             'export PET_MASTER_ADDR="$first" PET_MASTER_PORT="$port" PET_RDZV_ID="$job"',
             'export PET_RDZV_BACKEND=c10d PET_RDZV_ENDPOINT="$first:$port"',
@@ -81,7 +81,7 @@ def peers(starter: Starter) -> tuple[str, ...]:
     if starter == "accelerate":
         return (
             meeting,
-            "# Options that the command gives come later and win.",
+            "# Options of the command come later and replace these values.",
             'if [ "$1" = accelerate ]; then shift; fi',
             "shift",
             'set -- --main_process_ip "$first" --main_process_port "$port" --num_processes "$ranks" "$@"',
@@ -90,7 +90,7 @@ def peers(starter: Starter) -> tuple[str, ...]:
     if starter == "deepspeed":
         return (
             meeting,
-            "# Options that the command gives come later and win.",
+            "# Options of the command come later and replace these values.",
             "shift",
             'set -- --node_rank "$node_rank" --master_addr "$first" --master_port "$port" "$@"',
             'set -- deepspeed --hostfile "${0%/*}/hostfile" --no_ssh "$@"',

@@ -26,7 +26,7 @@ def diff_text(result: AdaptedScript, style: Style) -> str:
 def already_text(result: AdaptedScript) -> str:
     """Return the sentence for a script whose ranks join."""
     names = " and ".join(_TITLES.get(one, one) for one in result.joins)
-    return one_line(f"{result.file} joins its ranks already ({names}); nothing is changed")
+    return one_line(f"{result.file} already joins its ranks ({names}); toolkit changes nothing")
 
 
 def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
@@ -34,7 +34,9 @@ def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
     title = _TITLES[result.program or "mpi"]
     lines = [f"{len(result.changes)} changes for {title}."]
     if result.left:
-        lines.append("Left unchanged, because adapt does not understand it or you have to decide:")
+        lines.append(
+            "Left unchanged, because adapt does not understand these lines, or because you must decide:"
+        )
         for one in result.left:
             head = f"  line {one.line}: "
             lines += textwrap.wrap(

@@ -18,7 +18,7 @@ def answer(found: TicketAnswers, width: int | None = None) -> Iterator[str]:
         yield from hung(f"  {mode:{_MODE}} {one.prediction.shown:{_OUTCOME}} ", _why(one), width)
     if found.decides:
         yield ""
-        yield "These facts decide; get them with:"
+        yield "The verdict depends on these facts; get them with:"
     for fact in found.decides:
         others = [outcome for outcome in fact.otherwise if outcome != "unknown"]
         other = f"; with another value {' or '.join(others)}" if others else ""
@@ -41,7 +41,7 @@ def _without_mode(found: TicketAnswers) -> str:
     if not unknown:
         return "No: with the facts that you gave, no launch mode works on a usual cluster."
     if len(unknown) == len(found.modes):
-        return "Not known: the facts that you gave do not decide."
+        return "Not known: the facts that you gave are not enough."
     return f"Not known for {', '.join(unknown)}; no other launch mode works on a usual cluster."
 
 

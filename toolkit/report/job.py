@@ -16,7 +16,7 @@ from toolkit.report.plain import join_lines
 from toolkit.report.table import table
 
 _WIDTH = 12
-_NOT_REACHED = "?  the cluster did not answer; this was the state when it last did"
+_NOT_REACHED = "?  the cluster did not answer; this was the last known state"
 _WIDE = 120
 """Columns from which a list of jobs has room for mode and place."""
 _UNKNOWN: Mapping[int, str] = {}
@@ -72,7 +72,7 @@ def _task(task: JobTask, progress: str, values: Mapping[int, sweep_values.Row]) 
 
 def _numbers(record: JobRecord) -> str:
     before = [number for number in record.numbers if number != record.id]
-    number = record.id or "no number is known"
+    number = record.id or "its number in Slurm is unknown"
     return f"{number} (before: {', '.join(before)})" if before else number
 
 

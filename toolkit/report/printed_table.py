@@ -17,7 +17,7 @@ def printed_text(result: PrintedFigures, width: int | None) -> str:
         (number, *(_cell(row.get(name)) for name in columns))
         for number, row in enumerate(result.rows[first:], first + 1)
     ]
-    more = f"; {first} earlier lines are left out" if first else ""
+    more = f"; toolkit leaves out {first} earlier lines" if first else ""
     return f"{table(('line', *columns), rows, width)}\n\nfrom the output of {result.job}{more}"
 
 

@@ -14,7 +14,7 @@ from toolkit.report.toml import toml
 
 _HEAD = """\
 # {title}: written by toolkit init. Every key is explained in `toolkit site show example --toml`.
-# Change what you know better; `toolkit site check` says what no longer holds on the cluster.
+# Correct what is wrong; `toolkit site check` lists what no longer matches the cluster.
 
 """
 
@@ -110,7 +110,12 @@ def _facts(site: Site) -> Iterator[tuple[str, str]]:
     tested = {"run": "jobs were run there", "rendered": "scripts were rendered and read, nothing was run"}
     yield "tested", tested[site.tested]
     yield "retired", site.retired
-    yield "compared", f"with its sources on {site.checked}, old from {site.expires}" if site.checked else ""
+    yield (
+        "compared",
+        f"compared with its sources on {site.checked}, out of date from {site.expires}"
+        if site.checked
+        else "",
+    )
     yield "processor", site.architecture
     yield "scheduler", f"{site.scheduler}, ranks by {launch.launcher}"
     yield "host", site.host

@@ -11,7 +11,7 @@ def start_text(start: JobStart) -> str:
     """Return a table of the parts, and the time to the first batch."""
     size = f": {start.nodes} x {start.ranks // start.nodes} ranks" if start.nodes and start.ranks else ""
     rows = [(one.part, f"{one.seconds:.2f}") for one in start.parts]
-    parts = table(("part of the start", "seconds"), rows).splitlines()
+    parts = table(("phase of the start", "seconds"), rows).splitlines()
     return join_lines([f"{start.job}{size}", *parts, *_totals(start)])
 
 
@@ -23,5 +23,5 @@ def _totals(start: JobStart) -> list[str]:
     if start.preflight_seconds:
         lines.append(f"without the preflight: {start.first_step_seconds - start.preflight_seconds:.2f} s")
     if start.reads is not None:
-        lines.append(f"read calls of rank 0 until then: {start.reads:,}")
+        lines.append(f"read calls of rank 0 before the first batch: {start.reads:,}")
     return lines

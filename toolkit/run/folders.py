@@ -67,8 +67,8 @@ def in_cache(*below: str) -> Path:
         return _writable_folder(folder)
     except OSError as error:
         raise Missing(
-            f"the cache folder {folder} cannot be written to: {error.strerror}",
-            fix="set TOOLKIT_CACHE_DIR to a folder of yours",
+            f"the cache folder {folder} cannot be written: {error.strerror}",
+            fix="set TOOLKIT_CACHE_DIR to your own folder",
         ) from error
 
 
@@ -86,8 +86,8 @@ def check_folder(folder: Path, option: str) -> None:
         raise _refusal(folder, option, error) from error
     if not folder.is_dir():
         raise BadInput(
-            f"{option}: {folder} cannot be written to: it is not a folder",
-            fix=f"name a folder of yours with {option}",
+            f"{option}: {folder} cannot be written: it is not a folder",
+            fix=f"name your own folder with {option}",
         )
 
 
@@ -100,8 +100,8 @@ def _writable_folder(folder: Path) -> Path:
 
 def _refusal(folder: Path, option: str, error: OSError) -> BadInput:
     return BadInput(
-        f"{option}: {folder} cannot be written to: {error.strerror}",
-        fix=f"name a folder of yours with {option}",
+        f"{option}: {folder} cannot be written: {error.strerror}",
+        fix=f"name your own folder with {option}",
     )
 
 

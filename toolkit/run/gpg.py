@@ -61,12 +61,12 @@ def signing_key(wanted: str) -> SigningKey:
     if not found:
         raise Missing(
             f"--key {wanted}: gpg has no such secret key",
-            fix="see what it has: `gpg --list-secret-keys`; make one: `gpg "
+            fix="list your secret keys: `gpg --list-secret-keys`; make one: `gpg "
             "--quick-generate-key 'NAME <EMAIL>'`",
         )
     if len(found) > 1:
         several = ", ".join(key for key, *_ in found)
-        raise BadInput(f"--key {wanted}: several keys are called so: {several}", fix="give a fingerprint")
+        raise BadInput(f"--key {wanted}: several keys match: {several}", fix="give a fingerprint")
     fingerprint, validity, abilities, user = found[0]
     states = {"e": "has expired", "r": "was revoked", "d": "is disabled", "i": "is invalid"}
     if why := states.get(validity):
@@ -76,7 +76,7 @@ def signing_key(wanted: str) -> SigningKey:
             f"--key {wanted}: the key {fingerprint} cannot sign", fix="use another key, or make one"
         )
     if len(fingerprint) != _FINGERPRINT:
-        raise BadInput(f"--key {wanted}: a SIF accepts keys of version 4, and this is a newer one")
+        raise BadInput(f"--key {wanted}: this is a key of a newer version; a SIF accepts only version 4")
     return SigningKey(fingerprint, user)
 
 
@@ -94,9 +94,9 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
     asked = done.timed_out or any(hint in line.lower() for line in said for hint in _NO_PERSON)
     raise CheckFailed(
         f"gpg did not sign with the key {key.fingerprint}",
-        fix="gpg's agent needs the key's passphrase: sign in a terminal, or unlock the key before"
+        fix="gpg's agent needs the passphrase of the key: sign in a terminal, or unlock the key first with"
         if asked
-        else "try: `gpg --clearsign` with this key, on any text",
+        else "try: `gpg --clearsign` on any text",
         detail=said[-3:],
     )
 
@@ -189,9 +189,9 @@ def _unusable(done: Completed, what: str) -> Missing:
     why = next((line for line in said if any(part in line for part in _AT_HOME)), said[-1] if said else "")
     return Missing(
         f"{what}: {why or f'it exited with status {done.status} and no message'}",
-        fix="set GNUPGHOME to a folder of yours that you can write to"
+        fix="set GNUPGHOME to your own writable folder"
         if _is_about_home(done)
-        else "see whether gpg works for you: `gpg --list-keys`",
+        else "check that gpg works: `gpg --list-keys`",
         detail=said[-3:] if len(said) > 1 else (),
     )
 

@@ -195,7 +195,7 @@ def _start(
             fix=f"install {command.words[0]}, or put it on PATH",
         ) from error
     except PermissionError as error:
-        raise Missing(f"{command.words[0]} may not be executed: {error.strerror}") from error
+        raise Missing(f"{command.words[0]} cannot be executed: {error.strerror}") from error
     GUARD.watch(process.pid)
     return process
 

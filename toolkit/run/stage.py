@@ -84,7 +84,7 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
     if found[part] != parcel.sha256:
         _remove(runner, part)
         raise CheckFailed(
-            f"{runner.place}: {parcel.target} arrived with other bytes than {parcel.source}",
+            f"{runner.place}: {parcel.target} differs from {parcel.source} after the copy",
             fix="run the same command again; if it fails twice, check the disk of the target",
         )
     moved = runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS))
@@ -182,6 +182,6 @@ def _sha256sum(runner: Runner, *words: str) -> Completed:
     if done.timed_out or not (done.ok or absent):
         done.require(
             f"reading the SHA-256 of files on {runner.place}",
-            "check whether the file system there is slow or unreachable",
+            "check whether the file system on that machine is slow or unreachable",
         )
     return done

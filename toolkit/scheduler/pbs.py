@@ -28,10 +28,10 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     """
     for field in FIELDS:
         if not field.pbs and getattr(spec, field.name):
-            raise BadInput(f"{field.flagged}: PBS has no such option here; leave it out")
+            raise BadInput(f"{field.flagged}: toolkit does not support this option with PBS; leave it out")
     limit = minutes(spec.time)
     if limit is None:
-        raise BadInput(f"--time {spec.time}: give PBS a time limit", fix="write MINUTES or HH:MM:SS")
+        raise BadInput(f"--time {spec.time}: PBS needs a time limit", fix="write MINUTES or HH:MM:SS")
     after = spec.dependency and f"depend={spec.dependency}"
     pairs = [
         ("-N", spec.name),

@@ -86,16 +86,18 @@ def _reasons(advice: Advice) -> list[str]:
     said = [f"the gradients of a step are {size}, and become ready {within}"]
     if advice.start is None:
         said.append(
-            f"reductions run at {rate}; all have one size, so the cost of a small reduction is unknown"
+            f"reductions run at {rate}; all have the same size, so the cost of a small reduction is unknown"
         )
     else:
         said.append(f"a reduction takes {advice.start:.2g} ms even if it is small, and runs at {rate}")
     now = f"now {advice.now:.1f}"
     if advice.groups == 1:
-        said.append(f"so one reduction a step is best ({now}): the threshold holds all gradients")
+        said.append(
+            f"so one reduction per step is best ({now}): the fusion threshold is larger than all gradients"
+        )
     else:
         first = "the first reductions run while later gradients are computed"
-        said.append(f"so {advice.groups} reductions a step are best ({now}): {first}")
+        said.append(f"so {advice.groups} reductions per step are best ({now}): {first}")
     looks = "" if advice.cycle_now is None else f"Horovod looks every {advice.cycle_now:.2g} ms now; "
     if at_once:
         said.append(f"{looks}a longer cycle than {advice.cycle:g} ms would only delay them")

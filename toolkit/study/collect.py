@@ -28,18 +28,20 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
             did not finish, or had another number of ranks.
     """
     if not content:
-        raise CheckFailed("it wrote no metrics")
+        raise CheckFailed("the run wrote no metrics")
     training = parse_metrics(content)
     header, epochs = training.header, training.epochs
     if training.resumed:
-        raise CheckFailed("it was stopped and resumed from a checkpoint: its epochs come from two runs")
+        raise CheckFailed(
+            "the run was stopped and resumed from a checkpoint, so its epochs are from two jobs"
+        )
     if not training.complete:
-        raise CheckFailed("its metrics end without a result: the training did not finish")
+        raise CheckFailed("the metrics have no result: the training did not finish")
     _check_size(header, ranks)
     measured = epochs[warm_up:]
     if not measured:
         raise CheckFailed(
-            f"it finished {len(epochs)} epochs, and the first {warm_up} are left out as warm-up"
+            f"the run finished {len(epochs)} epochs, but the first {warm_up} are left out as warm-up"
         )
     return Figures(
         seconds=tuple(one.seconds * header.samples / one.images for one in measured),
@@ -63,8 +65,9 @@ def _check_size(header: MetricsHeader, ranks: int) -> None:
     if header.strategy in trainers().strategies.apart or header.world_size == ranks:
         return
     raise CheckFailed(
-        f"the study requested {ranks} rank{'s' if ranks > 1 else ''}, and the training had "
-        f"{header.world_size}: strategy {header.strategy} trains so, or ranks do not find each other",
+        f"the study requested {ranks} rank{'s' if ranks > 1 else ''}, but the training had "
+        f"{header.world_size}: strategy {header.strategy} does not use all ranks, or ranks do not find each "
+        "other",
         fix="`toolkit doctor IMAGE` says which launch mode fits",
     )
 
@@ -86,7 +89,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         raise BadInput(f"--pattern {pattern!r}: {error}") from None
     if not found.groups:
         raise BadInput(
-            f"--pattern {pattern!r}: put the figure into parentheses", fix="as in 'images/sec: ([0-9.]+)'"
+            f"--pattern {pattern!r}: put parentheses around the figure", fix="as in 'images/sec: ([0-9.]+)'"
         )
     return found
 
@@ -114,8 +117,8 @@ def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     values = [_number(value, pattern) for value in told][warm_up:]
     if not values:
         raise CheckFailed(
-            f"--pattern {pattern!r} finds {len(told)} figures, and {warm_up} are left out as warm-up",
-            fix="`--warm-up 0` takes them all",
+            f"--pattern {pattern!r} finds {len(told)} figures, but {warm_up} are left out as warm-up",
+            fix="`--warm-up 0` uses all figures",
         )
     if group == "seconds":
         return Figures(seconds=tuple(values))
@@ -133,5 +136,5 @@ def _number(text: str, pattern: str) -> float:
     except (ValueError, AttributeError):
         raise CheckFailed(f"--pattern {pattern!r} finds {text!r}, which is not a number") from None
     if not 0 < value < float("inf"):
-        raise CheckFailed(f"--pattern {pattern!r} finds {text}, and neither a time nor a speed is that")
+        raise CheckFailed(f"--pattern {pattern!r} finds {text}, which is neither a time nor a speed")
     return value

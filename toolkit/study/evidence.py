@@ -107,7 +107,7 @@ def _demands(
         low, high = form.nodes
         outside = [str(row.nodes) for row in rows if not low <= row.nodes <= high]
         text = f"{low} to {high} nodes" + (f"; outside: {', '.join(outside)}" if outside else "")
-        yield FormDemand(text, not outside, "leave these sizes out, in a separate study" if outside else "")
+        yield FormDemand(text, not outside, "start a separate study without these sizes" if outside else "")
     samples = {point.figures.samples for point in points if point.figures}
     same = len(samples) <= 1
     yield FormDemand(
@@ -117,7 +117,7 @@ def _demands(
     if form.gpu:
         bare = [str(row.nodes) for row in rows if row.gpu is None]
         yield FormDemand(
-            "the use of the GPUs"
+            "the GPU utilisation"
             + (f"; the study did not record it for {', '.join(bare)} nodes" if bare else ""),
             not bare,
             "run the study with --gpus-per-node; the job records what nvidia-smi reports" if bare else "",

@@ -43,7 +43,7 @@ def load(folder: Path) -> Study:
     except DECODE_ERRORS as error:
         raise BadInput(f"{file}: not a study: {error}") from error
     if study.schema != _SCHEMA:
-        raise BadInput(f"{file}: schema {study.schema} is not known; this toolkit reads {_SCHEMA}")
+        raise BadInput(f"{file}: unknown schema {study.schema}; this toolkit reads {_SCHEMA}")
     for fault in faults(study):
         raise BadInput(f"{file}: {fault}")
     return study
@@ -88,7 +88,7 @@ def hold_study(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CheckFailed(f"{folder}: another toolkit scale runs this study") from None
+            raise CheckFailed(f"{folder}: another `toolkit scale` is running this study") from None
         except OSError:  # Some network file systems have no locks.
             pass
         try:
@@ -107,7 +107,8 @@ def _point(file: Path) -> Point | None:
         return msgspec.json.decode(content, type=Point)
     except DECODE_ERRORS as error:
         raise BadInput(
-            f"{file}: not a point of a study: {error}", fix="move it away to run it again"
+            f"{file}: not a measurement of a study: {error}",
+            fix="move the file away, so that toolkit runs this size again",
         ) from error
 
 

@@ -24,7 +24,7 @@ class Form(Row, frozen=True, kw_only=True):
     script: bool = False
     """Whether the form wants a job script."""
     gpu: bool = False
-    """Whether the form wants the use of the GPUs."""
+    """Whether the form wants the GPU utilisation."""
     text: tuple[str, ...] = ()
     """What the applicant has to write."""
 

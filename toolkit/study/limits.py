@@ -19,7 +19,7 @@ _WORTH = 0.05
 
 
 _INPUT = (
-    "{on} each waits for its samples in {part} of the time. Use more cores to read and decode, "
+    "{on} each rank waits for its samples {part} of the time. Use more cores for reading and decoding, "
     "faster storage, or fewer and larger files"
 )
 _SHARED = (
@@ -35,7 +35,7 @@ def sentences(
     """Return the sentences about a curve; ``takes`` says what its times measure."""
     largest = curve.points[-1]
     if largest is curve.base:
-        only = f"Measured on {_ranks(largest)} only: a second size shows how it scales."
+        only = f"Measured only on {_ranks(largest)}: measure a second size to see how the training scales."
         return [only, *_known_limits(largest)]
     return [_reached_speed(curve, takes), *_why(curve), *_model(curve, made), *_check_sentences(check)]
 
@@ -55,7 +55,7 @@ def _why(curve: Curve) -> Iterator[str]:
     largest = curve.points[-1]
     yield from _threads(curve)
     if largest.efficiency.value >= _WELL:
-        yield "The speed is near ideal; try larger sizes."
+        yield "The speed is near the ideal; try larger sizes."
     told = next((point for point in reversed(curve.points) if point.shares), None)
     if told is None or told.shares is None:
         yield from _known_limits(largest)
@@ -90,9 +90,9 @@ def _causes(curve: Curve, told: Measured, shares: Shares) -> Iterator[tuple[floa
     if slower > 1 + _WORTH:
         yield busy * (1 - 1 / slower), _SHARED.format(on=on, slower=slower)
     negotiate, reduce = percent(shares.negotiate), percent(shares.reduce)
-    yield shares.negotiate, f"{on} they wait for each other in {negotiate} of a step{_last(shares)}"
+    yield shares.negotiate, f"{on} the ranks wait for each other during {negotiate} of a step{_last(shares)}"
     yield shares.reduce, f"{on} the allreduce takes {reduce} of a step; {_LESS}"
-    yield shares.copy, f"{on} copying gradients to be reduced together takes {percent(shares.copy)} of a step"
+    yield shares.copy, f"{on} copying gradients into the fusion buffer takes {percent(shares.copy)} of a step"
     yield shares.queue, f"{on} gradients queue for {percent(shares.queue)} of a step"
 
 
@@ -110,14 +110,14 @@ def _last(shares: Shares) -> str:
         return ""
     rank, part = max(shares.last_ranks.items(), key=lambda item: item[1])
     fair = 1 / len(shares.last_ranks)
-    return f"; rank {rank} is the last one in {percent(part)} of the cases" if part > 1.3 * fair else ""
+    return f"; rank {rank} is the last in {percent(part)} of the cases" if part > 1.3 * fair else ""
 
 
 def _model(curve: Curve, made: Fit | None) -> Iterator[str]:
     if made is None:
         return
     if len(curve.points) < 3:
-        yield "Two sizes do not separate serial work from communication; a third size does."
+        yield "Two sizes are not enough to separate serial work from communication; measure a third size."
         return
     serial = made.serial
     if serial.high - serial.low > _OPEN:
@@ -125,7 +125,7 @@ def _model(curve: Curve, made: Fit | None) -> Iterator[str]:
         return
     holds = "serial work or latency" if curve.scaling == "weak" else "serial work or bandwidth"
     if serial.high >= 0.001:
-        yield f"By the model, {_range_text(serial)} of one rank's time stays with more ranks ({holds})."
+        yield f"By the model, {_range_text(serial)} of the time of one rank remains on more ranks ({holds})."
     if (rate := bandwidth(curve, made)) is not None:
         yield f"By the model, gradients travel at about {rate / 1e9:.2g} GB/s."
     if (each := latency(curve, made)) is not None:
@@ -135,9 +135,10 @@ def _model(curve: Curve, made: Fit | None) -> Iterator[str]:
 def _check_sentences(check: FitCheck | None) -> Iterator[str]:
     if check:
         said = f"{duration(check.predicted.low)} to {duration(check.predicted.high)}"
-        verdict = "within" if check.holds else "outside: the model does not describe this machine well"
+        outside = "which is outside this range: the model does not describe this machine well"
+        verdict = "which is within this range" if check.holds else outside
         if check.holds and check.predicted.high > _WIDE * check.predicted.low:
-            verdict = "within, but so wide a range says little: more runs make it narrower"
+            verdict = "which is within this range, but the range is wide: more runs make it narrower"
         yield (
             f"Check: from the smaller sizes, the model predicts {said} for {check.ranks} ranks; "
             f"the runs measured {duration(check.measured)}, {verdict}."

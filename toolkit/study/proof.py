@@ -40,9 +40,9 @@ def _size(found: dict[str, Measured]) -> Iterator[str]:
     on, took = f"On {suggested.ranks} ranks on {nodes}", _range_text(suggested)
     if default:
         said = {
-            -1: f"the suggestion held: an epoch takes {took}, {_less(suggested, default)} less than",
-            0: f"these runs show no difference with the suggestion: an epoch takes {took}, beside",
-            1: f"the suggestion did not hold: an epoch takes {took}, {_more(suggested, default)} more than",
+            -1: f"the suggestion helps: an epoch takes {took}, {_less(suggested, default)} less than",
+            0: f"the suggestion makes no measurable difference: an epoch takes {took}, compared with",
+            1: f"the suggestion does not help: an epoch takes {took}, {_more(suggested, default)} more than",
         }[_compare_runs(suggested, default)]
         yield f"{on} {said} {_range_text(default)} without it{_chance(suggested, default)}."
     if tuned:
@@ -52,7 +52,7 @@ def _size(found: dict[str, Measured]) -> Iterator[str]:
             1: f"{_less(tuned, suggested)} less than with the suggestion",
         }[_compare_runs(suggested, tuned)]
         took = _range_text(tuned)
-        yield f"{on}, tuned by Horovod itself, it takes {took}, {said}{_chance(suggested, tuned)}."
+        yield f"{on}, with Horovod's autotuning, an epoch takes {took}, {said}{_chance(suggested, tuned)}."
 
 
 def _compare_runs(one: Measured, other: Measured) -> int:
@@ -77,4 +77,4 @@ def _range_text(point: Measured) -> str:
 
 def _chance(*points: Measured) -> str:
     few = min(len(point.runs) for point in points) < _TELLING
-    return f"; the difference may be chance, which `--repeat {_TELLING}` shows" if few else ""
+    return f"; the difference may be chance: run again with `--repeat {_TELLING}`" if few else ""

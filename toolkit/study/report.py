@@ -137,7 +137,7 @@ def _series(study: Study, label: str) -> str:
     return f"{name} {label}"
 
 
-_SCALING = {"weak": "weak: every rank keeps its batch", "strong": "strong: one batch is shared out"}
+_SCALING = {"weak": "weak: each rank has a full batch", "strong": "strong: the ranks share one batch"}
 
 
 def _environment(study: Study, points: Iterable[Point]) -> tuple[tuple[str, str], ...]:
@@ -148,7 +148,7 @@ def _environment(study: Study, points: Iterable[Point]) -> tuple[tuple[str, str]
     batches = sorted(
         {f"{p.ranks}: {p.figures.global_batch:,}" for p in known if p.figures and p.figures.global_batch}
     )
-    left_out = f"; the first {study.warm_up} of its epochs left out" if study.warm_up else ""
+    left_out = f"; without the first {study.warm_up}" if study.warm_up else ""
     rows = [
         ("source", [study.source]),
         ("command", [" ".join(filter(None, (_program(study), *study.words)))]),

@@ -41,7 +41,7 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
             named, most = ", ".join(map(str, over)), ""
             if ranks_per_node is not None:
                 most = f", at most --ranks-per-node {ranks_per_node} on each"
-            raise BadInput(f"--ranks {count}: does not spread evenly over --nodes {named}{most}")
+            raise BadInput(f"--ranks {count}: cannot be divided evenly among --nodes {named}{most}")
     return tuple(Size(count, on) for count in wanted for on in over if _even(count, on, ranks_per_node))
 
 
@@ -156,20 +156,23 @@ def check(study: Study) -> None:
         raise BadInput("say what to run: a trainer, or a command after --", fix="`toolkit scale --help`")
     if not trainer and not study.pattern:
         raise BadInput(
-            "--pattern is missing: how are the figures of this command found in its output?",
+            "--pattern is missing: it finds the figures in the output of this command",
             fix="`--pattern 'images/sec: ([0-9.]+)'`",
         )
     if not trainer and study.batch is None and any("{batch}" in word for word in study.words):
-        raise BadInput("{batch}: how large is it?", fix="`--batch N`")
+        raise BadInput(
+            "the command contains {batch}, but the size of the batch is missing", fix="`--batch N`"
+        )
     if trainer and any(word.split("=")[0] in {"--epochs", "--batch-size"} for word in study.words):
         raise BadInput(
             "--epochs and --batch-size after --: give --epochs and --batch to toolkit scale itself"
         )
     if trainer and study.scaling == "strong" and study.batch is None:
-        raise BadInput("--strong: say with --batch how large the batch of all ranks together is")
+        raise BadInput("--strong: give the batch of all ranks together with --batch")
     if trainer and study.epochs is not None and study.epochs <= study.warm_up:
         raise BadInput(
-            f"--epochs {study.epochs}: the first {study.warm_up} are left out as warm-up, so none would count"
+            f"--epochs {study.epochs}: the first {study.warm_up} are left out as warm-up, so no epoch would "
+            "be measured"
         )
     for size in study.sizes:
         batch_of(study, size.ranks)
@@ -180,12 +183,13 @@ def _check_series(study: Study) -> None:
     name = study.compare
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
     if name in STUDY_FIELDS:
-        by_nodes = "`--nodes 1,2` makes a curve of each number of nodes" if name == "nodes" else ""
-        raise BadInput(f"{option}: a study sets this option itself in each run", fix=by_nodes)
+        by_nodes = "`--nodes 1,2` makes a curve for each number of nodes" if name == "nodes" else ""
+        raise BadInput(f"{option}: toolkit scale sets this option itself in each run", fix=by_nodes)
     if _kind(name).startswith(("tuple", "dict")):
         raise BadInput(
-            f"{option}: takes several values at once, and a series needs single values",
-            fix="run a study for each with `--study DIR`; `toolkit report` shows several together",
+            f"{option}: this option takes several values at once, but a series needs single values",
+            fix="run a study for each value with `--study DIR`; `toolkit report` shows several studies "
+            "together",
         )
     names: dict[str, str] = {}
     for value in study.values:
@@ -193,7 +197,8 @@ def _check_series(study: Study) -> None:
         if other != value:
             raise BadInput(
                 f"{option}: the files of {other} and {value} would have the same names",
-                fix="run a study for each with `--study DIR`; `toolkit report` shows several together",
+                fix="run a study for each value with `--study DIR`; `toolkit report` shows several studies "
+                "together",
             )
 
 

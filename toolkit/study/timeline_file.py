@@ -72,7 +72,9 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
         yield _decoded(decoder, whole, name, at)
         at += len(whole) + 1
     if not begun:
-        raise BadInput(f"{name}: is empty; Horovod writes a timeline where HOROVOD_TIMELINE names a file")
+        raise BadInput(
+            f"{name}: the file is empty; Horovod writes a timeline to the file that HOROVOD_TIMELINE names"
+        )
     yield _last(decoder, rest, name, at)
 
 

@@ -342,7 +342,7 @@ def test_the_status_of_a_cluster_of_another_state_folder_names_no_keys(cluster, 
         json.loads(toolkit("cluster", "status", "--name", cluster.name, "--json").stdout)["ssh_config"] == ""
     )
     told = toolkit("cluster", "status", "--name", cluster.name).stdout
-    assert "another user made it" in told
+    assert "another user made this cluster" in told
     assert "ssh -F" not in told
 
 

@@ -69,7 +69,7 @@ def test_one_rank_needs_nobody(on):
 def test_without_an_interface_one_rank_of_open_mpi_4_ends_as_predicted(on):
     words = ("--nodes", "1", "--mode", "srun-none", "--", "true")
     refused = launched(on, *words, ok=False)
-    assert "mode srun-none is predicted to end in 'init-failure'" in refused.stderr
+    assert "toolkit predicts 'init-failure' for mode srun-none" in refused.stderr
     done = launched(on, "--force", *words, ok=False)
     assert done.returncode == 1
     assert "preflight failed with status" in done.stdout

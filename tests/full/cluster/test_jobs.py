@@ -230,5 +230,5 @@ def test_a_shared_connection_that_is_closed_is_told_and_no_other_is_opened(open_
     subprocess.run(["ssh", "-F", str(open_one), "-O", "exit", "login"], check=True, capture_output=True)
     with pytest.raises(Missing, match="the shared SSH connection is closed") as caught:
         runner.run(Command.of("true"))
-    assert caught.value.fix == f"open it again: ssh -F {open_one} login"
+    assert caught.value.fix == f"open the connection again: ssh -F {open_one} login"
     assert shared_runner("login", open_one) is None

@@ -129,5 +129,5 @@ def test_a_changed_image_is_refused(login, folder):
     line = "toolkit launch --image other.sif --env-image my.env -- python train.py"
     status, said = shell(login, folder, line)
     assert status == 1, said
-    assert "it was made over centre.sif" in said
+    assert "the environment was made over centre.sif" in said
     assert "toolkit env add" in said

@@ -191,7 +191,7 @@ def test_a_place_and_its_nodes_answer_in_every_shell(shell, slurm):
     assert done.errors == ""
     bundle = read(done.text, "here", ASKED)
     assert [group.nodes for group in bundle.groups] == [("node1", "node2")]
-    assert bundle.silent == {"node3": "toolkit did not ask it: it is down*"}
+    assert bundle.silent == {"node3": "toolkit did not ask this node, which is down*"}
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
@@ -224,7 +224,7 @@ def test_nodes_that_answer_in_part_are_told(slurm):
     cut = run(("dash",), TEXT, ("all", "2"), PATH=slurm(prepare='[ "$node" = 1 ] || last="$last </dev/null"'))
     bundle = read(cut.text, "here", ASKED)
     assert bundle.host.compute_nodes == ("node1",)
-    assert bundle.silent["node2"] == "its answer was cut short"
+    assert bundle.silent["node2"] == "its answer was incomplete"
 
 
 def test_an_error_of_srun_names_neither_person_nor_address(slurm):
@@ -372,7 +372,7 @@ def test_one_compute_node_is_asked_by_default_and_none_if_not_wanted(login):
     assert gather(login).host.compute_nodes in {("node1",), ("node2",)}
     alone = gather(login, NodeChoice("0"))
     assert alone.host.compute_nodes is None
-    assert alone.host.unknown["compute_nodes"] == "compute nodes: toolkit did not ask them"
+    assert alone.host.unknown["compute_nodes"] == "compute nodes: toolkit did not ask these nodes"
 
 
 def test_a_queue_that_is_full_is_told_and_no_job_stays_in_it(login):
@@ -385,7 +385,7 @@ def test_a_queue_that_is_full_is_told_and_no_job_stays_in_it(login):
         begun = time.monotonic()
         host = gather(login, NodeChoice("1", 2)).host
         assert time.monotonic() - begun < 15
-        assert "none answered within 2 s" in host.unknown["compute_nodes"]
+        assert "no node answered within 2 s" in host.unknown["compute_nodes"]
         assert host.glibc is not None
         assert "toolkit-probe" not in login.run(Command.of("squeue", "-h", "-o", "%j")).text
     finally:

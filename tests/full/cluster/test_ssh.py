@@ -293,14 +293,14 @@ def test_a_gateway_that_does_not_let_in_is_the_one_that_is_named(copied, tmp_pat
     (tmp_path / "id_ecdsa").write_text(new_key_pair().private)
     with pytest.raises(Missing, match=r"^127\.0\.0\.1 port \d+: the login of ada was refused") as caught:
         SshRunner("node1", copied)
-    assert caught.value.fix == f"check that this works: ssh -F {copied} node1 true"
+    assert caught.value.fix == f"check that this command works: ssh -F {copied} node1 true"
 
 
 def test_a_wrong_key_is_not_let_in(copied, tmp_path):
     (tmp_path / "id_ecdsa").write_text(new_key_pair().private)
     with pytest.raises(Missing, match="the login of ada was refused") as caught:
         SshRunner("login", copied)
-    assert caught.value.fix == f"check that this works: ssh -F {copied} login true"
+    assert caught.value.fix == f"check that this command works: ssh -F {copied} login true"
 
 
 def test_folders_with_spaces_are_understood(copied, tmp_path):

@@ -90,4 +90,4 @@ def test_a_sweep_from_the_login_node_writes_where_it_is_told(cluster, on):
     said = on_login(cluster, line).splitlines()
     assert "loss: 0.3" in said
     assert [row.split()[-1] for row in said if "completed  0." in row] == ["0.1*", "0.2", "0.3"]
-    assert "all tasks start in one folder" not in said
+    assert "all tasks start in the same folder" not in said

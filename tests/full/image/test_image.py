@@ -175,7 +175,7 @@ class TestBuilding:
         began = time.monotonic()
         assert build(engine, small, small_lock, heard).reused
         assert time.monotonic() - began < 20
-        assert heard.steps == [f"{small.tag} is built from these sources already"]
+        assert heard.steps == [f"{small.tag} is already built from these sources"]
 
     def test_the_command_line_tells_tag_size_base_and_lock(self, engine, small):
         told = json.loads(toolkit("image", "build", SMALL, "--json").stdout)
@@ -341,7 +341,7 @@ class TestConverting:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
         assert done.stderr == (
             f"error: {path}: its content has changed since it was made: sha256 {found[:12]}…, "
-            f"small.sif.sha256 says {small_sif.sha256[:12]}…\nhint: make or copy it again\n"
+            f"small.sif.sha256 says {small_sif.sha256[:12]}…\nhint: build or copy the image again\n"
         )
         mended = sif.convert(engine, small.tag, path, Silent())
         assert not mended.reused
@@ -375,7 +375,7 @@ class TestConverting:
     def test_a_place_that_takes_no_files_is_a_wrong_call(self, small, place):
         done = toolkit("image", "sif", SMALL, "-o", f"{place}/y.sif", ok=False)
         assert done.returncode == 2
-        assert done.stderr.startswith(f"error: -o: {place} cannot be written to: ")
+        assert done.stderr.startswith(f"error: -o: {place} cannot be written: ")
 
     @pytest.mark.parametrize("step", ["Packing", "Checking"])
     def test_ctrl_c_at_each_step_ends_in_130_and_leaves_nothing(self, engine, small, tmp_path, step):

@@ -189,7 +189,7 @@ class TestTrouble:
         name = f"oras://{registry.host}/ml/ca:1"
         done = toolkit("image", "push", str(small), name, ok=False)
         assert done.returncode == 3
-        assert "its certificate is refused" in done.stderr
+        assert "toolkit refuses the certificate" in done.stderr
         assert "--ca FILE" in done.stderr
         toolkit("image", "push", str(small), name, "--ca", str(registry.ca))
 

@@ -44,7 +44,7 @@ def test_a_file_of_ones_own_stays_and_is_told_before_any_work(adopt, tmp_path, m
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / name).write_text(text)
     monkeypatch.setattr("toolkit.cli.image.adopt.open_image", lambda *_, **__: pytest.fail("it was read"))
-    with pytest.raises(BadInput, match=f"{name} is there, and toolkit did not write it") as told:
+    with pytest.raises(BadInput, match=f"{name} exists, and toolkit did not write it") as told:
         adopt()
     assert "-o" in told.value.fix
     assert contents(tmp_path / "out") == {name: text.encode()}
@@ -54,18 +54,18 @@ def test_one_whose_first_line_was_taken_away_is_ones_own(adopt, tmp_path):
     adopt()
     file = tmp_path / "out" / "theirs.toml"
     file.write_text(file.read_text().partition("\n")[2])
-    with pytest.raises(BadInput, match=r"theirs\.toml is there"):
+    with pytest.raises(BadInput, match=r"theirs\.toml exists"):
         adopt()
 
 
 def test_a_folder_or_a_link_to_nothing_in_its_place_is_told(adopt, tmp_path):
     file = tmp_path / "out" / "theirs.toml"
     file.mkdir(parents=True)
-    with pytest.raises(BadInput, match=r"theirs\.toml is there"):
+    with pytest.raises(BadInput, match=r"theirs\.toml exists"):
         adopt()
     file.rmdir()
     file.symlink_to("nowhere")
-    with pytest.raises(BadInput, match=r"theirs\.toml is there"):
+    with pytest.raises(BadInput, match=r"theirs\.toml exists"):
         adopt()
     assert file.is_symlink()
 
@@ -84,7 +84,7 @@ def test_a_folder_of_ones_own_in_the_place_of_the_layers_stays(adopt, tmp_path, 
     file = tmp_path / "out" / "layer" / name
     file.parent.mkdir(parents=True)
     file.write_text("FROM scratch\n")
-    with pytest.raises(BadInput, match=r"out/layer.* is there, and toolkit did not write it"):
+    with pytest.raises(BadInput, match=r"out/layer.* exists, and toolkit did not write it"):
         adopt("--layer")
     assert contents(tmp_path / "out") == {f"layer/{name}": b"FROM scratch\n"}
 

@@ -77,4 +77,4 @@ def test_make_leaves_a_cluster_alone_that_it_did_not_make(monkeypatch):
     for verb in ("up", "down"):
         shown = CliRunner().invoke(cli, ["cluster", verb, "--name", "demo"])
         assert isinstance(shown.exception, BadInput)
-        assert "the cluster demo was not made by this clone's make" in shown.exception.message
+        assert "`make` in this clone did not create the cluster demo" in shown.exception.message

@@ -180,7 +180,7 @@ def test_the_pmix_of_slurm_and_that_of_mpirun_are_told_apart(tmp_path, slurms, o
 def test_an_image_where_slurm_does_not_answer_is_unknown(image):
     result = run(image, "--facts", str(EVIDENCE / "slurm-not-configured.txt"))
     assert result.exit_code == 1
-    assert result.stdout.startswith("Unknown: toolkit lacks facts that decide.")
+    assert result.stdout.startswith("Unknown: toolkit lacks the facts that decide.")
 
 
 def test_bad_files_and_options(image, tmp_path):
@@ -226,7 +226,7 @@ def test_no_mpirun_on_a_host_is_no_error_where_srun_works(tmp_path):
 
 def test_where_nothing_is_known_the_missing_facts_are_named_and_next_is_a_command(image):
     result = run(image, "--facts", str(EVIDENCE / "slurm-not-configured.txt"))
-    assert "Unknown facts decide: host.slurm" in " ".join(result.stdout.split())
+    assert "The verdict depends on unknown facts: host.slurm" in " ".join(result.stdout.split())
     assert "toolkit probe --host LOGIN_NODE -o facts.json" in answered(result.stdout)
 
 
@@ -282,7 +282,7 @@ def test_a_node_of_the_partition_is_asked_and_launched_in(sif, monkeypatch):
     [
         (["--partition", "gpu", "--facts", CLUSTER], "--partition gpu: cannot be combined with --facts"),
         (["--partition", "a b", "--host", "login"], "--partition 'a b'"),
-        (["--account", "train", "--host", "login"], "--account train: only with --live"),
+        (["--account", "train", "--host", "login"], "--account train: possible only with --live"),
     ],
 )
 def test_a_partition_and_an_account_that_nothing_is_done_with_are_refused(image, words, said):
@@ -367,7 +367,7 @@ def test_a_site_is_not_judged_by_a_machine_without_its_scheduler(sif, monkeypatc
     away = msgspec.structs.replace(known, slurm=None, absent={**known.absent, "slurm": "sinfo: not found"})
     monkeypatch.setattr("toolkit.job.diagnosis.read_or_probe", lambda *_: away)
     error = raised(sif, "--site", "juwels")
-    assert error.message.startswith("--site: this machine has no Slurm, so it is not part of JUWELS")
+    assert error.message.startswith("--site: this machine has no Slurm, so it is not a node of JUWELS")
     assert "--host LOGIN" in error.fix
     monkeypatch.setattr("toolkit.job.diagnosis.read_or_probe", lambda *_: known)
     assert run(sif, "--site", "juwels").stdout.startswith("Yes: ")

@@ -99,4 +99,4 @@ def test_what_is_not_known_is_not_refused(tmp_path):
     assert said.output.index("host.mpis: which") < said.output.index("host.slurm.mpi_types: what")
     assert run(tmp_path, "").output.startswith("Not known for srun-pmix, srun-pmi2, ")
     one = run(tmp_path, '[job]\nmode = "srun-pmix"\n')
-    assert one.output.startswith("Not known: the facts that you gave do not decide.")
+    assert one.output.startswith("Not known: the facts that you gave are not enough.")

@@ -117,15 +117,19 @@ def test_a_project_that_stays_outside_is_bound_and_found_first(tmp_path, image):
 
 def test_a_changed_image_is_refused(image, env):
     write_image(image, {"numpy": "1.26.5", "mpi4py": "3.1.6"})
-    with pytest.raises(CheckFailed, match=r"--env-image .*my\.env: it was made over centre\.sif") as error:
+    with pytest.raises(
+        CheckFailed, match=r"--env-image .*my\.env: the environment was made over centre\.sif"
+    ) as error:
         prepared(image, env)
-    assert error.value.fix == f"make it again over this image: `toolkit env add {env} --over {image}`"
+    assert error.value.fix == (
+        f"build the environment again over this image: `toolkit env add {env} --over {image}`"
+    )
 
 
 def test_a_runtime_that_cannot_mount_it_is_refused(image, env, tmp_path):
     with pytest.raises(BadInput, match=r"podman (mounts no file|needs)"):
         prepared(image, env, runtime="podman")
-    with pytest.raises(BadInput, match=r"--env-image my\.env: podman mounts no file over an image"):
+    with pytest.raises(BadInput, match=r"--env-image my\.env: podman cannot mount a file over an image"):
         check_runtime("my.env", "podman")
     check_runtime("my.env", "/usr/bin/singularity")
     check_runtime(None, "podman")
@@ -146,7 +150,7 @@ def test_a_signature_that_is_demanded_counts_for_it_as_well(image, env, tmp_path
         prepared(image, env, force=True)
         with env.open("ab") as file:
             file.write(bytes(4096))
-        with pytest.raises(CheckFailed, match="its content has changed since it was signed"):
+        with pytest.raises(CheckFailed, match="the file has changed since it was signed"):
             prepared(image, env, force=True)
 
 

@@ -268,7 +268,7 @@ def test_a_gpg_without_a_home_says_so_and_advises_no_unchecked_start(signed: Pat
     error = tk(*WAYS["launch"](signed))
     assert isinstance(error, Missing)
     assert "can't create directory '/nonexistent/.gnupg'" in error.message
-    assert error.fix == "set GNUPGHOME to a folder of yours that you can write to"
+    assert error.fix == "set GNUPGHOME to your own writable folder"
 
 
 def test_a_gpg_that_cannot_open_its_keys_does_not_pass_for_a_key_that_is_not_here(signed: Path, monkeypatch):
@@ -303,7 +303,7 @@ def test_a_record_from_before_images_were_checked_is_not_submitted(place: Path):
     from toolkit.launch.tracking.submission import submit
 
     old = msgspec.structs.replace(RECORD, image_check=None)
-    with pytest.raises(CheckFailed, match="its image was not checked"):
+    with pytest.raises(CheckFailed, match="toolkit did not check the image"):
         submit(LocalRunner(), old, "#!/bin/sh\n")
 
 

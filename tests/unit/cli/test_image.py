@@ -77,7 +77,7 @@ def test_a_recipe_that_nothing_satisfies_is_listed_with_its_contradiction(tmp_pa
     text = (ROOT / "recipes" / "tf2.15-cpu.toml").read_text().replace("2.15.*", "2.0.*")
     (folder / "mine.toml").write_text(text)
     (row,) = [r for r in json.loads(run("list", "--json"))["recipes"] if r["name"] == "mine"]
-    assert row["error"].startswith("mine: no stack satisfies these together: tensorflow = ")
+    assert row["error"].startswith("mine: no stack satisfies all of these constraints: tensorflow = ")
     assert row["want"]["tensorflow"] == "2.0.*"
 
 

@@ -59,7 +59,9 @@ def test_a_contradiction_ends_with_1_and_says_what_each_line_costs():
     result = run("./bad.toml")
     error = result.exception
     assert isinstance(error, CheckFailed)
-    assert error.message == ('bad: no stack satisfies these together: tensorflow = "2.15.*"; python = "3.13"')
+    assert error.message == (
+        'bad: no stack satisfies all of these constraints: tensorflow = "2.15.*"; python = "3.13"'
+    )
     assert [line for line in error.detail if line.startswith("without ")]
     assert "because tensorflow 2.15.1 and 2.15.0 go with python 3.9, 3.10 or 3.11" in error.detail
 

@@ -142,8 +142,8 @@ def test_the_list_has_json_without_its_name(reached):
 
 def test_show_in_a_pipe_says_that_json_has_to_be_asked_for(reached):
     save("a", state="completed")
-    assert "give --json" in jobs("show").stderr
-    assert "give --json" not in jobs("show", "--json").stderr
+    assert "add --json" in jobs("show").stderr
+    assert "add --json" not in jobs("show", "--json").stderr
 
 
 def test_the_last_lines_of_the_output(reached):
@@ -295,7 +295,10 @@ def test_waiting_for_several_says_once_why_they_do_not_start(reached):
     assert done.exit_code == 0, done.exception
     why = [line for line in done.stderr.splitlines() if "waits" in line]
     assert len(why) == 1
-    assert "Job 1 waits: its account has used up its computing time (AssocGrpCPUMinutesLimit); ask" in why[0]
+    assert (
+        "Job 1 waits: the account of the job has used up its computing time (AssocGrpCPUMinutesLimit); ask"
+        in why[0]
+    )
 
 
 def test_waiting_for_any_ends_with_the_first_and_its_outcome(reached):

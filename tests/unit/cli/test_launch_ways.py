@@ -116,10 +116,10 @@ def test_a_command_may_stand_in_a_file(tmp_path):
         (["mnist", "--sbatch=--nodes=3"], "use the field nodes instead"),
         (["mnist", "--local", "--cluster", "demo"], "--local: cannot be combined"),
         (["mnist", "--local", "--explain"], "cannot be combined with --explain"),
-        (["mnist", "--local", "--no-follow"], "leave --no-follow out"),
+        (["mnist", "--local", "--no-follow"], "--local: cannot be combined with --no-follow"),
         (["--from-job", "x", "--local"], "--from-job: cannot be combined with --local"),
-        (["mnist", "--dry-run", "--json"], "--json prints the record of a job, and --dry-run makes none"),
-        (["--from-job", "x", "--dry-run", "--json"], "leave one of them out"),
+        (["mnist", "--dry-run", "--json"], "--json and --dry-run: cannot be combined"),
+        (["--from-job", "x", "--dry-run", "--json"], "--dry-run makes no job record"),
         (["--from-job", "x", "--local", "--explain"], "cannot be combined with --local and --explain"),
     ],
 )
@@ -281,7 +281,7 @@ def kept_with(record, strategy=None, **changes):
 
 def test_a_record_is_launched_once_more_in_a_folder_of_its_own(record):
     text = script("--from-job", record.key)
-    assert f"as in {record.key}; toolkit predicted 'ok'" in text
+    assert f"as in {record.key}, although toolkit predicted 'ok'" in text
     assert record.spec.image in text
     assert f"{record.spec.directory}\n" not in text
     assert "--epochs 3" in text
@@ -304,7 +304,7 @@ def test_a_record_without_its_secret_values_asks_the_caller_for_them(record, mon
     monkeypatch.delenv("MY_TOKEN", raising=False)
     error = refused("--from-job", record.key, "--dry-run")
     assert isinstance(error, BadInput)
-    assert "MY_TOKEN: not set, and the record keeps no secret values" in error.message
+    assert "MY_TOKEN: not set; toolkit does not store secret values in a job record" in error.message
     monkeypatch.setenv("MY_TOKEN", "c4n4ry")
     text = script("--from-job", record.key)
     assert "it sets MY_TOKEN" in text
@@ -502,7 +502,7 @@ def test_what_a_job_file_says_of_the_queue_is_refused_here_with_its_line(here, t
     (tmp_path / "job.yaml").write_text(f"image: {here}\ncommand: ['true']\npartition: gpus\n")
     for words in (["job.yaml"], ["--job", "job.yaml"]):
         error = refused(*words, "--local", "--dry-run")
-        assert error.message == "partition (job.yaml:3): not possible with --local, which has no queue"
+        assert error.message == "partition (job.yaml:3): not possible with --local, which uses no Slurm queue"
 
 
 def test_what_settings_say_of_the_queue_is_left_out_here(here, tmp_path):
@@ -513,7 +513,7 @@ def test_what_settings_say_of_the_queue_is_left_out_here(here, tmp_path):
     assert done.exception is None, done.exception
     assert "OMP_NUM_THREADS=3" in done.stdout
     assert "--pwd /w" in done.stdout
-    assert "Ignored, because --local has no queue: account (toolkit.toml:2)" in done.stderr
+    assert "Ignored, because --local uses no Slurm queue: account (toolkit.toml:2)" in done.stderr
 
 
 def test_a_script_is_checked_here_as_for_a_cluster(here, tmp_path):

@@ -127,7 +127,7 @@ def test_a_pipe_that_breaks_elsewhere_is_told(capsys, failing):
     failing(BrokenPipeError(32, "Broken pipe"))
     code, out, err = run(capsys, "probe")
     assert (code, out) == (1, "")
-    assert err == "error: a program that toolkit wrote to has exited: Broken pipe\n"
+    assert err == "error: the program that reads toolkit's output has exited: Broken pipe\n"
 
 
 def test_no_traceback_reaches_a_person(capsys, failing):

@@ -51,7 +51,7 @@ def test_the_mode_and_the_words_of_a_fix_are_in_the_script():
     for words in ("--mpi=pmi2", "--no-mount /etc/localtime", "UCX_TLS=tcp"):
         assert words in text
     assert "With fix.toml: mode srun-pmi2, --no-mount, /etc/localtime, UCX_TLS=tcp" in told
-    assert "made for other.sif with other contents than this one" in told
+    assert "made for other.sif, whose contents differ from this image" in told
 
 
 def test_the_script_says_that_its_mode_is_that_of_the_fix():
@@ -68,7 +68,7 @@ def test_the_script_says_that_its_mode_is_that_of_the_fix():
         (["--verify-key", "key.asc"], "--verify-key: tf2.15-cpu is not on this machine, so its sign", 1),
         (["--verify-key", "key.asc", "--image", "/no/x.sif"], "--verify-key: /no/x.sif is not on this", 1),
         (["--data", "nowhere"], "the data set mnist is not in nowhere", 3),
-        (["--json"], "--json prints the record of a job, and --dry-run makes none", 2),
+        (["--json"], "--json and --dry-run: cannot be combined", 2),
         (["--image", "box"], "--image box: this is a folder; toolkit launch needs a SIF file", 2),
         (["--image", "./box"], "--image ./box: this is a folder; toolkit launch needs a SIF file", 2),
         (
@@ -101,7 +101,7 @@ def test_what_is_refused_with_a_cluster_at_hand_is_refused_here(words, said, cod
         (["nosuch.py"], "nosuch.py: No such file"),
         (["d.py"], "d.py: this is a folder, not a program"),
         (["net.py", "--data", "nowhere"], "--data nowhere: the folder does not exist"),
-        (["imagenet"], "imagenet: --data DIR is missing"),
+        (["imagenet"], "imagenet: --data DIR, the folder with the images, is missing"),
     ],
 )
 def test_a_trainer_whose_files_are_not_here_is_refused(words, said):
@@ -141,7 +141,7 @@ def test_an_image_that_was_built_is_read_and_one_called_as_a_folder_is_not_it(tm
 
 
 def test_gpus_of_the_partition_that_nobody_asks_for_are_told():
-    gpus = "tf2.14-cuda11.8 can use GPUs, but the job asks for none: --gpus-per-node 4"
+    gpus = "tf2.14-cuda11.8 can use GPUs, but the job does not ask for them: --gpus-per-node 4"
     assert gpus in written("mnist", "--image", "tf2.14-cuda11.8")[1]
     assert "computes on GPUs" not in written("mnist", "--image", "tf2.14-cuda11.8", "--gpus-per-node", "4")[1]
     assert "computes on GPUs" not in written("mnist")[1]
@@ -153,7 +153,7 @@ def test_a_signature_that_is_asked_for_is_looked_at(tmp_path):
         key = keys.public(tmp_path / "mine.asc", "builder@example.org")
     error = refused("mnist", "--site", "mine", "--dry-run", "--image", "tiny.sif", "--verify-key", str(key))
     assert error.code == 1
-    assert "it has no signature" in error.message
+    assert "the SIF has no signature" in error.message
     assert "not checked, because of --no-verify" in written("mnist", "--image", "tiny.sif", "--no-verify")[1]
 
 

@@ -62,7 +62,7 @@ def test_what_is_neither_folder_nor_job_is_told_as_that(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("output", ["/dev/null", "/dev/zero"])
 def test_an_output_that_is_no_folder_is_refused_before_anything_is_read(job, output):
-    with pytest.raises(BadInput, match=f"--output: {output} cannot be written to: it is not a folder"):
+    with pytest.raises(BadInput, match=f"--output: {output} cannot be written: it is not a folder"):
         report(job, "-o", output)
 
 

@@ -112,7 +112,7 @@ def points(tmp_path, name="mnist"):
         (["mnist", "--ranks", "1", "--compare", "mode"], "expected FIELD=A,B"),
         (["mnist", "--ranks", "1", "--compare", "stratgy=a"], "strategy"),
         (["mnist", "--ranks", "1", "--compare", "mode=nope"], "nope"),
-        (["mnist", "--ranks", "3", "--nodes", "2"], "does not spread evenly"),
+        (["mnist", "--ranks", "3", "--nodes", "2"], "cannot be divided evenly"),
         (["--ranks", "1", "--pattern", "(", "--", "true"], "--pattern"),
         (["mnist", "--ranks", "1", "--time", "x;y"], "--time"),
         (["mnist", "--ranks", "1", "--prove", str(TIMELINE)], "one rank has no reductions to compare"),
@@ -122,9 +122,12 @@ def points(tmp_path, name="mnist"):
         (["--ranks", "1", "--compare", "trainer=mnist,job.yml"], "toolkit scale does not accept a job file"),
         (
             ["mnist", "--ranks", "2", "--nodes", "1", "--compare", "nodes=1,2"],
-            "a study sets this option itself",
+            "toolkit scale sets this option itself",
         ),
-        (["mnist", "--ranks", "2", "--compare", "ranks-per-node=1,2"], "a study sets this option itself"),
+        (
+            ["mnist", "--ranks", "2", "--compare", "ranks-per-node=1,2"],
+            "toolkit scale sets this option itself",
+        ),
         (["mnist", "--ranks", "2", "--compare", "exclusive=yes,no"], "--exclusive write true or false"),
         (
             ["mnist", "--ranks", "2", "--compare", "A_B=a-b,a_b"],
@@ -198,7 +201,7 @@ def test_one_command_runs_a_suggestion_beside_none_and_autotune_and_says_whether
     assert set(found[1]) == {"HOROVOD_FUSION_THRESHOLD", "HOROVOD_CYCLE_TIME"}
     assert found[2] == {"HOROVOD_AUTOTUNE": "1"}
     assert "Suggested: HOROVOD_FUSION_THRESHOLD=2097152 HOROVOD_CYCLE_TIME=" in text
-    assert "these runs show no difference with the suggestion" in text
+    assert "the suggestion makes no measurable difference" in text
     found = points(tmp_path, "mnist-proof")
     assert {one.series for one in found} == {"default", "suggested", "autotune"}
 
@@ -214,7 +217,7 @@ def test_a_proof_has_a_folder_beside_the_study_that_its_timeline_is_of(tmp_path,
 
 def test_a_timeline_that_suggests_nothing_proves_nothing(tmp_path):
     (tmp_path / "short.json").write_text("[\n")
-    with pytest.raises(CheckFailed, match="too few reductions to suggest settings"):
+    with pytest.raises(CheckFailed, match="too few reductions, so toolkit cannot suggest settings"):
         raise run("mnist", "--ranks", "2", "--prove", "short.json").exception
 
 

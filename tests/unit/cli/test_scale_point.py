@@ -106,4 +106,4 @@ def test_a_training_of_fewer_ranks_than_were_asked_for_is_a_failure(tmp_path, th
     records.keep(DONE, records.METRICS, lines({**HEADER, "world_size": 1}, *EPOCHS, END))
     point = settled(tmp_path)
     assert (point.state, point.figures) == ("failed", None)
-    assert point.why.startswith("the study requested 2 ranks, and the training had 1: ")
+    assert point.why.startswith("the study requested 2 ranks, but the training had 1: ")

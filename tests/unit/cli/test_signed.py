@@ -109,7 +109,7 @@ def test_a_key_that_is_not_here_ends_in_3_and_says_which(keys: Keys, signed: Pat
 def test_no_signature_ends_in_1_unless_that_is_accepted(sif: Path):
     done = run("verify", str(sif))
     assert isinstance(done.exception, CheckFailed)
-    assert "it has no signature" in done.exception.message
+    assert "the SIF has no signature" in done.exception.message
     assert run("verify", str(sif), "--unsigned").exit_code == 0
 
 

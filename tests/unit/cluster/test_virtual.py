@@ -33,7 +33,7 @@ def test_users_are_added_to_a_cluster_that_is_there_and_stay(access):
 @pytest.mark.parametrize("users", [0, 1])
 def test_users_are_never_taken_away(access, users):
     access.keep(with_accounts(new_secrets(), 2))
-    with pytest.raises(BadInput, match=f"has 2 users, not {users}: accounts are added") as caught:
+    with pytest.raises(BadInput, match=f"has 2 users, not {users}: toolkit adds accounts") as caught:
         _secrets("demo", users, existed=True)
     assert "toolkit cluster down --name demo" in caught.value.fix
 

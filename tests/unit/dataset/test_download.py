@@ -154,7 +154,7 @@ def test_more_than_there_should_be_is_not_taken(take, store, sha256):
 
 
 def test_less_than_there_should_be_is_told(take):
-    with serving({"/file": whole(CONTENT[:9])}) as (url, _), pytest.raises(Missing, match="ends after 9 of"):
+    with serving({"/file": whole(CONTENT[:9])}) as (url, _), pytest.raises(Missing, match="ended after 9 of"):
         take(url)
 
 

@@ -55,7 +55,7 @@ def names(folder):
 def test_a_folder_that_takes_no_files_is_refused_before_anything_is_fetched(tmp_path, place):
     (tmp_path / "file").write_text("")
     heard = Heard()
-    with pytest.raises(BadInput, match=r"^-o: .* cannot be written to: "):
+    with pytest.raises(BadInput, match=r"^-o: .* cannot be written: "):
         fetched(Path(place.format(tmp=tmp_path)), "http://127.0.0.1:9", tell=heard)
     assert len(heard.steps) == 1
 
@@ -129,8 +129,8 @@ def test_more_than_there_should_be_is_not_read_to_its_end(folder):
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (whole(packed(IMAGES[:100])), "ends after 100 of 30000 bytes"),
-        (whole(packed(IMAGES)[:-9]), "is cut short"),
+        (whole(packed(IMAGES[:100])), "ended after 100 of 30000 bytes"),
+        (whole(packed(IMAGES)[:-9]), "is incomplete"),
         (whole(b"<html>log in first</html>"), "cannot be unpacked"),
         (whole(packed(IMAGES)[:20] + b"\xff" * 40), "cannot be unpacked"),
     ],
@@ -194,7 +194,7 @@ def test_when_no_source_answers_each_is_told_with_its_reason(folder):
         pass
     with serving({}) as (empty, _), pytest.raises(Missing) as told:
         fetched(folder, empty, gone)
-    assert told.value.message == "no source gave images of tiny"
+    assert told.value.message == "no source has images of tiny"
     first, second = told.value.detail
     assert "the server answers 404" in first
     assert "Connection refused" in second
@@ -253,6 +253,6 @@ def test_only_http_addresses_are_opened():
 def test_a_cache_that_takes_no_files_is_no_fault_of_an_option(folder, monkeypatch):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", "/proc/cache")
     for into, named in ((folder, "/proc/cache/downloads"), (Path("/proc/cache/data/tiny"),) * 2):
-        with pytest.raises(Missing, match=f"^the cache folder {named} cannot be written to") as caught:
+        with pytest.raises(Missing, match=f"^the cache folder {named} cannot be written") as caught:
             fetched(into)
         assert "TOOLKIT_CACHE_DIR" in caught.value.fix

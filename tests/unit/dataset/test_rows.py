@@ -87,9 +87,9 @@ IMAGE = written(smooth())
     [
         (b"", "is not a PNG"),
         (b"GIF89a", "is not a PNG"),
-        (IMAGE[:60], "damaged or cut short"),
-        (IMAGE[:50] + b"\xff" + IMAGE[51:], "damaged or cut short"),
-        (written(smooth()[:, :, 0]), "not one of 8 bits a colour"),
+        (IMAGE[:60], "damaged or incomplete"),
+        (IMAGE[:50] + b"\xff" + IMAGE[51:], "damaged or incomplete"),
+        (written(smooth()[:, :, 0]), "with 8 bits per colour"),
         (b"\x89PNG\r\n\x1a\n" + b"\xff" * 8, "damaged"),
     ],
 )
@@ -101,7 +101,7 @@ def test_what_is_no_such_image_is_told(image, said):
 def test_an_unknown_filter_is_told():
     lines = zlib.compress(b"\x07" + bytes(3 * WIDTH))
     header = struct.pack(">IIBBBBB", WIDTH, 1, 8, 2, 0, 0, 0)
-    with pytest.raises(Missing, match="unknown filter"):
+    with pytest.raises(Missing, match="unknown row filter"):
         records(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", lines))
 
 

@@ -115,7 +115,7 @@ def test_a_mirror_without_the_package_is_told_with_the_reason(fetched, monkeypat
         monkeypatch.setattr("toolkit.run.docker.mirrors.of_machine", lambda: {"debian": (f"{url}/debian",)})
         with pytest.raises(Missing) as told:
             fetched(deb())
-    assert "no mirror has it" in told.value.detail[0]
+    assert "no mirror has this package" in told.value.detail[0]
     assert "404" in told.value.detail[0]
 
 

@@ -69,7 +69,7 @@ IMAGE = ImageFacts(
     libfabric="/usr/lib/x86_64-linux-gnu/libfabric.so.1",
     ssh="/usr/bin/ssh",
     python="3.11.2",
-    absent={"stack": "/opt/toolkit/stack.json: not in the image"},
+    absent={"stack": "/opt/toolkit/stack.json: not in the image "},
     evidence={"mpi": "libmpi.so.40: openmpi 4.1.4", "pmix": "libpmix.so.2.6.2 is PMIx 4.2.2"},
 )
 

@@ -47,7 +47,7 @@ def test_no_mode_is_chosen_in_which_no_gpu_works():
 
 def test_a_launch_is_refused_unless_it_is_forced():
     verdict = predict(HOST, NEWER, ASKED)
-    with pytest.raises(CheckFailed, match="predicted to end in 'gpu-failure'"):
+    with pytest.raises(CheckFailed, match="toolkit predicts 'gpu-failure'"):
         choose(verdict, "srun-pmix", force=False)
     forced = choose(verdict, "srun-pmix", force=True)
     assert forced.forced

@@ -54,7 +54,7 @@ def test_a_prediction_shows_that_nothing_like_it_was_measured():
     made = case(on=runtime(setuid=True))
     said = predict_plan(made.host_facts, made.image_facts, made.request, made.plan)
     assert (said.outcome, said.shown, said.basis) == ("ok", "ok?", "beyond")
-    assert "not measured with a runtime that is installed with setuid" in said.why
+    assert "not measured with a container runtime that is installed setuid" in said.why
 
 
 def test_a_failure_is_shown_as_it_is():

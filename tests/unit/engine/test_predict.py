@@ -55,7 +55,7 @@ def test_over_nodes_a_launcher_inside_has_its_daemons_started_by_the_script():
         assert inside.plan is not None
         assert inside.plan.launcher[1:3] == (option, "plm")
         assert "toolkit-agent" in inside.plan.launcher
-        assert (inside.outcome, "by srun" in inside.because) == ("ok", True)
+        assert (inside.outcome, "with srun" in inside.because) == ("ok", True)
 
 
 def test_without_slurm_or_a_word_for_it_a_launcher_inside_has_nobody_to_start_its_daemons():

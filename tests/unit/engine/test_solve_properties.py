@@ -127,7 +127,7 @@ def check(recipe, table, host, solvable, works=None):
         assert solvable(table, few, asked, works), "a smaller set contradicts itself"
     for ask, said in zip(core, found.relax, strict=True):
         rest = tuple(a for a in asks if a is not ask and a.weaker != ask.text)
-        assert ("still nothing" in said) == (not solvable(table, rest, asked, works))
+        assert ("still no solution" in said) == (not solvable(table, rest, asked, works))
     return found
 
 

@@ -136,7 +136,7 @@ _IMAGE = ImageFacts(
         "pytorch": "no torch in the image",
         "pytorch_cuda": "no torch in the image",
         "pytorch_rocm": "no torch in the image",
-        "jax": "no jax in the image",
+        "jax": "no jax in the image ",
         "cuda_compat": "no cuda-compat in the image",
         "nccl_ofi": "libnccl-net*.so that sends through libfabric: not in the image",
         "entrypoint": "none",

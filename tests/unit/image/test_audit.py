@@ -138,7 +138,7 @@ def test_packages_of_other_versions_and_too_many_are_found(root: Path):
     put(root, "var/lib/dpkg/status", status.encode())
     assert checks(root)["packages"] == (
         "failed",
-        ("dash 0.5.12-2 is in the lock, 0.5.13-1 in the image", "gcc 12 is in the image and not in the lock"),
+        ("dash: the lock has 0.5.12-2, the image has 0.5.13-1", "gcc 12 is in the image but not in the lock"),
     )
 
 
@@ -147,8 +147,8 @@ def test_wheels_of_other_versions_and_too_many_are_found(root: Path):
     other = msgspec.structs.replace(lock(), run=Stage(wheels=(locks.file("other", "2.0", ".whl"),)))
     found = audit.wheels(tree, other, said, audit.hash_files(tree, said))
     assert found.detail == (
-        "other 2.0 is in the lock, none in the image",
-        "demo 1.0 is in the image and not in the lock",
+        "other: the lock has 2.0, the image has none",
+        "demo 1.0 is in the image but not in the lock",
     )
 
 
@@ -186,6 +186,6 @@ def test_versions_are_those_that_the_solver_chose():
     assert audit.versions(facts, lock()).outcome == "ok"
     other = msgspec.structs.replace(facts, horovod=None, tensorflow="2.16.1")
     assert audit.versions(other, lock()).detail == (
-        "tensorflow 2.15.1 is in the lock, 2.16.1 in the image",
-        "horovod 0.28.1 is in the lock, none in the image",
+        "tensorflow: the lock has 2.15.1, the image has 2.16.1",
+        "horovod: the lock has 0.28.1, the image has none",
     )

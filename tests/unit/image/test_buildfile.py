@@ -103,7 +103,7 @@ def test_faults_of_a_file(lines, expected):
         ("FROM my/base:1\nRUN true", "toolkit does not know the base image my/base:1"),
         ("FROM nvcr.io/nvidia/pytorch:24.01-py3", "whose release its name does not tell"),
         ("FROM rockylinux:9\nRUN yum install openmpi", "the release of Open MPI: openmpi"),
-        ("FROM debian:12\nRUN pip install -r requirements.txt", "requirements.txt is not beside the file"),
+        ("FROM debian:12\nRUN pip install -r requirements.txt", "is not in the folder of the build file"),
         ("FROM debian:12\nRUN pip install torch", "the version of torch; the next build may differ"),
         ("FROM python:3.11", "Dockerfile:1: toolkit does not know the base image python:3.11"),
     ],

@@ -203,7 +203,7 @@ def test_a_sif_that_is_none_is_named(tmp_path):
     with pytest.raises(BadInput, match="not a SIF"):
         bundles._check_sif(tmp_path / "other.sif")
     (tmp_path / "short.sif").write_bytes(sif(b"x")[:100])
-    with pytest.raises(Damaged, match="cut short"):
+    with pytest.raises(Damaged, match="incomplete"):
         bundles._check_sif(tmp_path / "short.sif")
 
 

@@ -54,7 +54,7 @@ def test_a_damaged_one_is_made_again(step):
 
 
 def test_a_step_that_made_nothing_is_told_and_nothing_is_kept(step, tmp_path):
-    with pytest.raises(CheckFailed, match=r"mpi4py was compiled, but made no mpi4py-\*\.whl"):
+    with pytest.raises(CheckFailed, match=r"mpi4py did not produce mpi4py-\*\.whl"):
         compiled._keep(step, KEY, stream("something.else"))
     assert list((tmp_path / "compiled").iterdir()) == []
 

@@ -91,7 +91,7 @@ def test_a_bundle_that_was_changed_after_signing_is_refused_before_anything_is_i
     sign_file(bundle, ADA)
     write_bundle(bundle, contents(title="Another recipe"))
     error = failed("unbundle", bundle)
-    assert "its content has changed since it was signed" in error.message
+    assert "the file has changed since it was signed" in error.message
     assert error.code == 1
     assert not installed(tmp_path)
 
@@ -116,7 +116,7 @@ def test_the_hash_of_the_archive_is_that_of_the_file(bundle, tmp_path):
 
 def test_a_demanded_key_refuses_all_others(keys, bundle, tmp_path):
     ring = keys.public(tmp_path / "ada.asc", ADA)
-    assert "it is not signed" in failed("unbundle", bundle, "--verify-key", ring).message
+    assert "the file has no signature" in failed("unbundle", bundle, "--verify-key", ring).message
     sign_file(bundle, EVE)
     assert "not among your trusted keys" in failed("unbundle", bundle, "--verify-key", ring).message
     assert not installed(tmp_path)
@@ -171,7 +171,7 @@ def test_a_signature_that_was_edited_is_refused(keys, bundle):
     text = signature_file(bundle).read_text()
     (line,) = (line for line in text.splitlines() if line.endswith("  toolkit.tar"))
     signature_file(bundle).write_text(text.replace(line, f"{'0' * 64}  toolkit.tar"))
-    assert "was changed after signing" in failed("unbundle", bundle).message
+    assert "was changed later" in failed("unbundle", bundle).message
 
 
 def test_the_signature_of_an_expired_key_is_refused(keys, bundle):
@@ -185,7 +185,8 @@ def test_without_gpg_a_signature_is_not_called_good(keys, bundle, monkeypatch, t
     sign_file(bundle, ADA)
     ring = keys.public(tmp_path / "ada.asc", ADA)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert signature_of(bundle, None).described == "not checked: it has a signature, and gpg is not installed"
+    said = "not checked: the image has a signature, but gpg is not installed"
+    assert signature_of(bundle, None).described == said
     with pytest.raises(Missing):
         signature_of(bundle, ring)
 
@@ -231,9 +232,7 @@ def test_a_lock_that_was_changed_after_signing_is_refused_before_the_engine_is_a
     sign_file(lock, ADA)
     lock.write_bytes(lock.read_bytes() + b"\n")
     for verb in ("render", "build"):
-        assert (
-            "its content has changed since it was signed" in failed(verb, lock.with_name("mine.toml")).message
-        )
+        assert "the file has changed since it was signed" in failed(verb, lock.with_name("mine.toml")).message
 
 
 def test_a_demanded_key_is_demanded_of_every_lock(keys, lock, tmp_path):
@@ -242,7 +241,7 @@ def test_a_demanded_key_is_demanded_of_every_lock(keys, lock, tmp_path):
     assert "not among your trusted keys" in failed("render", toml, "--verify-key", ring).message
     sign_file(lock, ADA)
     assert run("render", toml, "--verify-key", ring).exit_code == 0
-    assert "it is not signed" in failed("render", "mpi-only", "--verify-key", ring).message
+    assert "the file has no signature" in failed("render", "mpi-only", "--verify-key", ring).message
     (tmp_path / "new.toml").write_bytes(recipe())
     assert "has no lock" in failed("build", tmp_path / "new.toml", "--verify-key", ring).message
 

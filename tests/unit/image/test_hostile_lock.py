@@ -91,7 +91,7 @@ FIELDS = (
     ("build.wheels[0].name", "a==1 --hash=sha256:00", "the name of a Python package"),
     ("base.packages[0].size", -1, "a number from 0 to"),
     ("epoch", -1, "a number from 0 to"),
-    ("base.name", "debian:bookworm\nRUN x", "a base such as debian:bookworm"),
+    ("base.name", "debian:bookworm\nRUN x", "a base image such as debian:bookworm"),
     ("base.published", "debian:bookworm-slim", "an image reference with its digest"),
     ("base.packages[0].origin", "http://127.0.0.1:5333/evil_1_all.deb", "or an https:// address"),
     ("base.packages[0].origin", "file:///etc/passwd", "or an https:// address"),
@@ -161,7 +161,7 @@ def foreign(recipe):
 def test_a_foreign_origin_is_shown_and_refused_before_engine_and_network(foreign, words):
     done = foreign.run(words[0], foreign.name, *words[1:])
     assert isinstance(done.exception, BadInput), done.exception
-    assert f"takes files from {EVIL_HOST}" in done.exception.message
+    assert f"names files on {EVIL_HOST}" in done.exception.message
     assert f"--accept-origin {EVIL_HOST}" in done.exception.fix
     assert any(foreign.lock["base"]["packages"][0]["file"] in line for line in done.exception.detail)
     assert not (foreign.folder / "out").exists()

@@ -70,7 +70,7 @@ def test_all_gzip_streams_of_an_image_share_one_number_of_marks(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["gzip", "members"])
 def test_gzip_that_is_cut_short_is_damage(kind):
-    with pytest.raises(CheckFailed, match="cut short"):
+    with pytest.raises(CheckFailed, match="incomplete"):
         opened(PACKED[kind][: len(PACKED[kind]) // 2]).read_at(0, len(DATA))
 
 
@@ -78,7 +78,7 @@ def test_gzip_that_is_cut_short_is_damage(kind):
 def test_a_flipped_byte_is_damage(kind):
     data = bytearray(PACKED[kind])
     data[6:40] = b"\xff" * 34
-    with pytest.raises(CheckFailed, match="does not unpack"):
+    with pytest.raises(CheckFailed, match="decompression fails"):
         opened(bytes(data)).read_at(0, len(DATA))
 
 
@@ -86,7 +86,7 @@ def test_a_flipped_byte_is_damage(kind):
 def test_a_bomb_is_given_up(kind):
     budget = Budget("x")
     budget._inflated = 1 << 20
-    with pytest.raises(CheckFailed, match="inflates to far more than its size"):
+    with pytest.raises(CheckFailed, match="decompresses to far more than its size"):
         opened(PACK[kind](bytes(8 << 20)), budget).read_at(6 << 20, 10)
 
 
@@ -94,7 +94,7 @@ def test_a_window_larger_than_memory_should_hold_is_refused():
     params = zstandard.ZstdCompressionParameters.from_level(3, window_log=28, enable_ldm=True)
     packer = zstandard.ZstdCompressor(compression_params=params).compressobj(size=300 << 20)
     data = packer.compress(b"x") + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
-    with pytest.raises(CheckFailed, match="does not unpack"):
+    with pytest.raises(CheckFailed, match="decompression fails"):
         opened(data).read_at(0, 10)
 
 

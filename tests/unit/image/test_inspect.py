@@ -150,7 +150,9 @@ def test_an_image_without_mpi_says_so(tmp_path):
 
 def test_what_the_image_says_is_held_against_what_is_in_it(tmp_path):
     files = {**BASE, **OPEN_MPI_4, "/opt/toolkit/stack.json": json.dumps({**STACK, "pmix": "5.0.7"})}
-    assert inspect(sandbox(tmp_path, files)).disagreements == ("stack.json says pmix 5.0.7, found was 4.2.2",)
+    assert inspect(sandbox(tmp_path, files)).disagreements == (
+        "stack.json says pmix 5.0.7; toolkit found 4.2.2",
+    )
 
 
 def test_an_image_that_says_the_truth_agrees(tmp_path):
@@ -202,7 +204,7 @@ def test_all_that_can_be_read_is_held_against_what_the_image_says(tmp_path, name
     lying = sandbox(tmp_path / "b", {**inside, "/opt/toolkit/stack.json": json.dumps({**true, name: value})})
     (line,) = inspect(lying).disagreements
     assert line.startswith(f"stack.json says {name} ")
-    assert line.endswith(f"found was {found}")
+    assert line.endswith(f"toolkit found {found}")
 
 
 @every_row("content", ["5", "[1, 2]", '"text"', "null", "{", "[" * 200_000, '"\\ud800"', b"\xff"])
@@ -329,7 +331,7 @@ def test_a_bare_squashfs_is_read_too():
 def test_a_sif_that_is_cut_short_is_refused(tmp_path, length):
     file = tmp_path / "cut.sif"
     file.write_bytes(sif((DATA / "tiny.zstd").read_bytes())[:length])
-    with pytest.raises(CheckFailed, match=r"cut short|damaged"):
+    with pytest.raises(CheckFailed, match=r"incomplete|damaged"):
         inspect(file)
 
 

@@ -81,7 +81,7 @@ def test_an_impossible_value_is_told_with_what_is_possible(was, becomes, field, 
 @pytest.mark.parametrize(("field", "value"), [("base", "debian:warty"), ("architecture", "vax")])
 def test_a_base_and_an_architecture_have_to_be_known(field, value):
     said = refusal(GOOD.replace("title =", f'{field} = "{value}"\ntitle =', 1))
-    assert f": {field}: no base is " in said
+    assert f": {field}: unknown " in said
     assert "; choices: " in said
 
 
@@ -168,7 +168,7 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path):
 def test_a_name_that_no_image_can_have_is_refused(tmp_path):
     file = tmp_path / "My Recipe.toml"
     file.write_text(GOOD)
-    with pytest.raises(BadInput, match="becomes the name of its image"):
+    with pytest.raises(BadInput, match="is also the name of its image"):
         load(str(file))
 
 

@@ -67,7 +67,7 @@ def test_what_is_not_there_is_refused(tmp_path, monkeypatch, text, why):
 def test_what_is_elsewhere_is_told_with_the_command_that_brings_it(text, fetch):
     with pytest.raises(BadInput, match="this image is not on this machine") as caught:
         refer(text)
-    assert caught.value.fix == f"download it first: {fetch}"
+    assert caught.value.fix == f"download the image first: {fetch}"
 
 
 @every_row(

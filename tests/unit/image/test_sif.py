@@ -61,8 +61,8 @@ SAID = "ERROR  : Failed to create user namespace: user namespace disabled"
 def test_a_host_that_may_start_nothing_does_not_make_an_image_bad(whole, monkeypatch):
     maker = Refusing("/bin/apptainer", "apptainer version 1.4.5")
     maker.__class__.said = SAID
-    monkeypatch.setattr(sif, "start_obstacle", lambda: "this machine gives no user namespaces")
-    assert sif.verify(whole, maker, {}) == "this machine gives no user namespaces"
+    monkeypatch.setattr(sif, "start_obstacle", lambda: "this machine does not allow user namespaces")
+    assert sif.verify(whole, maker, {}) == "this machine does not allow user namespaces"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,9 @@ def test_a_machine_without_user_namespaces_is_said_to_be_so(monkeypatch, tmp_pat
     assert trial.start_obstacle() == ""
     unshare.write_text("#!/bin/sh\necho 'unshare failed: Operation not permitted' >&2\nexit 1\n")
     unshare.chmod(0o755)
-    assert trial.start_obstacle().endswith("no user namespaces: unshare failed: Operation not permitted")
+    assert trial.start_obstacle().endswith(
+        "does not allow user namespaces: unshare failed: Operation not permitted"
+    )
 
 
 @every_row("missing", [*START, STACK_PATH])
@@ -105,7 +107,7 @@ def test_a_sif_without_what_every_start_needs_is_refused(tmp_path, missing):
     file.write_bytes(packed(squashfs(inside)))
     trial.read_through(file, (STACK_PATH,))
     file.write_bytes(packed(squashfs({k: v for k, v in inside.items() if k != missing})))
-    with pytest.raises(CheckFailed, match=f"{missing} is missing in it"):
+    with pytest.raises(CheckFailed, match=f"{missing} in it is missing"):
         trial.read_through(file, (STACK_PATH,))
 
 
@@ -120,7 +122,7 @@ def test_a_sif_whose_file_system_is_broken_is_refused_whatever_the_runtime_says(
 def test_another_image_than_the_one_converted_is_refused(whole):
     maker = Refusing("/bin/apptainer", "apptainer version 1.4.5")
     whole.write_bytes(packed(squashfs({**START, STACK_PATH: b"{}"})))
-    with pytest.raises(CheckFailed, match="not the image that was converted"):
+    with pytest.raises(CheckFailed, match="differs from the image that was converted"):
         sif.verify(whole, maker, {"toolkit.source": "1"})
 
 

@@ -101,13 +101,13 @@ def test_records_that_make_no_sense_are_damage(records):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         archive.addfile(entry, io.BytesIO(records))
-    with pytest.raises(CheckFailed, match="PAX header that makes no sense"):
+    with pytest.raises(CheckFailed, match="PAX header"):
         listed(packed.getvalue())
 
 
 @every_row("length", [100, 512, 700, 1024, 2047])
 def test_a_tar_that_is_cut_short_is_damage(length):
-    with pytest.raises(CheckFailed, match="cut short"):
+    with pytest.raises(CheckFailed, match="incomplete"):
         listed(tar({"a": b"x" * 1500})[:length])
 
 
@@ -123,5 +123,5 @@ def test_members_without_end_are_given_up():
     data = tar({"a": b""})[:512] * 2000
     budget = Budget("x.tar")
     budget._entries = 1000
-    with pytest.raises(CheckFailed, match="lists more files than any image has"):
+    with pytest.raises(CheckFailed, match="lists more files than toolkit's limit"):
         list(entries(Memory(data), "x.tar", budget))

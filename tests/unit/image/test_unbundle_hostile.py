@@ -212,7 +212,7 @@ def test_a_size_beyond_the_file_is_refused(home):
     data[at + 124 : at + 136] = b"00000777777\0"
     data[at + 148 : at + 156] = b" " * 8
     data[at + 148 : at + 156] = b"%06o\0 " % sum(data[at : at + 512])
-    assert "cut short" in refused(home, bytes(data))
+    assert "incomplete" in refused(home, bytes(data))
 
 
 @every_row("data", [b"", b"not a tar", bytes(2000), b"\x1f\x8b" + bytes(600)])
@@ -233,11 +233,11 @@ def test_a_recipe_that_the_index_does_not_name_is_refused(home):
 def test_a_file_that_the_index_does_not_name_is_refused(tmp_path, monkeypatch, stray):
     home = places(tmp_path, monkeypatch)
     message = refused(home, packed(members({**GOOD, stray: b"x"})))
-    assert f"SHA256SUMS names {stray}, and bundle.json does not" in message
+    assert f"SHA256SUMS names {stray}, but bundle.json does not" in message
 
 
 def test_a_file_that_no_lock_names_is_refused(home):
-    assert "which no lock in it names" in refused(home, packed(members({**GOOD, STRAY: b"x"})))
+    assert "which none of its locks names" in refused(home, packed(members({**GOOD, STRAY: b"x"})))
 
 
 def test_a_file_under_another_hash_is_refused(home):
@@ -249,7 +249,7 @@ def test_a_file_under_another_hash_is_refused(home):
 def test_a_recipe_without_its_lock_and_a_lock_without_its_recipe_are_refused(tmp_path, monkeypatch, path):
     home = places(tmp_path, monkeypatch)
     files = {name: content for name, content in GOOD.items() if name != path}
-    assert f"bundle.json names {path}, and SHA256SUMS does not" in refused(home, packed(members(files)))
+    assert f"bundle.json names {path}, but SHA256SUMS does not" in refused(home, packed(members(files)))
 
 
 @every_row(

@@ -54,7 +54,7 @@ def test_a_folder_that_has_something_in_it_is_left_alone(bare, tmp_path):
 
 def test_a_place_that_takes_no_folder_is_told(bare, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInput, match=r"^-o: .* cannot be written to") as caught:
+    with pytest.raises(BadInput, match=r"^-o: .* cannot be written") as caught:
         write(bare, tmp_path / "file" / "new")
     assert "-o" in caught.value.fix
 

@@ -74,7 +74,7 @@ def test_a_file_that_defines_no_trainer_runs_with_the_users_words_alone(folder):
 
 @every_row("option", ["strategy"])
 def test_an_option_of_trainers_is_refused_with_a_plain_script(option):
-    with pytest.raises(BadInput, match=f"--{option}: an option of trainers, and") as error:
+    with pytest.raises(BadInput, match=f"--{option}: this option is for trainers, but") as error:
         job_of(file="alone.py", **{option: "single"})
     assert f"toolkit launch alone.py -- --{option}" in error.value.fix
 

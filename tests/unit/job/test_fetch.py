@@ -55,7 +55,7 @@ def test_a_pattern_chooses(record, pattern, found):
 
 
 def test_a_pattern_that_matches_nothing_is_an_error(record):
-    with pytest.raises(BadInput, match=r"\*\.h5: the job wrote no such file") as error:
+    with pytest.raises(BadInput, match=r"\*\.h5: no file of the job matches") as error:
         match_patterns(list_results(LocalRunner(), record), ["*.keras", "*.h5"])
     assert "model.keras" in error.value.fix
 

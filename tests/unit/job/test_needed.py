@@ -42,7 +42,9 @@ FAULTS = {
     "p.add_argument('--rate')\np.parse_args()": "t.py: one of the arguments --a is required",
     f"{PARSER}p.add_argument('--rate')\na = p.parse_args()\nopen(a.rate)": "t.py:5: 1: no such file",
     "import sys\nopen(sys.argv[2])": "t.py:2: 1: no such file",
-    "import sys\nopen(sys.argv[3], 'rb')": ("t.py:2: it reads the file of argument 3, and gets 2 arguments"),
+    "import sys\nopen(sys.argv[3], 'rb')": (
+        "t.py:2: the program reads the file in argument 3, but gets 2 arguments"
+    ),
     "import pandas as pd\nframe = pd.read_csv('data/tarin.csv')": (
         "t.py:2: data/tarin.csv: no such file (did you mean train.csv?)"
     ),
@@ -57,14 +59,14 @@ FAULTS = {
     "import subprocess as sp\ndef main():\n    sp.check_call(('mpiexec', '-n', '4', 'x'))\nmain()": (
         "t.py:3: `mpiexec` would start its own ranks on each of the 2 ranks"
     ),
-    f"{NET}net.cuda()": "t.py:3: `net.cuda()` needs a GPU, and the job asks for none",
+    f"{NET}net.cuda()": "t.py:3: `net.cuda()` needs a GPU, but the job does not ask for GPUs",
     f"{NET}device = torch.device('cuda:0')\nnet.to(device)": (
-        "t.py:4: `net.to(device)` needs a GPU, and the job asks for none"
+        "t.py:4: `net.to(device)` needs a GPU, but the job does not ask for GPUs"
     ),
     "import torch.distributed as dist\ndist.init_process_group(backend='nccl')": (
-        "t.py:2: `dist.init_process_group(backend='nccl')` needs a GPU, and the job asks for none"
+        "t.py:2: `dist.init_process_group(backend='nccl')` needs a GPU, but the job does not ask for GPUs"
     ),
-    "from .net import build": "t.py:1: `.net` is not found: Python runs a file by its path",
+    "from .net import build": "t.py:1: `.net` is not found if Python starts the file by its path",
     "import numpy\nimport queue": "queue.py hides the module `queue` of Python, which other modules import",
     "import horovod.tensorflow as hvd": "t.py:1: x.sif has no `tensorflow`, which `horovod.tensorflow` needs",
     "import deep": "t.py:1: x.sif has no module `deep`",
@@ -190,10 +192,10 @@ def test_a_file_that_the_image_can_execute_is_accepted(text):
 
 
 BINARIES = {
-    "other processors": ({"machine": 183}, "./job is a program for aarch64, and x.sif is for x86_64"),
+    "other processors": ({"machine": 183}, "./job is a program for aarch64, but x.sif is for x86_64"),
     "a newer C library": (
         {"needed": ("libc.so.6",), "versions": ("GLIBC_2.4", "GLIBC_2.38")},
-        "./job needs glibc 2.38, and x.sif has 2.36",
+        "./job needs glibc 2.38, but x.sif has 2.36",
     ),
     "an absent library": (
         {"needed": ("libc.so.6", "libmpi.so.40")}, "./job needs libmpi.so.40, which x.sif does not have"
@@ -318,7 +320,7 @@ def test_a_script_for_tensorflow_1_is_refused_with_tensorflow_2():
 
 def test_a_command_of_the_gpu_driver_needs_gpus_and_not_the_image():
     (fault,) = found(["nvidia-smi", "-L"])
-    assert fault.message == "x.sif has no command `nvidia-smi`, and the job asks for no GPUs"
+    assert fault.message == "x.sif has no command `nvidia-smi`, and the job does not ask for GPUs"
     assert found(["nvidia-smi", "-L"], gpus=True) == []
 
 
@@ -331,7 +333,7 @@ def test_a_package_of_an_index_gets_the_commands_that_add_it(folder):
         == f"write hydra-core into requirements.txt, then {create}"
     )
     assert of_text("import mynet", image="x.sif")[0].fix.startswith(
-        "put mynet.py beside the script; or write mynet"
+        "put mynet.py into the folder of the script; or write mynet"
     )
     (folder / "requirements.txt").write_text("hydra-core\n")
     assert of_text("import hydra", image="x.sif")[0].fix == create
@@ -340,11 +342,11 @@ def test_a_package_of_an_index_gets_the_commands_that_add_it(folder):
 def test_a_prefix_and_a_compiler_that_the_image_lacks_are_refused(folder):
     (folder / "t.py").write_text("print(1)\n")
     assert [one.message for one in found(["time", "python", "t.py"])] == ["x.sif has no command `time`"]
-    assert "x.sif has `mpifort` and no compiler" in [one.message for one in found(["mpifort", "a.f90"])]
+    assert "x.sif has `mpifort` but no compiler" in [one.message for one in found(["mpifort", "a.f90"])]
 
 
 def test_a_word_of_the_shell_among_the_words_is_refused():
     Path("t.py").write_text("print(1)\n")
     assert [one.message for one in found(["python", "t.py", ">", "out"])] == [
-        "`>` would be given to the program as a word"
+        "the program would get `>` as an argument"
     ]

@@ -89,10 +89,10 @@ STARTS = {
         "python",
         "-m",
         "numpyy",
-    ): "x.sif has no module `numpyy` (did you mean numpy?), and the project has none",
+    ): "neither x.sif nor the project has a module `numpyy` (did you mean numpy?)",
     ("python t.py",): "x.sif has no command `python t.py` (did you mean python?)",
     ("apptainer", "exec", "x.sif", "t"): "x.sif has no command `apptainer`",
-    ("OMP_NUM_THREADS=4", "python", "t.py"): "`OMP_NUM_THREADS=` would be the program",
+    ("OMP_NUM_THREADS=4", "python", "t.py"): "toolkit would start `OMP_NUM_THREADS=` as the program",
     ("bash", "batch.sh"): "batch.sh: `srun` would start its own ranks on each of the 2 ranks",
     ("./batch.sh",): "batch.sh: `srun` would start its own ranks on each of the 2 ranks",
     ("cd", "lib"): "`cd` is a word of the shell, not a program",
@@ -152,7 +152,7 @@ def test_one_rank_may_start_ranks_inside_its_container():
         ("srun", "toolkit starts the ranks"),
         ("docker", "the container of `--image`"),
         ("a b", "separately: -- a b"),
-        ("a && b", "give it to a shell: -- sh -c 'a && b'"),
+        ("a && b", "run it in a shell: -- sh -c 'a && b'"),
     ],
 )
 def test_a_command_of_a_launch_has_its_own_hint(program, hint):

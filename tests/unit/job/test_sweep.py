@@ -89,11 +89,11 @@ def test_the_message_names_every_value_that_is_missing():
     with pytest.raises(CheckFailed) as error:
         checked("plain.py", "--lr", "{lr}", sweep=["lr=1,2", "seed=1..3", "batch=8,16"])
     assert error.value.message == (
-        "--sweep seed: plain.py does not get the value, so all tasks would be the same"
+        "--sweep seed: plain.py does not use the value, so all tasks would be the same"
     )
     assert error.value.fix == (
         "put {seed} into the command, such as `-- --seed {seed} --batch {batch}`; "
-        "or read TOOLKIT_SWEEP_SEED in it"
+        "or read TOOLKIT_SWEEP_SEED in the program"
     )
 
 
@@ -124,13 +124,13 @@ def test_limits_of_slurm_and_a_scheduler_without_sweeps():
     assert said(array="1-9:4,30-40:5%2") == [
         "--array 1-9:4,30-40:5%2: Slurm numbers tasks up to 9 (MaxArraySize)"
     ]
-    with pytest.raises(BadInput, match="--sweep: PBS has no such option"):
+    with pytest.raises(BadInput, match="--sweep: toolkit does not support this option with PBS"):
         header(msgspec.structs.replace(SPEC, sweep=("n=1,2",), array="0-1"))
 
 
 def test_a_job_of_this_machine_has_no_sweep(folder, monkeypatch):
     (folder / "toolkit.toml").write_text('[launch]\nsweep = ["lr=1,2"]\n')
-    with pytest.raises(BadInput, match="not possible with --local, which has no queue"):
+    with pytest.raises(BadInput, match="not possible with --local, which uses no Slurm queue"):
         app.script(["solver", "{lr}"], image="x.sif", local=True)
 
 

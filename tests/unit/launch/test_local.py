@@ -234,7 +234,7 @@ def test_what_only_a_queue_can_do_is_refused_where_this_job_asks_for_it():
         without_queue(job, origins, "job.yaml")
     said = {part.strip() for part in caught.value.message.partition(": not possible with")[0].split(",")}
     assert said == {"--array", "--module", "time (job.yaml:3)"}
-    assert caught.value.message.endswith("not possible with --local, which has no queue")
+    assert caught.value.message.endswith("not possible with --local, which uses no Slurm queue")
 
 
 def test_what_settings_say_of_every_job_is_left_out_and_told():

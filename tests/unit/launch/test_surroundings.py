@@ -216,7 +216,7 @@ def test_lines_of_site_and_person_come_last_and_once():
     ],
 )
 def test_what_pbs_has_no_option_for_is_refused(field, value):
-    with pytest.raises(BadInput, match=f"^--{field.replace('_', '-')}: PBS has no such option"):
+    with pytest.raises(BadInput, match=f"^--{field.replace('_', '-')}: toolkit does not support this option"):
         pbs.header(spec(**{field: value}), site(scheduler="pbs"))
 
 
@@ -224,7 +224,7 @@ def test_pbs_gets_hours_and_takes_no_job_without_a_limit():
     assert "-l walltime=01:01:00" in pbs.header(spec(time="1:00:30"), site(scheduler="pbs"))
     assert "-l walltime=26:00:00" in pbs.header(spec(time="1-02"), site(scheduler="pbs"))
     for time in ("UNLIMITED", "INFINITE", "0"):
-        with pytest.raises(BadInput, match=f"--time {time}: give PBS a time limit"):
+        with pytest.raises(BadInput, match=f"--time {time}: PBS needs a time limit"):
             pbs.header(spec(time=time), site(scheduler="pbs"))
 
 
@@ -391,7 +391,7 @@ def test_gpus_that_nobody_asks_for_are_told(more, gpus):
     heard = Heard()
     there = {"site": None, "host": None, "image": NO_IMAGE} | more
     tell_idle("net.sif", spec(), **there, tell=heard)
-    note = f"net.sif can use GPUs, but the job asks for none: --gpus-per-node {gpus}"
+    note = f"net.sif can use GPUs, but the job does not ask for them: --gpus-per-node {gpus}"
     assert heard.steps == [note] * bool(gpus)
     for asked in (0, 2):
         tell_idle("net.sif", spec(gpus_per_node=asked), **there, tell=heard)

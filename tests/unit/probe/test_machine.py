@@ -144,7 +144,7 @@ def test_where_there_is_another_runtime_that_is_told():
     host = facts("@ runtime\n|other crun\n|other runc\n@rc 127\n")
     assert host.runtime is None
     assert host.cite("runtime") == (
-        "apptainer, singularity: not found on PATH; found and not used: crun, runc"
+        "apptainer, singularity: not found on PATH; found but not used: crun, runc"
     )
     assert host.cite("runtime") == host.absent["runtime"]
     assert facts("@ runtime\n@rc 127\n").absent["runtime"] == "apptainer, singularity: not found on PATH"
@@ -237,7 +237,7 @@ def test_parts_of_gpus_by_their_profiles():
     divided = facts(whole.replace("|parts", "|part 3g.20gb\n|part 1c.3g.20gb\n|parts"))
     assert divided.mig == ("3g.20gb", "1c.3g.20gb")
     assert divided.cite("mig") == "nvidia-smi -L: 3g.20gb 1c.3g.20gb"
-    assert "it was not asked" in facts(whole.replace("|parts listed\n", "")).unknown["mig"]
+    assert "the probe did not ask for it" in facts(whole.replace("|parts listed\n", "")).unknown["mig"]
     assert "mig" in facts("@ gpu\n@rc 127\n").absent
 
 

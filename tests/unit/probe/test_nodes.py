@@ -57,7 +57,7 @@ def test_a_queue_that_is_full_is_told_and_the_login_host_is_seen():
     bundle = read((EVIDENCE / "queue-is-full.txt").read_text(), "here", NodeChoice("1", 3))
     assert bundle.groups == ()
     assert bundle.host.compute_nodes is None
-    why = "none answered within 3 s: srun: Unable to allocate resources: Requested nodes are busy"
+    why = "no node answered within 3 s: srun: Unable to allocate resources: Requested nodes are busy"
     assert bundle.host.unknown["compute_nodes"] == f"compute nodes: {why}"
     assert bundle.host.glibc == "2.41"
 
@@ -70,9 +70,9 @@ def test_nodes_that_do_not_end_are_told_apart_from_those_that_say_nothing():
     answers = separate(answer(f"{known}{NODE}{cut}@srun 124\n@nodesend\n"), NodeChoice("all"))
     assert set(answers.nodes) == {"node1"}
     assert answers.silent == {
-        "node2": "its answer was cut short",
+        "node2": "its answer was incomplete",
         "node3": "did not answer",
-        "node4": "toolkit did not ask it: it is down*",
+        "node4": "toolkit did not ask this node, which is down*",
     }
     assert answers.trouble == ""
 
@@ -82,10 +82,10 @@ def test_nodes_that_do_not_end_are_told_apart_from_those_that_say_nothing():
     [
         ("@srun 127\n@nodesend\n", "1", "srun was not found"),
         ("@srun 127\n!there is no folder for temporary files\n@nodesend\n", "1", "no folder for temporary"),
-        ("@srun 124\n@nodesend\n", "1", "none answered within 5 s"),
-        ("", "1", "none answered within 5 s"),
+        ("@srun 124\n@nodesend\n", "1", "no node answered within 5 s"),
+        ("", "1", "no node answered within 5 s"),
         ("@srun 1\n!Invalid account\n@nodesend\n", "1", "srun: Invalid account"),
-        (NODE.removesuffix("0: @end\n") + "@srun 0\n@nodesend\n", "1", "the answer of node1 was cut short"),
+        (NODE.removesuffix("0: @end\n") + "@srun 0\n@nodesend\n", "1", "the answer of node1 was incomplete"),
     ],
 )
 def test_why_no_node_answered(rest, nodes, why):
@@ -122,7 +122,7 @@ def test_what_a_node_prints_before_its_answer_is_dropped():
 def test_an_answer_that_we_ended_ourselves_keeps_what_the_place_said():
     bundle = read("toolkit-probe/1\n@ kernel\n|6.1\n@rc 0\n@ slurm\n|sl", "here", NodeChoice(), cut=True)
     assert bundle.host.kernel == "6.1"
-    with pytest.raises(CheckFailed, match="was cut after"):
+    with pytest.raises(CheckFailed, match="ended after"):
         read("toolkit-probe/1\n@ kernel\n|6.1\n", "here", NodeChoice())
 
 
@@ -211,8 +211,8 @@ def test_what_slurm_sets_for_a_step_is_not_what_a_job_brings():
 
 
 def test_without_nodes_the_view_is_the_login_host_and_says_why():
-    asked = view(host(slurm=SLURM), (), "none answered within 5 s")
-    assert asked.unknown["compute_nodes"] == "compute nodes: none answered within 5 s"
+    asked = view(host(slurm=SLURM), (), "no node answered within 5 s")
+    assert asked.unknown["compute_nodes"] == "compute nodes: no node answered within 5 s"
     alone = view(host(absent={"slurm": "sinfo, srun: not found on PATH"}), (), "srun was not found")
     assert alone.absent["compute_nodes"] == "sinfo, srun: not found on PATH"
 

@@ -60,7 +60,7 @@ def test_what_a_profile_needs_stays(tmp_path):
     assert found.groups[0].nodes == ("node1", "node2")
     assert found.site.folders == (Folder(variable="WORK", path="/work", mount="/work"),)
     assert found.site.scratch == ("/local", WITHHELD)
-    assert found.site.loaded == ("", "it did not load")
+    assert found.site.loaded == ("", "the module did not load")
 
 
 @every_row("file", ["virtual-cluster-nodes.txt", "virtual-cluster-site.txt", "several-mpis.txt"])

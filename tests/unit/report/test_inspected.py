@@ -74,12 +74,12 @@ def test_what_could_not_be_read_says_why_and_what_is_not_there_is_a_dash():
     text = shown(
         mpi=ImageMpi(implementation="mpich", version=None, library="/b", interfaces=None),
         unknown={"mpi.interfaces": "/b: it cannot be read", "tensorflow": "/opt cannot be read"},
-        disagreements=("stack.json says pmix 5, found was 4",),
+        disagreements=("stack.json says pmix 5; toolkit found 4",),
     )
     assert "speaks        /b: it cannot be read" in text
     assert "tensorflow    /opt cannot be read" in text
     assert "pmix          -" in text
-    assert text.endswith("disagreement: stack.json says pmix 5, found was 4")
+    assert text.endswith("disagreement: stack.json says pmix 5; toolkit found 4")
 
 
 def test_an_image_of_toolkit_is_named_by_its_recipe():

@@ -17,7 +17,7 @@ def test_a_narrow_terminal_has_one_line_for_a_job():
     assert all(len(line) <= 80 for line in lines)
     assert " ?  " in lines[3]
     assert " ?  " not in lines[2]
-    assert lines[4:] == ["", "?  the cluster did not answer; this was the state when it last did"]
+    assert lines[4:] == ["", "?  the cluster did not answer; this was the last known state"]
 
 
 def test_the_longest_state_and_name_fit_a_narrow_terminal():

@@ -63,7 +63,7 @@ def test_a_training_too_short_for_its_clock_has_no_speed():
         (b"no json\n", "metrics.jsonl:1: "),
         (lines(HEADER) + b"{}\n", "metrics.jsonl:2: .*record"),
         (lines(HEADER, {**EPOCHS[0], "loss": "low"}), "metrics.jsonl:2: .*loss"),
-        (lines({**HEADER, "schema": "toolkit.metrics/9"}), "schema toolkit.metrics/9 is not known"),
+        (lines({**HEADER, "schema": "toolkit.metrics/9"}), "unknown schema toolkit.metrics/9"),
     ],
 )
 def test_what_is_no_file_of_metrics_is_told_with_its_line(text, said):

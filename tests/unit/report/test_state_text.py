@@ -17,9 +17,10 @@ def test_a_job_that_waits_tells_its_place_the_reason_and_when():
 def test_a_job_that_would_wait_for_ever_says_so_and_what_to_do():
     status = JobStatus("pending", "JobHeldUser")
     assert (
-        describe_state(status) == "waits and will not start by itself: it is held by its owner (JobHeldUser)"
+        describe_state(status) == "waits and will not start by itself: the owner of the job holds it "
+        "(`scontrol hold`) (JobHeldUser)"
     )
-    assert todo(status, "7") == "release it: scontrol release 7"
+    assert todo(status, "7") == "release the job: scontrol release 7"
 
 
 def test_restarts_are_told():

@@ -64,4 +64,4 @@ def test_what_else_may_come_stands_behind_the_reason():
     verdict = predict(HOST, IMAGE, Request())
     drawn = with_(verdict.predictions[0], outcome="hang", because="x", by_chance=("crash", "init-failure"))
     lines = ways(with_(verdict, predictions=(drawn,)), HOST, Request(), leave_unstyled, 200)
-    assert next(lines).endswith(" x; by chance it ends in crash or init-failure instead")
+    assert next(lines).endswith(" x; some launches end in crash or init-failure instead")

@@ -19,7 +19,7 @@ def test_a_folder_is_made_and_left_empty(tmp_path):
 @every_row("below", ["", "folder", "several/folders"])
 def test_a_place_that_takes_no_files_is_named_with_its_option(below):
     folder = Path("/proc") / below
-    with pytest.raises(BadInput, match=f"^-o: {folder} cannot be written to: ") as caught:
+    with pytest.raises(BadInput, match=f"^-o: {folder} cannot be written: ") as caught:
         make_writable(folder, "-o")
     assert "-o" in caught.value.fix
 
@@ -28,7 +28,7 @@ def test_a_place_that_takes_no_files_is_named_with_its_option(below):
 def test_a_file_in_the_way_is_told(tmp_path, tried):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(BadInput, match=f"{folder} cannot be written to"):
+        with pytest.raises(BadInput, match=f"{folder} cannot be written"):
             tried(folder, "-o")
 
 
@@ -41,7 +41,7 @@ def test_what_would_be_made_is_not_made_by_asking(tmp_path, monkeypatch):
 
 @every_row("folder", ["/proc", "/proc/new", "/proc/several/folders", f"/tmp/{'x' * 300}"])
 def test_what_could_not_be_made_is_told_by_asking(folder):
-    with pytest.raises(BadInput, match=f"^-o: {folder} cannot be written to: ") as caught:
+    with pytest.raises(BadInput, match=f"^-o: {folder} cannot be written: ") as caught:
         would_take(Path(folder), "-o")
     assert "-o" in caught.value.fix
 
@@ -69,9 +69,9 @@ def test_a_folder_of_the_cache_is_made(tmp_path, monkeypatch):
 
 def test_a_cache_that_takes_no_files_is_named_with_the_variable_that_moves_it(monkeypatch):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", "/proc/cache")
-    with pytest.raises(Missing, match=r"^the cache folder /proc/cache/uv cannot be written to: ") as caught:
+    with pytest.raises(Missing, match=r"^the cache folder /proc/cache/uv cannot be written: ") as caught:
         in_cache("uv")
-    assert caught.value.fix == "set TOOLKIT_CACHE_DIR to a folder of yours"
+    assert caught.value.fix == "set TOOLKIT_CACHE_DIR to your own folder"
 
 
 @every_row(("mode", "folder"), [(0o600, 0o700), (0o700, 0o700), (0o640, 0o777), (0o644, 0o777)])

@@ -49,7 +49,7 @@ def test_a_missing_program_is_named_with_what_to_do():
 
 def test_a_file_that_may_not_be_executed(tmp_path):
     (tmp_path / "plain").write_text("x")
-    with pytest.raises(Missing, match="may not be executed"):
+    with pytest.raises(Missing, match="cannot be executed"):
         HERE.run(Command.of(str(tmp_path / "plain")))
 
 

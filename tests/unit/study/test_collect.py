@@ -21,7 +21,7 @@ def test_the_first_epoch_is_left_out_and_an_epoch_is_one_pass_over_the_data():
     [
         (b"", "no metrics"),
         (PARTIAL, "the training did not finish"),
-        (lines(HEADER, EPOCHS[0], END), "finished 1 epochs, and the first 1 are left out"),
+        (lines(HEADER, EPOCHS[0], END), "finished 1 epochs, but the first 1 are left out"),
         (lines(HEADER, *EPOCHS, {"record": "resumed"}), "resumed from a checkpoint"),
     ],
 )
@@ -49,7 +49,7 @@ def world(size, strategy):
 )
 def test_figures_of_another_number_of_ranks_are_refused(size, strategy, ranks):
     with pytest.raises(
-        CheckFailed, match=rf"^the study requested {ranks} ranks?, and the training had {size}:"
+        CheckFailed, match=rf"^the study requested {ranks} ranks?, but the training had {size}:"
     ):
         collect.of_metrics(world(size, strategy), 1, ranks)
 
@@ -87,7 +87,7 @@ def test_a_named_group_says_that_it_is_a_time():
     ("text", "pattern", "said"),
     [
         ("nothing", r"(\d+) img", "finds nothing"),
-        ("5 img", r"(\d+) img", "finds 1 figures, and 1 are left out"),
+        ("5 img", r"(\d+) img", "finds 1 figures, but 1 are left out"),
         ("x img\ny img", r"(\w) img", "is not a number"),
         ("5 img\n0 img", r"(\d+) img", "neither a time nor a speed"),
     ],
@@ -98,7 +98,7 @@ def test_output_without_a_figure_that_counts_is_told(text, pattern, said):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"), [("(", "--pattern"), ("img", "put the figure into parentheses")]
+    ("pattern", "said"), [("(", "--pattern"), ("img", "put parentheses around the figure")]
 )
 def test_a_pattern_that_is_none_is_refused(pattern, said):
     with pytest.raises(BadInput, match=said):

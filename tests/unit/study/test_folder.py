@@ -20,7 +20,7 @@ def test_what_is_no_study_is_told_with_its_place(tmp_path):
         folder.load(tmp_path)
     for text, said in (
         ("{", "not a study"),
-        ('{"name": "x", "sizes": [], "schema": "toolkit.study/9"}', "not known"),
+        ('{"name": "x", "sizes": [], "schema": "toolkit.study/9"}', "unknown schema"),
     ):
         (tmp_path / "study.json").write_text(text)
         with pytest.raises(BadInput, match=said):
@@ -31,14 +31,14 @@ def test_a_damaged_point_is_told_and_not_measured_again_in_silence(tmp_path):
     made = study([(1, 1)])
     kept(tmp_path, made, [point(1, 4.0)])
     (tmp_path / "points" / "r1-n1-1.json").write_text("{")
-    with pytest.raises(BadInput, match=r"r1-n1-1\.json: not a point"):
+    with pytest.raises(BadInput, match=r"r1-n1-1\.json: not a measurement"):
         folder.load_points(tmp_path, made)
 
 
 def test_two_runs_of_one_study_do_not_meet(tmp_path):
     with (
         folder.hold_study(tmp_path),
-        pytest.raises(CheckFailed, match="another toolkit scale"),
+        pytest.raises(CheckFailed, match="another `toolkit scale"),
         folder.hold_study(tmp_path),
     ):
         pass

@@ -28,9 +28,9 @@ def test_without_nodes_the_ranks_fill_as_few_as_may_be():
 @every_row(
     ("ranks", "nodes", "each", "said"),
     [
-        ([3], [2], None, "does not spread evenly"),
+        ([3], [2], None, "cannot be divided evenly"),
         ([6], [], 4, "does not fill"),
-        ([2, 4], [1], 2, "4: does not spread evenly over --nodes 1, at most --ranks-per-node 2"),
+        ([2, 4], [1], 2, "4: cannot be divided evenly among --nodes 1, at most --ranks-per-node 2"),
     ],
 )
 def test_ranks_that_fit_no_nodes_are_refused(ranks, nodes, each, said):
@@ -152,8 +152,8 @@ def test_a_point_is_one_job_of_its_size_whatever_else_is_said():
 @every_row(
     ("compare", "said", "fix"),
     [
-        *((name, "a study sets this option itself", "") for name in STUDY_FIELDS if name != "nodes"),
-        ("nodes", "--compare nodes: a study sets this option itself", "--nodes 1,2"),
+        *((name, "toolkit scale sets this option itself", "") for name in STUDY_FIELDS if name != "nodes"),
+        ("nodes", "--compare nodes: toolkit scale sets this option itself", "--nodes 1,2"),
         ("modules", "several values at once", "--study"),
         ("env", "several values at once", "--study"),
     ],
@@ -176,11 +176,11 @@ def test_series_whose_files_would_have_one_name_are_refused(values):
         ({"pattern": "(x)"}, "leave it out"),
         ({"said": {}}, "say what to run"),
         ({"said": {}, "words": ("true",)}, "--pattern is missing"),
-        ({"said": {}, "pattern": "(x)", "words": ("bench", "{batch}")}, "{batch}: how large"),
+        ({"said": {}, "pattern": "(x)", "words": ("bench", "{batch}")}, "the command contains {batch}"),
         ({"words": ("--epochs", "4")}, "give --epochs"),
         ({"words": ("--batch-size=4",)}, "give --epochs and --batch"),
         ({"scaling": "strong"}, "--strong"),
-        ({"epochs": 1}, "none would count"),
+        ({"epochs": 1}, "no epoch would be measured"),
         ({"scaling": "strong", "batch": 3}, "divided evenly among 2 ranks"),
     ],
 )

@@ -91,7 +91,7 @@ def test_a_refusal_names_option_strategy_and_what_to_do(one):
         ({"decay_power": 3.0, "decay": "cosine"}, "--decay-power is for --decay polynomial"),
         ({"decay_to": 0.1, "decay": "step"}, "--decay-to is for --decay cosine or polynomial"),
         ({"reference_batch": 256, "scaling": "none"}, "--reference-batch is for --scaling linear or sqrt"),
-        ({"warmup_from": 0.1}, "--warmup-from is for a warm-up, and there is none; add --warmup-epochs"),
+        ({"warmup_from": 0.1}, "--warmup-from needs a warm-up; add --warmup-epochs"),
         ({"sync_batch_norm": True, "xla": "on"}, "--xla on and --sync-batch-norm: messages between ranks"),
         ({"sync_batch_norm": True, "accumulate": 2}, "--accumulate and --sync-batch-norm: ranks cannot"),
     ],

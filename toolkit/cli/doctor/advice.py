@@ -56,7 +56,7 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
             _other_mode(works[0], mode, missing), _launch(asked, asked.request, _mode_to_name(works[0]))
         )
     if missing:
-        text = f"Unknown facts decide: {', '.join(missing)}. Probe the cluster's login node."
+        text = f"The verdict depends on unknown facts: {', '.join(missing)}. Probe the cluster's login node."
         return NextStep(text, shlex.join(["toolkit", "probe", *asked.place, "-o", "facts.json"]))
     return _fix_step(asked, verdict)
 
@@ -81,7 +81,7 @@ def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
 def _or_another_image(asked: DoctorRequest, text: str) -> str:
     if match_recipe(asked.host, asked.image, asked.request) is None:
         return text
-    return f"{text} Or let --fix write the recipe of an image that is predicted to work.".strip()
+    return f"{text} Or let --fix write a recipe for an image that is predicted to work.".strip()
 
 
 def _on_one_node(asked: DoctorRequest) -> Request | None:

@@ -22,7 +22,7 @@ _COUNT = WholeNumber(1)
 @click.argument("image", required=False)
 @place_options
 @click.option(
-    "--facts", metavar="FILE", type=click.Path(path_type=Path), help="Facts that toolkit probe -o saved"
+    "--facts", metavar="FILE", type=click.Path(path_type=Path), help="Facts file that toolkit probe -o wrote"
 )
 @click.option("--site", metavar="NAME", help="Judge the launch with this site profile")
 @click.option("--job", "job_file", metavar="FILE", help="Judge the launch of this job specification")
@@ -43,16 +43,18 @@ _COUNT = WholeNumber(1)
     metavar="MODE",
     help=f"Judge only this mode; with --live, try it: {', '.join(MODES)}",
 )
-@click.option("--live", is_flag=True, help="Run a small job in the mode, and compare it with the prediction")
-@click.option("--no-run", is_flag=True, help="Start no container to read variables")
-@click.option("--partition", metavar="NAME", help="Slurm partition to probe, and for the job of --live")
+@click.option("--live", is_flag=True, help="Run a small job, and compare its result with the prediction")
+@click.option("--no-run", is_flag=True, help="Do not start a container to read variables")
+@click.option("--partition", metavar="NAME", help="Slurm partition to probe, and to run the job of --live in")
 @click.option("--account", metavar="NAME", help="Slurm account for --live")
 @key_options
 @click.option("--fix", is_flag=True, help="Write the needed change as a file for toolkit launch")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File that --fix writes  [default: fix.toml]"
 )
-@click.option("--ask", is_flag=True, help="Answer from a few facts: ask for them, or read --facts FILE.toml")
+@click.option(
+    "--ask", is_flag=True, help="Answer from a few facts: ask you for them, or read --facts FILE.toml"
+)
 @click.option(
     "-a", "--all", "everything", is_flag=True, help="Show every launch mode, all findings and all facts"
 )

@@ -113,16 +113,16 @@ def _check_live(options: DoctorOptions) -> None:
         raise BadInput("--mode: more than one mode is possible only with --live")
     if options.account is not None:
         raise BadInput(
-            f"--account {options.account}: only with --live, which submits a job", fix="leave it out"
+            f"--account {options.account}: possible only with --live, which submits a job", fix="leave it out"
         )
     if options.verify_key is not None or options.no_verify:
-        raise BadInput("--verify-key and --no-verify: only with --live, which starts the image")
+        raise BadInput("--verify-key and --no-verify: possible only with --live, which starts the image")
 
 
 def _check_output(options: DoctorOptions) -> None:
     """Refuse the name of a file that nothing writes."""
     if options.output is not None and not options.fix:
-        raise BadInput("-o: only with --fix, which writes a file")
+        raise BadInput("-o: possible only with --fix, which writes a file")
 
 
 def _check_facts(options: DoctorOptions) -> None:

@@ -6,9 +6,9 @@ from toolkit.cli.frame.lazy import LazyGroup
 
 _COMMANDS = {
     "create": ("toolkit.cli.env.create", "Put packages over an image, as one file"),
-    "add": ("toolkit.cli.env.add", "Add packages, or make it again over a newer image"),
+    "add": ("toolkit.cli.env.add", "Add packages, or build the environment over a newer image"),
     "remove": ("toolkit.cli.env.remove", "Remove packages"),
-    "list": ("toolkit.cli.env.list", "List the packages and where they are from"),
+    "list": ("toolkit.cli.env.list", "List the packages and their sources"),
     "check": ("toolkit.cli.env.check", "Compare an environment with its lock and an image"),
     "diff": ("toolkit.cli.env.diff", "Show how two environments differ"),
 }

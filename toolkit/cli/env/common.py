@@ -17,13 +17,13 @@ from toolkit.units import format_size
 _FILE = click.Path(path_type=Path)
 ENV = click.argument("env", metavar="ENV", type=_FILE)
 OVER = click.option(
-    "--over", metavar="IMAGE", help="The image  [default: the one it was made over, beside it]"
+    "--over", metavar="IMAGE", help="Image  [default: the image that it was made over, in the same folder]"
 )
 REPLACE = click.option(
-    "--replace", multiple=True, metavar="NAME", help="Replace a package of the image by another version"
+    "--replace", multiple=True, metavar="NAME", help="Replace a package of the image with another version"
 )
 LINKS = click.option(
-    "--find-links", "links", multiple=True, metavar="DIR", help="Look for wheels in a folder, too"
+    "--find-links", "links", multiple=True, metavar="DIR", help="Also search a folder for wheels"
 )
 
 __all__ = [
@@ -67,7 +67,7 @@ def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
         if (found := folder / lock.base.name).is_file():
             return found.resolve()
     raise BadInput(
-        f"{env}: {lock.base.name}, the image of this environment, is not beside it",
+        f"{env}: {lock.base.name}, the image of this environment, is not in the same folder",
         fix="name the image: `--over IMAGE`",
     )
 
@@ -109,6 +109,6 @@ def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
     for one, why in made.left.items():
         say(f"  left out: {one}: {why}", err=True)
     for folder in made.outside:
-        say(f"  not copied: {folder}; jobs read it there")
+        say(f"  not copied: {folder}; jobs read this folder where it is")
     if made.packages and not made.compiled:
         say("  not compiled: this machine has no Python of this release and cannot start the image", err=True)

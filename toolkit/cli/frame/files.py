@@ -44,7 +44,7 @@ def write_whole(path: Path, content: bytes) -> None:
         else:
             files.write_whole(behind_links(path), content)
     except OSError as error:
-        said = "no process reads it" if error.errno == errno.ENXIO else error.strerror or error
+        said = "no process reads this pipe" if error.errno == errno.ENXIO else error.strerror or error
         why = f"{path}: cannot be written: {said}"
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise CheckFailed(why, fix="free space on that disk, or give a file on another disk") from error

@@ -50,7 +50,9 @@ def report_write_error() -> Iterator[None]:
         yield
     except BrokenPipeError as error:
         if not _is_unread():
-            raise ToolkitError(f"a program that toolkit wrote to has exited: {error.strerror}") from error
+            raise ToolkitError(
+                f"the program that reads toolkit's output has exited: {error.strerror}"
+            ) from error
         # The reader of standard output has exited, as `head` does; this is not an error.
         _give_up()
         raise click.exceptions.Exit(0) from error

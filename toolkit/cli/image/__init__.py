@@ -7,7 +7,7 @@ from toolkit.cli.frame.lazy import LazyGroup
 _COMMANDS = {
     "list": ("toolkit.cli.image.list", "List the recipes with their versions"),
     "show": ("toolkit.cli.image.show", "Show a recipe and its versions"),
-    "solve": ("toolkit.cli.image.solve", "Show which versions a recipe gives, and why"),
+    "solve": ("toolkit.cli.image.solve", "Show the versions that toolkit chooses for a recipe, and why"),
     "render": ("toolkit.cli.image.render", "Print the Dockerfile or definition of a recipe"),
     "lock": ("toolkit.cli.image.lock", "Write the lock of a recipe, with all hashes"),
     "build": ("toolkit.cli.image.build", "Build and test the image of a recipe"),

@@ -43,7 +43,7 @@ _MARKS = {"error": "✘", "warning": "!", "info": "·"}
 @click.option("--facts", type=click.Path(path_type=Path), help="Facts of a cluster, from toolkit probe -o")
 @click.option("--layer", is_flag=True, help="Build an image with toolkit's trainers on top")
 @click.option(
-    "--tag", metavar="NAME:TAG", default="", help="Name of that image  [default: toolkit/adopted-NAME:latest]"
+    "--tag", metavar="NAME:TAG", default="", help="Name of the image  [default: toolkit/adopted-NAME:latest]"
 )
 @registry_options
 @JSON
@@ -151,7 +151,12 @@ def _require_own(folder: Path, name: str, *, layer: bool) -> None:
 
 def _write(found: Adopted, name: str, folder: Path) -> None:
     write_whole(folder / _FACTS, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    lines = [f"{_MARK}, which replaces this file unless you remove this line. No image is built from it."]
+    lines = [
+        (
+            f"{_MARK}, which replaces this file unless you remove this line. toolkit builds no image from "
+            "this file."
+        )
+    ]
     lines += [f"# Contents of {found.image}:"]
     lines += [f"# {c}: {line}" for c, line in found.evidence.items()]
     shown = "\n".join("".join(c if c.isprintable() else " " for c in line)[:200] for line in lines)
@@ -178,7 +183,8 @@ def _build_layer(
     else:
         raise BadInput(
             f"{here}: the Docker engine cannot build on a SIF or a folder",
-            fix="give the image that it was made from, docker://HOST/NAME:TAG or docker-daemon:NAME:TAG",
+            fix="give the image that this file was made from, docker://HOST/NAME:TAG or "
+            "docker-daemon:NAME:TAG",
         )
     made = layer(client, below, tag or f"toolkit/adopted-{short_name(image)}:latest", folder / _LAYER, tell)
     return {"tag": made.tag, "id": made.id, "base": made.base}

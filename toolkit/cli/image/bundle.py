@@ -24,10 +24,10 @@ from toolkit.units import format_size
     "pythons",
     multiple=True,
     metavar="3.N",
-    help="Python release on that machine  [default: this one]",
+    help="Python release on the target machine  [default: as here]",
 )
 @click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="A SIF to add")
-@click.option("--builder/--no-builder", default=True, help="Add the image that makes SIFs")
+@click.option("--builder/--no-builder", default=True, help="Add the image that converts images to SIFs")
 @ACCEPT_OPTION
 @JSON
 @click.pass_context

@@ -20,7 +20,7 @@ ACCEPT_OPTION = click.option(
     "accepted",
     multiple=True,
     metavar="HOST",
-    help="Accept files of the lock from this foreign host; may be repeated",
+    help="Accept files of the lock from this host; repeatable",
 )
 
 
@@ -29,7 +29,9 @@ def _key_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -
     if value is None:
         return None
     if not value.strip():
-        raise BadInput("--verify-key '': empty", fix="give a file of public keys; a variable may be unset")
+        raise BadInput(
+            "--verify-key '': empty", fix="give a file of public keys; a shell variable may be unset"
+        )
     path = Path(value)
     from toolkit.run.gpg import check_keyring  # slow, so not needed for --help
 
@@ -55,7 +57,7 @@ def cluster_options(function: _F) -> _F:
 
     file = click.Path(path_type=Path)
     known = click.option("--facts", metavar="FILE", type=file, help="Facts that toolkit probe -o saved")
-    named = click.option("--site", metavar="NAME", help="Site whose facts toolkit init saved")
+    named = click.option("--site", metavar="NAME", help="Site, whose facts `toolkit init` saved")
     return known(named(with_host))  # type: ignore[return-value]  # an option keeps what it decorates
 
 

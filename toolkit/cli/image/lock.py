@@ -29,7 +29,7 @@ from toolkit.units import format_size
 
 @click.command("lock")
 @click.argument("recipe")
-@click.option("--upgrade", is_flag=True, help="Take the newest versions, and show the changes")
+@click.option("--upgrade", is_flag=True, help="Use the newest versions, and show the changes")
 @click.option(
     "--own", is_flag=True, help="Keep the lock in your settings folder, not beside a shipped recipe"
 )
@@ -75,7 +75,7 @@ def _own(recipe: str) -> Path:
     """
     if "/" in recipe or recipe.endswith(".toml"):
         raise BadInput(
-            f"--own: {recipe} is a file, and its lock is always beside it",
+            f"--own: {recipe} is a file; its lock is always in the same folder",
             fix="leave out `--own`, or give the name of a shipped recipe",
         )
     return own_path(recipe)

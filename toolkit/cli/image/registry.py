@@ -23,7 +23,11 @@ def registry_options(function: _F) -> _F:
             default="",
             help="Platform of a multi-platform image, as linux/arm64",
         ),
-        click.option("--plain-http", is_flag=True, help="Connect without TLS; automatic for this machine"),
+        click.option(
+            "--plain-http",
+            is_flag=True,
+            help="Connect without TLS (always so for a registry on this machine)",
+        ),
         click.option(
             "--ca",
             metavar="FILE",

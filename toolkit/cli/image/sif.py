@@ -26,7 +26,8 @@ from toolkit.units import format_size
     type=click.Choice([known.name for known in PACKINGS]),
     default=DEFAULT.name,
     show_default=True,
-    help="Purpose of the compression: " + "; ".join(f"{known.name}, {known.purpose}" for known in PACKINGS),
+    help="What to optimise the compression for: "
+    + "; ".join(f"{known.name}, {known.purpose}" for known in PACKINGS),
 )
 @click.option("--fresh", is_flag=True, help="Convert even if the file is up to date")
 @JSON

@@ -26,7 +26,11 @@ _MARK = "# Made by toolkit image solve"
 @click.argument("recipe")
 @cluster_options
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Write a recipe of these versions"
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write a recipe with these versions",
 )
 @JSON
 @click.pass_context

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("unbundle")
 @click.argument("source", type=click.Path(path_type=Path))
 @VERIFY_KEY
-@click.option("--replace", is_flag=True, help="Install recipes that replace others")
+@click.option("--replace", is_flag=True, help="Let recipes of the bundle replace existing recipes")
 @JSON
 @click.pass_context
 def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: bool, as_json: bool) -> None:
@@ -53,7 +53,7 @@ def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: 
     for name in done.recipes:
         say(f"  recipe: {name}")
     for name in done.replaced:
-        say(f"  replaced: {name}; toolkit uses the bundle's")
+        say(f"  replaced: {name}; toolkit now uses the bundle's recipe")
     if done.waiting:
         say(f"  not loaded: {', '.join(done.waiting)}: {why}", err=True)
         say(f"  hint: start a Docker engine, then: toolkit image unbundle {source}", err=True)

@@ -64,7 +64,7 @@ def command(
 def _fix(failed: list[Check]) -> str:
     if [check.told for check in failed] == [NO_SIGNATURE]:
         return "sign your own SIF with `toolkit image sign`; `--unsigned` accepts a SIF without signature"
-    return "do not run it; copy it again from its source"
+    return "do not run this SIF; copy it again from its source"
 
 
 def _lock(file: Path) -> Lock:

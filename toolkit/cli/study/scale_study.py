@@ -158,7 +158,7 @@ def _check_settings(study: Study) -> None:
         )
     if job.arguments and not study.words:
         raise BadInput(
-            f"{origins['arguments']}: toolkit scale ignores this setting, because it sets arguments itself",
+            f"{origins['arguments']}: toolkit scale ignores this setting and sets the arguments itself",
             fix=f"give the arguments on the command line: -- {shlex.join(job.arguments)}",
         )
     if study.profile and job.workdir:
@@ -183,7 +183,7 @@ def join_studies(where: Path, study: Study) -> Study:
     old = msgspec.structs.replace(old, said=_with_full_paths(old.said))
     if differs := study_points.differences(old, study):
         raise BadInput(
-            f"{where} holds another study: it differs in {', '.join(differs)}",
+            f"{where} holds another study, which differs in {', '.join(differs)}",
             fix="give another folder with `--study`",
             detail=[f"{name}: {before!r} before, {now!r} now" for name, (before, now) in differs.items()],
         )
@@ -228,7 +228,9 @@ def _series_of_suggestion(wanted: StudyOptions) -> dict[str, dict[str, str]]:
         raise BadInput("--prove: one rank has no reductions to compare", fix="give 2 or more with `--ranks`")
     advice = advise(tally_events(events(wanted.prove)))
     if advice is None:
-        raise CheckFailed(f"{wanted.prove}: the timeline has too few reductions to suggest settings")
+        raise CheckFailed(
+            f"{wanted.prove}: the timeline has too few reductions, so toolkit cannot suggest settings"
+        )
     return proof.settings(advice)
 
 

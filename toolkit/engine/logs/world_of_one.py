@@ -37,8 +37,8 @@ _MOST_CLAIMS = 10_000
 _SHOWN = 3
 _FIX = (
     "`toolkit doctor IMAGE` says which launch mode fits: the option `--mpi` of srun "
-    "must name what the MPI in the image "
-    "speaks, and `--cleanenv` or `--containall` must not take it away"
+    "must name an interface of the MPI in the image, and `--cleanenv` or `--containall` must not remove its "
+    "variables"
 )
 
 

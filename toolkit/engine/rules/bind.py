@@ -54,7 +54,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
         raise Undecided("host.mpis.library")
     if mounted_folders(host):
         return None
-    where = "among the libraries of its system"
+    where = "among the system libraries"
     if any(map(is_masked, (host.prefix or "", *(host.folders or ())))):
         where = "in a folder named after a user, which facts do not contain"
     because = f"{mpi_name(host)} of the host is {where} ({host.library})"
@@ -84,7 +84,7 @@ def bind_has_no_effect(case: Case) -> Hit | None:
         raise Undecided("host.mpis.soname" if host.soname is None else "image.mpi.soname")
     if same_name:
         return None
-    why = f"LD_LIBRARY_PATH does not lead to {host.library or 'the library that is mounted'}"
+    why = f"no folder in LD_LIBRARY_PATH contains {host.library or 'the library that is mounted'}"
     fix = ""
     if host.soname != mpi.soname:
         why = f"programs need {mpi.soname}, and the host has {host.soname}"
@@ -92,7 +92,10 @@ def bind_has_no_effect(case: Case) -> Hit | None:
         why = (
             f"programs have a search path (DT_RPATH) that precedes LD_LIBRARY_PATH and leads to {mpi.library}"
         )
-        fix = "use a mode that starts the image's MPI; or link programs again without DT_RPATH (mpi4py: pip)"
+        fix = (
+            "use a mode that starts the image's MPI; or link programs again without DT_RPATH (mpi4py: "
+            "install it with pip)"
+        )
     because = f"{why}: the image's own {mpi_name(mpi)} is loaded"
     evidence = case.cite("host.mpis", "image.mpi")
     hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))
@@ -126,7 +129,7 @@ def bind_name_of_another(case: Case) -> Hit | None:
     evidence = case.cite("host.mpis", "image.mpi")
     both = f"{mpi_name(mpi)} and {mpi_name(host)} of the host are both called {mpi.soname}"
     if mpi.implementation == "openmpi":
-        because = f"{both}, and programs of one miss symbols in the other"
+        because = f"{both}, and a program built for one of them does not find its symbols in the other"
         return Hit(evidence, "loader-failure", because)
     return Hit(evidence, "unknown", f"{both}; what a program does with the other library was not measured")
 

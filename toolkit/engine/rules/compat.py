@@ -84,10 +84,15 @@ def cuda_compat_needed(case: Case) -> Hit | None:
     words = _path_with(case, (case.image_facts.cuda_compat_folders or _COMPAT)[0])
     if known:
         return Hit(evidence, fix=f"put their folder first inside the container: {words}")
-    title = f"Whether cuda-compat for CUDA {cuda.series(case.image.cuda or '')} works on driver "
-    title += f"{case.host.gpu_driver} is not known here"
+    title = (
+        f"toolkit does not know whether cuda-compat for CUDA {cuda.series(case.image.cuda or '')} works "
+        "on driver "
+    )
+    title += f"{case.host.gpu_driver}"
     return Hit(
-        evidence, title=title, fix=f"look it up in NVIDIA's CUDA Compatibility guide, or try it: {words}"
+        evidence,
+        title=title,
+        fix=f"look up the pair in NVIDIA's CUDA Compatibility guide, or try it: {words}",
     )
 
 
@@ -150,14 +155,14 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
         return None
     line = f"image: {_PATH}={_library_path(case)}"
     evidence = (*case.cite("image.cuda_compat", "host.gpu_driver"), line)
-    return Hit(evidence, fix=f"remove the folder of cuda-compat from it: {_path_with(case)}")
+    return Hit(evidence, fix=f"remove the folder of cuda-compat from LD_LIBRARY_PATH: {_path_with(case)}")
 
 
 @rule(
     "library-path-hides-driver",
     "The LD_LIBRARY_PATH of this launch hides the host's GPU driver",
     severity="error",
-    fix=f"add {DRIVER} to it as the last folder",
+    fix=f"add {DRIVER} to LD_LIBRARY_PATH as the last folder",
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; EESSI/software-layer issue 231",
     facts=("host.gpu_driver", "image.cuda"),
     advice=True,
@@ -186,7 +191,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
 
 @rule(
     "driver-not-searched",
-    "No script of the image leads programs to the host's GPU driver",
+    "No script of the image adds the host's GPU driver to the library path",
     severity="error",
     fix=f"`--env {_PATH}={DRIVER}`; or build the folder again: `apptainer build --sandbox DIR IMAGE`",
     source="apptainer/apptainer:internal/pkg/build/sources/99-base.sh; measured with Apptainer 1.4.5",

@@ -21,7 +21,7 @@ def _tmp_is_bound(case: Case) -> bool:
 
 @rule(
     "tmp-hidden",
-    "The container does not see the host's /tmp, where the PMIx server keeps its segments",
+    "The container does not see the host's /tmp, where the PMIx server keeps its shared-memory files",
     severity="error",
     fix="add `--bind /tmp`, or set PMIX_MCA_gds=hash",
     source=(
@@ -63,7 +63,7 @@ def tmp_hidden(case: Case) -> Hit | None:
     return Hit(
         (*dict.fromkeys(hidden.values()), *case.cite("image.pmix")),
         "init-failure",
-        f"with {next(iter(hidden))} the PMIx client does not find the server's segments in /tmp",
+        f"with {next(iter(hidden))} the PMIx client does not find the server's shared-memory files in /tmp",
     )
 
 
@@ -103,7 +103,7 @@ def tmp_not_mounted(case: Case) -> Hit | None:
     if brings_prrte(mpi) and case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     if case.mode == "mpirun-container":
-        return Hit(tuple(said), "unknown", "Open MPI's own launcher without /tmp has not been measured")
+        return Hit(tuple(said), "unknown", "Open MPI's own launcher was not measured without /tmp")
     because = "without /tmp Open MPI cannot create its session directory"
     # ORTE also creates the directory for a single rank (tests/matrix/truth: Open MPI 1.10.2). 5.0.10 then
     # needs no directory.

@@ -262,9 +262,10 @@ def locked_memory_limited(case: Case) -> Hit | None:
 
 @rule(
     "shared-memory-small",
-    "The shared memory of a node is small for training with several processes",
+    "The shared memory of a node is too small for training with several processes",
     severity="warning",
-    fix="administrator: a larger /dev/shm on the nodes; NCCL_SHM_DISABLE=1 helps NCCL, num_workers=0 PyTorch",
+    fix="administrator: a larger /dev/shm on the nodes; until then, set NCCL_SHM_DISABLE=1 for NCCL and "
+    "num_workers=0 for PyTorch",
     source="recipes/knowledge/fabric.toml, shared_memory; NVIDIA NCCL user guide, troubleshooting",
     facts=("host.shm",),
     advice=True,
@@ -285,7 +286,8 @@ def shared_memory_small(case: Case) -> Hit | None:
     "single-copy-unavailable",
     "Ranks of one node cannot copy from each other's memory directly",
     severity="info",
-    fix="start them in one namespace (`--sharens`, or a setuid installation); kernel.yama.ptrace_scope=0",
+    fix="start the ranks in one namespace (`--sharens`, or a setuid installation); or set "
+    "kernel.yama.ptrace_scope=0",
     source="open-mpi/ompi:NEWS 4.0.2 (CMA and user namespaces); process_vm_readv(2); apptainer issue 769",
     facts=("host.runtime", "host.runtime.setuid", "host.ptrace_scope", "host.xpmem"),
     modes=_OWN_MPI,

@@ -12,7 +12,7 @@ from toolkit.versions import older
 
 PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
-_NO_GPUS = "The container gets none of the GPUs of its node"
+_NO_GPUS = "The container has no access to the GPUs of its node"
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 
 
@@ -66,7 +66,7 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
     "gpu-minor-compatibility",
     "The driver is older than the image's CUDA; CUDA minor-version compatibility applies",
     severity="info",
-    fix="nothing for most programs; if PTX or a new feature fails, use an image with an older CUDA",
+    fix="change nothing for most programs; if PTX or a new feature fails, use an image with an older CUDA",
     source="NVIDIA CUDA Compatibility guide, minor version compatibility",
     facts=(*PAIR,),
     advice=True,
@@ -130,7 +130,7 @@ def gpu_dropped_by_cuda(case: Case) -> Hit | None:
     "gpu-parts-apart",
     "The GPUs are divided by MIG, and ranks cannot copy directly between the parts",
     severity="info",
-    fix="nothing if ranks communicate little; otherwise request whole GPUs",
+    fix="change nothing if ranks communicate little; otherwise request whole GPUs",
     source="NVIDIA MIG user guide, deployment considerations; RAPIDS guide, MIG; NVIDIA/nccl issue 1716",
     facts=("host.mig", "image.cuda"),
     advice=True,
@@ -150,7 +150,7 @@ def gpu_parts_apart(case: Case) -> Hit | None:
     "gpu-without-driver",
     "The image is built for NVIDIA GPUs; this host has no NVIDIA driver",
     severity="info",
-    fix="nothing for work on CPUs; for GPUs run `toolkit probe` on a compute node",
+    fix="change nothing for work on CPUs; for GPUs run `toolkit probe` on a compute node",
     source="TensorFlow install guide, pip; TensorFlow's wheels open CUDA's libraries when they need them",
     facts=("image.cuda", "host.gpu_driver", "host.amd_gpus"),
     advice=True,

@@ -154,7 +154,7 @@ def gpu_hook_lacks_program(case: Case) -> Hit | None:
     case.ask("host.gpu_container_cli", failed_only=True)
     if "gpu_container_cli" not in host.absent:
         return None
-    because = "enroot's hook for GPUs fails, as the node has no nvidia-container-cli"
+    because = "enroot's hook for GPUs fails because the node has no nvidia-container-cli"
     return Hit(case.cite("host.gpu_container_cli", "host.gpus"), "unavailable", because, because)
 
 
@@ -162,7 +162,7 @@ def gpu_hook_lacks_program(case: Case) -> Hit | None:
     "too-few-nodes",
     "Slurm has fewer nodes than the job requests",
     severity="error",
-    fix="request fewer: `--nodes`; `sinfo` shows how many each partition has",
+    fix="request fewer: `--nodes`; `sinfo` shows the number of nodes of each partition",
     source="sbatch(1): --nodes; srun(1): 'Requested node configuration is not available'",
     facts=("host.slurm",),
 )

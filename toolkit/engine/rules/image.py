@@ -53,7 +53,7 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     if case.image.mpi is not None:
         return None
     if case.request.alone and case.mode != "mpirun-container":
-        fix = "nothing, if the program does not call MPI"
+        fix = "change nothing if the program does not call MPI"
         return Hit(case.cite("image.mpi"), severity="warning", fix=fix, instead=())
     if case.mode == "bind" and mounted_mpi(case.host_facts, case.original_facts) is None:
         return None  # whether the host has one to mount is the question of bind-nothing-to-mount
@@ -82,7 +82,7 @@ def mpi_moved(case: Case) -> Hit | None:
     said = {word.partition("=")[0] for word in (*case.plan.env, *case.plan.container)}
     if said & OPAL_FOLDERS or any(setting_value(case, name) is not None for name in OPAL_FOLDERS):
         return None
-    because = f"{mpi_name(mpi)} looks for its plugins in {mpi.built_for}, and there is none"
+    because = f"{mpi_name(mpi)} looks for its plugins in {mpi.built_for}, but they are not there"
     words = " ".join(f"--env {name}={value}" for name, value in mpi.led_by.items())
     fix = f"set its folder, as `toolkit launch` does: `{words}`"
     return Hit(
@@ -112,7 +112,7 @@ def mpi_lacks_plugins(case: Case) -> Hit | None:
         return None
     if mpi.interfaces or _TRANSPORTS & mpi.components.keys():
         return None
-    because = f"{mpi_name(mpi)} finds no plugin that carries messages, and none that speaks to a launcher"
+    because = f"{mpi_name(mpi)} finds no plugin for messages and no plugin for a launcher"
     return Hit(case.cite("image.mpi"), "init-failure", because, stage=LaunchStage.START)
 
 
@@ -202,16 +202,21 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
     because = f"{mpi_name(mpi)} finds no provider of its libfabric"
     evidence = case.cite("image.mpi", "image.libfabric")
     if not folder:
-        return Hit(evidence, "init-failure", f"{because}: none in the image loads", fix=_ADD_PROVIDER)
+        return Hit(
+            evidence,
+            "init-failure",
+            f"{because}: the loader cannot load any provider in the image",
+            fix=_ADD_PROVIDER,
+        )
     fix = f"`--env {_PROVIDER_PATH}={folder}`"
-    return Hit(evidence, "init-failure", f"{because}: they are in {folder}", fix=fix)
+    return Hit(evidence, "init-failure", f"{because}: the providers are in {folder}", fix=fix)
 
 
 @rule(
     "image-sets-rank",
     "The image sets a variable that the launcher sets for each rank",
     severity="error",
-    fix="build the image without it: it comes from a job in which the image was saved",
+    fix="build the image without this variable, which comes from the job in which the image was saved",
     source="pmodels/mpich:src/pmi/src/pmi_v1.c; measured: MPICH 4.0.2 with PMI_SIZE=1 and PMI_RANK=0",
     facts=("image.mpi",),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
@@ -230,7 +235,7 @@ def image_sets_rank(case: Case) -> Hit | None:
         return None
     alone = given.get("PMI_SIZE") == "1" and given.get("PMI_RANK", "0") == "0"
     told = ", ".join(f"{name}={given[name]}" for name in set_by)
-    because = f"the image sets {told}, in place of what the launcher tells each rank"
+    because = f"the image sets {told}, which replaces the launcher's value for each rank"
     evidence = tuple(f"image: {name}={given[name]}" for name in set_by)
     stage = LaunchStage.START
     return Hit(evidence, "singletons" if alone else "unknown", because, stage=stage)

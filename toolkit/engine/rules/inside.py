@@ -11,7 +11,7 @@ _FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
 
 @rule(
     "network-apart",
-    "Each container has a separate network",
+    "Each container has its own network",
     severity="error",
     fix="give containers the network of the node: `podman run --network=host`; leave `--net` out",
     source="podman-run(1), --network; tests/matrix: 'without --network=host'",
@@ -29,7 +29,8 @@ def network_apart(case: Case) -> Hit | None:
     evidence = tuple(dict.fromkeys(found.values()))
     if runtime.settings.get("private network") == "no":
         because = (
-            f"{runtime.name} makes a network for each container, and the host has no program to connect it"
+            f"{runtime.name} creates a network for each container, and the host has no program that "
+            "connects these networks"
         )
         return Hit(evidence, "init-failure", because, stage=LaunchStage.START)
     if case.mode in {"mpirun-container", "srun-none"}:
@@ -78,5 +79,5 @@ def pmi_socket_closed(case: Case) -> Hit | None:
     found, offered = hides(case, "descriptors"), offer(case)
     if not found or clearing_options(case) or offered is None or interface_in_use(case, offered) != "pmi":
         return None
-    because = f"with {next(iter(found))} PMI_FD names a file that is closed"
+    because = f"with {next(iter(found))} the file descriptor in PMI_FD is closed"
     return Hit(tuple(dict.fromkeys(found.values())), "init-failure", because)

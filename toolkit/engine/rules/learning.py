@@ -51,7 +51,8 @@ def pytorch_without_gpu(case: Case) -> Hit | None:
     "tensorflow-cuda-missing",
     "TensorFlow does not find the CUDA that it was built for",
     severity="warning",
-    fix="install the CUDA of its build: `pip install 'tensorflow[and-cuda]'`, or a base image with that CUDA",
+    fix="install the CUDA that TensorFlow was built with: `pip install 'tensorflow[and-cuda]'`, or a base "
+    "image with that CUDA",
     source="TensorFlow source, dso_loader; TensorFlow install guide, tested build configurations",
     facts=("host.gpu_driver", "image.tensorflow_cuda", "image.cuda"),
     advice=True,
@@ -74,7 +75,7 @@ def tensorflow_cuda_missing(case: Case) -> Hit | None:
     "tensorflow-cudnn-mismatch",
     "The image has another cuDNN than TensorFlow needs",
     severity="error",
-    fix="install the cuDNN of its build, or a newer one of the same major release",
+    fix="install the cuDNN that TensorFlow was built with, or a newer cuDNN of the same major release",
     source="TensorFlow source, cuda_dnn: 'Loaded runtime CuDNN library: … but source was compiled with: …'",
     facts=("host.gpu_driver", "image.tensorflow_cudnn", "image.cudnn"),
     advice=True,
@@ -116,7 +117,8 @@ def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
     "tensorflow-compiles-at-start",
     "TensorFlow has no machine code for this GPU, so the driver compiles it at the first start",
     severity="info",
-    fix="set CUDA_CACHE_PATH to a permanent folder and CUDA_CACHE_MAXSIZE=4294967296; or a newer TensorFlow",
+    fix="set CUDA_CACHE_PATH to a permanent folder and CUDA_CACHE_MAXSIZE=4294967296; or use a newer "
+    "TensorFlow",
     source="recipes/knowledge/cuda.toml, [[tensorflow]]; CUDA C++ Programming Guide, just-in-time code",
     facts=("host.gpus", "image.tensorflow", "image.tensorflow_cuda"),
     advice=True,
@@ -274,9 +276,10 @@ def nccl_known_bad(case: Case) -> Hit | None:
 
 @rule(
     "nccl-needs-plugin",
-    "NCCL needs a plugin for this network, and the image lacks it",
+    "NCCL needs a plugin for this network, which the image does not have",
     severity="warning",
-    fix="put aws-ofi-nccl and its libfabric into the image, or bind the centre's; check for 'NET/OFI'",
+    fix="put aws-ofi-nccl and its libfabric into the image, or bind the centre's plugin; then look for "
+    "'NET/OFI'",
     source="aws/aws-ofi-nccl:README.md; NVIDIA NCCL user guide, NCCL_NET_PLUGIN",
     facts=("image.nccl", "host.fabrics", "image.nccl_ofi"),
     advice=True,

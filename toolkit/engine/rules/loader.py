@@ -12,7 +12,7 @@ from toolkit.engine.words import mpi_name
 from toolkit.model.mpifacts import ImageMpi
 
 _NAME_MPI = "build the program with the image's MPI, or set LD_LIBRARY_PATH in the image to the MPI's folder"
-_NAME_LIBRARY = "install it in the image, or set LD_LIBRARY_PATH in the image to its folder"
+_NAME_LIBRARY = "install the library in the image, or set LD_LIBRARY_PATH in the image to its folder"
 _SOURCE = "ld.so(8): 'cannot open shared object file: No such file or directory'"
 _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
 """Libraries of the host's driver that ``--nv`` mounts (apptainer/apptainer:etc/nvliblist.conf)."""
@@ -65,12 +65,18 @@ def programs_find_no_mpi(case: Case) -> Hit | None:
     doubt = f"{TRY_IT}; or {_NAME_MPI}"
     if any(map(MPI4PY.match, users)):
         return Hit(
-            evidence, "unknown", f"{because}; whether mpi4py finds one by itself is not known", fix=doubt
+            evidence,
+            "unknown",
+            f"{because}; toolkit does not know whether mpi4py finds an MPI by itself",
+            fix=doubt,
         )
     if searched is None:
         return Hit(evidence, "loader-failure", because)
     return Hit(
-        evidence, "unknown", f"{because}; whether it is in LD_LIBRARY_PATH={searched} is not known", fix=doubt
+        evidence,
+        "unknown",
+        f"{because}; toolkit does not know whether LD_LIBRARY_PATH={searched} contains it",
+        fix=doubt,
     )
 
 

@@ -228,7 +228,7 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
             raise _lacking(mpi, case)
         evidence = (*case.cite("image.mpi"), f"host: /dev/shm has {there} bytes")
         if there > row.least * share:
-            because = f"whether {there} bytes are enough for {mpi_name(mpi)} is not known"
+            because = f"toolkit does not know whether {there} bytes are enough for {mpi_name(mpi)}"
             return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or {_LARGER}")
         return Hit(evidence, row.outcome, f"{mpi_name(mpi)} needs more than {there} bytes", source=row.source)
     return None
@@ -238,7 +238,8 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
     "shared-memory-apart",
     "Each rank of a node has its own /dev/shm, but the MPI in the image needs a shared one",
     severity="error",
-    fix="give the containers the host's: `--bind /dev`; or start them with `--sharens` (Apptainer 1.3)",
+    fix="give the containers the host's /dev/shm: `--bind /dev`; or start them with `--sharens` (Apptainer "
+    "1.3)",
     source=(
         "recipes/knowledge/mpi.toml, [[apart]]; apptainer/apptainer:internal/pkg/runtime/engine/apptainer/"
         "container_linux.go, addDevMount"

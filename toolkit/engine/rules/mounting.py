@@ -56,11 +56,11 @@ def image_compression_too_new(case: Case) -> Hit | None:
     if not _by_kernel(case, failed_only=True):
         return None
     kernel = case.host_facts.kernel
-    title = f"Linux mounts a squashfs with {row.name} from {row.kernel} on; the host has {kernel}"
+    title = f"a squashfs with {row.name} needs Linux {row.kernel} or later; the host has {kernel}"
     evidence = case.cite("image.compression", "host.kernel", "host.runtime")
     if older(kernel, _MENDED):
         return Hit(evidence, "unavailable", title, title, source=row.source)
-    return Hit(evidence, "unknown", f"{title}, to which it may have been added", source=row.source)
+    return Hit(evidence, "unknown", f"{title}, but the distribution may have added it", source=row.source)
 
 
 @rule(
@@ -89,7 +89,7 @@ def kernel_cannot_mount(case: Case) -> Hit | None:
         return None
     found = {"loop": "loop devices", "squashfs": "squashfs"}
     title = f"The kernel of the host has no {' and no '.join(found[name] for name in lacks)}"
-    because = f"with setuid the kernel mounts the image, and it has no {found[lacks[0]]}"
+    because = f"with setuid the kernel mounts the image, but this kernel has no {found[lacks[0]]}"
     return Hit(case.cite("host.kernel_mounts", "host.runtime"), "unavailable", because, title)
 
 
@@ -194,7 +194,7 @@ def squashfuse_refused(case: Case) -> Hit | None:
     row = runtime.mount(found.name, found.version)
     if row is None or row.way != "squashfuse":
         return None
-    title = f"squashfuse mounts an image without setuid from Linux {fuse.kernel} on; the host has {kernel}"
+    title = f"squashfuse without setuid needs Linux {fuse.kernel} or later; the host has {kernel}"
     return Hit(case.cite("host.kernel", "host.runtime"), "unavailable", title, title, source=fuse.source)
 
 

@@ -40,7 +40,7 @@ def slurm_pmi_unreachable(case: Case) -> Hit | None:
     evidence = (*case.cite("image.mpi"), f"image: {mpi.library}: needs {named}")
     if any(is_below(_CONFIGURATION, bind_target(bind)) for bind in case.plan.binds):
         because = f"no launch was recorded in which {mpi_name(mpi)} has the cluster's slurm.conf"
-        return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or build it with its own PMI")
+        return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or build the MPI with its own PMI")
     because = f"{mpi_name(mpi)} uses Slurm's libpmi, which finds no slurm.conf in the container"
     return Hit(evidence, "init-failure", because, stage=LaunchStage.START)
 

@@ -41,7 +41,7 @@ def mount_hides_mpi(case: Case) -> Hit | None:
         return Hit(evidence, "unavailable", f"{because}, and the image has no other mpirun")
     if folder in HOST_FOLDERS:
         return Hit(evidence, "loader-failure", because, title=because)
-    return Hit(evidence, "unknown", f"{because}; the host's files there are unknown")
+    return Hit(evidence, "unknown", f"{because}; toolkit does not know which files the host has there")
 
 
 @rule(
@@ -65,7 +65,10 @@ def loader_refuses_program(case: Case) -> Hit | None:
     evidence = (f"image: {line}",)
     asked = launch_search_path(case.host_facts, case.plan)
     if asked is not None and asked != image.environment.get("LD_LIBRARY_PATH"):
-        why = f"{line}; whether {program} finds another library in LD_LIBRARY_PATH={asked} is not known"
+        why = (
+            f"{line}; toolkit does not know whether {program} finds another library in "
+            f"LD_LIBRARY_PATH={asked}"
+        )
         return Hit(evidence, "unknown", why)
     return Hit(evidence, "loader-failure", f"the loader says: {line}", title=f"The loader says: {line}")
 
@@ -96,7 +99,7 @@ def programs_disagree(case: Case) -> Hit | None:
     "launcher-in-ranks",
     "Each rank starts a second launcher, which starts more ranks",
     severity="error",
-    fix="name the program that the launcher starts: toolkit starts the ranks",
+    fix="leave the second launcher out and name the program itself: toolkit starts the ranks",
     source="tests/matrix: image trap-script-runs-mpirun",
     facts=("image.program",),
 )
@@ -120,7 +123,7 @@ def launcher_in_ranks(case: Case) -> Hit | None:
     "entry-point-skipped",
     "The image's entry point sets variables, and `exec` skips it",
     severity="warning",
-    fix="start the program by the entry point: `toolkit launch --image IMAGE -- SCRIPT COMMAND`",
+    fix="start the program through the entry point: `toolkit launch --image IMAGE -- SCRIPT COMMAND`",
     source="Apptainer user guide: run starts the runscript, exec does not",
     facts=("image.entry_script", "image.entry_sets"),
     advice=True,
@@ -135,7 +138,10 @@ def entry_point_skipped(case: Case) -> Hit | None:
     script, names = image.entry_script, ", ".join(image.entry_sets)
     evidence = tuple(f"image: {script}: {name}={value}" for name, value in image.entry_sets.items())
     command = shlex.join(image.program.command) if image.program else "COMMAND"
-    fix = f"start the program by it: `toolkit launch --image IMAGE -- {shlex.quote(script)} {command}`"
+    fix = (
+        f"start the program through the entry point: `toolkit launch --image IMAGE -- "
+        f"{shlex.quote(script)} {command}`"
+    )
     return Hit(evidence, title=f"{script} sets {names}, and `exec` skips this entry point", fix=fix)
 
 
@@ -150,7 +156,7 @@ _FACTS: dict[ProgramName, str] = {"torch": "pytorch", "jax": "jax", "tf-config":
 
 @rule(
     "ranks-not-told",
-    "The container is started without the variables that tell a rank its number",
+    "The container starts without the variables that give a rank its number",
     severity="error",
     fix="leave `--cleanenv` and `--containall` out; unset single variables instead",
     source="Apptainer user guide, environment; srun(1), output environment variables",
@@ -164,10 +170,10 @@ def ranks_not_told(case: Case) -> Hit | None:
     case.ask("host.environment")
     found = clearing_options(case)
     if not found and "SLURM_PROCID" in case.plan.unset and RANKS_FILE in case.plan.wrapper:
-        return Hit(("plan: SLURM_PROCID is removed",), "init-failure", "a rank does not find its number")
+        return Hit(("plan: SLURM_PROCID is removed",), "init-failure", "a rank does not find its rank number")
     if not found:
         return None
-    because = f"{next(iter(found))} removes SLURM_*, from which each rank takes its number"
+    because = f"{next(iter(found))} removes SLURM_*, from which each rank reads its rank number"
     return Hit(tuple(dict.fromkeys(found.values())), "init-failure", because)
 
 
@@ -175,7 +181,7 @@ def ranks_not_told(case: Case) -> Hit | None:
     "image-lacks-framework",
     "The image does not have the framework of the program",
     severity="warning",
-    fix="use an image that has it, or bind a folder of packages that does",
+    fix="use an image that has the framework, or bind a folder of packages that contains it",
     source="toolkit image inspect IMAGE lists the frameworks of an image",
     facts=("image.pytorch", "image.jax", "image.tensorflow"),
     programs=WITHOUT_MPI,

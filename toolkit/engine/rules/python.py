@@ -101,9 +101,9 @@ def horovod_other_tensorflow(case: Case) -> Hit | None:
 
 @rule(
     "horovod-lacks-framework",
-    "Horovod in the image was built without a framework of the image",
+    "Horovod in the image was built without support for a framework of the image",
     severity="warning",
-    fix="build Horovod again beside it: HOROVOD_WITH_TENSORFLOW=1 or HOROVOD_WITH_PYTORCH=1",
+    fix="build Horovod again in the image: HOROVOD_WITH_TENSORFLOW=1 or HOROVOD_WITH_PYTORCH=1",
     source="horovod/horovod:docs/install.rst; 'Extension horovod.tensorflow has not been built' (issue 551)",
     facts=("image.horovod", "image.horovod_frameworks"),
     advice=True,

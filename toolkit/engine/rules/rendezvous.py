@@ -64,16 +64,16 @@ def horovod_lacks_gloo(case: Case) -> Hit | None:
 
 
 _ENV = "PyTorch documentation, torch.distributed, environment variable initialization"
-_LEAVE = "do not set it: the job script sets it from the nodes of the job"
+_LEAVE = "do not set the address: the job script sets it from the nodes of the job"
 _MOST_PORT = 65535
 _WORKER = re.compile(r"[\w.\]-]+:\d+")
 
 
 @rule(
     "peers-not-told",
-    "Nothing gives the ranks the address of the others",
+    "The launch does not give each rank the address of the other ranks",
     severity="error",
-    fix="launch it with toolkit: its job script gives each rank its peers",
+    fix="launch the program with toolkit: the job script gives each rank the address of the others",
     source=f"{_ENV}; TensorFlow guide, distributed training, TF_CONFIG; tests/matrix/peers",
     facts=(),
     programs=WITHOUT_MPI,
@@ -88,7 +88,7 @@ def peers_not_told(case: Case) -> Hit | None:
     if case.plan.program == "tf-config" and find_setting(case, "TF_CONFIG") is None:
         return Hit(evidence, "singletons", "TensorFlow without TF_CONFIG starts as the only worker")
     if case.plan.program == "jax" and passes_process_count(case):
-        return Hit(evidence, "init-failure", "nothing sets the variables that the program reads")
+        return Hit(evidence, "init-failure", "the launch does not set the variables that the program reads")
     if case.plan.program != "torch":
         return None
     if starts_by_torchrun(case):
@@ -101,7 +101,7 @@ def peers_not_told(case: Case) -> Hit | None:
 def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
     """Without options torchrun uses one node; a second torchrun on that node finds the port in use."""
     if case.request.ranks_per_node > 1:
-        return Hit(evidence, "init-failure", "each rank starts its own torchrun, on one port")
+        return Hit(evidence, "init-failure", "each rank starts its own torchrun on the same port")
     return Hit(evidence, "singletons", "torchrun without --nnodes uses only its own node")
 
 
@@ -152,7 +152,7 @@ def address_given(case: Case) -> Hit | None:
     "port-given",
     "The rendezvous port is fixed, so two jobs on a node conflict",
     severity="warning",
-    fix="do not set it: the job script chooses a free port for each job",
+    fix="do not set the port: the job script chooses a free port for each job",
     source=f"{_ENV}; tests/matrix/peers",
     facts=(),
     programs=("torch",),
@@ -171,7 +171,7 @@ def port_given(case: Case) -> Hit | None:
     "world-given",
     "Command or variables set a wrong number of ranks, or the same rank number for all",
     severity="error",
-    fix="do not set count and rank number: toolkit sets them for each rank",
+    fix="do not set the number of ranks or the rank: toolkit sets both for each rank",
     source=f"{_ENV}; jax-ml/jax:jax/_src/distributed.py; tests/matrix/peers",
     facts=(),
     programs=("torch", "jax"),
@@ -189,8 +189,8 @@ def world_given(case: Case) -> Hit | None:
     if number is not None:
         return Hit(evidence, _with_one_number(case, size), f"each rank is number {number.value} of {size}")
     if size > ranks:
-        return Hit(evidence, "hang", f"{ranks} ranks start, and wait for {size}")
-    why = f"{ranks} ranks start, and the count is {size}: the first ranks train without the others"
+        return Hit(evidence, "hang", f"{ranks} ranks start, and wait until there are {size}")
+    why = f"{ranks} ranks start, but the given number is {size}: the first {size} train without the others"
     return Hit(evidence, "singletons" if size == 1 else "wrong-size", why, by_chance=("init-failure",))
 
 
@@ -240,9 +240,9 @@ def starter_counts_differ(case: Case) -> Hit | None:
     if span is None or (span[0] <= nodes <= span[1] and local == each):
         return None
     if span[0] > nodes:
-        return Hit(evidence, "hang", f"torchrun waits for {span[0]} nodes, and the job has {nodes}")
+        return Hit(evidence, "hang", f"torchrun waits for {span[0]} nodes, but the job has {nodes}")
     world = min(span[1], nodes) * local
-    why = f"torchrun makes worlds of {world}, and the job has {nodes * each} ranks"
+    why = f"torchrun creates worlds of size {world}, but the job has {nodes * each} ranks"
     return Hit(evidence, "singletons" if world == 1 else "wrong-size", why)
 
 
@@ -263,7 +263,7 @@ def spawns_own_ranks(case: Case) -> Hit | None:
         return None
     evidence = ("command: torch.multiprocessing.spawn",)
     if case.request.ranks_per_node > 1 and find_setting(case, "MASTER_PORT"):
-        return Hit(evidence, "init-failure", "the worlds of one node share a port")
+        return Hit(evidence, "init-failure", "the worlds on one node use the same port")
     single = case.request.says.get("spawn_nprocs", "1") == "1"
     return Hit(evidence, "singletons" if single else "wrong-size", "each rank starts its own world")
 
@@ -297,7 +297,7 @@ def interface_absent(case: Case) -> Hit | None:
     "jax-needs-its-launcher",
     "JAX does not find the number of processes under this launcher",
     severity="error",
-    fix="pass coordinator_address, num_processes and process_id to the call that initializes it",
+    fix="pass coordinator_address, num_processes and process_id to the call that initializes JAX",
     instead=("jax",),
     source="jax-ml/jax:jax/_src/clusters, slurm_cluster.py and ompi_cluster.py; tests/matrix/peers",
     facts=(),

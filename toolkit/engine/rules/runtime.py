@@ -141,7 +141,7 @@ def images_limited(case: Case) -> Hit | None:
     "bind-source-missing",
     "The runtime's settings bind a path that the host does not have",
     severity="error",
-    fix="administrator: create it on every node, or remove its 'bind path' from the runtime's settings",
+    fix="administrator: create the path on every node, or remove its 'bind path' from the runtime's settings",
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, mountGeneric; "
         "Apptainer 1.4.5 on a node without /etc/localtime: fails, and runs with --no-mount /etc/localtime"
@@ -164,7 +164,10 @@ def bind_source_missing(case: Case) -> Hit | None:
     evidence = tuple(f"host: {found.name}.conf: bind path = {bind}: missing" for bind in found.unbound)
     if not ends:
         return Hit((*evidence, f"plan: {' '.join(words)}"), severity="warning")
-    because = f"{found.name} binds {ends[0].partition(':')[0]} into every container, and the host has none"
+    because = (
+        f"{found.name} binds {ends[0].partition(':')[0]} into every container, but the host does not "
+        "have this path"
+    )
     return Hit(evidence, "unavailable", because)
 
 
@@ -324,7 +327,8 @@ def bind_not_allowed(case: Case) -> Hit | None:
     "device-files-hidden",
     "Containers have a minimal /dev: no InfiniBand or RoCE, no shared memory of the host",
     severity="warning",
-    fix="administrator: 'mount dev = yes' in apptainer.conf; if it is minimal, `--bind /dev`",
+    fix="administrator: set 'mount dev = yes' in apptainer.conf; with 'mount dev = minimal', use `--bind "
+    "/dev`",
     source=(
         "Apptainer administrator guide, apptainer.conf: mount dev; apptainer/apptainer:internal/pkg/runtime/"
         "engine/apptainer/container_linux.go, addUserbindsMount, at v1.4.5"
@@ -346,7 +350,7 @@ def device_files_hidden(case: Case) -> Hit | None:
 
 @rule(
     "session-folder-small",
-    "The container's own tmpfs is small",
+    "The container's own tmpfs is too small for large files",
     severity="info",
     fix="write to a bound folder; administrator: a larger 'sessiondir max size' in apptainer.conf",
     source="recipes/knowledge/runtime.toml, session",

@@ -12,7 +12,8 @@ from toolkit.engine.wireup import leaves_out_home
     "setting-breaks-mpi",
     "The MPI in the image cannot work with a setting that reaches it",
     severity="error",
-    fix="remove it: unset the variable, or leave `--env` out; `toolkit launch` unsets the host's settings",
+    fix="remove the setting: unset the variable, or leave `--env` out; `toolkit launch` unsets the host's "
+    "settings",
     source="recipes/knowledge/settings.toml; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
     facts=(
         *("image.mpi", "host.environment", "host.mca_params", "host.interfaces", "host.infiniband"),
@@ -45,7 +46,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
         "unknown",
         because,
         "The effect of a setting on the MPI in the image is unknown",
-        "leave it out; or try it: `toolkit launch --force`, with the preflight on",
+        "leave the setting out; or try it: `toolkit launch --force`, with the preflight on",
         severity="warning",
     )
 
@@ -54,7 +55,8 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
     "host-settings-leak",
     "Settings for the host's own MPI would reach the container",
     severity="warning",
-    fix="nothing: the plan unsets them; pass settings that the container needs with `toolkit launch --env`",
+    fix="change nothing: toolkit unsets these settings; pass settings that the container needs with "
+    "`toolkit launch --env`",
     source="Apptainer user guide, environment; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
     facts=("host.environment",),
     advice=True,

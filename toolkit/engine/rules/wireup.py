@@ -119,8 +119,8 @@ def image_lacks_pmi2(case: Case) -> Hit | None:
     "nothing-offered",
     "With --mpi=none srun offers no interface by which ranks find each other",
     severity="error",
-    fix="start one rank; several ranks need an interface that their MPI speaks "
-    "(`srun --mpi=list` prints them)",
+    fix="start one rank; for several ranks, give `srun --mpi` an interface that their MPI speaks (`srun "
+    "--mpi=list`)",
     instead=MPI_MODES,
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
     facts=("image.mpi", *LAUNCHERLESS_FACTS),
@@ -245,7 +245,7 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
     evidence = case.cite("host.mpis", "host.slurm.mpi_default", "image.mpi")
     why = f"{mpi_name(mpi)} uses the PMIx identity that srun gave Hydra's proxy"
     if case.request.ranks_per_node == 1:
-        because = f"{why}; with one rank on each node it is right by accident"
+        because = f"{why}; with one rank on each node this identity happens to be right"
         return Hit(evidence, because=because, severity="warning", title=because)
     if case.request.nodes == 1:
         # The identity belongs to a step of one process, so each rank that uses it has a world of size 1.
@@ -361,5 +361,6 @@ def host_launcher_not_known(case: Case) -> Hit | None:
     return Hit(
         case.cite("host.mpis"),
         "unknown",
-        f"{family(host.implementation)} {plain(host.version)}'s launcher is not predicted",
+        f"toolkit has no recorded launch with the launcher of {family(host.implementation)} "
+        f"{plain(host.version)}",
     )

@@ -52,12 +52,12 @@ def brought(
 
 def only_for(component: Component, row: Version) -> Fact:
     """Return for which architectures a row exists."""
-    return Fact(component, row.version, f"is there for {' and '.join(row.architectures)} only{_note(row)}")
+    return Fact(component, row.version, f"exists only for {' and '.join(row.architectures)}{_note(row)}")
 
 
 def excludes(component: Component, row: Version, other: Component) -> Fact:
     """Return that a row cannot be combined with a component."""
-    return Fact(component, row.version, f"from {row.provider} goes without {other}{_note(row)}")
+    return Fact(component, row.version, f"from {row.provider} cannot be combined with {other}{_note(row)}")
 
 
 def needs_asking(component: Component, row: Version, other: Component) -> Fact:

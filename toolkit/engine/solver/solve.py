@@ -182,7 +182,7 @@ class _Solver:
         found = find_stack(self.problem(rest))
         if found is None:
             others = "; ".join(a.text for a in self.minimal(rest))
-            return f"without {ask.text}: still nothing, because of {others}"
+            return f"without {ask.text}: still no solution, because of {others}"
         architecture, taken = found
         words = [
             f"{c} {taken[c].version}" for c in components() if c in taken and c not in {"base", "python"}

@@ -12,7 +12,7 @@ from toolkit.model.prediction import Mode, Prediction, Request
 from toolkit.model.recipe import Operation
 from toolkit.versions import older
 
-_GUESSED = "not built yet: taken from recipes/knowledge/stacks.toml"
+_GUESSED = "not built yet; the value is from recipes/knowledge/stacks.toml"
 _CITED = ("mpi", "mpi.interfaces", "pmix", "glibc", "distribution", "ucx", "cuda", "horovod", "horovod_built")
 _WITH_SSH = {"openmpi-bin", "openssh-client"}
 """Packages that install ssh; Debian's openmpi-bin depends on one."""
@@ -64,7 +64,7 @@ def stack_facts(
     }
     speaks = mpi[1].speaks if mpi else None
     inside = speaks and "pmix" in speaks.interfaces and "pmix" not in used
-    unknown = {"pmix": "the MPI has its own, of a release that is not known"} if inside else {}
+    unknown = {"pmix": "the MPI contains its own PMIx, of an unknown release"} if inside else {}
     image = ImageFacts(
         path="",
         format="recipe",

@@ -28,13 +28,13 @@ def why(
 def _origin(component: Component, taken: ChosenRows, recipe: Recipe, mode: Mode | None) -> str:
     wish = recipe.base if component == "base" else recipe.want.get(component, "")
     if wish == MATCH_HOST:
-        return f"{mode} works with it on this cluster" if mode else "no cluster was given, so any will do"
+        return f"{mode} works with it on this cluster" if mode else "without a cluster every version fits"
     if wish:
         return "the recipe wants it" if wish == "*" else f"the recipe wants {wish}"
     if component in {"nccl", "cuda"} and "nccl" in recipe.operations:
-        return "Horovod is to use NCCL"
+        return "the recipe wants Horovod over NCCL"
     if component == "base":
-        return "the recipe leaves it open"
+        return "the recipe does not choose a version"
     if component == "python":
         return f"{taken['base'].version} has it"
     needing = [name_version(c, row.version) for c, row in taken.items() if component in row.requires]
@@ -75,7 +75,7 @@ def _reason(
     tried = _with(component, row, problem, {})
     if component != "base" and find_stack(tried) is None and tried.seen:
         return str(next(iter(tried.seen)))
-    return "a more important component would be older then"
+    return "a more important component would then be older"
 
 
 def _only_the_cluster_forbids(

@@ -53,16 +53,16 @@ def faults(
         yield _fault(
             "several-mpis",
             "warning",
-            "The file installs several MPIs; a program may load another one than it was built with",
+            "The file installs several MPIs; a program may load a different MPI than it was built with",
             tuple(mpi.shown for mpi in mpis),
-            "install one of them",
+            "install only one MPI",
         )
     if not mpis and "mpi4py" in packages and base is not None and not base.opaque:
         one = packages["mpi4py"]
         yield _fault(
             "mpi-missing",
             "error",
-            "mpi4py needs an MPI library, and the file installs none",
+            "mpi4py needs an MPI library, but the file does not install one",
             (f"{name}:{one.line}: mpi4py, by {one.installer}",),
             "install an MPI before mpi4py, such as libopenmpi-dev and openmpi-bin",
         )

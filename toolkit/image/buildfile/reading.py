@@ -93,7 +93,7 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
             _begin(step, parts, found)
     for one in package_installs(tuple(step for step in found if step.stage in last), read):
         if isinstance(one, UnreadList):
-            parts.unknown.append(f"{parts.at(one.line)}: {one.name} is not beside the file")
+            parts.unknown.append(f"{parts.at(one.line)}: {one.name} is not in the folder of the build file")
         else:
             _take(one, parts)
     env = _environment(found, last)

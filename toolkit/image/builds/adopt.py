@@ -141,7 +141,7 @@ def recipe_like(found: Adopted, title: str) -> dict[str, object]:
         "schema": "toolkit.recipe/2",
         "title": title,
         "architecture": found.architecture or "x86_64",
-        "unbuildable": f"it describes {found.image}, which toolkit did not build",
+        "unbuildable": f"this file describes {found.image}, which toolkit did not build",
         "want": {name: _wish(name, version) for name, version in found.want.items()},
     }
     if "horovod" in found.want and found.operations:
@@ -165,34 +165,36 @@ def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
         yield Lack(
             id="no-python",
             severity="error",
-            title=f"No Python was found in it ({facts.cite('python')})",
-            fix="toolkit's trainers need one; your own program may not",
+            title=f"toolkit found no Python in the image ({facts.cite('python')})",
+            fix="toolkit's trainers need Python; your own program may not",
         )
     if older(facts.python, OLDEST_PYTHON):
         yield Lack(
             id="old-python",
             severity="error",
-            title=f"Its Python is {facts.python} ({facts.cite('python')})",
-            fix=f"toolkit's trainers need {OLDEST_PYTHON} or later; your own program may not",
+            title=f"The image has Python {facts.python} ({facts.cite('python')})",
+            fix=f"toolkit's trainers need Python {OLDEST_PYTHON} or later; your own program may not",
         )
     if facts.mpi is None:
         yield Lack(
             id="no-mpi",
             severity="error",
-            title=f"No MPI was found that a program in it loads ({facts.cite('mpi')})",
-            fix=": ranks can only connect by Horovod's Gloo; or build from a recipe: `toolkit image list`",
+            title=f"toolkit found no MPI that a program in the image loads ({facts.cite('mpi')})",
+            fix=": ranks can only connect through Horovod's Gloo; or build an image from a recipe: `toolkit "
+            "image list`",
         )
     if facts.mpi4py is None:
         yield Lack(
             id="no-mpi4py",
             severity="warning",
-            title="mpi4py is not in it",
-            fix="the preflight is left out; in the image: `pip install mpi4py`, against its own MPI",
+            title="the image does not contain mpi4py",
+            fix="toolkit skips the preflight; to install mpi4py in the image: `pip install mpi4py`, against "
+            "its own MPI",
         )
     if tree.kind(TRAINERS) != "folder":
         yield Lack(
             id="no-trainers",
             severity="info",
-            title="toolkit's trainers are not in it",
+            title="the image does not contain toolkit's trainers",
             fix="`toolkit image adopt --layer` puts them on top",
         )

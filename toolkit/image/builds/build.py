@@ -69,18 +69,19 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
     if named.recipe.unbuildable:
         raise BadInput(
             f"{named.name} cannot be built here: {named.recipe.unbuildable}",
-            fix=f"`toolkit image render {named.name}` prints what to build it from elsewhere",
+            fix=f"`toolkit image render {named.name}` prints the Dockerfile, to build the image on another "
+            "machine",
         )
     if (has := architecture(client)) != lock.solution.architecture:
         raise BadInput(
             f"{named.name} is for {lock.solution.architecture}, and this Docker engine runs on {has}",
-            fix=f"`toolkit image render {named.name} -o ctx`, and build there: it "
-            "holds all that a build needs",
+            fix=f"`toolkit image render {named.name} -o ctx`, and build on such a machine: the folder ctx "
+            "holds all files that a build needs",
         )
     making = Making(lock=lock)
     source = source_hash(making)
     if not fresh and (kept := find(client, named)) is not None and kept.source == source:
-        tell.step(f"{named.tag} is built from these sources already")
+        tell.step(f"{named.tag} is already built from these sources")
         return kept
     options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none", fresh=fresh)
     stack = _stack(client, named, making, tell, options)

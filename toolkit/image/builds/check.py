@@ -42,11 +42,11 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
     Raises:
         CheckFailed: with the trial that failed and its last lines.
     """
-    tell.step(f"Trying the image {lock.recipe}: its description of itself, its imports, two ranks of MPI")
-    said = _try(client, image, ("cat", STACK_PATH), "say what is in it", tell)
+    tell.step(f"Testing the image {lock.recipe}: its stack.json, its imports, two MPI ranks")
+    said = _try(client, image, ("cat", STACK_PATH), "print its own description", tell)
     stack = read_stack("\n".join(said), lock.recipe)
     if wrong := disagreements(lock, stack):
-        raise CheckFailed(f"{lock.recipe}: the image is not what its lock names", detail=wrong)
+        raise CheckFailed(f"{lock.recipe}: the image differs from its lock", detail=wrong)
     for words, doing in trials(lock):
         _try(client, image, words, doing, tell)
     return stack
@@ -83,7 +83,7 @@ def read_stack(text: str, name: str) -> Stack:
     try:
         return msgspec.json.decode(text, type=Stack)
     except DECODE_ERRORS as error:
-        raise CheckFailed(f"{name}: {STACK_PATH} in the image is not what toolkit writes: {error}") from error
+        raise CheckFailed(f"{name}: {STACK_PATH} in the image is not a file of toolkit: {error}") from error
 
 
 def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
@@ -116,7 +116,8 @@ def _try(
     ran = run_once(client, Box(image, timeout=_SECONDS), words, tell.detail)
     if ran.ok:
         return ran.lines
-    how = f"did not within {_SECONDS} s" if ran.timed_out else f"{words[0]} exited with status {ran.status}"
+    late = f"it did not finish within {_SECONDS} s"
+    how = late if ran.timed_out else f"{words[0]} exited with status {ran.status}"
     raise CheckFailed(
         f"the image was built but cannot {doing}: {how}; it is not tagged",
         detail=ran.lines[-_KEPT_LINES:],

@@ -189,4 +189,4 @@ def _taken_out(step: Step, stream: Iterator[bytes], folder: Path) -> Path:
                     shutil.copyfileobj(source, writing, 1 << 20)
                     os.fsync(writing.fileno())
                 return folder / name
-    raise CheckFailed(f"{step.component} was compiled, but made no {output_of(step)}")
+    raise CheckFailed(f"the compilation of {step.component} did not produce {output_of(step)}")

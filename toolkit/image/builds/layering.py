@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SECONDS = 900.0
 _TRIAL_SECONDS = 120.0
 _KEPT_LINES = 12
-_STILL = "the image without the trainers still starts your own program"
+_STILL = "your own program still runs in the image without the trainers"
 _TEXT = "Dockerfile"
 _MARK = "# The trainers of toolkit "
 """The first words of a generated Dockerfile, which identify its folder."""
@@ -76,7 +76,7 @@ def require_python(facts: ImageFacts, name: str) -> None:
         raise BadInput(
             f"{name}: its Python is {facts.python} ({facts.cite('python')}), and the trainers need "
             f"{OLDEST_PYTHON} or later",
-            fix=f"build one from a recipe: `toolkit image list`; {_STILL}",
+            fix=f"build an image from a recipe: `toolkit image list`; {_STILL}",
         )
 
 
@@ -112,7 +112,7 @@ def layer(client: "DockerClient", name: str, tag: str, folder: Path, tell: Tell)
     user = str((below.attrs.get("Config") or {}).get("User") or "")
     files = context(name, str(below.id), user if re.fullmatch(r"[A-Za-z0-9_.:-]*", user) else "")
     write(files, folder)
-    tell.step(f"Putting the trainers on {name}")
+    tell.step(f"Adding the trainers to {name}")
     options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none")
     image = build_image(client, files, tag, tell, options)
     try:
@@ -129,7 +129,7 @@ def _try(client: "DockerClient", image: str, name: str, tell: Tell) -> None:
     ran = run_once(client, Box(image, timeout=_TRIAL_SECONDS), words, tell.detail)
     if not ran.ok:
         raise CheckFailed(
-            f"{name}: the trainers cannot be imported in it",
+            f"{name}: Python in the image cannot import the trainers",
             detail=ran.lines[-_KEPT_LINES:],
-            fix=f"they need Python {OLDEST_PYTHON} or later; {_STILL}",
+            fix=f"the trainers need Python {OLDEST_PYTHON} or later; {_STILL}",
         )

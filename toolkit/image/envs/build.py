@@ -16,7 +16,7 @@ from toolkit.run.packages.pip_config import pip_places
 from toolkit.run.packages.wheels import uv_program, uv_settings
 
 _TAIL = 12
-_WAYS = "put wheels of these releases into a folder, and name it: `--find-links DIR`"
+_WAYS = "put wheels of these releases into a folder, and name the folder: `--find-links DIR`"
 
 
 def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str) -> None:
@@ -28,7 +28,7 @@ def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str
     if sources and way is None:
         named = ", ".join(f"{one.name} {one.version}" for one in sources)
         raise Missing(
-            f"{named}: no wheel fits the image, and it cannot be built inside: {why}",
+            f"{named}: no wheel fits the image, and toolkit cannot build one inside the image: {why}",
             fix=f"run this on a machine that starts the image, or {_WAYS}",
         )
 
@@ -91,7 +91,7 @@ def _wheel(
     lacks = "" if compiler.ok else "; the image has no C compiler"
     tail = (done.errors.strip() or done.text.strip()).splitlines()[-_TAIL:]
     raise CheckFailed(
-        f"{source.name} {source.version}: it could not be built inside {python.base.name}{lacks}",
+        f"{source.name} {source.version}: the build inside {python.base.name} failed{lacks}",
         fix=f"choose a release with wheels, or {_WAYS}",
         detail=tail,
     )

@@ -16,7 +16,7 @@ from toolkit.image.files.sif.squash import SquashTree
 from toolkit.model.progress import Tell
 
 _INFO = ".dist-info"
-AGAIN = "make it again over this image: `toolkit env add {} --over {}`"
+AGAIN = "build the environment again over this image: `toolkit env add {} --over {}`"
 
 
 class EnvCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,13 +61,13 @@ def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: s
     if base.digest == digest:
         return ""
     if architecture and architecture != base.architecture:
-        return f"it was made for {base.architecture}, and the image is for {architecture}"
+        return f"the environment was made for {base.architecture}, but the image is for {architecture}"
     minor = base.python.split(".")[:2]
     if python and python.split(".")[:2] != minor:
-        return f"it was made for Python {'.'.join(minor)}, and the image has {python}"
+        return f"the environment was made for Python {'.'.join(minor)}, but the image has {python}"
     if glibc and tuple(map(int, glibc.split("."))) < tuple(map(int, base.glibc.split("."))):
-        return f"it was made for glibc {base.glibc}, and the image has {glibc}"
-    return f"it was made over {base.name} ({base.digest[:19]}…), and the image is {digest[:19]}…"
+        return f"the environment was made for glibc {base.glibc}, but the image has {glibc}"
+    return f"the environment was made over {base.name} ({base.digest[:19]}…), but the image is {digest[:19]}…"
 
 
 def check_env(env: Path, image: Path | None, tell: Tell) -> EnvChecked:
@@ -103,20 +103,20 @@ def _contents(tree: SquashTree, lock: EnvLock) -> EnvCheck:
     found = {canonicalize_name(stem.partition("-")[0]): stem.partition("-")[2] for stem in stems}
     wanted = {one.name: one.version for one in lock.packages}
     odd = sorted({*found} ^ {*wanted} | {name for name in wanted if found.get(name) != wanted[name]})  # type: ignore[call-overload]  # a normalised name is a text
-    told = f"{', '.join(odd[:5])}: not as the lock says" if odd else f"{len(wanted)} packages"
+    told = f"{', '.join(odd[:5])}: different from the lock" if odd else f"{len(wanted)} packages"
     return EnvCheck(name="packages", ok=not odd, told=told)
 
 
 def _over(lock: EnvLock, image: Path, tell: Tell) -> list[EnvCheck]:
     base = python_of(image, tell).base
     why = differs(lock.base, base.digest, base.python, base.glibc, base.architecture)
-    same = EnvCheck(name="image", ok=not why, told=why or f"{image.name} is the image that it was made over")
+    same = EnvCheck(name="image", ok=not why, told=why or f"the environment was made over {image.name}")
     changed = [
         f"{name} {version} is {base.has.get(name, 'gone')}"
         for name, version in lock.base.has.items()
         if base.has.get(name) != version and (is_kept(name) or not lock.version(name))
     ]
-    told = ", ".join(changed[:5]) if changed else "those that it was resolved against"
+    told = ", ".join(changed[:5]) if changed else "the packages of the image are those in the lock"
     return [same, EnvCheck(name="packages of the image", ok=not changed, told=told)]
 
 

@@ -74,9 +74,9 @@ def _add(entry: str, requirements: list[str], left: dict[str, str], name: str) -
     if conda in _IMAGE:
         left[entry] = _IMAGE[conda]
     elif _SYSTEM.match(conda):
-        left[entry] = "the Python package index has no such package; the image has to provide it"
+        left[entry] = "the Python package index has no such package; the image must contain it"
     elif not (wanted := _NAMES.get(conda, conda)):
-        left[entry] = "the Python package index has another project of this name"
+        left[entry] = "the Python package index has a different project with this name"
     else:
         requirements.append(f"{wanted}{_specifier(found['rest'])}")
 

@@ -74,8 +74,8 @@ def startable_here(image: Path) -> tuple[InsideImage | None, str]:
             return None, error.message
         if done.ok:
             return InsideImage(program, options, image), ""
-        why = why or (done.errors.strip().splitlines() or ["it does not start"])[-1]
-    return None, f"{Path(program).name} cannot start it here: {why}"
+        why = why or (done.errors.strip().splitlines() or ["the container does not start"])[-1]
+    return None, f"{Path(program).name} cannot start the image here: {why}"
 
 
 def _certificates() -> str:

@@ -100,8 +100,8 @@ def _project(path: Path) -> EnvRequirements:
         raise BadInput(f"-f {path}: the table [project] is missing", fix="give a requirements file")
     if "dependencies" in project.get("dynamic", ()):
         raise BadInput(
-            f"-f {path}: its build back end makes up the dependencies",
-            fix="give them as a file: `uv pip compile pyproject.toml -o requirements.txt`",
+            f"-f {path}: the dependencies are dynamic (its build back end computes them)",
+            fix="write the dependencies into a file: `uv pip compile pyproject.toml -o requirements.txt`",
         )
     lines = project.get("dependencies", [])
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
@@ -177,7 +177,7 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
             )
         case "--only-binary" | "--prefer-binary" | "--require-hashes" | "--no-build-isolation":
             return EnvRequirements()
-    raise BadInput(f"{where}: `{name}` is not an option that toolkit follows", fix="remove the line")
+    raise BadInput(f"{where}: `{name}` is an option that toolkit does not support", fix="remove the line")
 
 
 def _outside(given: str, where: str, path: Path) -> EnvRequirements:

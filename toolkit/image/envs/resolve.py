@@ -191,7 +191,9 @@ def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, bui
     lock = Pylock.from_dict(tomllib.loads(text.decode()))
     for package, file in lock.select(environment=target, tags=fitting):
         if not isinstance(file, PackageWheel | PackageSdist):
-            raise CheckFailed(f"{package.name} {package.version}: neither a wheel nor a source distribution")
+            raise CheckFailed(
+                f"{package.name} {package.version}: the index has neither a wheel nor a source distribution"
+            )
         sha256 = _check_hash(str(package.name), file.hashes["sha256"], wanted)
         name, number = str(package.name), str(package.version)
         if isinstance(file, PackageSdist):

@@ -68,13 +68,13 @@ def _part(blobs: Blobs, layer: ImageLayer) -> SourceRange:
     part = blobs.part(layer.path)
     if part is None:
         raise Damaged(
-            f"{blobs.name}: the image is not whole: {layer.path[:120]} is missing",
-            fix="copy or save it again",
+            f"{blobs.name}: the image is incomplete: {layer.path[:120]} is missing",
+            fix="copy or save the image again",
         )
     if layer.size is not None and part.size != layer.size:
         raise Damaged(
             f"{blobs.name}: the image is damaged: {layer.path[:120]} has {part.size} bytes and should have "
             f"{layer.size}",
-            fix="copy or save it again",
+            fix="copy or save the image again",
         )
     return part

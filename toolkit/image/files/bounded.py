@@ -34,19 +34,19 @@ class Budget:
     def read(self, count: int) -> None:
         self._size -= count
         if self._size < 0:
-            raise self._endless("its files are larger than any that toolkit reads")
+            raise self._endless("its files are larger than toolkit's limit")
 
     def list(self) -> None:
         """Count a member of an archive."""
         self._entries -= 1
         if self._entries < 0:
-            raise self._endless("it lists more files than any image has")
+            raise self._endless("it lists more files than toolkit's limit")
 
     def keep(self, texts: int) -> None:
         """Count a file of an index, and the bytes of its names."""
         self._index -= _ENTRY + texts
         if self._index < 0:
-            raise self._endless("it lists more files than any image has")
+            raise self._endless("it lists more files than toolkit's limit")
 
     def stored(self, size: int) -> None:
         """Add the permitted unpacked size of this many stored bytes to the limit."""
@@ -55,12 +55,12 @@ class Budget:
     def inflate(self, count: int) -> None:
         self._inflated -= count
         if self._inflated < 0:
-            raise self._endless("it inflates to far more than its size")
+            raise self._endless("it decompresses to far more than its size")
 
     def _endless(self, why: str) -> CheckFailed:
         return CheckFailed(
             f"{self._name}: toolkit stopped reading: {why}",
-            fix="build the image again, from a source that you trust",
+            fix="build the image again from sources that you trust",
         )
 
 

@@ -61,7 +61,8 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
         said = msgspec.json.decode(content, type=_StoredConfig)
     except DECODE_ERRORS as error:
         raise Damaged(
-            f"{name}: the configuration of the image cannot be read: {error}", fix="copy or save it again"
+            f"{name}: the configuration of the image cannot be read: {error}",
+            fix="copy or save the image again",
         ) from error
     if said.os not in {"", "linux"}:
         raise BadInput(f"{name}: an image for {said.os[:40]!r}, not for Linux")

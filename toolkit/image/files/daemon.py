@@ -33,7 +33,7 @@ def open_engine_image(name: str, tell: Tell) -> Iterator[BinaryIO]:
         image = named_image(client, name)
         size = size_of(image)
         with _file(cache_dir(), size) as file:
-            tell.step(f"Taking {name} out of the Docker engine ({format_size(size)})")
+            tell.step(f"Copying {name} from the Docker engine ({format_size(size)})")
             try:
                 save(client, image, file)
             except OSError as error:
@@ -54,4 +54,6 @@ def _file(folder: Path, size: int) -> BinaryIO:
 
 
 def _no_room(folder: Path, why: str | None) -> Missing:
-    return Missing(f"{folder}: {why}", fix="set TOOLKIT_CACHE_DIR to a folder with room for the image")
+    return Missing(
+        f"{folder}: {why}", fix="set TOOLKIT_CACHE_DIR to a folder on a disk with space for the image"
+    )

@@ -50,7 +50,7 @@ def check_digest(sif: Path) -> str:
         raise CheckFailed(
             f"{sif}: its content has changed since it was made: sha256 {found[:12]}…, "
             f"{digest_file(sif).name} says {wanted[:12]}…",
-            fix="make or copy it again",
+            fix="build or copy the image again",
         )
     return wanted
 
@@ -71,7 +71,8 @@ def noted_digest(sif: Path, found: str) -> str:
     if not own:
         raise BadInput(
             f"{noted}: holds no SHA-256 of {sif.name}",
-            fix=f"download it again from where the image is from, or remove it: rm {shlex.quote(str(noted))}",
+            fix=f"download this file again from the source of the image, or remove it: rm "
+            f"{shlex.quote(str(noted))}",
         )
     return own[0]
 
@@ -81,7 +82,7 @@ def _read(noted: Path) -> Iterator[_Noted]:
         with noted.open("rb") as file:
             text = file.read(_MOST).decode("utf-8", "replace")
     except OSError as error:
-        raise BadInput(f"{noted}: {error.strerror}", fix="make it readable for you") from error
+        raise BadInput(f"{noted}: {error.strerror}", fix="give yourself permission to read it") from error
     for line in text.splitlines():
         if match := _LINE.fullmatch(line.strip()):
             name = match["file"] or match["tagged"] or ""

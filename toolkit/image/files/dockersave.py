@@ -35,7 +35,7 @@ def choose(blobs: Blobs, tag: str) -> StoredImage:
     """
     data = content(blobs, MANIFEST)
     if data is None:
-        raise BadInput(f"{blobs.name}: not made by docker save: it has no {MANIFEST}")
+        raise BadInput(f"{blobs.name}: not an archive of `docker save`: {MANIFEST} is missing")
     image = _choose_image(blobs.name, decode_json(data, list[_Image], f"{blobs.name}: {MANIFEST}"), tag)
     config = content(blobs, image.Config)
     if config is None:
@@ -46,9 +46,9 @@ def choose(blobs: Blobs, tag: str) -> StoredImage:
     settings, inner = read_config(config, blobs.name)
     paths = image.Layers or []
     if len(paths) > _MOST_LAYERS:
-        raise CheckFailed(f"{blobs.name}: the image has {len(paths)} layers, more than any engine takes")
+        raise CheckFailed(f"{blobs.name}: the image has {len(paths)} layers, more than any engine accepts")
     if len(inner) != len(paths):
-        raise _broken(blobs.name, f"it has {len(paths)} layers, and its configuration names {len(inner)}")
+        raise _broken(blobs.name, f"it has {len(paths)} layers, but its configuration names {len(inner)}")
     return StoredImage(settings, tuple(map(_layer, paths, inner)), f"sha256:{found}")
 
 
@@ -68,7 +68,7 @@ def _choose_image(name: str, images: list[_Image], tag: str) -> _Image:
         images = [i for i in images if wanted & set(i.RepoTags or ())] or _refuse_tag(name, images, tag)
     if len(images) > 1:
         raise BadInput(
-            f"{name}: several images are in it: {_choices(images)}",
+            f"{name}: the archive contains several images: {_choices(images)}",
             fix=f"name one: docker-archive:{name}:NAME:TAG",
         )
     return images[0]
@@ -84,4 +84,4 @@ def _choices(images: list[_Image]) -> str:
 
 
 def _broken(name: str, what: str) -> Damaged:
-    return Damaged(f"{name}: the image is damaged: {what}", fix="copy or save it again")
+    return Damaged(f"{name}: the image is damaged: {what}", fix="copy or save the image again")

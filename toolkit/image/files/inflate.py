@@ -85,7 +85,7 @@ class _Unpacked:
         raise NotImplementedError
 
     def _broken(self, what: str) -> Damaged:
-        return Damaged(f"{self._name}: the image is damaged: {what}", fix="copy or save it again")
+        return Damaged(f"{self._name}: the image is damaged: {what}", fix="copy or save the image again")
 
 
 class GzipSource(_Unpacked):
@@ -118,7 +118,7 @@ class GzipSource(_Unpacked):
             try:
                 out = self._unpacker.decompress(data, _CHUNK)
             except zlib.error as error:
-                raise self._broken(f"it does not unpack ({error})") from error
+                raise self._broken(f"decompression fails ({error})") from error
             self._waiting = self._unpacker.unconsumed_tail
             if out:
                 self._budget.inflate(len(out))
@@ -127,7 +127,7 @@ class GzipSource(_Unpacked):
                 self._note()
                 return True
             if ended and not self._unpacker.eof:
-                raise self._broken("it is cut short")
+                raise self._broken("it is incomplete")
 
     def _take(self) -> bytes:
         data = self._source.read_at(self._fed, _FEED)
@@ -199,7 +199,7 @@ class ZstdSource(_Unpacked):
             out = self._reader.read(_CHUNK)
         except zstandard.ZstdError as error:
             said = str(error).removeprefix("zstd decompress error: ")
-            raise self._broken(f"it does not unpack ({said})") from error
+            raise self._broken(f"decompression fails ({said})") from error
         self._budget.inflate(len(out))
         self._chunk = out or self._chunk
         self._at += len(out)

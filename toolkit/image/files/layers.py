@@ -142,7 +142,9 @@ class LayeredTree:
 
     def _checked(self, data: bytes, wanted: int) -> bytes:
         if len(data) < wanted:
-            raise Damaged(f"{self._name}: the image is damaged: it is cut short", fix="copy or save it again")
+            raise Damaged(
+                f"{self._name}: the image is damaged: it is incomplete", fix="copy or save the image again"
+            )
         return data
 
     def _lent(self, number: int) -> ByteSource:
@@ -180,7 +182,7 @@ class LayeredTree:
             here.layer = layer
             return
         if len(entry.target) > _MAX_PATH:
-            raise self._refusal(f"a link in it has {len(entry.target)} characters")
+            raise self._refusal(f"a link in it is {len(entry.target)} characters long")
         self._budget.keep(_weight(name) + _weight(entry.target))
         if isinstance(here, _Folder):
             self._last = None
@@ -257,7 +259,7 @@ class LayeredTree:
                 continue
             links += 1
             if below.kind != "link":
-                raise self._refusal(f"it has a file below {_short_name(path)}, which is not a folder")
+                raise self._refusal(f"it has a file inside {_short_name(path)}, which is not a folder")
             if links > _MAX_LINKS or len(below.target) > _MAX_PATH:
                 raise self._refusal(f"the links above {_short_name(path)} form a loop")
             self._budget.look(1 + len(below.target))
@@ -276,13 +278,13 @@ class LayeredTree:
             raise self._refusal(f"it has a path of {len(name)} characters")
         path = posixpath.normpath(name.lstrip("/")) if name.strip("/") else ""
         if path == ".." or path.startswith("../"):
-            raise self._refusal(f"{_short_name(name)} leads out of the image")
+            raise self._refusal(f"{_short_name(name)} points outside the image")
         if len(path) > _MAX_NAME and any(len(part) > _MAX_NAME for part in path.split("/")):
             raise self._refusal(f"it has a name of more than {_MAX_NAME} characters")
         return "" if path == "." else path
 
     def _refusal(self, what: str) -> CheckFailed:
-        return CheckFailed(f"{self._name}: {what}", fix="build the image again, from a source that you trust")
+        return CheckFailed(f"{self._name}: {what}", fix="build the image again from sources that you trust")
 
 
 @cache

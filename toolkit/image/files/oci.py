@@ -68,7 +68,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
     """
     data = content(blobs, INDEX)
     if data is None:
-        raise BadInput(f"{blobs.name}: no OCI layout: it has no {INDEX}")
+        raise BadInput(f"{blobs.name}: not an OCI layout: {INDEX} is missing")
     top = decode_json(data, _Manifest, f"{blobs.name}: {INDEX}")
     candidates = _candidates(blobs, top.manifests or [], (), 0, set())
     one = _choose_candidate(blobs.name, _candidates_of(blobs.name, candidates, tag), wanted)
@@ -77,7 +77,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
         raise BadInput(f"{blobs.name}: its manifest names no configuration, so it is not an image")
     layers = one.manifest.layers or []
     if len(layers) > _MOST_LAYERS:
-        raise CheckFailed(f"{blobs.name}: the image has {len(layers)} layers, more than any engine takes")
+        raise CheckFailed(f"{blobs.name}: the image has {len(layers)} layers, more than any engine accepts")
     for layer in layers:
         if "encrypted" in layer.mediaType:
             raise BadInput(f"{blobs.name}: its layers are encrypted", fix="save it without encryption")
@@ -125,7 +125,8 @@ def _candidates_of(name: str, candidates: list[_Candidate], tag: str) -> list[_C
         return named
     if len({c.names for c in candidates}) > 1:
         raise BadInput(
-            f"{name}: several images are in it: {_choices(candidates)}", fix="name one: oci:PATH:NAME"
+            f"{name}: the layout contains several images: {_choices(candidates)}",
+            fix="name one: oci:PATH:NAME",
         )
     return candidates
 
@@ -145,7 +146,8 @@ def _choose_candidate(name: str, candidates: list[_Candidate], wanted: str) -> _
     if not fits or (len({c.found.digest for c in fits}) > 1 and any(c.platform is None for c in fits)):
         shown = ", ".join(sorted({str(c.platform or "unnamed platform") for c in candidates})[:20])
         raise BadInput(
-            f"{name}: no image for {asked} in it: {shown}", fix="choose one of them with `--platform`"
+            f"{name}: the layout has no image for {asked}: {shown}",
+            fix="choose one of them with `--platform`",
         )
     return fits[0]
 
@@ -169,7 +171,7 @@ def _fits(found: _Platform, asked: str) -> bool:
 def _path(blobs: Blobs, descriptor: _Descriptor) -> str:
     if not _DIGEST.fullmatch(descriptor.digest):
         raise Damaged(
-            f"{blobs.name}: {descriptor.digest[:80]!r} is not a digest", fix="copy or save it again"
+            f"{blobs.name}: {descriptor.digest[:80]!r} is not a digest", fix="copy or save the image again"
         )
     return "blobs/" + descriptor.digest.replace(":", "/")
 
@@ -178,11 +180,13 @@ def _blob(blobs: Blobs, descriptor: _Descriptor) -> bytes:
     path = _path(blobs, descriptor)
     data = content(blobs, path)
     if data is None:
-        raise Damaged(f"{blobs.name}: the image is not whole: {path} is missing", fix="copy or save it again")
+        raise Damaged(
+            f"{blobs.name}: the image is incomplete: {path} is missing", fix="copy or save the image again"
+        )
     algorithm, _, digest = descriptor.digest.partition(":")
     if hashlib.new(algorithm, data).hexdigest() != digest:
         raise Damaged(
             f"{blobs.name}: the image is damaged: {path} does not match the digest in its name",
-            fix="copy or save it again",
+            fix="copy or save the image again",
         )
     return data

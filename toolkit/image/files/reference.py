@@ -46,12 +46,12 @@ def refer(image: str | Path) -> Reference:
     if colon and prefix in _TRANSPORTS:
         return _with_transport(text, prefix, rest.removeprefix("//"))
     if rest.startswith("//") and (fetch := _fetching(prefix, text)):
-        raise BadInput(f"{text}: this image is not on this machine", fix=f"download it first: {fetch}")
+        raise BadInput(f"{text}: this image is not on this machine", fix=f"download the image first: {fetch}")
     if _NAME.fullmatch(text):
         return Reference(f"docker-daemon:{text}", "docker-daemon", Path(), text)
     raise BadInput(
         f"{text}: No such file or directory",
-        fix="give the path of an image, or docker-daemon:NAME:TAG for one in the Docker engine",
+        fix="give the path of an image, or docker-daemon:NAME:TAG for an image in the Docker engine",
     )
 
 

@@ -87,7 +87,7 @@ def _header(source: ByteSource, at: int, name: str) -> bytes | None:
         return block
     # Engines accept a tar without the two blocks of zeros at its end; zstd does not detect that it was cut.
     if block or source.slow or (at and not source.read_at(at - 1, 1)):
-        raise _broken(name, "it is cut short")
+        raise _broken(name, "it is incomplete")
     return None
 
 
@@ -171,7 +171,7 @@ def _records(raw: bytes, name: str) -> dict[str, str]:
         record = _RECORD.match(raw, at)
         end = at + int(record[1]) if record else 0
         if record is None or not record.end() < end <= len(raw) or raw[end - 1] != 0x0A:
-            raise _broken(name, "a PAX header that makes no sense")
+            raise _broken(name, "an invalid PAX header")
         key = record[2].decode("utf-8", "replace")
         if key in {"path", "linkpath", "size"} or key.startswith("GNU.sparse."):
             found[key] = raw[record.end() : end - 1].decode("utf-8", "surrogateescape")
@@ -196,4 +196,4 @@ def padded_size(size: int) -> int:
 
 
 def _broken(name: str, what: str) -> Damaged:
-    return Damaged(f"{name}: the image is damaged: {what}", fix="copy or save it again")
+    return Damaged(f"{name}: the image is damaged: {what}", fix="copy or save the image again")

@@ -31,7 +31,8 @@ def folder() -> Iterator[Path]:
     root = temporary_root()
     if not root.is_dir():
         raise CheckFailed(
-            f"the temporary folder {root} does not exist", fix="create it, or set TMPDIR to another"
+            f"the temporary folder {root} does not exist",
+            fix="create the folder, or set TMPDIR to another folder",
         )
     remove_stale(root, rf"{re.escape(_FOLDER)}{_owner_pattern()}\..+")
     made = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{_owner()}.", dir=root))

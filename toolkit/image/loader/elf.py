@@ -116,7 +116,7 @@ class Tables:
         found = self._pages.take(start + at, _LONGEST).partition(b"\0")[0]
         self._left -= len(found)
         if self._left < 0:
-            raise ValueError("more names than any file lists")
+            raise ValueError("more names than toolkit's limit")
         return found.decode("utf-8", "replace")
 
     def data(self) -> bytes:

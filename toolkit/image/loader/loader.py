@@ -163,13 +163,15 @@ class Loader:
         if real not in self._elves:
             if len(self._elves) >= _MOST_FILES:
                 raise CheckFailed(
-                    f"the image has more than {_MOST_FILES} programs and libraries to look into"
+                    f"the image has more than {_MOST_FILES} programs and libraries, which is toolkit's limit"
                 )
             pages = self.pages(real)
             self._elves[real] = found = read_elf(pages)
             self.listed += _weight(found) if found else 0
             if self.listed > _MOST_NAMES:
-                raise CheckFailed("the programs and libraries of the image list more names than any have")
+                raise CheckFailed(
+                    "the programs and libraries of the image list more names than toolkit's limit"
+                )
             self.spent += pages.held
         return self._elves[real]
 

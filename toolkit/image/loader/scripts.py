@@ -200,7 +200,7 @@ class ImageShell:
             value = f"{value}:{UNTOLD}"
         elif UNTOLD in value:
             self.why.setdefault(
-                name, (f"{self.script} sets it from a value that only running it shows: {word[:200]}")
+                name, (f"{self.script} sets it to a value that is known only at run time: {word[:200]}")
             )
         else:
             self.why.pop(name, None)
@@ -231,5 +231,5 @@ class ImageShell:
 
     def _run(self, command: str) -> None:
         for name in _PATHS:
-            self.why[name] = f"{self.script} runs {command[:200]}, and only running it shows what that sets"
+            self.why[name] = f"{self.script} runs {command[:200]}, whose effect is known only at run time"
             self.values[name] = f"{self.values.get(name, '')}:{UNTOLD}"

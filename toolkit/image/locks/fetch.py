@@ -200,10 +200,12 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
             _write(part, chunk)
             if file.size and os.fstat(part).st_size > file.size:
                 os.ftruncate(part, 0)
-                raise _Wrong(f"{without_login(url)}: longer than the {file.size} bytes that the lock names")
+                raise _Wrong(
+                    f"{without_login(url)}: the download is longer than the {file.size} bytes in the lock"
+                )
     size = os.fstat(part).st_size
     if file.size and size < file.size:
-        raise Missing(f"{without_login(url)}: ends after {size} of {file.size} bytes")
+        raise Missing(f"{without_login(url)}: the download ended after {size} of {file.size} bytes")
     found = hash_file(Path(f"/proc/self/fd/{part}"))
     if found != file.sha256:
         os.ftruncate(part, 0)
@@ -237,12 +239,13 @@ def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: 
     again = _UPGRADE.replace("RECIPE", recipe)
     if any(isinstance(error, _Wrong) for error in failures):
         return CheckFailed(
-            f"{file.file}: the download is not the file that the lock names; it was not kept",
+            f"{file.file}: the download differs from the file in the lock; toolkit deleted it",
             detail=detail,
-            fix=f"find out who changed it; or lock again and compare the changes: `{again}`",
+            fix=f"ask the publisher whether the file changed; or lock again and compare the changes: "
+            f"`{again}`",
         )
     return Missing(
-        f"{file.file}: no address gave it",
+        f"{file.file}: every address failed",
         detail=detail,
         fix=f"connect this machine or set a proxy (https_proxy); if the file was removed for good: `{again}`",
     )
@@ -252,9 +255,9 @@ def _disk(error: OSError, target: Path) -> CheckFailed:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         what, fix = (
             f"the disk of {target.parent} is full",
-            "make room, or set TOOLKIT_CACHE_DIR to another disk",
+            "free some space, or set TOOLKIT_CACHE_DIR to a folder on another disk",
         )
     else:
-        what = f"{target.parent} cannot be written to: {error.strerror or error}"
-        fix = "set TOOLKIT_CACHE_DIR to a folder of yours"
+        what = f"{target.parent} cannot be written: {error.strerror or error}"
+        fix = "set TOOLKIT_CACHE_DIR to your own folder"
     return CheckFailed(what, fix=fix)

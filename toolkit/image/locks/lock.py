@@ -165,7 +165,7 @@ def save_lock(lock: Lock, file: Path) -> None:
     if wrong := next(lock_grammar.faults(lock), ""):
         raise CheckFailed(
             f"{file}: not written: {wrong}",
-            fix=f"if an origin is wrong, set {MIRROR} to the mirror of Debian that the package comes from",
+            fix=f"if an origin is wrong, set {MIRROR} to the Debian mirror of the package",
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -174,7 +174,7 @@ def save_lock(lock: Lock, file: Path) -> None:
     except OSError as error:
         raise CheckFailed(
             f"{file} cannot be written: {error.strerror or error}",
-            fix="copy the recipe to a folder of yours and lock that copy",
+            fix="copy the recipe to your own folder, and lock the copy",
         ) from error
 
 

@@ -37,7 +37,8 @@ def lock_of(
     if named.recipe.unbuildable:
         raise BadInput(
             f"{named.name} cannot be built here: {named.recipe.unbuildable}",
-            fix=f"`toolkit image render {named.name}` prints what to build it from elsewhere",
+            fix=f"`toolkit image render {named.name}` prints the Dockerfile, to build the image on another "
+            "machine",
         )
     solution, rows = solve_recipe_rows(named, host)
     tell.step(f"Locking {named.name}: {_in_words(solution.versions)}")

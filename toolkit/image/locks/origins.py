@@ -53,9 +53,10 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
         return
     options = " ".join(f"{ACCEPT} {host}" for host in sorted(foreign))
     raise BadInput(
-        f"{where}: takes files from {', '.join(sorted(foreign)[:_NAMED])}: not your mirror, not your index",
+        f"{where}: names files on {', '.join(sorted(foreign)[:_NAMED])}, which is neither your mirror nor "
+        "your package index",
         detail=[f"{host}: {_some(names)}" for host, names in sorted(foreign.items())[:_NAMED]],
-        fix=f"if you trust the author of this lock with code in your image: {options}",
+        fix=f"if you trust the author of this lock: {options}",
     )
 
 
@@ -103,7 +104,7 @@ def _on_mirrors(file: LockedFile, archive: str, path: str, mirrors: Mirrors) -> 
     known = mirrors.get("debian" if archive == "debian" else "debian-security", ())
     if not known:
         raise Missing(
-            f"{file.file} is a package of Debian, and this machine knows no mirror of it",
+            f"{file.file} is a Debian package, but no Debian mirror is configured on this machine",
             fix=f"set {MIRROR}=URL to a mirror that this machine can reach",
         )
     return tuple(f"{mirror}/{path}" for mirror in known)
@@ -116,7 +117,7 @@ def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, 
         text = wheels.lock_all_files(pins, python=python)
     except CheckFailed as error:
         raise Missing(
-            "the package index does not have what the lock names, or does not answer",
+            "the package index does not answer, or does not have the file in the lock",
             detail=error.detail,
             fix="set PIP_INDEX_URL to an index that has the file, or lock again: "
             "`toolkit image lock RECIPE --upgrade`",

@@ -60,8 +60,8 @@ def load(name: str, table: Stacks | None = None) -> Named:
     stem = path.name.removesuffix(".toml")
     if not NAME.fullmatch(stem):
         raise BadInput(
-            f"{path}: the name of a recipe becomes the name of its image: small letters and digits, "
-            "with single dots, dashes or underscores between them",
+            f"{path}: the name of a recipe is also the name of its image: use small letters and digits, "
+            "separated by single dots, dashes or underscores",
             fix="rename the file",
         )
     return Named(stem, parse(text_of(path), str(path), table))
@@ -106,7 +106,7 @@ def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
         yield from _of_wish(name, wish)
     yield from _of_mpi(recipe)
     if "horovod" in recipe.want and not recipe.horovod.operations:
-        yield FieldFault("horovod.operations", "Horovod needs a way to move tensors", OPERATIONS)
+        yield FieldFault("horovod.operations", "Horovod needs MPI, Gloo or NCCL", OPERATIONS)
     yield from _of_base(recipe, table) if table else ()
     for index in recipe.indexes:
         if not _INDEX.fullmatch(index):
@@ -134,7 +134,7 @@ def _of_wish(name: str, wish: str) -> Iterator[FieldFault]:
         )
     elif wish == MATCH_HOST:
         if name not in _MATCHED:
-            what = "only what a cluster decides can match the host"
+            what = "only components that depend on the cluster can match the host"
             yield FieldFault(f"want.{name}", what, _MATCHED)
     elif not is_wish(wish):
         what = f"{wish!r} is not a constraint; write '*', '2.15.*', '>=4.1,<5' or a version"
@@ -144,9 +144,9 @@ def _of_wish(name: str, wish: str) -> Iterator[FieldFault]:
 def _of_base(recipe: Recipe, table: Stacks) -> Iterator[FieldFault]:
     bases = tuple(row.name for row in table.base)
     if recipe.base and not any(fnmatchcase(name, recipe.base) for name in bases):
-        yield FieldFault("base", f"no base is called {recipe.base!r}", bases)
+        yield FieldFault("base", f"unknown base {recipe.base!r}", bases)
     if recipe.architecture not in table.architectures:
-        what = f"no base is known for {recipe.architecture!r}"
+        what = f"unknown architecture {recipe.architecture!r}"
         yield FieldFault("architecture", what, table.architectures)
 
 
@@ -162,4 +162,4 @@ def _of_mpi(recipe: Recipe) -> Iterator[FieldFault]:
     if not wanted and (user := _user_of_mpi(recipe)):
         yield FieldFault("want", f"{user} needs an MPI", MPIS)
     elif len(wanted) > 1:
-        yield FieldFault(f"want.{wanted[1]}", "an image has one MPI", MPIS)
+        yield FieldFault(f"want.{wanted[1]}", "an image can have only one MPI", MPIS)

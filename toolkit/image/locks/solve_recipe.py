@@ -45,7 +45,7 @@ def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
 def refusal(conflict: Conflict) -> CheckFailed:
     """Return a conflict as an error: the constraints, the reason, and the result of dropping each."""
     return CheckFailed(
-        f"{conflict.recipe}: no stack satisfies these together: {'; '.join(conflict.constraints)}",
+        f"{conflict.recipe}: no stack satisfies all of these constraints: {'; '.join(conflict.constraints)}",
         detail=(*(f"because {fact}" for fact in conflict.because), *conflict.relax),
-        fix="drop or change one of them",
+        fix="remove or change one of the constraints",
     )

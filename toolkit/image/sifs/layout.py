@@ -62,7 +62,7 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
         layers = [_descriptor(f"{_LAYER}{layer.form}", layer.blob) for layer in found]
     except (tarfile.TarError, KeyError, ValueError, TypeError) as error:
         raise CheckFailed(
-            f"what the Docker engine saved is not an archive of one image: {error}",
+            f"the archive from the Docker engine does not contain exactly one image: {error}",
             fix="check that the engine still runs (docker info), then run the same command again",
         ) from error
     manifest = {"mediaType": _MANIFEST, "config": _descriptor(_CONFIG, config), "layers": layers}
@@ -100,22 +100,22 @@ def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]: 
     """Check the layers, unpacked if they are compressed, against the configuration."""
     named = config["rootfs"]["diff_ids"]
     if len(named) != len(layers):
-        raise ValueError(f"it has {len(layers)} layers, and its configuration names {len(named)}")
+        raise ValueError(f"it has {len(layers)} layers, but its configuration names {len(named)}")
     for layer, wanted in zip(layers, named, strict=True):
         plain, form = layer.digest, ""
         if f"sha256:{plain}" != wanted:
             plain, form = _unpacked_digest(blobs / layer.digest)
         if f"sha256:{plain}" != wanted:
-            raise ValueError("its layers are not those that its configuration names")
+            raise ValueError("its layers differ from the layers in its configuration")
         yield _Layer(layer, form)
 
 
 def _unpacked_digest(file: Path) -> tuple[str, str]:
     """Return the digest of a layer's unpacked content, and the compression of its media type."""
-    budget = Budget("a layer that the Docker engine saved")
+    budget = Budget("a layer from the Docker engine")
     budget.stored(file.stat().st_size)
     with file.open("rb") as packed:
-        source = inflate(FileSource(packed), "a layer that the Docker engine saved", budget)
+        source = inflate(FileSource(packed), "a layer from the Docker engine", budget)
         if source is None:
             return "", ""
         whole, done = hashlib.sha256(), 0

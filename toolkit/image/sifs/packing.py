@@ -19,7 +19,7 @@ PACKINGS = (
     Packing("default", "small, fast to build, fast to start", (*_ZSTD, "6")),
     Packing("size", "the smallest file", (*_ZSTD, "9", "-b", "1M")),
     Packing("speed", "fastest to build", (*_ZSTD, "3")),
-    Packing("start", "nothing to unpack at a start; as large as the image", (*_ZSTD, "1", "-noD", "-noF")),
+    Packing("start", "no compression: fastest start; as large as the image", (*_ZSTD, "1", "-noD", "-noF")),
 )
 DEFAULT = PACKINGS[0]
 

@@ -91,7 +91,7 @@ def convert(
     check_file(target, "-o", "image.sif")
     config, real = read_config(source), behind_links(target)
     if not fresh and (kept := reusable_digest(real, config, packing)):
-        tell.step(f"{target} is from this image already")
+        tell.step(f"{target} is already made from this image")
         return Converted(
             path=str(target),
             image=source.id,
@@ -104,7 +104,7 @@ def convert(
     began = time.time()
     with workspace.beside(real) as part, full_disks(real.parent):
         write(client, image, source, part, tell, packing=packing)
-        tell.step("Checking the SIF: its table, its labels, a command inside")
+        tell.step("Checking the SIF: its object table, its labels, a command in the container")
         runtime: InstalledRuntime = find() or contained_apptainer(client, tell)
         untried = verify(part, runtime, config.Labels)
         digest = hash_file(part)
@@ -132,7 +132,7 @@ def write(
         CheckFailed: if the image cannot be packed; a partial ``part`` is kept.
     """
     size = size_of(source)
-    fix = "free space there, or write it to another folder with -o"
+    fix = "free space on that disk, or write the SIF to another folder with -o"
     workspace.require_space(part.parent, size // _LEAST_SHARE, "the SIF", fix)
     config = read_config(source)
     when, architecture = epoch(source, config), str(source.attrs.get("Architecture") or "")
@@ -175,7 +175,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
         raise CheckFailed(error.message, fix=error.fix) from error
     found = runtime.labels(sif)
     if any(found.get(name) != value for name, value in labels.items()):
-        raise CheckFailed(f"{sif.name}: this is not the image that was converted")
+        raise CheckFailed(f"{sif.name}: the SIF differs from the image that was converted")
     done = runtime.execute(
         sif, ("sh", "-c", "test ! -x /opt/toolkit/venv/bin/python || python -c 'import zlib'")
     )
@@ -185,7 +185,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     # The cause is checked separately, because the runtime says "mount" for a broken image too.
     if why := start_obstacle():
         return why
-    raise CheckFailed("the SIF was made but no command runs in it", detail=last)
+    raise CheckFailed("toolkit wrote the SIF, but no command runs in it", detail=last)
 
 
 def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
@@ -228,5 +228,6 @@ def _metadata(sif: Path) -> bytes:
 def _full(where: str) -> CheckFailed:
     return CheckFailed(
         f"the disk is full: {where}",
-        fix="free space there, or set TMPDIR to a larger disk; no partial file is left",
+        fix="free space on that disk, or set TMPDIR to a folder on a larger disk; toolkit left no partial "
+        "file",
     )

@@ -35,7 +35,7 @@ def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
             waiting += [path for path in paths if tree.kind(path) == "folder"]
         for path in dict.fromkeys((*_READ, *needed)):
             if not files.read(tree, path) and path in {*_NEEDED, *needed}:
-                raise CheckFailed(f"{sif.name}: the SIF was made, but {path} is missing in it, or empty")
+                raise CheckFailed(f"{sif.name}: toolkit wrote the SIF, but {path} in it is missing or empty")
 
 
 def start_obstacle() -> str:
@@ -47,4 +47,4 @@ def start_obstacle() -> str:
         asked = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
     except Missing:  # In this case nothing is known, and a fault of the image is more likely.
         return ""
-    return "" if asked.ok else f"this machine gives no user namespaces: {asked.errors.strip()}"
+    return "" if asked.ok else f"this machine does not allow user namespaces: {asked.errors.strip()}"

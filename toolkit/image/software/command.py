@@ -67,7 +67,7 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
             return replace(found, why=f"{path}: started by {starter[0]}")
         else:
             return _of_binary(loader, words, found, script)
-    return replace(found, why=f"{command[0]}: starts more than {_MOST_STEPS} programs in a row")
+    return replace(found, why=f"{command[0]}: starts a chain of more than {_MOST_STEPS} programs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,9 @@ def _of_shell(
         found = replace(found, path=path, chain=tuple(dict.fromkeys((*found.chain, path))))
     said, started = read_wrapper(loader.tree, found.environment, path, text, rest)
     if started is None:
-        return replace(found, why=f"{path or words[0]}: what it starts depends on conditions or on its input")
+        return replace(
+            found, why=f"{path or words[0]}: which program it starts depends on conditions or on its input"
+        )
     return started, replace(found, environment=_merge_variables(found.environment, said))
 
 

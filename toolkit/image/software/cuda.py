@@ -109,7 +109,7 @@ def pytorch_cuda(finder: Finder) -> PackageVersion | Untold | None:
     path, content = _torch(finder)
     said = re.search(r"^cuda(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)['\"])", content, re.MULTILINE)
     if said is None:
-        return Untold(f"{path or 'torch/version.py'} does not name its CUDA")
+        return Untold(f"{path or 'torch/version.py'} does not name the CUDA of the build")
     return PackageVersion(said[2], f"{path}: cuda = {said[2]}") if said[2] else None
 
 
@@ -123,7 +123,7 @@ def pytorch_rocm(finder: Finder) -> PackageVersion | Untold | None:
         r"^hip(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)[\w.-]*['\"])", content, re.MULTILINE
     )
     if said is None:
-        return Untold(f"{path or 'torch/version.py'} does not name its ROCm")
+        return Untold(f"{path or 'torch/version.py'} does not name the ROCm of the build")
     return PackageVersion(said[2], f"{path}: hip = {said[2]}") if said[2] else None
 
 

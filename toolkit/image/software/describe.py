@@ -262,8 +262,8 @@ def _learning(
         "horovod_tensorflow": horovod.built_for(finder.loader, hvd, "tensorflow"),
     }
     whose = {"tensorflow_cuda": tensorflow, "tensorflow_cudnn": tensorflow, "pytorch_cuda": pytorch}
-    without = {name: "it was built without CUDA" if has else nothing for name, has in whose.items()}
-    without["pytorch_rocm"] = "it was built without ROCm" if pytorch else nothing
+    without = {name: "PyTorch was built without CUDA" if has else nothing for name, has in whose.items()}
+    without["pytorch_rocm"] = "PyTorch was built without ROCm" if pytorch else nothing
     without["horovod_tensorflow"] = "Horovod has no native library for TensorFlow"
     libraries = {"cuda": "libcudart", "cudnn": "libcudnn", "nccl": "libnccl"}
     where = f"extensions {', '.join(hvd.libraries.values())}"
@@ -297,10 +297,14 @@ def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFac
     return msgspec.structs.replace(
         facts,
         glibc_needed=book.take(
-            "glibc_needed", needs.glibc_needed(looked_at), "no program that was read needs a GLIBC_ version"
+            "glibc_needed",
+            needs.glibc_needed(looked_at),
+            "none of the programs that toolkit read needs a GLIBC_ version",
         ),
         cpu_level=book.take(
-            "cpu_level", needs.cpu_level(looked_at), "no program that was read asks for a level of x86-64"
+            "cpu_level",
+            needs.cpu_level(looked_at),
+            "none of the programs that toolkit read names an x86-64 level",
         ),
     )
 
@@ -319,7 +323,7 @@ def _digest(digest: str | None, form: str, book: ImageEvidence) -> str | None:
     if digest is None and form == "sandbox":
         book.absent["digest"] = "a sandbox is a folder; toolkit makes digests of files only"
     elif digest is None:
-        book.unknown["digest"] = "the file is large, and no FILE.sha256 beside it names one"
+        book.unknown["digest"] = "the file is large, and there is no FILE.sha256 in its folder"
     return digest
 
 

@@ -197,7 +197,7 @@ def _read_followed(
     reading = _read(loader, path, real, implementation, needed)
     if whole or not loader.texts(path) or "pmix" in (reading.how or {}):
         return reading
-    seen = f"it needs more than {len(needed)} libraries, and not all were followed"
+    seen = f"it needs more than {len(needed)} libraries, and toolkit did not read all of them"
     return replace(reading, how=None, seen=seen)
 
 
@@ -214,7 +214,9 @@ def _read(
         how, seen = openmpi.interfaces(loader, own, needed)
         return _LibraryReading(mpich.Told(version=own.release, text=own.text), how, seen, own)
     told = mpich.read_description(content, loader.pages(path), implementation)
-    return _LibraryReading(told, mpich.interfaces(content, needed), "by its text and what it needs")
+    return _LibraryReading(
+        told, mpich.interfaces(content, needed), "from its text and the libraries that it needs"
+    )
 
 
 def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
@@ -332,7 +334,7 @@ def _lone(content: bytes, implementation: str) -> tuple[str | None, str]:
     if len(likely) == 1:
         return likely[0], "by its own text"
     if likely:
-        return None, f"it holds {len(likely)} numbers that could be its version: {', '.join(likely[:5])}"
+        return None, f"it contains {len(likely)} numbers that could be its version: {', '.join(likely[:5])}"
     return None, "it does not contain its version"
 
 

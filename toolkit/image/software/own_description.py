@@ -83,8 +83,8 @@ def _agree(name: str, said: str, found: str) -> bool:
 
 def _line(name: str, said: str, found: str) -> str:
     return (
-        f"stack.json says {name} {said[:_LONGEST] or 'is not there'}, "
-        f"found was {upstream(found) if found else 'none'}"
+        f"stack.json says {name} {said[:_LONGEST] or 'is not there'}; "
+        f"toolkit found {upstream(found) if found else 'none'}"
     )
 
 

@@ -27,10 +27,10 @@ def why_mpi_unknown(
         and not any(programs.values())
         and (untold.keys() & _LEADING or not _is_led(loader, mpis))
     ):
-        return f"the image has {' and '.join(kinds)}, and no program in it shows which is loaded"
+        return f"the image has {' and '.join(kinds)}, and no program in the image shows which one is loaded"
     alike = [found.mpi.library for found in mpis if found.mpi.soname == mpis[0].mpi.soname]
     if why := untold.get("LD_LIBRARY_PATH"):
-        return f"it may be any of {', '.join(alike)}: {why}" if len(alike) > 1 else None
+        return f"the MPI may be any of {', '.join(alike)}: {why}" if len(alike) > 1 else None
     return None
 
 

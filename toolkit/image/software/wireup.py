@@ -73,9 +73,11 @@ def pmix_components(found: MpiFound | None, book: ImageEvidence) -> dict[str, tu
     shown = "; ".join(f"{k} {' '.join(v)}" for k, v in client.components.items())
     book.evidence["pmix_components"] = f"{where} and plugins beside it: {shown}"
     needed = (
-        "some that it cannot do without are files" if client.plugins else "all that it needs are built in"
+        "some required components are separate files"
+        if client.plugins
+        else "all required components are built in"
     )
-    book.evidence["pmix_plugins"] = f"{where}: of its components {needed}"
+    book.evidence["pmix_plugins"] = f"{where}: {needed}"
     return client.components
 
 

@@ -133,9 +133,9 @@ def _locks(recipes: tuple[str, ...], accepted: Collection[str]) -> list[_LockedR
     for locked in locks:
         if locked.lock.base.published:
             raise BadInput(
-                f"{locked.place}: its lock starts from {locked.lock.base.published}, which a bundle cannot "
-                "contain by that name",
-                fix="pull that image from a registry on the target machine, and build from the lock there",
+                f"{locked.place}: the lock is based on the published image {locked.lock.base.published}, "
+                "which a bundle cannot contain",
+                fix="pull this image on the target machine from a registry, and build from the lock there",
             )
     return locks
 
@@ -217,7 +217,7 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
             raise BadInput(
                 f"{option}: two files are called {name}, or their names differ only by "
                 "case; a bundle holds one of them",
-                fix="leave one out, or rename its file",
+                fix="leave one of the files out, or rename it",
             )
 
 
@@ -240,7 +240,7 @@ def _save_image(client: "DockerClient", name: str, work: Path, tell: Tell) -> Bu
     path = f"images/{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}.tar"
     if not (work / path).exists():
         (work / "images").mkdir(exist_ok=True)
-        tell.step(f"Taking {name} out of the Docker engine")
+        tell.step(f"Copying {name} from the Docker engine")
         with (work / path).open("wb") as file:
             save(client, image, file)
     return BundledImage(name=name, id=str(image.id), path=path)

@@ -114,7 +114,9 @@ def read_index(text: bytes, source: Path) -> Index:
     except DECODE_ERRORS as error:
         raise BadInput(f"{source}: {INDEX} cannot be read: {error}") from error
     if index.schema != Index(toolkit="", pythons=(), machine="", recipes=(), images=(), sifs=()).schema:
-        raise BadInput(f"{source}: {INDEX} has the schema {index.schema[:80]!r}; toolkit.bundle/1 is read")
+        raise BadInput(
+            f"{source}: {INDEX} has the schema {index.schema[:80]!r}; this toolkit reads toolkit.bundle/1"
+        )
     for field, value in _values(index):
         if len(value) > _LONGEST_VALUE or not _FIELDS[field].fullmatch(value):
             raise BadInput(f"{source}: {INDEX}: {field}: {value[:120]!r} is not allowed here")
@@ -145,12 +147,12 @@ def require_listed(index: Index, sums: Mapping[str, str], source: Path) -> None:
     allowed |= {f"{name}.sha256" for name in index.sifs}
     for path in sorted(needed - sums.keys()):
         raise BadInput(
-            f"{source}: {INDEX} names {path}, and {SUMS} does not",
+            f"{source}: {INDEX} names {path}, but {SUMS} does not",
             fix="make the bundle again: `toolkit image bundle`",
         )
     listed = {path for path in sums if path.startswith(("recipes/", "images/", "sif/"))}
     for path in sorted(listed - needed - allowed):
         raise BadInput(
-            f"{source}: {SUMS} names {path}, and {INDEX} does not",
+            f"{source}: {SUMS} names {path}, but {INDEX} does not",
             fix="make the bundle again: `toolkit image bundle`",
         )

@@ -78,7 +78,9 @@ def _archive(source: Path, folder: Path) -> Staged:
         seen, kept = {INDEX}, dict[str, Path]()
         for entry in members:
             if entry.name not in sums or entry.name in seen:
-                raise BadInput(f"{source}: {entry.name} is in it twice, or is not listed in {SUMS}")
+                raise BadInput(
+                    f"{source}: the bundle contains {entry.name} twice, or {SUMS} does not list it"
+                )
             seen.add(entry.name)
             target = _target(entry.name, folder, len(seen))
             _compare(_data(whole, entry), sums[entry.name], target, f"{source}: {entry.name}")
@@ -102,7 +104,9 @@ def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
             if entry.name != SUMS and not is_path(entry.name):
                 raise BadInput(f"{source}: {entry.name[:120]!r} does not name a file of a bundle")
             if entry.offset + entry.size > size:
-                raise Damaged(f"{source}: it was cut short within {entry.name}", fix=_COPY_AGAIN)
+                raise Damaged(
+                    f"{source}: the bundle is incomplete: it ends within {entry.name}", fix=_COPY_AGAIN
+                )
             yield entry
     except CheckFailed as error:
         reason = error.message.removeprefix(f"{source}: ").removeprefix("the image is damaged: ")

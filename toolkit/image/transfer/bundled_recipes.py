@@ -29,9 +29,11 @@ def require_recipes(staged: Staged, source: Path) -> None:
         named |= {f"files/{file.sha256}/{file.file}" for file in files_of(lock)}
     there = {path for path in staged.sums if path.startswith("files/")}
     if absent := named - there:
-        raise BadInput(f"{source}: a lock in it names {min(absent)[:300]!r}, which it does not hold")
+        raise BadInput(
+            f"{source}: a lock in the bundle names {min(absent)[:300]!r}, which is missing from the bundle"
+        )
     if stray := there - named:
-        raise BadInput(f"{source}: it holds {min(stray)}, which no lock in it names")
+        raise BadInput(f"{source}: the bundle contains {min(stray)}, which none of its locks names")
 
 
 def _lock(staged: Staged, name: str, source: Path) -> Lock:
@@ -55,7 +57,7 @@ def _short_text(text: str) -> str:
 
 def _content(path: Path, source: Path) -> bytes:
     if path.stat().st_size > MOST_TEXT:
-        raise BadInput(f"{source}: a recipe or lock in it is larger than {MOST_TEXT >> 20} MiB")
+        raise BadInput(f"{source}: a recipe or lock in the bundle is larger than {MOST_TEXT >> 20} MiB")
     return path.read_bytes()
 
 
@@ -69,7 +71,7 @@ def require_unused_names(staged: Staged, source: Path) -> None:
     if found:
         raise BadInput(
             f"{source}: not installed, because it would replace recipes: {', '.join(found[:5])}",
-            fix="compare them; `--replace` installs the bundle's recipes",
+            fix="compare the recipes; `--replace` installs the bundle's recipes",
         )
 
 

@@ -98,7 +98,8 @@ def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
         )
         shown = ", ".join(re.sub(r"[^\w/.-]", "?", one) for one in there[:20]) or "none that says"
         raise BadInput(
-            f"{name}: no image for {asked} in it: {shown}", fix="choose one of them with `--platform`"
+            f"{name}: the layout has no image for {asked}: {shown}",
+            fix="choose one of them with `--platform`",
         )
     return fits[0]
 
@@ -133,7 +134,9 @@ def _room(target: Path) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise BadInput(f"{target}: another process is fetching it just now", fix="wait for it") from error
+            raise BadInput(
+                f"{target}: another process is downloading this file", fix="wait for it"
+            ) from error
         try:
             yield room
         except BaseException:

@@ -41,7 +41,7 @@ def push(
         CheckFailed: if the image is damaged, or the registry refuses it.
     """
     if target.digest:
-        raise BadInput(f"{target}: give a tag; the digest follows from the image")
+        raise BadInput(f"{target}: give a tag, not a digest; toolkit computes the digest from the image")
     with ExitStack() as stack:
 
         @cache

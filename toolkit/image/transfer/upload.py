@@ -107,7 +107,7 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
         raise BadInput(
             f"{ref.shown}: not an image that toolkit can push; give a SIF, an OCI layout, "
             "an OCI archive or a Docker archive",
-            fix="see what it is: `toolkit image inspect`",
+            fix="to see what the file is: `toolkit image inspect`",
         )
     check_digest(ref.path)
     archive = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, Budget(ref.shown))
@@ -118,8 +118,8 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
         return _compress_layers(found, stack.enter_context(workspace.folder()), present, tell, stack)
     if not archive.part(MANIFEST) or archive.packed:
         raise BadInput(
-            f"{ref.shown}: not an archive that can be sent",
-            fix="`docker load` it, then push docker-daemon:NAME:TAG",
+            f"{ref.shown}: toolkit cannot push this kind of archive",
+            fix="load it with `docker load`, then push docker-daemon:NAME:TAG",
         )
     file.seek(0)
     return _of_save(iter(lambda: file.read(_CHUNK), b""), ref, present, tell, stack)
@@ -145,8 +145,8 @@ def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> ImageU
         part = blobs.part(f"blobs/{found.digest.replace(':', '/')}")
         if part is None or part.size != found.size:
             raise Damaged(
-                f"{ref.shown}: the image is not whole: {found.digest[:19]}… is missing or cut short",
-                fix="copy or save it again",
+                f"{ref.shown}: the image is incomplete: {found.digest[:19]}… is missing or cut short",
+                fix="copy or save the image again",
             )
         parts.append(Blob(found.digest, found.size, part))
     return ImageUpload(form, text, manifest.media_type or OCI_MANIFEST, tuple(parts))
@@ -161,9 +161,9 @@ def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -
     size = size_of(image)
     root = workspace.temporary_root()
     workspace.require_space(
-        root, size + _SPARE, "the image", "free space there, or set TMPDIR to another folder"
+        root, size + _SPARE, "the image", "free space on that disk, or set TMPDIR to a folder on another disk"
     )
-    tell.step(f"Taking {ref.tag} out of the Docker engine ({format_size(size)})")
+    tell.step(f"Copying {ref.tag} from the Docker engine ({format_size(size)})")
     return _of_save(stream_archive(client, str(image.id)), ref, present, tell, stack)
 
 

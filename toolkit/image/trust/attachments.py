@@ -59,7 +59,7 @@ def attach(sif: Path) -> tuple[str, ...]:
         found = read_sif(file, sif)
         if any(entry.kind in {SBOM, SIGNATURE} for entry in found.table.used):
             raise CheckFailed(
-                f"{sif}: it has a bill of materials or provenance already", fix="build the SIF again"
+                f"{sif}: the SIF already has a bill of materials or provenance", fix="build the SIF again"
             )
         tree = SquashTree(file, found.root.offset, str(sif))
         objects = []
@@ -111,7 +111,7 @@ def full_object(sif: Path) -> Object:
     try:
         said = msgspec.json.decode(text, type=_Statement)
     except DECODE_ERRORS as error:
-        raise BadInput(f"--provenance full: {path}: no statement: {error}") from error
+        raise BadInput(f"--provenance full: {path}: not a provenance statement: {error}") from error
     with sif.open("rb") as file:
         digest = rootfs_sha256(file, sif)
     if digest not in {subject.digest.get("sha256") for subject in said.subject}:

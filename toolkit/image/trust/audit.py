@@ -31,13 +31,13 @@ def packages(tree: FileTree, lock: Lock) -> Check:
     wanted = {file.name: file.version for file in (*lock.base.packages, *lock.run.debian)}
     found = debian(tree)
     wrong = [
-        f"{name} {version} is in the lock, {found.get(name, 'none')} in the image"
+        f"{name}: the lock has {version}, the image has {found.get(name, 'none')}"
         for name, version in sorted(wanted.items())
         if found.get(name) != version
     ]
     # The packages of a published base are in its digest and not in the lock.
     more = [] if lock.base.published else sorted(set(found) - set(wanted))
-    wrong += [f"{name} {found[name]} is in the image and not in the lock" for name in more]
+    wrong += [f"{name} {found[name]} is in the image but not in the lock" for name in more]
     return _check("packages", wrong, f"{len(wanted)} Debian packages have the locked versions")
 
 
@@ -51,12 +51,12 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]
     wanted = {_name(file.name): file.version for file in (*lock.run.wheels, *compiled)}
     wrong = [
-        f"{name} {version} is in the lock, {installed[name][0] if name in installed else 'none'} in the image"
+        f"{name}: the lock has {version}, the image has {installed[name][0] if name in installed else 'none'}"
         for name, version in sorted(wanted.items())
         if name not in installed or not is_same_version(installed[name][0], version)
     ]
     wrong += [
-        f"{n} {v} is in the image and not in the lock"
+        f"{n} {v} is in the image but not in the lock"
         for n, (v, _) in sorted(installed.items())
         if n not in wanted
     ]
@@ -98,7 +98,7 @@ def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check
     ]
     more = sorted(p for p in hashes if p.startswith(f"{_OWN}/") and p not in manifest.files and p != own)
     wrong += [f"{path} was added since the build" for path in more]
-    return _check("files", wrong, f"{len(manifest.files)} files have the bytes that the build wrote")
+    return _check("files", wrong, f"{len(manifest.files)} files are unchanged since the build")
 
 
 def versions(facts: ImageFacts, lock: Lock) -> Check:
@@ -106,7 +106,7 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
     chosen = lock.solution.versions
     found = _found_versions(facts)
     wrong = [
-        f"{name} {chosen[name]} is in the lock, {seen or 'none'} in the image"
+        f"{name}: the lock has {chosen[name]}, the image has {seen or 'none'}"
         for name, seen in found.items()
         if name in chosen and not _is(seen or "", chosen[name])
     ]

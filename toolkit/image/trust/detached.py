@@ -44,7 +44,7 @@ def sign_file(path: Path, key: str) -> SignedFile:
         write_whole(target, message)
     except OSError as error:
         raise CheckFailed(
-            f"{target} cannot be written: {error.strerror}", fix="sign a copy in a folder of yours"
+            f"{target} cannot be written: {error.strerror}", fix="sign a copy in your own folder"
         ) from error
     return SignedFile(
         path=str(path),
@@ -72,8 +72,8 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
     if not os.path.lexists(file):
         if keyring is not None:
             raise CheckFailed(
-                f"{path}: it is not signed, and --verify-key demands a signature",
-                fix=f"get {file.name} from where {path.name} is from",
+                f"{path}: the file has no signature, but --verify-key requires one",
+                fix=f"get {file.name} from the source of {path.name}",
             )
         return FileSignature()
     message = read_given(file, most=_MOST)
@@ -90,7 +90,7 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
         why = WORDS[found.state].format(found.signer) if wrong else "the signed text is not a SHA-256"
         raise CheckFailed(
             f"{file}: {why}",
-            fix=f"get {path.name} and its signature again from where they are from",
+            fix=f"get {path.name} and its signature again from their source",
         )
     return FileSignature(
         state="good" if found.state == "good" else "unknown-key",
@@ -108,9 +108,9 @@ def require_signed(path: Path, signature: FileSignature, digest: str) -> None:
     """
     if signature.sha256 and signature.sha256 != digest:
         raise CheckFailed(
-            f"{path}: its content has changed since it was signed: its sha256 is {digest[:12]}…, "
-            f"{signature_file(path).name} was made for {signature.sha256[:12]}…",
-            fix=f"get {path.name} and its signature again from where they are from",
+            f"{path}: the file has changed since it was signed: its sha256 is {digest[:12]}…, but "
+            f"{signature_file(path).name} is for {signature.sha256[:12]}…",
+            fix=f"get {path.name} and its signature again from their source",
         )
 
 
@@ -128,7 +128,7 @@ def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
     if keyring is None and (not file.is_file() or file.parent == shipped_folder("recipes")):
         return None
     if not file.is_file():
-        raise BadInput(f"{recipe} has no lock, and --verify-key demands a signed one")
+        raise BadInput(f"{recipe} has no lock, but --verify-key requires a signed lock")
     found = signature_of(file, keyring)
     require_signed(file, found, hash_file(file))
     return found

@@ -90,7 +90,7 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
         else:
             yield from _changes(file, entry, first, listed.pop(entry.number))
     for number in sorted(listed):
-        yield f"object {number} was signed and is missing"
+        yield f"object {number} was signed but is missing"
 
 
 def _changes(file: BinaryIO, entry: SifDescriptor, first: int, item: _Object) -> Iterator[str]:

@@ -108,7 +108,7 @@ def _replace_by_signed(
         real.parent,
         sif.stat().st_size,
         "the signed copy",
-        "free space there; toolkit removes the old file at the end",
+        "free space on that disk; toolkit removes the old file at the end",
     )
     with _report_untouched(real), workspace.beside(real) as part:
         tell.step(f"Signing {sif.name} as {maker.user}")
@@ -140,7 +140,7 @@ def _report_untouched(sif: Path) -> Iterator[None]:
     except OSError as error:
         raise CheckFailed(
             f"{error.filename or sif.parent}: {error.strerror}",
-            fix=f"{sif.name} is unchanged; free space there, or sign a copy in your own folder",
+            fix=f"{sif.name} is unchanged; free space on its disk, or sign a copy in your own folder",
         ) from error
 
 

@@ -31,7 +31,7 @@ LOCK_PATH = "/opt/toolkit/lock.json"
 _NO_LOCK = f"the image has no {LOCK_PATH}"
 _EARLIER_LOCK = f"an earlier release of toolkit wrote {LOCK_PATH}; build the image again to compare it"
 
-NO_SIGNATURE = "it has no signature"
+NO_SIGNATURE = "the SIF has no signature"
 """The message about a file without a signature."""
 
 _UNPACKED = 64 << 30
@@ -40,12 +40,12 @@ _UNPACKED = 64 << 30
 _INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versions")
 
 WORDS: dict[SignatureState, str] = {
-    "bad": "the signature by {} does not fit this text, which was changed after signing",
+    "bad": "the signature by {} does not match: the signed text was changed later",
     "expired-key": "signed by {}, whose key has expired",
-    "expired": "signed by {}, and that signature has expired",
+    "expired": "signed by {}, but the signature has expired",
     "revoked": "signed by {}, whose key was revoked",
     "unknown-key": "signed with the key {}, which is not among your trusted keys",
-    "unreadable": "it has a signature that gpg cannot read (another kind than PGP, or damaged)",
+    "unreadable": "gpg cannot read the signature (damaged, or not PGP)",
 }
 """The meaning of each state of a signature; ``{}`` is the signer."""
 
@@ -115,16 +115,16 @@ def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
         states = {one.signature.state for one in found if not one.holds}
         if states and states <= {"expired", "expired-key", "unreadable"}:
             return (
-                "ask the signer for a new signature; `--no-verify` starts it unchecked, "
-                "and the record says so"
+                "ask the signer for a new signature; `--no-verify` skips the check, and the job record says "
+                "so"
             )
-    return "use an image with a valid signature by a key that you have"
+    return "use an image with a valid signature, and import the signer's key"
 
 
 def _digest(sif: Path, digest: str) -> Check:
     noted = digest_file(sif)
     if not noted.is_file():
-        return _not_checked("digest", f"sha256:{digest}; {noted.name} does not exist to compare it with")
+        return _not_checked("digest", f"sha256:{digest}; not compared, because {noted.name} does not exist")
     wanted = noted_digest(sif, digest)
     if wanted == digest:
         return Check(name="digest", outcome="ok", told=f"sha256:{digest}, as {noted.name} says")
@@ -200,7 +200,7 @@ def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:
         return [
             _lock(own, given, why),
             written,
-            *(_not_checked(name, "toolkit found no lock to compare with") for name in _INSIDE[2:]),
+            *(_not_checked(name, "toolkit found no lock to compare the image with") for name in _INSIDE[2:]),
         ]
     facts = describe(tree, sif, "sif", architecture=root.architecture, digest=None, budget=budget)
     return [

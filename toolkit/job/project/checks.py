@@ -78,7 +78,7 @@ def _command(code: Code, job: JobFile, image: str, found: Contents, *, gpus: boo
         )
     if program in _WRAPPERS and not found.commands & _COMPILERS:
         yield LaunchFault(
-            f"{image} has `{program}` and no compiler",
+            f"{image} has `{program}` but no compiler",
             "compile on the login node for the same MPI, or add a compiler such as gcc to the image",
         )
     if not program or "/" in program or program in found.commands or program in SHELL_ONLY:
@@ -87,8 +87,8 @@ def _command(code: Code, job: JobFile, image: str, found: Contents, *, gpus: boo
         return
     if program in _OF_DRIVER:
         yield LaunchFault(
-            f"{image} has no command `{program}`, and the job asks for no GPUs",
-            "ask for GPUs with --gpus-per-node 1: the job then gets the command of the node's driver",
+            f"{image} has no command `{program}`, and the job does not ask for GPUs",
+            "ask for GPUs with --gpus-per-node 1: the node's driver then provides the command",
         )
         return
     if program == "python" and "python3" in found.commands:
@@ -144,7 +144,7 @@ def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
     first = "" if (code.root / listed).is_file() else f"write {package} into {listed}, then "
     create = f"toolkit env create -f {listed} --over {quote_word(job.image or 'IMAGE')} -o my.env"
     known = package != module or module in joins().plain.packages
-    beside = "" if known else f"put {module}.py beside the script; or "
+    beside = "" if known else f"put {module}.py into the folder of the script; or "
     return f"{beside}{first}`{create}`, and launch with --env-image my.env"
 
 
@@ -192,7 +192,7 @@ def _fix_of(name: str, facts: ScriptFacts) -> str:
         return (
             f"remove the lines of Jupyter from {facts.path.name}: `!…` and `%…` do not run outside a notebook"
         )
-    return "define it, or correct the name"
+    return "define the name, or correct it"
 
 
 def refuse(found: list[LaunchFault], flags: Flags, tell: Tell) -> None:
@@ -211,5 +211,5 @@ def refuse(found: list[LaunchFault], flags: Flags, tell: Tell) -> None:
     raise CheckFailed(
         first.message,
         detail=[f"also: {one.message}" for one in others],
-        fix=f"{first.fix}; `--force` launches all the same",
+        fix=f"{first.fix}; or launch anyway with `--force`",
     )

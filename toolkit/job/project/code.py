@@ -144,8 +144,9 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Brou
         return None
     if code.root in {Path.home(), Path("/")}:
         raise BadInput(
-            f"{code.root}: the project would be the whole folder",
-            fix="move the script to a separate folder, name one with `--project DIR`, or give `--no-sync`",
+            f"{code.root}: toolkit does not copy this whole folder as a project",
+            fix="move the script to a separate folder, name a smaller folder with `--project DIR`, or give "
+            "`--no-sync`",
         )
     found = collect(code.root)
     _check_inside(code)
@@ -219,7 +220,7 @@ def _check_ignored(code: Code, found: Collected) -> None:
         inner = os.path.relpath(path.resolve(), code.root.resolve())
         for name in (*found.ignored, *found.secrets):
             if is_below(inner, name):
-                why = "it may hold secrets" if name in found.secrets else "it is ignored"
+                why = "the file may contain secrets" if name in found.secrets else "it is ignored"
                 raise BadInput(
                     f"{inner} is not copied to the cluster: {why}",
                     fix=f"add a line to {code.root / '.toolkitignore'}: !{name}",

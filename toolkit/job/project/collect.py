@@ -143,8 +143,8 @@ def _too_large(found: Collected, most: int) -> BadInput:
 
 def _ways(root: Path) -> str:
     return (
-        f"list files to leave out in {root / IGNORE_FILES[1]}, and copy data once with scp; "
-        "or give `--project DIR` for a smaller folder, or `--no-sync` if the cluster has the files"
+        f"list large files in {root / IGNORE_FILES[1]}, and copy data once with scp; or give `--project "
+        "DIR` for a smaller folder, or `--no-sync` if the cluster already has the files"
     )
 
 
@@ -186,7 +186,7 @@ def _walk(
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise BadInput(f"{folder}: {error.strerror}", fix="name a folder that you may read") from error
+        raise BadInput(f"{folder}: {error.strerror}", fix="name a folder that you can read") from error
     for entry in entries:
         inner = f"{path}{entry.name}"
         is_folder = entry.is_dir(follow_symlinks=False)

@@ -20,7 +20,7 @@ def fix_for_module(code: Code, package: str) -> str:
     place = os.path.relpath(found, code.start)
     wider = "" if is_below(str(found), str(code.root)) else f" --project {quote_word(place)}"
     folder = "the current folder" if place == "." else place
-    why = f"{folder} has the module, and Python does not look there"
+    why = f"{folder} has the module, but Python does not search this folder"
     return f"give `--env PYTHONPATH={quote_word(place)}{wider}`: {why}"
 
 

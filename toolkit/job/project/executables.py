@@ -81,17 +81,17 @@ def _binary(
     elf = read_elf(path.read_bytes()[:_LONGEST_PROGRAM])
     if elf is None:
         return
-    fix = "compile it in the image, or link it statically"
+    fix = "compile the program in the image, or link it statically"
     if elf.architecture and facts.architecture and elf.architecture != facts.architecture:
         yield LaunchFault(
-            f"{name} is a program for {elf.architecture}, and {image} is for {facts.architecture}",
-            f"compile it for {facts.architecture}, best in the image itself",
+            f"{name} is a program for {elf.architecture}, but {image} is for {facts.architecture}",
+            f"compile the program for {facts.architecture}, best in the image itself",
         )
         return
     versions = [one.removeprefix(_GLIBC) for one in elf.versions if one.startswith(_GLIBC)]
     versions.sort(key=lambda one: [int(part) for part in one.split(".") if part.isdigit()])
     for newer in [one for one in versions if older(facts.glibc, one)][-1:]:
-        yield LaunchFault(f"{name} needs glibc {newer}, and {image} has {facts.glibc}", fix)
+        yield LaunchFault(f"{name} needs glibc {newer}, but {image} has {facts.glibc}", fix)
     free = job.binds or "LD_LIBRARY_PATH" in (job.env or {}) or elf.rpath or elf.runpath
     if found is not None and found.libraries and not free:
         absent = [one for one in elf.needed if one not in found.libraries and not one.startswith("ld-")]
@@ -130,7 +130,7 @@ def _commands(name: str, text: str, image: str, found: Contents) -> Iterator[Lau
         if word == "python" and "python3" in found.commands:
             fix = "write `python3`"
         elif word in _ENVIRONMENTS:
-            fix = f"remove its lines: the image has the environment; packages come by {_ENV}"
+            fix = f"remove these lines: the image contains the environment; add packages with {_ENV}"
         else:
             fix = f"correct the name, or add its package over the image: {_ENV}"
         yield LaunchFault(f"{name}: {image} has no command `{word}`{suggest_near(word, found.commands)}", fix)

@@ -110,7 +110,8 @@ def _of_need(
         place = int(need.text) - 1
         if place >= len(words):
             yield LaunchFault(
-                f"{where}: it reads the file of argument {need.text}, and gets {len(words)} arguments",
+                f"{where}: the program reads the file in argument {need.text}, but gets {len(words)} "
+                "arguments",
                 f"name the file after `--`: toolkit launch … {facts.path.name} -- FILE",
             )
         elif here:
@@ -157,15 +158,15 @@ def _command(code: Code, need: Need, image: str, found: Contents | None, ranks: 
         return
     fix = fix_of(name)
     if name in _SLURM:
-        fix = "read what toolkit sets instead: MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE"
+        fix = "instead, read the variables that toolkit sets: MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE"
     yield LaunchFault(f"{_place(code, need)}: {image} has no command `{name}`", fix)
 
 
 def _gpu(code: Code, need: Need) -> LaunchFault:
     shown = need.text if len(need.text) <= _MOST_SHOWN else f"{need.text[:_MOST_SHOWN]}…"
     return LaunchFault(
-        f"{_place(code, need)}: `{shown}` needs a GPU, and the job asks for none",
-        "ask for GPUs with --gpus-per-node 1, or write the line for processors too",
+        f"{_place(code, need)}: `{shown}` needs a GPU, but the job does not ask for GPUs",
+        "ask for GPUs with --gpus-per-node 1, or make the line also work on CPUs",
     )
 
 
@@ -177,9 +178,11 @@ def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
     inner = os.path.relpath(Path(facts.path).with_suffix("").absolute(), Path.cwd())
     words = " ".join(quote_word(word) for word in code.arguments or ())
     command = f"toolkit launch … -- python -m {inner.replace('/', '.')} {words}".rstrip()
-    fix = command if "/" in inner and ".." not in inner else "launch it as a module, from the folder above"
+    as_module = "launch the file as a module, from the folder above it"
+    fix = command if "/" in inner and ".." not in inner else as_module
     yield LaunchFault(
-        f"{code.short(one.file)}:{one.line}: `{one.module}` is not found: Python runs a file by its path",
+        f"{code.short(one.file)}:{one.line}: `{one.module}` is not found if Python starts the file "
+        "by its path",
         fix,
     )
 

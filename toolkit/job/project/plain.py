@@ -40,8 +40,9 @@ def without_trainer(merged: Merged) -> Merged:
     for option in _OF_TRAINERS:
         if getattr(job, option) is not None:
             raise BadInput(
-                f"{merged.origins[option]}: an option of trainers, and {job.trainer} defines no trainer",
-                fix=f"give it to the script: `toolkit launch {job.trainer} -- --{option} …`",
+                f"{merged.origins[option]}: this option is for trainers, but {job.trainer} does not define "
+                "a trainer",
+                fix=f"pass the option to the script: `toolkit launch {job.trainer} -- --{option} …`",
             )
     command = ("python", str(path), *(job.arguments or ()))
     name = job.name or as_name(path.stem)
@@ -75,7 +76,7 @@ def _check_not_python(given: str, path: Path) -> None:
         )
     if (compiler := _COMPILED.get(path.suffix)) is not None:
         raise BadInput(
-            f"{given}: this is source code",
+            f"{given}: this is source code, not a program",
             fix=f"compile it first: `toolkit launch -- {compiler} {quote_word(given)}`",
         )
     if (program := _INTERPRETERS.get(path.suffix)) is not None:

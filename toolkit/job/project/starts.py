@@ -26,7 +26,7 @@ _CONTAINERS = frozenset({"apptainer", "singularity", "docker", "podman", "enroot
 _SHELL_FILES = frozenset({".sh", ".bash", ".sbatch", ".slurm", ".job"})
 _NOT_PROGRAMS = SHELL_ONLY | {"module", "ml"}
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)")
-_PLAIN = "add its package to the image, or over it with toolkit env create"
+_PLAIN = "add its package to the image, or put it over the image with toolkit env create"
 _OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
 
 
@@ -41,8 +41,8 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
     first = code.words[0]
     if found := _ASSIGNMENT.match(first):
         yield LaunchFault(
-            f"`{found[1]}` would be the program",
-            f"give `--env {quote_word(first)}`, or write `env` before it",
+            f"toolkit would start `{found[1]}` as the program",
+            f"give `--env {quote_word(first)}`, or write `env` before the variable",
         )
     if first in _NOT_PROGRAMS:
         more = "; modules of the cluster: `--module NAME`" if first in {"module", "ml"} else ""
@@ -53,8 +53,8 @@ def faults(code: Code, job: JobFile, *, here: bool) -> Iterator[LaunchFault]:
         yield LaunchFault(f"{notebook}: Python does not run notebooks", NOTEBOOK.format(quote_word(notebook)))
     if stray := next((word for word in code.words if word in _OPERATORS), ""):
         yield LaunchFault(
-            f"`{stray}` would be given to the program as a word",
-            f"give the line to a shell: -- sh -c {quote_word(' '.join(code.words))}",
+            f"the program would get `{stray}` as an argument",
+            f"run the line in a shell: -- sh -c {quote_word(' '.join(code.words))}",
         )
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
     if ranks > 1 and (found_launcher := _launcher(code)):
@@ -131,16 +131,16 @@ def module_faults(code: Code, job: JobFile, image: str, found: Contents) -> Iter
             yield LaunchFault(f"the project has no module `{module}`", "correct the name, or add the file")
     elif found.whole and found.modules and top not in found.modules | sys.stdlib_module_names:
         yield LaunchFault(
-            f"{image} has no module `{top}`{suggest_near(top, found.modules)}, and the project has none",
+            f"neither {image} nor the project has a module `{top}`{suggest_near(top, found.modules)}",
             fix_for_module(code, top)
-            or "launch in the folder that holds the package, or name it with --project DIR",
+            or "launch in the folder that contains the package, or name that folder with --project DIR",
         )
 
 
 def fix_of(program: str) -> str:
     """Return what to do about a command that the image does not have."""
     if " " in program and re.search(r"[&|;<>$]", program):
-        return f"give it to a shell: -- sh -c {quote_word(program)}"
+        return f"run it in a shell: -- sh -c {quote_word(program)}"
     if " " in program:
         return f"write the words separately: -- {program}"
     if program in LAUNCHERS:

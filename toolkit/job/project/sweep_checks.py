@@ -42,9 +42,9 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     if unused:
         program = job.trainer or (code.name if code else "the program")
         options = " ".join(f"--{name} {sweep_values.placeholder(name)}" for name in unused)
-        other = "" if job.trainer else f"; or read {sweep_values.variable(unused[0])} in it"
+        other = "" if job.trainer else f"; or read {sweep_values.variable(unused[0])} in the program"
         raise CheckFailed(
-            f"--sweep {unused[0]}: {program} does not get the value, so all tasks would be the same",
+            f"--sweep {unused[0]}: {program} does not use the value, so all tasks would be the same",
             fix=f"put {sweep_values.placeholder(unused[0])} into the command, such as `-- {options}`{other}",
         )
 
@@ -74,5 +74,6 @@ def tell_sweep(job: JobFile, code: Code | None, tell: Tell, *, travels: bool) ->
         tell.step(f"  … {len(rows) - _MOST_SHOWN} more, up to {sweep_values.describe_values(rows[-1])}")
     if code is not None and not travels and not any("TOOLKIT_JOB_DIR" in text for text in _texts(code)):
         tell.notice(
-            "all tasks start in one folder: write to $TOOLKIT_JOB_DIR, or put a placeholder into file names"
+            "all tasks start in the same folder: write to $TOOLKIT_JOB_DIR, or put a placeholder into file "
+            "names"
         )

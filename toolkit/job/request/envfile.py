@@ -77,7 +77,7 @@ def check_runtime(given: str | None, command: str) -> None:
     kind = runtime_of_name(command)
     if given and not kind.MOUNTS_IMAGES:
         raise BadInput(
-            f"{OPTION} {given}: {kind.NAMES[0]} mounts no file over an image",
+            f"{OPTION} {given}: {kind.NAMES[0]} cannot mount a file over an image",
             fix="launch a SIF with Apptainer or Singularity: `--runtime apptainer`",
         )
 
@@ -110,7 +110,8 @@ def clear_env(
         return NO_ENV
     if image.here is None:
         raise BadInput(
-            f"{OPTION} {env}: {image.there} is not on this machine, so toolkit cannot check both together",
+            f"{OPTION} {env}: {image.there} is not on this machine, so toolkit cannot check whether both "
+            "match",
             fix="launch on the login node, or from a copy of the image",
         )
     lock, digest = read_env(env, OPTION), hash_file(env)
@@ -121,7 +122,7 @@ def clear_env(
     if why and not force:
         raise CheckFailed(f"{OPTION} {env}: {why}", fix=AGAIN.format(env, image.here))
     if why:
-        tell.step(f"{env.name}: {why}; used anyway, because of --force")
+        tell.step(f"{env.name}: {why}; toolkit uses it anyway, because of --force")
     _check_signature(env, digest, demand, tell)
     there, copied = str(env), tuple[Parcel, ...]()
     if base:
@@ -136,7 +137,10 @@ def _mount_env(
     paths = paths_of(facts)
     binds: tuple[str, ...] = ()
     if lock.outside and copied:
-        tell.step(f"{', '.join(lock.outside)}: not copied; give --project, or launch on the cluster")
+        tell.step(
+            f"{', '.join(lock.outside)}: toolkit does not copy these folders; give --project, or "
+            "launch on the cluster"
+        )
     elif lock.outside:
         binds = tuple(apptainer.bind(folder) for folder in lock.outside if Path(folder).is_dir())
         paths["PYTHONPATH"] = ":".join((*lock.outside, paths["PYTHONPATH"]))

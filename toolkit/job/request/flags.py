@@ -42,12 +42,12 @@ def check_words(asked: JobRequest, flags: Flags) -> Fix | None:
     known = trainers.find(job.trainer) if job.trainer else None
     if known and known.bring and not job.data:
         raise BadInput(
-            f"{known.name}: --data DIR is missing, the folder of its images", fix="see docs/data.md"
+            f"{known.name}: --data DIR, the folder with the images, is missing", fix="see docs/data.md"
         )
     check_directory(job.directory or "")
     fix = fixfile.load(Path(flags.fix)) if flags.fix is not None else None
     if fix and job.mode not in {None, fix.launch.mode}:
-        raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave one of them out")
+        raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave out one of them")
     merge_demands(flags.verify_key, flags.no_verify, asked.key, asked.site, job.site)
     return fix
 
@@ -59,4 +59,6 @@ def tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:
     words = (*add.container, *env, *(f"-u {name}" for name in add.unset), *(f"--bind {b}" for b in add.binds))
     tell.step(f"With {flags.fix}: mode {add.mode}{', ' if words else ''}{', '.join(words)}")
     if fix.digest and image.digest and fix.digest != image.digest:
-        tell.step(f"{flags.fix} was made for {fix.image or 'an image'} with other contents than this one")
+        tell.step(
+            f"{flags.fix} was made for {fix.image or 'an image'}, whose contents differ from this image"
+        )

@@ -157,7 +157,7 @@ def find_startable(image: StartableImage, command: str = "") -> StartableImage:
     program = posixpath.basename(command)
     raise BadInput(
         f"--image {name}: the file is a {form}; {program} needs a {' or '.join(sorted(able))}",
-        fix="give the archive from which the image was made: `docker save -o my.tar IMAGE`",
+        fix="give the archive that the image was made from: `docker save -o my.tar IMAGE`",
     )
 
 

@@ -166,7 +166,9 @@ def directory(runner: Runner, wanted: str | None, *, remote: bool, variables: bo
     folder = "HOME" if given.startswith("~") else "WORK"
     base = login_variable(runner, folder) or login_variable(runner, "HOME")
     if not base.startswith("/"):
-        raise Missing(f"{runner.place}: HOME is not set there", fix="give `--directory` with a full path")
+        raise Missing(
+            f"{runner.place}: HOME is not set on that machine", fix="give `--directory` with a full path"
+        )
     return posixpath.normpath(posixpath.join(base, given.removeprefix("~").lstrip("/")))
 
 

@@ -49,7 +49,7 @@ def list_results(runner: Runner, record: JobRecord) -> list[Written]:
     command = Command.of("find", folder, "-type", "f", "-printf", r"%s\t%T@\t%P\0", timeout=_LIST_SECONDS)
     done = runner.run(command)
     if not done.stdout:
-        done.require(f"listing {folder} on {runner.place}", "the folder of the run may be gone")
+        done.require(f"listing {folder} on {runner.place}", "the folder of the run may have been deleted")
     array = bool(record.spec.array)
     found = (_entry(folder, line, array=array) for line in done.text.split("\0") if line)
     return sorted((one for one in found if one is not None), key=lambda one: one.path)
@@ -84,7 +84,9 @@ def match_patterns(found: Iterable[Written], patterns: Sequence[str]) -> list[Wr
     for pattern in patterns:
         if not any(_matches(one, pattern) for one in files):
             names = ", ".join(one.path for one in files[:10]) or "nothing"
-            raise BadInput(f"{pattern}: the job wrote no such file", fix=f"choose among its files: {names}")
+            raise BadInput(
+                f"{pattern}: no file of the job matches", fix=f"choose from the files of the job: {names}"
+            )
     return [one for one in files if not patterns or any(_matches(one, p) for p in patterns)]
 
 
@@ -132,7 +134,8 @@ def _copy(runner: Runner, one: Written, path: Path, digest: str, detail: Callabl
     if hash_file(part) != digest:
         part.unlink()
         raise CheckFailed(
-            f"{one.path}: the file changed while it was copied", fix="fetch it again when the job has ended"
+            f"{one.path}: the file changed while it was copied",
+            fix="fetch the file again when the job has ended",
         )
     part.replace(path)
 

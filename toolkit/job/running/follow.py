@@ -165,21 +165,23 @@ def failure(record: JobRecord) -> CheckFailed:
     found = explanation.of_job(record)
     detail = _failed_tasks(record)
     if first := output.first_failure(text):
-        detail.append(f"rank {first.rank} on {first.node} failed first: {first.how}; its last lines:")
+        detail.append(
+            f"rank {first.rank} on {first.node} failed first: {first.how}; the last lines of its output:"
+        )
         detail += [f"    {line}" for line in first.last_lines]
     known = causes(found.findings)
     detail += _cause(found, known)
     if _has_checkpoint(record):
         detail.append(f"to resume from the last checkpoint: toolkit jobs resume {record.key}")
     if record.forced:
-        detail.append(f"you forced mode {record.mode}; toolkit predicted '{record.predicted}'")
+        detail.append(f"you forced mode {record.mode}, although toolkit predicted '{record.predicted}'")
     code = f", exit code {record.exit_code}" if record.exit_code is not None else ""
     fixes = [step for finding in known for step in finding.fix.splitlines()]
     fixes = fixes or list(found.fault.fix if found.fault else ())
     how = "ended as" if record.state in FINAL_STATES else "is"
     return CheckFailed(
         f"job {record.id or record.key} {how} {record.state}{code}",
-        fix=fixes[0] if fixes else f"read all of its output: `toolkit jobs logs {record.key}`",
+        fix=fixes[0] if fixes else f"read all output of the job: `toolkit jobs logs {record.key}`",
         detail=detail,
     )
 

@@ -28,8 +28,8 @@ def folder_of(job: str | None, tell: Tell) -> Path:
     except BadInput as error:
         if job and (Path(job).exists() or "/" in job or not records.any_kept()):
             raise BadInput(
-                f"{job}: neither the folder of a run nor a job that was launched from this machine",
-                fix="give the folder of a job, or a name that `toolkit jobs list` has",
+                f"{job}: neither the folder of a run nor a job launched from this machine",
+                fix="give the folder of a job, or a name that `toolkit jobs list` shows",
             ) from error
         raise
     folder = records.folder(record.key)

@@ -31,7 +31,7 @@ def start_of_record(record: JobRecord) -> JobStart:
     """Return the start of a recorded job; errors are the same as for :func:`start_of`."""
     if record.spec.array:
         raise BadInput(
-            f"{record.key}: an array has a start for each task",
+            f"{record.key}: this is an array job; each task has its own start",
             fix=f"give the folder of one task, as in {record.spec.directory}/0",
         )
     kept = records.folder(record.key)
@@ -61,7 +61,7 @@ def _require_start(found: JobStart | None, job: str) -> JobStart:
     if found is None:
         raise CheckFailed(
             f"{job}: the job recorded no times; its script may not have started",
-            fix="launch it with this release of toolkit, and wait until it starts",
+            fix="launch the job with this release of toolkit, and wait until it starts",
         )
     return found
 

@@ -47,7 +47,9 @@ def retry_faults(
         excluded += _node_of(found)
         more = (f"--exclude={','.join(dict.fromkeys(excluded))}",) if excluded else ()
         tell.step(f"Job {record.id} failed: {found.root.text}")
-        tell.step(f"Submitting it again ({count} of {_MOST}){f' without {excluded[-1]}' if more else ''}")
+        tell.step(
+            f"Submitting the job again ({count} of {_MOST}){f' without {excluded[-1]}' if more else ''}"
+        )
         record = watch(submit_again(runner, record, demand, secrets, tell, more))
     return record
 

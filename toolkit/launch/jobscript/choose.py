@@ -23,7 +23,7 @@ class ModeChoice:
     @property
     def because(self) -> str:
         if self.forced:
-            return f"forced; predicted to end in '{self.prediction.shown}': {self.prediction.why}"
+            return f"forced, although toolkit predicts '{self.prediction.shown}': {self.prediction.why}"
         return self.prediction.why
 
 
@@ -43,7 +43,7 @@ def choose(verdict: Verdict, mode: Mode | None, *, force: bool, others: tuple[Mo
     prediction = verdict.of(wanted)
     if not prediction.works and not force:
         raise CheckFailed(
-            f"mode {wanted} is predicted to end in '{prediction.shown}': {prediction.why}",
+            f"toolkit predicts '{prediction.shown}' for mode {wanted}: {prediction.why}",
             fix=_fix(verdict, wanted),
             detail=[line for finding in _findings_of(verdict, prediction) for line in _lines(finding)],
         )

@@ -50,8 +50,8 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     mine = [name for name in meant if name == "sweep" or _of_this_job(origins[name], file)]
     if refused := [_option_or_field(name, origins[name]) for name in mine]:
         raise BadInput(
-            f"{', '.join(refused)}: not possible with --local, which has no queue",
-            fix="leave it out, or launch on a cluster; docs/launch.md lists the options of `--local`",
+            f"{', '.join(refused)}: not possible with --local, which uses no Slurm queue",
+            fix="leave the option out, or launch on a cluster; docs/launch.md lists the options of `--local`",
         )
     told = [
         _option_or_field(name, origins[name]) for name in meant if not origins[name].startswith("default")
@@ -105,7 +105,7 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
 def _without_slurm(host: HostFacts) -> HostFacts:
     """Return the facts of a machine without Slurm."""
     kept = {name: why for name, why in host.unknown.items() if name.partition(".")[0] != "slurm"}
-    absent = {**host.absent, "slurm": "slurm: not used, because the ranks run on this machine"}
+    absent = {**host.absent, "slurm": "slurm: not used, because all ranks run on this machine"}
     return msgspec.structs.replace(host, slurm=None, unknown=kept, absent=absent)
 
 

@@ -44,7 +44,7 @@ _FORMS: Mapping[str, ValueForm] = {
     "memory": _MEMORY,
     "constraint": ValueForm(
         r"[A-Za-z0-9(\[][A-Za-z0-9._+@=&|*:,()\[\]-]*",
-        "write features joined by & | , as sbatch(1) does, without spaces",
+        "write features joined by & | or , without spaces, as sbatch(1) does",
     ),
     "nodes": _NODES,
     "licenses": ValueForm(
@@ -52,7 +52,7 @@ _FORMS: Mapping[str, ValueForm] = {
     ),
     "mail_type": ValueForm(
         rf"({'|'.join(_MAILS)})(,({'|'.join(_MAILS)}))*",
-        f"choices, separated by commas: {', '.join(_MAILS)}",
+        f"write one or more of these, separated by commas: {', '.join(_MAILS)}",
     ),
     "mail_user": ValueForm(r"[A-Za-z0-9][A-Za-z0-9._%+@-]*", "write one address or the name of a user"),
     "array": ValueForm(
@@ -67,7 +67,7 @@ _FORMS: Mapping[str, ValueForm] = {
         rf"{_CLOCK}|\d{{4}}-\d{{2}}-\d{{2}}(T{_CLOCK})?",
         "write now+2hours, 20:00, tomorrow or 2026-12-24T18:00",
     ),
-    "gpu": ValueForm(r"[A-Za-z0-9][A-Za-z0-9._-]*", "write the type as Slurm's GRES names it, as in v100"),
+    "gpu": ValueForm(r"[A-Za-z0-9][A-Za-z0-9._-]*", "write the GPU type as in Slurm's GRES, such as v100"),
     "gpu_bind": ValueForm(
         r"(verbose,)?(closest|none|single:\d+|per_task:\d+|map_gpu:[\d,*]+|mask_gpu:[\dA-Fa-fx,*]+)",
         "choices: none, closest, single:N, per_task:N, map_gpu:LIST, mask_gpu:LIST",
@@ -79,7 +79,8 @@ _FORMS: Mapping[str, ValueForm] = {
     ),
     "file": _OUTPUT,
     "space": ValueForm(
-        r"\d{1,15}[KMGT]?", "write a whole number and K, M, G or T, as in 20G; bytes without one"
+        r"\d{1,15}[KMGT]?",
+        "write a whole number and K, M, G or T, as in 20G; a number without a letter is in bytes",
     ),
     "folder": ValueForm(
         r"(/|\$(SLURM_SUBMIT_DIR|PBS_O_WORKDIR)$)[^\x00-\x1f\x7f]*", "write a full path inside the container"
@@ -171,7 +172,7 @@ def _check_elastic(spec: JobSpec) -> None:
     if spec.min_nodes and not spec.elastic:
         raise BadInput(f"--min-nodes {spec.min_nodes}: needs --elastic", fix="add `--elastic`")
     if spec.min_nodes > spec.nodes:
-        raise BadInput(f"--min-nodes {spec.min_nodes}: the job has at most --nodes {spec.nodes}")
+        raise BadInput(f"--min-nodes {spec.min_nodes}: this is more than --nodes {spec.nodes}")
 
 
 def check_names(**names: str | None) -> None:

@@ -26,7 +26,7 @@ def tell_idle(
 ) -> None:
     """Print a line if an image can compute on GPUs of the cluster, and the job asks for none."""
     if idle := _idle_gpus(spec, site, host, image):
-        tell.step(f"{name} can use GPUs, but the job asks for none: --gpus-per-node {idle}")
+        tell.step(f"{name} can use GPUs, but the job does not ask for them: --gpus-per-node {idle}")
 
 
 def _idle_gpus(spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts) -> int:

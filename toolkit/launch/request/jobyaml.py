@@ -70,7 +70,9 @@ class _Reader:
         if isinstance(event, yaml.DocumentStartEvent):
             self.documents += 1
             if self.documents > 1:
-                raise BadInput(f"{self.file}:{line}: a second document begins here; a file holds one job")
+                raise BadInput(
+                    f"{self.file}:{line}: a second YAML document begins here; a file describes one job"
+                )
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
             self._begin({} if isinstance(event, yaml.MappingStartEvent) else [], line)
         elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
@@ -83,7 +85,7 @@ class _Reader:
             raise BadInput(f"{self.file}:{line}: nested too deep for a job specification")
         parent = self._open[-1] if self._open else None
         if parent and isinstance(parent.values, dict) and parent.key is None:
-            raise BadInput(f"{self.file}:{line}: the name of a field must be a text")
+            raise BadInput(f"{self.file}:{line}: the name of a field must be text")
         self._open.append(_Open(values, self._store_value(values, line)))
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:

@@ -64,11 +64,11 @@ def array(sweep: Sequence[str], parallel: int | None) -> str:
     variables = [variable(name) for name in names]
     for at, one in enumerate(variables):
         if one in variables[:at]:
-            raise BadInput(f"--sweep {names[at]}: {names[variables.index(one)]} is {one}, too")
+            raise BadInput(f"--sweep {names[at]}: {names[variables.index(one)]} also sets {one}")
     count = math.prod(len(_values(item.partition("=")[2])) for item in sweep)
     if count > MOST_TASKS:
         raise BadInput(
-            f"--sweep: {count} tasks, and toolkit follows at most {MOST_TASKS} of a job",
+            f"--sweep: {count} tasks; toolkit follows at most {MOST_TASKS} tasks of a job",
             fix="split the sweep",
         )
     return f"0-{count - 1}" + (f"%{parallel}" if parallel else "")
@@ -156,10 +156,10 @@ def _fault_of_range(text: str) -> str:
     match = _RANGE.fullmatch(text)
     if match is None:
         fraction = _FRACTIONS.fullmatch(text)
-        return f"{text}: a range is of whole numbers; list the values" if fraction else ""
+        return f"{text}: a range needs whole numbers; list the values instead" if fraction else ""
     first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
     if last < first:
         return f"{text}: write a range from the smaller to the larger number"
     if step == 0:
-        return f"{text}: the step is at least 1"
+        return f"{text}: the step must be at least 1"
     return f"{text}: more than {MOST_TASKS} values" if (last - first) // step >= MOST_TASKS else ""

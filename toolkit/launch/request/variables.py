@@ -97,7 +97,7 @@ def secrets_of_record(
     names = tuple(names)
     if absent := [name for name in names if name not in given and name not in environment]:
         raise BadInput(
-            f"{', '.join(absent)}: not set, and the record keeps no secret values",
+            f"{', '.join(absent)}: not set; toolkit does not store secret values in a job record",
             fix=f"`read -rs {absent[0]} && export {absent[0]}`, then run the command again",
         )
     return {name: given.get(name, Hidden(environment.get(name, ""))) for name in names}

@@ -172,7 +172,7 @@ def _gaps(host: HostFacts, facts: SiteFacts, questions: tuple[Question, ...]) ->
     if not _has_runtime(host, facts) and not facts.offers:
         yield "Apptainer or Singularity was found neither on PATH nor as a module: set container.command."
     if facts.folders is None:
-        yield "The login shell named no folders: check directory and container.binds."
+        yield "The variables of the login shell name no folders: check directory and container.binds."
     if any(q.option == "--account" and not q.default for q in questions):
         yield "Slurm requires an account and lists none: set defaults.account."
 

@@ -103,6 +103,6 @@ def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
     allowed = list(dict.fromkeys(qos for row in charged for qos in row.qos))
     if spec.qos and allowed and spec.qos not in allowed:
         yield LaunchFault(
-            f"--qos {spec.qos}: your account may not use it{suggest_near(spec.qos, allowed)}",
+            f"--qos {spec.qos}: your account cannot use this QOS{suggest_near(spec.qos, allowed)}",
             f"QOS: {', '.join(allowed)}",
         )

@@ -95,9 +95,9 @@ def _of_folders(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
         there = _nth(facts.there_nodes if on_nodes else facts.there, number)
         where = "compute nodes" if on_nodes else "the login host"
         if field == "scratch" and not on_nodes:
-            yield ProfileCheck(field, "undecided", f"{folder}: known only in a job")
+            yield ProfileCheck(field, "undecided", f"{folder}: the path is known only inside a job")
         elif there is None:
-            yield ProfileCheck(field, "undecided", f"{folder}: not searched for on {where}")
+            yield ProfileCheck(field, "undecided", f"{folder}: toolkit did not search for it on {where}")
         else:
             text = folder if there else f"{folder}: does not exist on {where}"
             yield ProfileCheck(field, "holds" if there else "differs", text)
@@ -124,9 +124,11 @@ def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[Pro
     elif host.runtime and posixpath.basename(host.runtime.path) == posixpath.basename(command):
         yield ProfileCheck(field, "holds", f"{command}: {host.runtime.path}")
     elif path is not None:
-        yield ProfileCheck(field, "differs", f"{command}: not found on PATH after the modules were loaded")
+        yield ProfileCheck(field, "differs", f"{command}: not found on PATH after loading the modules")
     else:
-        yield ProfileCheck(field, "undecided", f"{command}: not searched for after the modules were loaded")
+        yield ProfileCheck(
+            field, "undecided", f"{command}: toolkit did not search for it after loading the modules"
+        )
 
 
 def _of_launch(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
@@ -163,7 +165,7 @@ def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     if wanted is not None and part and part.max_time:
         most = minutes(part.max_time)
         fits = most is None or wanted <= most
-        said = usual.time if fits else f"{usual.time}: {part.name} takes at most {part.max_time}"
+        said = usual.time if fits else f"{usual.time}: {part.name} allows at most {part.max_time}"
         yield ProfileCheck("defaults.time", "holds" if fits else "differs", said)
 
 

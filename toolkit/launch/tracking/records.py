@@ -27,7 +27,7 @@ METRICS = "metrics.jsonl"
 """Files of a record's folder. The job's folder on the cluster also has the last three."""
 
 TIMES = "start-times"
-"""The file of the job's folder in which the script notes when each part of the start began."""
+"""The file of the job's folder in which the script notes when each phase of the start began."""
 
 METRICS_MOST = 64 << 20
 """Bytes of a metrics file that toolkit reads; an epoch needs about 300."""
@@ -126,7 +126,7 @@ def find(
     if len(matches) == 1 or named:
         return (named or matches)[-1]
     names = ", ".join(r.key for r in (matches or records)[-5:])
-    fault = "fits several jobs" if matches else "not found; the last jobs"
+    fault = "fits several jobs" if matches else "not found; these are the last jobs"
     raise BadInput(f"job '{wanted}': {fault}: {names}", fix="`toolkit jobs list`")
 
 
@@ -138,7 +138,7 @@ def require_check(record: JobRecord) -> None:
     """
     if record.image_check is None:
         raise CheckFailed(
-            f"{record.key}: its image was not checked", fix=f"`toolkit launch --from-job {record.key}`"
+            f"{record.key}: toolkit did not check the image", fix=f"`toolkit launch --from-job {record.key}`"
         )
 
 

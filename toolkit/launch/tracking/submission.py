@@ -131,7 +131,7 @@ def resubmit(
     except KeyboardInterrupt:
         raise Interrupted(
             "interrupted while sbatch ran; the job may have been submitted",
-            fix=f"`toolkit jobs resume {record.key}`   (it finds a job that was submitted)",
+            fix=f"`toolkit jobs resume {record.key}` (this also finds a job that was already submitted)",
         ) from None
 
 
@@ -206,12 +206,12 @@ def _last_words(answer: Completed) -> str:
     lines = [
         line.removeprefix("sbatch: error: ").strip() for line in answer.errors.splitlines() if line.strip()
     ]
-    return lines[-1] if lines else "no reason was printed"
+    return lines[-1] if lines else "sbatch printed no reason"
 
 
 def _refusal(runner: Runner, answer: Completed) -> CheckFailed:
     return CheckFailed(
         f"sbatch on {runner.place} refused the job: {_last_words(answer)}",
-        fix="change the option in sbatch's message; `--dry-run` shows the script",
+        fix="change the option that sbatch names; `--dry-run` shows the script",
         detail=answer.errors.strip().splitlines()[-5:],
     )

@@ -155,7 +155,7 @@ def _loaded_modules(section: Section | None) -> tuple[str, ...] | None:
     if section is None:
         return None
     rows = [line for line in section.lines if line == "loaded" or line.startswith("failed")]
-    return tuple("" if row == "loaded" else row[7:].strip() or "it did not load" for row in rows)
+    return tuple("" if row == "loaded" else row[7:].strip() or "the module did not load" for row in rows)
 
 
 def _commands(section: Section | None) -> tuple[str, ...] | None:

@@ -37,7 +37,7 @@ def way_of(source: ScriptSource, name: str) -> Way:
     if packages & {"tensorflow", "keras", "tf_keras", "torch"}:
         raise BadInput(
             f"{name}: toolkit found no training: neither fit, tape.gradient nor backward",
-            fix="give the file that holds the loop over the batches",
+            fix="give the file that contains the loop over the batches",
         )
     raise BadInput(
         f"{name}: the script uses neither Keras nor PyTorch",
@@ -109,12 +109,13 @@ def _strategy(source: ScriptSource) -> Work:
     plain = Work.of(source, "", "")
     if gradients(plain):
         raise BadInput(
-            "a loop with GradientTape needs more than a strategy: adapt changes it only for Horovod",
+            "adapt changes a loop with GradientTape only for Horovod, because a TensorFlow strategy needs "
+            "more changes",
             fix="`--program horovod`",
         )
     if _keras_3(source) is not None:
         # Measured with TensorFlow 2.21: fit cannot take the values of several workers.
-        raise BadInput("Keras 3 fails with MultiWorkerMirroredStrategy", fix="`--program horovod`")
+        raise BadInput("Keras 3 does not work with MultiWorkerMirroredStrategy", fix="`--program horovod`")
     name, rank, own = plain.free("strategy"), plain.free("rank"), plain.free("own")
     work = Work.of(source, f"{name}.num_replicas_in_sync", rank)
     work.mirrored = own
@@ -160,5 +161,5 @@ def _put_head(work: Work, imports: list[str], start: list[str], *, early: bool) 
     if not put_head(work, imports, start, early=early):
         raise BadInput(
             "the script has no import with a line to itself before its first step",
-            fix="put the imports at the top, one a line",
+            fix="put the imports at the top of the file, one per line",
         )

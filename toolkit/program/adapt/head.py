@@ -38,7 +38,7 @@ def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early:
             work.edits.before(main.body[0], list(start), rank=-20)
     except Unplaceable:
         return False
-    work.did(place, "imports what the ranks need")
+    work.did(place, "imports the modules that the ranks need")
     work.did(main.body[0] if main is not None else place, "joins the ranks")
     return True
 

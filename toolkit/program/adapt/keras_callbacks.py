@@ -22,14 +22,14 @@ def callbacks(work: Work, fit: ast.Call, module: str) -> bool:
         elif ours and given is not None:
             work.edits.replace(work.source.start(given.value), work.source.end(given.value), f"[{ours}]")
         if ours:
-            work.did(fit, "begins with the weights of rank 0, and averages the metrics")
+            work.did(fit, "starts all ranks with the weights of rank 0, and averages the metrics")
         return False
     lists = work.flow.sources(given.value)
     if not all(isinstance(one, ast.List) for one in lists):
         if ours:
             work.edits.wrap(given.value, f"[{ours}, *(", ")]")
-            work.did(given.value, "begins with the weights of rank 0, and averages the metrics")
-        work.leave(given.value, f"`{work.shown(given.value)}`: see that only rank 0 writes files")
+            work.did(given.value, "starts all ranks with the weights of rank 0, and averages the metrics")
+        work.leave(given.value, f"`{work.shown(given.value)}`: make sure that only rank 0 writes files")
         return False
     writes = False
     for one in lists:
@@ -41,7 +41,7 @@ def callbacks(work: Work, fit: ast.Call, module: str) -> bool:
 def _list(work: Work, node: ast.List, ours: str) -> bool:
     if ours:
         _begin(work, node, ours)
-        work.did(node, "begins with the weights of rank 0, and averages the metrics")
+        work.did(node, "starts all ranks with the weights of rank 0, and averages the metrics")
     found = [_element(work, one) for one in node.elts]
     return any(found)
 
@@ -71,9 +71,11 @@ def _element(work: Work, node: ast.expr) -> bool:
     known = table().keras.callbacks
     for source, name in zip(work.flow.sources(value), names, strict=True):
         if name in known.own_rate and work.once(source):
-            work.leave(source, f"{name} sets the learning rate itself: multiply its rates by {work.size}")
+            work.leave(source, f"{name} sets the learning rate: multiply its rates by {work.size}")
         if name in known.restores and work.once(source):
-            work.leave(source, f"{name}: every rank needs its own folder, and the same epoch")
+            work.leave(
+                source, f"{name}: give each rank its own folder, and make all ranks resume at the same epoch"
+            )
     if not any(name in known.writers for name in names):
         return False
     if work.mirrored:
@@ -92,7 +94,7 @@ def _own_files(work: Work, value: ast.expr) -> None:
         )
         if path is not None and work.once(path):
             work.edits.wrap(path, f"{work.mirrored}(", ")")
-            work.did(source, "only the files of rank 0 are kept")
+            work.did(source, "only rank 0 keeps its files")
 
 
 def _kind(work: Work, node: ast.expr) -> str:
@@ -120,7 +122,7 @@ def _change_appended(work: Work, node: ast.expr) -> bool:
                 work.edits.guard(statement)
                 work.did(statement, "writes only on rank 0")
             else:
-                work.leave(call, f"`{work.shown(call)}`: see that only rank 0 writes files")
+                work.leave(call, f"`{work.shown(call)}`: make sure that only rank 0 writes files")
         else:
             _element(work, call.args[0])
     return found

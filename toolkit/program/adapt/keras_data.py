@@ -26,7 +26,9 @@ def share_fit(work: Work, fit: ast.Call) -> None:
     """Share out the data of one ``fit``."""
     x, y = argument(fit, 0, "x"), argument(fit, 1, "y")
     if x is None:
-        work.leave(fit, f"`{work.shown(fit)}`: adapt does not find its data; every rank trains on all of it")
+        work.leave(
+            fit, f"`{work.shown(fit)}`: adapt does not find the training data; every rank trains on all of it"
+        )
         return
     if y is not None and not (isinstance(y, ast.Constant) and y.value is None):
         weights = keyword(fit, "sample_weight")
@@ -40,7 +42,7 @@ def share_fit(work: Work, fit: ast.Call) -> None:
         if keyword(fit, "steps_per_epoch") is None:
             work.edits.add_argument(fit, f"steps_per_epoch=len({work.source.of_node(x)}) // {work.size}")
         _steps(work, fit)
-        work.did(fit, "each rank takes its number of batches from the generator")
+        work.did(fit, "the generator gives each rank its share of the batches")
     else:
         work.leave(x, f"adapt does not know what `{work.shown(x)}` holds: every rank trains on all of it")
 
@@ -146,7 +148,7 @@ def _check_chain(work: Work, chain: list[ast.Call]) -> None:
         "from_tensor_slices", "from_tensors", "range", "zip", "load", "random",
     }  # fmt: skip
     if (unknown or files) and work.once(chain[-1]):
-        what = "the number of samples is unknown, and all ranks need the same number of batches"
+        what = "the number of samples is unknown; make sure that all ranks get the same number of batches"
         work.leave((unknown or chain)[0], f"{what}: give steps_per_epoch")
 
 

@@ -74,20 +74,24 @@ def _batch(work: Work, fit: ast.Call) -> None:
         for one in sizes:
             work.multiply(one)
         if batches:
-            work.did(batches[-1], "a batch is shared out to the ranks")
+            work.did(batches[-1], "each batch is divided among the ranks")
         else:
-            work.leave(x, f"`{work.shown(x)}`: multiply its batch by {work.size}; the ranks share one batch")
+            work.leave(
+                x, f"`{work.shown(x)}`: multiply the batch size by {work.size}; the ranks share one batch"
+            )
         steps = keyword(fit, "steps_per_epoch")
         if steps is not None:
             work.divide(steps.value)
     elif given is not None:
         work.multiply(given)
-        work.did(fit, "a batch is shared out to the ranks")
+        work.did(fit, "each batch is divided among the ranks")
     elif argument(fit, 1, "y") is not None:
         work.edits.add_argument(fit, f"batch_size=32 * {work.size}")
-        work.did(fit, "a batch is shared out to the ranks")
+        work.did(fit, "each batch is divided among the ranks")
     else:
-        work.leave(fit, f"`{work.shown(fit)}`: multiply its batch by {work.size}; the ranks share one batch")
+        work.leave(
+            fit, f"`{work.shown(fit)}`: multiply the batch size by {work.size}; the ranks share one batch"
+        )
 
 
 def _save(work: Work) -> frozenset[ast.AST]:
@@ -100,5 +104,5 @@ def _save(work: Work) -> frozenset[ast.AST]:
             path = argument(call, 0, "filepath", "filepath_or_fid")
             if path is not None and work.once(path):
                 work.edits.wrap(path, f"{work.mirrored}(", ")")
-                work.did(call, "only the file of rank 0 is kept")
+                work.did(call, "only rank 0 keeps its file")
     return frozenset(found)

@@ -47,7 +47,10 @@ def _schedule(work: Work, call: ast.Call, name: str) -> None:
     known = table().keras.schedules.get(name)
     rate = argument(call, 0, known[0]) if known else None
     if known is None or rate is None:
-        work.leave(call, f"`{work.shown(call)}`: multiply its rates by {work.size}, and divide its steps")
+        work.leave(
+            call,
+            f"`{work.shown(call)}`: multiply its rates by {work.size}, and divide its numbers of steps by it",
+        )
         return
     work.multiply(rate)
     work.did(call, f"multiplies the learning rate by {work.size}")
@@ -96,9 +99,9 @@ def _optimizer(work: Work, value: ast.expr, wrapper: str) -> None:
 def _other_ways(work: Work, call: ast.Call) -> None:
     for one in work.source.calls():
         if work.source.dotted(one.func).endswith("backend.set_value") and work.once(one):
-            work.leave(one, f"`{work.shown(one)}` sets a rate: multiply it by {work.size}")
+            work.leave(one, f"`{work.shown(one)}` sets a learning rate: multiply the rate by {work.size}")
     if method(call) == "compile" and keyword(call, "jit_compile") and work.once(call):
-        work.leave(call, "jit_compile: Horovod's average cannot be compiled by XLA")
+        work.leave(call, "jit_compile: XLA cannot compile Horovod's averaging")
 
 
 def _make_optimizer(work: Work, name: str) -> str:

@@ -95,7 +95,7 @@ def adapt_tapes(work: Work, found: list[ast.Call], module: str) -> frozenset[ast
     for call in applied:
         _rate(work, call)
         if method(call) == "minimize":
-            work.leave(call, f"`{work.shown(call)}`: adapt knows only apply_gradients")
+            work.leave(call, f"`{work.shown(call)}`: adapt supports only apply_gradients")
     for call in found:
         _data(work, call)
     _equal_weights(work, found, applied, module)
@@ -144,7 +144,7 @@ def _equal_weights(work: Work, found: list[ast.Call], applied: list[ast.Call], m
         return
     name = work.free("broadcast_once")
     line = f"{name}([{', '.join(models)}], [{', '.join(optimizers)}])"
-    if work.after(place, [line], "begins with the weights of rank 0"):
+    if work.after(place, [line], "starts all ranks with the weights of rank 0"):
         work.helpers += [one.format(name=name, module=module) for one in _BROADCAST]
 
 

@@ -130,7 +130,7 @@ def leaves_early(work: Work, loops: list[Loop]) -> None:
             )
             if isinstance(node, ast.Break) and inner is loop and work.once(node):
                 what = "all ranks have to leave the loop together"
-                work.leave(node, f"`break`: {what}, so decide by a value that is equal on all")
+                work.leave(node, f"`break`: {what}, so use a condition that is equal on all ranks")
 
 
 def name_at(work: Work, node: ast.expr, place: ast.stmt) -> str:

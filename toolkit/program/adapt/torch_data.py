@@ -1,4 +1,4 @@
-"""The data of a training loop of PyTorch: a sampler for each rank, another order in each epoch."""
+"""The data of a training loop of PyTorch: a sampler for each rank, a new order in each epoch."""
 
 import ast
 
@@ -82,7 +82,8 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
     several = function is not None and len(work.flow.calls_of(function)) > 1
     if several and (shuffle is None or isinstance(shuffle.value, ast.Constant)):
         work.leave(
-            loader, "this makes several loaders; each rank gets a part of each, also of loaders for tests"
+            loader,
+            "this line makes several loaders; each rank gets a part of each loader, also of test loaders",
         )
     return True
 
@@ -95,7 +96,7 @@ def _own_way(work: Work, loader: ast.Call, data: ast.expr) -> bool:
         work.leave(loader, f"`{work.shown(loader)}`: make {what} give each rank its part of the samples")
         return True
     if _is_stream(work, data):
-        work.leave(loader, f"`{work.shown(data)}` is an IterableDataset: let each rank read its part of it")
+        work.leave(loader, f"`{work.shown(data)}` is an IterableDataset: let each rank read only its part")
         return True
     return False
 
@@ -133,7 +134,7 @@ def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
     try:
         work.edits.before(work.source.statement(loader), [f"{name} = {work.source.of_node(data)}"])
     except Unplaceable:
-        what = "belongs into a separate statement; every rank trains on all of it"
+        what = "must be a separate statement; now every rank trains on all data"
         work.leave(loader, f"`{work.shown(loader)}` {what}")
         return None
     work.edits.replace(work.source.start(data), work.source.end(data), name)
@@ -148,19 +149,22 @@ def _epochs(work: Work, loop: ast.For, items: ast.expr, call: ast.Call) -> None:
     if epochs is None:
         if outer:
             work.leave(
-                outer[0], "call set_epoch of the sampler in each epoch, else all epochs have the same order"
+                outer[0],
+                "call set_epoch of the sampler in each epoch; otherwise all epochs have the same order",
             )
         return
     place = _step_within(work, epochs, loop)
     loader = name_at(work, items, place) if place is not None else ""
     if place is None or not loader or not isinstance(epochs.target, ast.Name):
-        work.leave(epochs, "call set_epoch of the sampler in each epoch, else all epochs have the same order")
+        work.leave(
+            epochs, "call set_epoch of the sampler in each epoch; otherwise all epochs have the same order"
+        )
         return
     number = epochs.target.id
     if number == "_":
         number = work.free("epoch")
         work.edits.replace(work.source.start(epochs.target), work.source.end(epochs.target), number)
-    work.before(place, [f"{loader}.sampler.set_epoch({number})"], "another order in each epoch")
+    work.before(place, [f"{loader}.sampler.set_epoch({number})"], "a new order in each epoch")
 
 
 def _step_within(work: Work, epochs: ast.For, loop: ast.For) -> ast.stmt | None:
@@ -200,14 +204,14 @@ def split_alike(work: Work) -> None:
             and "numpy.random.seed" not in seeded
         ):
             work.edits.add_argument(call, "random_state=0")
-            work.did(call, "all ranks split the data alike")
+            work.did(call, "all ranks split the data in the same way")
         if (
             name.endswith("data.random_split")
             and not keyword(call, "generator")
             and "torch.manual_seed" not in seeded
         ):
             work.edits.add_argument(call, "generator=torch.Generator().manual_seed(0)")
-            work.did(call, "all ranks split the data alike")
+            work.did(call, "all ranks split the data in the same way")
 
 
 def quiet_bars(work: Work) -> None:

@@ -29,7 +29,8 @@ def with_ddp(work: Work) -> list[str]:
     found = wrap_models(work, optimizers, frozenset(backward))
     if not found:
         work.leave(
-            backward[0], "adapt does not find the optimizer: put its model into DistributedDataParallel"
+            backward[0],
+            "adapt does not find the optimizer: put the model into DistributedDataParallel yourself",
         )
     imports = share_loops(work, backward)
     split_alike(work)
@@ -63,14 +64,14 @@ def _schedule(work: Work, call: ast.Call) -> None:
             work.did(call, f"multiplies the learning rate by {work.size}")
     steps = argument(call, 99, "total_steps", "steps_per_epoch")
     if isinstance(steps, ast.Constant) and steps.value is not None:
-        work.leave(call, f"`{work.shown(call)}`: each rank makes fewer steps; use the length of the loader")
+        work.leave(call, f"`{work.shown(call)}`: each rank does fewer steps; use the length of the loader")
 
 
 def _device(work: Work, call: ast.Call) -> None:
     if work.source.dotted(call.func) in {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"}:
         work.leave(call, "DataParallel: remove it; DistributedDataParallel takes its place")
     if work.source.dotted(call.func) in {"wandb.init", "mlflow.start_run"}:
-        work.leave(call, f"`{work.shown(call)}` begins a run on every rank; do it only on rank 0")
+        work.leave(call, f"`{work.shown(call)}` starts a run on every rank; start it only on rank 0")
 
 
 def _single_device(work: Work) -> None:

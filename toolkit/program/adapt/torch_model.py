@@ -253,5 +253,5 @@ def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]
     loops = [one for one in work.source.around(node) if isinstance(one, ast.For | ast.While)]
     step = work.source.function(node) or (loops[-1] if loops else node)
     if any(one in backward for one in ast.walk(step)):
-        what = "bypasses the forward method of DDP: gradients of this call are not averaged"
+        what = "bypasses the forward method of DDP, so DDP does not average the gradients of this call"
         work.leave(node, f"`{work.shown(node)}` {what}")

@@ -85,7 +85,7 @@ def _guard(work: Work, statement: ast.stmt, call: ast.Call, kind: str) -> bool:
         if kind == "writes":
             work.leave(
                 call,
-                f"`{work.shown(call)}` runs on every rank: `{work.shown(stranger)}` may be needed on all",
+                f"`{work.shown(call)}` runs on every rank: all ranks may need `{work.shown(stranger)}`",
             )
         return False
     try:
@@ -121,7 +121,7 @@ def _folder(work: Work, call: ast.Call) -> None:
     own = method(call) == "mkdir" and name != "os.mkdir" and work.flow.called(call) is None
     if (own or name == "os.makedirs") and keyword(call, "exist_ok") is None and len(call.args) < 3:
         work.edits.add_argument(call, "exist_ok=True")
-        work.did(call, "several ranks may make the same folder")
+        work.did(call, "several ranks may create the same folder")
 
 
 def _loads(work: Work, call: ast.Call) -> bool:
@@ -137,4 +137,4 @@ def _wait(work: Work, call: ast.Call, barrier: str) -> None:
         return
     if not work.once(statement):
         return
-    work.before(statement, [barrier], "waits until rank 0 has written what is read here")
+    work.before(statement, [barrier], "waits until rank 0 has written the file that this line reads")

@@ -178,7 +178,7 @@ def _search_path(reading: _Reading, tree: ast.Module, names: Names, paths: Paths
     for line, folder in search_path(tree, names, paths):
         if folder is None:
             reading.open_path = True
-            reading.unknown.append(f"{path.name}, line {line}: it changes sys.path")
+            reading.unknown.append(f"{path.name}, line {line}: the program changes sys.path")
         else:
             reading.project = reading.project.with_root(absolute(folder, reading.start.absolute()))
 

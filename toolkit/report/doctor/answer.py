@@ -32,9 +32,11 @@ def answer(verdict: Verdict, asked: Mode | None = None) -> DoctorAnswer:
         return _of_mode(found[0])
     works = [p.mode for p in verdict.predictions if p.works]
     if works:
-        return DoctorAnswer("No", f"only mode {works[0]} is predicted to work, and only if you name it")
+        return DoctorAnswer(
+            "No", f"only mode {works[0]} is predicted to work, and toolkit uses it only if you name it"
+        )
     if any(p.outcome == "unknown" for p in verdict.predictions):
-        return DoctorAnswer("Unknown", "toolkit lacks facts that decide")
+        return DoctorAnswer("Unknown", "toolkit lacks the facts that decide")
     fault = main_fault(verdict)
     return DoctorAnswer("No", fault.title if fault else "no launch mode is predicted to work")
 
@@ -49,7 +51,7 @@ def host_answer(place: str, found: tuple[Finding, ...]) -> DoctorAnswer:
 
 def _of_mode(prediction: Prediction) -> DoctorAnswer:
     if prediction.outcome == "unknown":
-        return DoctorAnswer("Unknown", f"toolkit lacks facts that decide about {prediction.mode}")
+        return DoctorAnswer("Unknown", f"toolkit lacks the facts that decide whether {prediction.mode} works")
     if prediction.outcome == "unavailable":
         how = "may not" if "ok" in prediction.by_chance else "cannot"
         return DoctorAnswer("No", f"{prediction.mode} {how} start: {prediction.because}")

@@ -32,7 +32,10 @@ def buildfile_page(
     said = buildfile_answer(build, verdict, request)
     command = next_command if said.word in {"Yes", "Perhaps"} else ""
     lines = [*answer_lines(said, command, style, width), ""]
-    about = f"{build.image.path} on {host.place}, judged by its text. Build the image and ask about it again."
+    about = (
+        f"{build.image.path} on {host.place}, judged from the text of the build file. Build the image, and "
+        "run the command again with the image."
+    )
     lines += wrap_text(about, 0, width)
     for title, told in lines_on(build):
         lines += ["", style(title, "bold")]

@@ -124,9 +124,7 @@ def _rows(host: HostFacts, image: ImageFacts | None) -> Iterator[tuple[str, str,
     yield ("launch", f"srun offers {offered}" if offered else _none_or_unknown(host, "slurm"), _speaks(image))
     default = f", {slurm.nodes} nodes, MpiDefault {slurm.mpi_default}" if slurm and slurm.nodes else ""
     yield ("Slurm", f"{slurm.version}{default}" if slurm else _none_or_unknown(host, "slurm"), "")
-    form = (
-        f"{image.format}, {'made by toolkit' if image.stack else 'says nothing of itself'}" if image else ""
-    )
+    form = f"{image.format}, {'made by toolkit' if image.stack else 'without stack.json'}" if image else ""
     yield ("container", _runtime(host) if runtime else _none_or_unknown(host, "runtime"), form)
     yield ("GPU", _gpus(host), "")
     yield ("network", _network(host), "")

@@ -148,7 +148,7 @@ def _with_range(value: float, low: float, high: float, form: Callable[[float], s
 def _missing(report: Report) -> str:
     if not report.left_out and not report.missing:
         return ""
-    failed = _list(report.left_out, "These runs failed, and are left out:")
+    failed = _list(report.left_out, "These runs failed and are not in the tables and plots:")
     later = _list(report.missing, "These runs are not measured yet:")
     return f"<section><h2>What is not in it</h2>{failed}{later}</section>"
 

@@ -17,11 +17,11 @@ from toolkit.study.timeline_file import events
 from toolkit.units import format_size
 
 _MEANING = {
-    "negotiate": "ranks wait until all of them have a gradient ready",
-    "queue": "a gradient that all have waits for its turn",
-    "copy": "into and out of the fusion buffer",
+    "negotiate": "ranks wait until a gradient is ready on all ranks",
+    "queue": "a gradient that is ready on all ranks waits for its turn",
+    "copy": "copying into and out of the fusion buffer",
     "reduce": "the allreduce itself",
-    "compute": "none of these: the ranks compute, or wait for data",
+    "compute": "no communication: the ranks compute, or wait for data",
 }
 _BAR = 24
 _TENSORS = 5
@@ -64,14 +64,14 @@ def _lag(tally: Tally) -> str:
     if not tally.negotiated:
         return (
             "The timeline does not say which ranks come last, because Horovod's cache skips that message. "
-            "With HOROVOD_CACHE_CAPACITY=0 each rank sends it every time."
+            "With HOROVOD_CACHE_CAPACITY=0 each rank sends this message every time."
         )
     rows = [
         (rank, percent(tally.last.get(rank, 0) / tally.negotiated), f"{lag / tally.negotiated / 1000:.3g} ms")
         for rank, lag in sorted(tally.lag.items(), key=lambda item: -item[1])[:10]
     ]
-    title = f"Of {tally.negotiated:,} negotiations in which each rank spoke for itself:"
-    more = f"\n… and {len(tally.lag) - 10} ranks that came sooner" if len(tally.lag) > 10 else ""
+    title = f"In {tally.negotiated:,} negotiations in which each rank sent its own message:"
+    more = f"\n… and {len(tally.lag) - 10} ranks that were earlier" if len(tally.lag) > 10 else ""
     return f"{title}\n{table(('rank', 'was the last', 'behind the first, mean'), rows)}{more}"
 
 
@@ -82,7 +82,7 @@ def _waiting_rows(tally: Tally) -> str:
         for tensor in found
         if tensor.reduced
     ]
-    return f"Negotiated for longest:\n{table(('in all', 'times', 'size', 'tensor'), rows)}" if rows else ""
+    return f"Longest negotiations:\n{table(('in all', 'times', 'size', 'tensor'), rows)}" if rows else ""
 
 
 def _short(tensor: Tensor) -> str:
@@ -97,7 +97,7 @@ def _advice_lines(advice: Advice, file: Path, width: int) -> str:
     ]
     env = " ".join(f"--env {variable}" for variable in advice.variables)
     proof = [
-        "To see whether it helps, beside no settings and Horovod's own search:",
+        "To compare these settings with the defaults and with Horovod's autotuning:",
         f"  toolkit scale TRAINER --ranks N --prove {one_line(shlex.quote(str(file)))}",
     ]
     return "\n".join([f"Worth a try: {env}", *reasons, *proof])

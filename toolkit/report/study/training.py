@@ -25,7 +25,7 @@ def epochs_table(training: Training) -> str:
     rows = _rows(shown)
     if len(shown) == len(training.epochs):
         return rows
-    return f"{rows}\n{len(shown)} of {len(training.epochs):,} epochs are shown; {METRICS} has all"
+    return f"{rows}\n{len(shown)} of {len(training.epochs):,} epochs are shown; {METRICS} contains all"
 
 
 def _rows(epochs: Iterable[Epoch]) -> str:

@@ -127,7 +127,7 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
     try:
         digest = asking.images.get_registry_data(reference).id
     except (docker.errors.APIError, requests.exceptions.RequestException) as error:
-        tell.step(f"The registry does not send {reference}: {_registry_message(error)}")
+        tell.step(f"The registry does not provide {reference}: {_registry_message(error)}")
         return None
     finally:
         asking.close()
@@ -157,7 +157,7 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
             )
     image = find_image(client, name)
     if image is None:
-        raise CheckFailed(f"the Docker engine took {name} but does not have it")
+        raise CheckFailed(f"the Docker engine accepted {name} but does not list it")
     clone.record_image(str(image.id), name)
     return image
 
@@ -195,7 +195,7 @@ def _advice(said: str) -> str:
     """Return advice for the output of a bootstrap that failed."""
     another = f"set {MIRROR}=URL"
     if expired := _EXPIRED.search(said):
-        return f"the mirror is out of date ({expired[0]}): {another} to one that is up to date"
+        return f"the mirror is out of date ({expired[0]}): {another} to an up-to-date mirror"
     return f"to use another package mirror, {another}"
 
 

@@ -121,7 +121,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
         raise CheckFailed(
             f"bootstrapping {release} from the locked packages {how}",
             detail=ran.lines[-_KEPT_LINES:],
-            fix="read the last lines; if a package is to blame: `toolkit image lock RECIPE --upgrade`",
+            fix="read the last lines; if a package causes the failure: `toolkit image lock RECIPE --upgrade`",
         )
 
 
@@ -133,7 +133,7 @@ def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> No
             str(tar), *name.split(":"), changes=['CMD ["/bin/sh"]', 'LABEL toolkit="base"']
         )
     if (image := find_image(client, name)) is None:
-        raise Missing(f"the Docker engine took {name} but does not have it", fix="`docker system df`")
+        raise Missing(f"the Docker engine accepted {name} but does not list it", fix="`docker system df`")
     clone.record_image(str(image.id), name)
 
 

@@ -80,14 +80,17 @@ class BuildLog:
     def _failure(self, message: str) -> CheckFailed:
         status = _STATUS.search(message)
         reason = f"the command exited with status {status['status']}" if status else message.strip()
-        fix = "fix what its last lines report, then run the same command again: finished steps are kept"
+        fix = (
+            "fix the fault in the last lines, then run the same command again: finished steps are not "
+            "repeated"
+        )
         told = "\n".join((*self._faults, *self._lines, message))
         if (status and int(status["status"]) == _KILLED) or "Killed signal" in told:
             reason = f"a command was killed, most likely by the memory limit of {self._memory >> 20} MiB"
             fix = "allow more memory, such as TOOLKIT_BUILD_MEMORY=8g"
         elif "No space left on device" in told or "no space left on device" in told:
             reason = "the disk of the Docker engine is full"
-            fix = "make room where the engine keeps its images: `docker system df`"
+            fix = "free space where the engine stores its images: `docker system df`"
         return CheckFailed(
             f"{self._what}: the build failed {self.where()}: {reason}", fix=fix, detail=self.recent()
         )

@@ -132,7 +132,7 @@ def create_container(
 
 def remove_stale(client: "DockerClient") -> None:
     """Remove the containers of killed processes of this machine."""
-    with translate_errors("looking for what a killed command left"):
+    with translate_errors("looking for containers of a killed command"):
         listed = client.api.containers(all=True, filters={"label": _OWNER})
     for container in listed:
         place, _, pid = container["Labels"][_OWNER].rpartition(":")

@@ -245,7 +245,7 @@ def untag_image(client: "DockerClient", tag: str) -> None:
 
 def stream_folder(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
     """Stream a folder of an image, without starting it, as a tar."""
-    doing = f"taking {folder} out of {image[:19]}"
+    doing = f"copying {folder} out of {image[:19]}"
     with translate_errors(doing), create_container(client, image, ["true"], doing) as name:
         stream, _ = client.api.get_archive(name, folder, chunk_size=_CHUNK)
         yield from stream
@@ -253,7 +253,7 @@ def stream_folder(client: "DockerClient", image: str, folder: str) -> Iterator[b
 
 def stream_archive(client: "DockerClient", image: str) -> Iterator[bytes]:
     """Stream an image as a docker-archive."""
-    with translate_errors(f"taking {image} out of the Docker engine"):
+    with translate_errors(f"copying {image} from the Docker engine"):
         yield from client.api.get_image(image, chunk_size=1 << 20)
 
 
@@ -270,7 +270,7 @@ def build_memory(client: "DockerClient") -> int:
 
 def machine(client: "DockerClient") -> tuple[int, int]:
     """Return the number of processors and the bytes of memory of the engine."""
-    with translate_errors("asking the Docker engine for its size"):
+    with translate_errors("asking the Docker engine for its memory and processors"):
         info = client.info()
     return int(info.get("NCPU") or 1), int(info.get("MemTotal") or 4 << 30)
 
@@ -291,7 +291,7 @@ def _follow(
         if time.monotonic() > deadline:
             raise CheckFailed(
                 f"the build took too long and was stopped {log.where()}",
-                fix="find out with `--verbose` what takes the time, then run the same command again",
+                fix="find the slow step with `--verbose`, then run the same command again",
                 detail=log.recent(),
             )
 
@@ -311,7 +311,7 @@ def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
 def _quoted(text: str) -> str:
     """Return a word for a Dockerfile, quoted so that its value is unchanged."""
     if wrong := re.search(r"[\x00-\x1f\x7f]", text):
-        raise BadInput(f"{text!r}: a label cannot have the character {wrong[0]!r}")
+        raise BadInput(f"{text!r}: a label cannot contain the character {wrong[0]!r}")
     return '"' + re.sub(r'(["\\$])', r"\\\1", text) + '"'
 
 

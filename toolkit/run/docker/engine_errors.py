@@ -30,8 +30,8 @@ def no_engine(error: Exception, where: str) -> Missing:
     said = str(error)
     if "PermissionError" in said or "Permission denied" in said:
         return Missing(
-            f"this user may not use the Docker engine on {where}",
-            fix="join its group and log in again: `sudo usermod -aG` docker $USER",
+            f"this user has no access to the Docker engine on {where}",
+            fix="join the group docker, and log in again: `sudo usermod -aG` docker $USER",
         )
     if isinstance(error, FileNotFoundError) or "FileNotFoundError" in said or "Connection refused" in said:
         return Missing(
@@ -53,10 +53,10 @@ def _as_ours(error: Exception, doing: str) -> CheckFailed | Missing:
         return CheckFailed(f"the Docker engine refused while {doing}: {explanation}")
     if "Read timed out" in str(error):
         return CheckFailed(
-            f"the Docker engine said nothing for too long while {doing}",
-            fix="find out with `--verbose` what takes the time, then run the same command again",
+            f"the Docker engine did not answer in time while {doing}",
+            fix="find the slow step with `--verbose`, then run the same command again",
         )
     return Missing(
         f"the Docker engine stopped answering while {doing}",
-        fix="start it again (`sudo systemctl start docker`), then run the same command again",
+        fix="restart the engine (`sudo systemctl start docker`), then run the same command again",
     )

@@ -42,12 +42,12 @@ def named_image(client: "DockerClient", name: str) -> "Image":
             {t for image in client.api.images() for t in image.get("RepoTags") or ()} - {"<none>:<none>"}
         )
     near = difflib.get_close_matches(name, tags, n=5, cutoff=0.5)
-    listed = (
-        f"similar names: {', '.join(near)}" if near else f"it has {', '.join(tags[:10]) or 'none at all'}"
-    )
+    listed = f"similar names: {', '.join(near)}" if near else f"its images: {', '.join(tags[:10]) or 'none'}"
     raise BadInput(
         f"{name}: the Docker engine has no such image; {listed}",
-        fix="`docker images` lists all" if tags else "`docker pull`, `docker load` or `toolkit image build`",
+        fix="`docker images` lists all images"
+        if tags
+        else "`docker pull`, `docker load` or `toolkit image build`",
     )
 
 

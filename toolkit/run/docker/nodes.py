@@ -141,7 +141,7 @@ class Nodes:
         except CheckFailed as error:
             if "/dev/fuse" in error.message:
                 raise Missing(
-                    "the Docker engine's machine has no /dev/fuse, which containers in a container need",
+                    "the machine of the Docker engine has no /dev/fuse, which nested containers need",
                     fix="`sudo modprobe fuse`",
                 ) from error
             raise

@@ -116,13 +116,14 @@ def _require(ran: Ran, said: Sequence[str], work: Squash) -> None:
     if ran.status == 137:
         raise CheckFailed(
             f"{what}: mksquashfs was killed, most likely by the memory limit of {work.memory >> 20} MiB",
-            fix="set TOOLKIT_BUILD_MEMORY to more",
+            fix="set TOOLKIT_BUILD_MEMORY to a larger value",
             detail=said[-12:],
         )
     if ran.ok and not said:
         raise CheckFailed(
             f"{what}: mksquashfs succeeded, but nothing was written to {work.target.parent}",
-            fix="check that the Docker engine can read this folder; it may run on another machine",
+            fix="check that the Docker engine can write to this folder; the engine may run on another "
+            "machine",
         )
     raise CheckFailed(f"{what}: mksquashfs failed (status {ran.status})", detail=said[-12:])
 

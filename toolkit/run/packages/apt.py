@@ -117,7 +117,7 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
     debian, security = (mirrors.get(archive, ()) for archive in ("debian", "debian-security"))
     if not debian:
         raise Missing(
-            f"this machine knows no mirror of Debian for the packages of {release}",
+            f"no Debian mirror for the packages of {release} is configured on this machine",
             fix=f"set {MIRROR}=URL to a mirror that this machine can reach",
         )
     areas = "main contrib non-free"
@@ -176,5 +176,5 @@ def _refusal(ran: Ran, release: str) -> CheckFailed:
     return CheckFailed(
         f"the package manager of {release} {how}",
         detail=(errors or lines)[-8:],
-        fix=f"check that the mirror answers; to use another one, set {MIRROR}=URL",
+        fix=f"check that the mirror answers; to use another mirror, set {MIRROR}=URL",
     )

@@ -49,7 +49,7 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
     pins = folder / "constraints.txt"
     pins.write_text("".join(f"{name}=={version}\n" for name, version in sorted(requirements().items())))
     for python in pythons:
-        tell.step(f"Fetching the wheels that toolkit needs with Python {python}")
+        tell.step(f"Downloading the wheels that toolkit needs with Python {python}")
         tag = f"cp{python.replace('.', '')}"
         choice = ("--only-binary=:all:", "--python-version", python, "--implementation", "cp")
         abis = tuple(word for abi in (tag, "abi3", "none") for word in ("--abi", abi))
@@ -118,7 +118,8 @@ def _pip(words: tuple[str, ...], tell: Tell) -> None:
     done = LocalRunner().stream(command, tell.detail)
     if "No module named pip" in done.errors:
         raise Missing(
-            "this installation has no pip, which fetches wheels", fix=f"{sys.executable} -m ensurepip"
+            "this installation of Python has no pip, which downloads the wheels",
+            fix=f"{sys.executable} -m ensurepip",
         )
     done.require(
         "fetching wheels", "check that the package index is reachable; pip's settings and proxies apply"

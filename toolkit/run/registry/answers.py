@@ -50,11 +50,14 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
             fix=f"log in again: `docker login {host}`",
         )
     if status == 401:
-        return Missing(f"{host} requires a login, and none was found", fix=f"`docker login {host}`")
+        return Missing(
+            f"{host} requires a login, but toolkit found no login for it", fix=f"`docker login {host}`"
+        )
     if status == 403:
         return Missing(
-            f"{host} does not allow this{said}",
-            fix=f"ask the operators of the registry for access; as another user: `docker login {host}`",
+            f"{host} denies access{said}",
+            fix=f"ask the operators of the registry for access; to log in as another user: `docker login "
+            f"{host}`",
         )
     if status in BUSY:
         return Missing(
@@ -73,10 +76,11 @@ def permission_error(host: str, scope: str, words: str, who: str) -> Missing:
     repository, _, actions = rest.partition(":")
     where = f"{host}/{repository}" if kind == "repository" else host
     verb = "write" if "push" in actions else "read"
-    may = f"{who} may not {verb} it" if who else f"a login is needed to {verb} it"
+    may = f"{who} cannot {verb} it" if who else f"a login is needed to {verb} it"
     return Missing(
         f"{where}: no such image, or {may}{f': {words}' if words else ''}",
-        fix=f"check the name; or ask its owner for access; as another user: `docker login {host}`",
+        fix=f"check the name, or ask the owner of the image for access; to log in as another user: `docker "
+        f"login {host}`",
     )
 
 
@@ -87,7 +91,7 @@ def unreachable_error(host: str, error: Exception) -> Missing:
     if is_distrusted(error):
         why = str(error).partition("certificate verify failed: ")[2].partition(" (_ssl")[0]
         return Missing(
-            f"{host}: its certificate is refused: {why[:120] or 'it is not trusted'}",
+            f"{host}: toolkit refuses the certificate: {why[:120] or 'it is not trusted'}",
             fix="for a private CA: `--ca FILE`, or SSL_CERT_FILE=FILE",
         )
     if is_plain(error):
@@ -98,7 +102,7 @@ def unreachable_error(host: str, error: Exception) -> Missing:
     if limit := broken_limit(error):
         why = str(limit)
     elif isinstance(error, requests.exceptions.ContentDecodingError):
-        why = "its answer cannot be unpacked"
+        why = "its answer cannot be decompressed"
     elif isinstance(error, requests.exceptions.Timeout):
         why = "no answer in time"
     elif "NameResolution" in repr(error) or "Name or service not known" in str(error):
@@ -109,7 +113,7 @@ def unreachable_error(host: str, error: Exception) -> Missing:
         why = "the connection was interrupted"
     return Missing(
         f"the registry {host} cannot be reached: {why}",
-        fix="check that it is up, then run the same command again; it resumes the transfer",
+        fix="check that the registry is up, then run the same command again; it resumes the transfer",
     )
 
 

@@ -105,7 +105,9 @@ def read_config(text: bytes, file: Path) -> _DockerConfig:
     try:
         return msgspec.json.decode(text or b"{}", type=_DockerConfig)
     except DECODE_ERRORS as error:
-        raise BadInput(f"{file}: is not a file of docker login", fix="fix it, or log in again") from error
+        raise BadInput(
+            f"{file}: is not a file of docker login", fix="fix the file, or log in again"
+        ) from error
 
 
 def _look_up(config: _DockerConfig, host: str, file: str) -> Login | None:
@@ -138,7 +140,9 @@ def _from_entry(entry: _Entry, file: str) -> Login | None:
         try:
             text = base64.b64decode(entry.auth, validate=True).decode()
         except (binascii.Error, ValueError) as error:
-            raise BadInput(f"{file}: its auth is not what docker login writes", fix="log in again") from error
+            raise BadInput(
+                f"{file}: the field auth is not a value of docker login", fix="log in again"
+            ) from error
         user, _, password = text.partition(":")
     found = Login(file, user, password.rstrip("\0"), entry.identitytoken, entry.registrytoken)
     return found if found.password or found.token or found.bearer else None

@@ -75,7 +75,7 @@ def _append(
         "GET", where, ok=(200, 206, 404), scope=scope(name.repository, "pull"), headers=headers
     ) as answer:
         if answer.status_code == 404:
-            raise CheckFailed(f"{name}: the registry has its manifest, and not the blob {blob.digest[:19]}…")
+            raise CheckFailed(f"{name}: the registry has the manifest but not the blob {blob.digest[:19]}…")
         if begins_at(answer.status_code, answer.headers.get("Content-Range", "")) != done:
             file.truncate(0)  # the whole file comes, or another part than requested
             file.seek(0)
@@ -127,6 +127,6 @@ def _not_written(name: str, error: OSError) -> CheckFailed:
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         return CheckFailed(
             f"the disk is full: {Path(name).parent}",
-            fix="free space there and run the same command again; it resumes the transfer",
+            fix="free space on this disk, and run the same command again; it resumes the transfer",
         )
     return CheckFailed(f"{name}: cannot be written: {error.strerror}")

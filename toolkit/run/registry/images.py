@@ -55,7 +55,7 @@ def _read(session: RegistrySession, name: RegistryName, wanted: str) -> tuple[by
             headers={"Accept": _ACCEPT},
         ) as answer:
             if answer.status_code == 404:
-                raise Missing(f"{name}: no such image", fix="look at the name and the tag")
+                raise Missing(f"{name}: no such image", fix="check the name and the tag")
             try:
                 text = answer.read(MOST_BYTES + 1)
             except requests.exceptions.RequestException as error:
@@ -112,5 +112,5 @@ def wrong(what: str, wanted: str, found: str) -> CheckFailed:
     """Return the error for bytes that differ from their digest."""
     return CheckFailed(
         f"{what} differs from its digest: {found[:19]}… instead of {wanted[:19]}…",
-        fix="run the same command again; if it happens again, the registry, or a proxy before it, is damaged",
+        fix="run the same command again; if it happens again, the registry or a proxy has damaged data",
     )

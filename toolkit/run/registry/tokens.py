@@ -136,7 +136,8 @@ class Tokens:
                 f"{self._host} wants {secret} of {self.source} over plain HTTP, which others on the "
                 "network can read",
                 fix=(
-                    "let the registry use TLS and omit `--plain-http`; or use no login: `docker logout "
+                    "set up TLS for the registry, and omit `--plain-http`; or remove the login: `docker "
+                    "logout "
                     f"{self._host}`"
                 ),
             )

@@ -134,7 +134,8 @@ def _send_chunks(
         data = blob.source.read_at(upload.done, step)
         if not data:
             raise CheckFailed(
-                f"{blob.digest[:19]}… became shorter while toolkit sent it", fix="run the same command again"
+                f"{blob.digest[:19]}…: the file became shorter while toolkit sent it",
+                fix="run the same command again",
             )
         try:
             _patch(session, name, upload, data)

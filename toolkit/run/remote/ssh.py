@@ -69,7 +69,7 @@ class SshRunner:
         return SshConversation(channel)
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        fix = "check the disk and your quota there; the same command resumes the copy"
+        fix = "check the disk and your quota on that host; the same command resumes the copy"
         # Opened first: if the file is missing, nothing on the host changes; if it is deleted later, it can
         # still be read.
         with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):

@@ -37,7 +37,7 @@ _ERRNO = re.compile(r"(\S)?\[Errno [^\]]*\] ?")
 _CUT_OFF = "transport shut down or saw EOF"
 """paramiko also calls this a failure to authenticate."""
 
-_CHECK = "check that this works: "
+_CHECK = "check that this command works: "
 
 _NO_SESSION = "No existing session"
 """paramiko's message if the key exchange did not finish in time."""
@@ -146,7 +146,7 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
     except (OSError, EOFError) as error:
         raise Lost(
             f"{where}: cannot be reached over SSH: {why(error)}",
-            fix="check the name, and that the host is up",
+            fix="check the name of the host, and whether the host is up",
         ) from error
 
 
@@ -164,6 +164,9 @@ def _not_let_in(hop: Any, where: str, why: str, line: str) -> Missing:  # noqa: 
         f"{where}: the login of {hop.user} was refused: {why}",
         fix=_CHECK + line,
         detail=[
-            "if it asks for a password or a second factor: share a connection of ssh, as docs/ssh.md shows",
+            (
+                "if the host asks for a password or a second factor, "
+                "share a connection of ssh, as docs/ssh.md shows"
+            ),
         ],
     )

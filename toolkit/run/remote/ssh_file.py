@@ -68,7 +68,7 @@ def check_ssh_config(path: Path) -> None:
         try:
             text = line.decode("utf-8").strip()
         except UnicodeDecodeError as error:
-            raise BadInput(f"{place}: not UTF-8, and so not an SSH configuration") from error
+            raise BadInput(f"{place}: not UTF-8, so this is not an SSH configuration") from error
         text = text.removeprefix("\ufeff")
         if not text or text.startswith("#"):
             continue
@@ -87,5 +87,5 @@ def _check_keyword(keyword: str, ignored: Iterable[str], place: str) -> None:
     shown = keyword if len(keyword) <= 40 else f"{keyword[:40]}…"
     raise BadInput(
         f"{place}: {shown!r} is not a keyword of ssh_config(5){suggest_near(keyword, KEYWORDS)}",
-        fix="name an SSH configuration, or add the keyword to IgnoreUnknown in it",
+        fix="name an SSH configuration, or add the keyword to IgnoreUnknown in this file",
     )

@@ -118,7 +118,9 @@ class SharedRunner:
     def _sh(self, script: str, *words: str, doing: str, stdin: bytes | None = None) -> Completed:
         done = self.run(Command(("sh", "-c", script, "sh", *words), stdin=stdin, timeout=_FILE_SECONDS))
         if not done.ok:
-            why = done.errors.strip().splitlines() or ["it took too long" if done.timed_out else "no reason"]
+            why = done.errors.strip().splitlines() or [
+                "the command took too long" if done.timed_out else "no reason"
+            ]
             raise Missing(f"{self.place}: {doing}: {why[-1]}")
         return done
 
@@ -130,7 +132,7 @@ class SharedRunner:
         if done.status == _OF_SSH and not self.is_open():
             raise Missing(
                 f"{self.place}: the shared SSH connection is closed",
-                fix=f"open it again: {self._login}",
+                fix=f"open the connection again: {self._login}",
             )
         return Completed(command, done.status, done.stdout, done.stderr, done.timed_out)
 

@@ -83,7 +83,8 @@ class Trust:
                 )
             case "other-kind":
                 return Missing(
-                    f"{self.place}: unknown host key {key}; {where} has {known}, which it does not offer",
+                    f"{self.place}: unknown host key {key}; {where} has {known}, which the host does not "
+                    "offer",
                     fix=f"{compare}, then: {self.add}",
                 )
         return Missing(
@@ -93,7 +94,7 @@ class Trust:
 
     def _remove(self, entry: KnownHost | None) -> str:
         if entry is None or entry.has_patterns:
-            return f"remove {entry.where if entry else 'its line'}"
+            return f"remove {entry.where if entry else 'the line of this host'}"
         file = shlex.quote(entry.where.rpartition(":")[0])
         name = next((name for name in self.names if name in entry.names), self.names[0])
         return f"ssh-keygen -f {file} -R {shlex.quote(name)}"

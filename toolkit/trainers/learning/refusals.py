@@ -137,7 +137,7 @@ def _idle(chosen: Learning, default: Learning) -> str:
         if getattr(chosen, name) != getattr(default, name) and value not in values:
             return f"{_flag(name)} is for {_flag(other)} {' or '.join(values)}, and not for {value}"
     if chosen.warmup_from != default.warmup_from and not chosen.warmup_epochs:
-        return "--warmup-from is for a warm-up, and there is none; add --warmup-epochs"
+        return "--warmup-from needs a warm-up; add --warmup-epochs"
     return ""
 
 

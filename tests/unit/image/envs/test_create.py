@@ -167,7 +167,9 @@ def test_a_source_distribution_is_named_where_it_cannot_be_built(tmp_path, made,
             entry.size = len(text)
             tar.addfile(entry, io.BytesIO(text))
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    with pytest.raises(Missing, match=r"native 1\.0: no wheel fits the image, and it cannot be built inside"):
+    with pytest.raises(
+        Missing, match=r"native 1\.0: no wheel fits the image, and toolkit cannot build one inside the image"
+    ):
         made("native")
 
 
@@ -198,7 +200,7 @@ def test_a_changed_image_and_a_changed_file_are_told(tmp_path, made, image):
     assert check_env(env, image, Silent()).ok
     write_image(image, {"numpy": "1.26.5", "six": "1.16.0"})
     checked = {one.name: one for one in check_env(env, image, Silent()).checks}
-    assert checked["image"].told.startswith("it was made over centre.sif")
+    assert checked["image"].told.startswith("the environment was made over centre.sif")
     assert checked["packages of the image"].told == "numpy 1.26.4 is 1.26.5"
     with env.open("r+b") as file:
         file.seek(200)
@@ -210,8 +212,8 @@ def test_an_image_for_another_python_is_told_first(tmp_path, made):
     write_wheel(tmp_path / "wheels", "pure", "1.0")
     base = read_env(made("pure")).base
     assert differs(base, base.digest, "3.12.1", "2.36", "x86_64") == ""
-    assert "Python 3.11, and the image has 3.12.1" in differs(base, "sha256:1", "3.12.1", "2.36", "x86_64")
-    assert "glibc 2.36, and the image has 2.31" in differs(base, "sha256:1", "3.11.9", "2.31", "x86_64")
+    assert "Python 3.11, but the image has 3.12.1" in differs(base, "sha256:1", "3.12.1", "2.36", "x86_64")
+    assert "glibc 2.36, but the image has 2.31" in differs(base, "sha256:1", "3.11.9", "2.31", "x86_64")
     assert "for aarch64" in differs(base, "sha256:1", "3.11.2", "2.36", "aarch64")
 
 

@@ -59,7 +59,7 @@ def test_a_predicted_failure_is_refused_with_reason_evidence_and_fix():
 def test_force_overrides_and_says_so():
     choice = choose(VERDICT, "srun-pmi2", force=True)
     assert choice.forced
-    assert "forced; predicted to end in 'init-failure'" in choice.because
+    assert "forced, although toolkit predicts 'init-failure'" in choice.because
 
 
 def test_forcing_what_works_is_no_force():

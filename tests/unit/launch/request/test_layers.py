@@ -74,7 +74,7 @@ def test_a_file_says_texts_as_they_stand_there():
         ("just text\n", "job.yaml:1: expected fields with values"),
         ("a: [1\nb: 2\n", "job.yaml:2: this is not YAML"),
         ("a: &x 1\n", "job.yaml:1: anchors"),
-        ("a: 1\n---\nb: 2\n", "job.yaml:2: a second document begins here"),
+        ("a: 1\n---\nb: 2\n", "job.yaml:2: a second YAML document begins here"),
         ("nodes: \x07\n", "job.yaml: this is not YAML"),
     ],
 )

@@ -53,8 +53,8 @@ def test_what_values_mean(text, values):
         ("lr=1,1", "1 appears twice"),
         ("n=1..3,2", "2 appears twice"),
         ("n=3..1", "3..1: write a range from the smaller"),
-        ("n=1..9..0", "1..9..0: the step is at least 1"),
-        ("n=0.1..0.5", "0.1..0.5: a range is of whole numbers"),
+        ("n=1..9..0", "1..9..0: the step must be at least 1"),
+        ("n=0.1..0.5", "0.1..0.5: a range needs whole numbers"),
         ("n=1..999999999", "more than 500 values"),
         ("n=a\nb", "a line break or a control character"),
     ],
@@ -84,9 +84,9 @@ def test_a_sweep_is_an_array():
 @every_row(
     ("said", "message"),
     [
-        ({"sweep": ["n=1..30", "m=1..30"]}, "--sweep: 900 tasks, and toolkit follows at most 500"),
-        ({"sweep": ["n=1", "n=2"]}, "--sweep n: n is TOOLKIT_SWEEP_N, too"),
-        ({"sweep": ["a-b=1", "A.b=2"]}, "--sweep A.b: a-b is TOOLKIT_SWEEP_A_B, too"),
+        ({"sweep": ["n=1..30", "m=1..30"]}, "--sweep: 900 tasks; toolkit follows at most 500"),
+        ({"sweep": ["n=1", "n=2"]}, "--sweep n: n also sets TOOLKIT_SWEEP_N"),
+        ({"sweep": ["a-b=1", "A.b=2"]}, "--sweep A.b: a-b also sets TOOLKIT_SWEEP_A_B"),
         ({"sweep": ["n=1"], "array": "0-3"}, "--array: a sweep sets the array"),
         ({"sweep_parallel": 2}, "--sweep-parallel: it needs --sweep"),
     ],

@@ -45,7 +45,7 @@ def faults(facts=None, **job):
             "--account trani: not one of your accounts (did you mean train?)",
             "your accounts: train, proj",
         ),
-        ({"account": "proj", "qos": "long"}, "--qos long: your account may not use it", "QOS: normal"),
+        ({"account": "proj", "qos": "long"}, "--qos long: your account cannot use this QOS", "QOS: normal"),
     ],
 )
 def test_what_slurm_would_refuse(job, message, fix):

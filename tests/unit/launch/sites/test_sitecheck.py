@@ -102,7 +102,7 @@ def test_a_profile_that_holds_has_every_point_judged():
             "gpu: max time 1-00:00:00; the cluster has 12:00:00",
         ),
         (part(max_time="UNLIMITED"), "partitions[0].max_time", "the cluster has UNLIMITED"),
-        (part(max_time="00:30:00"), "defaults.time", "01:00:00: gpu takes at most 00:30:00"),
+        (part(max_time="00:30:00"), "defaults.time", "01:00:00: gpu allows at most 00:30:00"),
         (part(max_nodes=None), "partitions[0].max_nodes", "gpu: max nodes 4; the cluster has no limit"),
         (part(nodes=9), "partitions[0].nodes", "gpu: nodes 8; the cluster has 9"),
         (part(cores=64), "partitions[0].cores", "gpu: cores 40; the cluster has 64"),

@@ -78,9 +78,9 @@ def test_fit_trains_on_a_part(adapted, line, wanted):
         ("model.compile(optimizer=name, loss='mse')", "line 6: optimizer `name`: multiply its learning rate"),
         ("a = 1; model.save('m.keras')", "line 6: `model.save('m.keras')` runs on every rank: it shares its line"),
         ("cb = keras.callbacks.LearningRateScheduler(f)\nmodel.fit(x, y, callbacks=[cb])",
-         "line 6: LearningRateScheduler sets the learning rate itself"),
-        ("model.fit(x, y, callbacks=[keras.callbacks.BackupAndRestore('b')])", "BackupAndRestore: every rank needs"),
-        ("with open('a', 'w') as f:\n    f.write(model.fit(x, y))", "may be needed on all"),
+         "line 6: LearningRateScheduler sets the learning rate"),
+        ("model.fit(x, y, callbacks=[keras.callbacks.BackupAndRestore('b')])", "BackupAndRestore: give each rank its own folder"),
+        ("with open('a', 'w') as f:\n    f.write(model.fit(x, y))", "all ranks may need"),
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_named_with_its_line(adapted, line, wanted):
@@ -140,7 +140,7 @@ def test_keras_3_needs_a_patched_horovod_and_has_no_strategy(adapted):
     result, _ = adapted(text)
     assert result.program == "horovod"
     assert any("Keras 3: Horovod needs an image" in one.what and one.line == 2 for one in result.left)
-    with pytest.raises(BadInput, match="Keras 3 fails with MultiWorkerMirroredStrategy"):
+    with pytest.raises(BadInput, match="Keras 3 does not work with MultiWorkerMirroredStrategy"):
         adapted(text, "tf-config")
 
 
@@ -178,7 +178,7 @@ def test_a_loader_gets_a_sampler(adapted, loader, wanted):
         ),
         ("", "streamed()", "does not know where `loader` takes its batches from"),
         ("net2 = torch.nn.DataParallel(net)\n", "DataLoader(d)", "DataParallel: remove it"),
-        ("import wandb\nwandb.init()\n", "DataLoader(d)", "begins a run on every rank"),
+        ("import wandb\nwandb.init()\n", "DataLoader(d)", "starts a run on every rank"),
     ],
 )
 def test_a_loader_that_is_not_understood_is_named(adapted, before, loader, wanted):
@@ -243,7 +243,7 @@ for x in data:
         loss = f(x)
     opt.apply_gradients(zip(tape.gradient(loss, m.trainable_variables), m.trainable_variables))
 """
-    with pytest.raises(BadInput, match="GradientTape needs more than a strategy"):
+    with pytest.raises(BadInput, match="GradientTape"):
         adapted(text, "tf-config")
 
 

@@ -57,7 +57,7 @@ def test_of_a_very_long_training_some_epochs_are_drawn_within_seconds():
     assert len(shown) == 204
     assert shown[2].split()[0] == "1"
     assert shown[-2].split()[0] == str(many)
-    assert shown[-1] == f"201 of {many:,} epochs are shown; metrics.jsonl has all"
+    assert shown[-1] == f"201 of {many:,} epochs are shown; metrics.jsonl contains all"
 
 
 def test_without_matplotlib_it_is_said_how_to_get_it(monkeypatch):

@@ -49,7 +49,7 @@ def test_what_a_registry_says_when_it_gives_no_base_is_told(monkeypatch, error, 
     monkeypatch.setattr(bases, "_bootstrap", lambda *_: made)
     heard = Heard()
     ensure_base(None, "bookworm", "debian:bookworm-slim", heard)
-    assert any(f"does not send debian:bookworm-slim: {words}" in step for step in heard.steps)
+    assert any(f"does not provide debian:bookworm-slim: {words}" in step for step in heard.steps)
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_all_labels_are_one_step_and_taken_as_they_stand():
 
 
 def test_a_label_of_two_lines_is_refused():
-    with pytest.raises(BadInput, match="a label cannot have the character"):
+    with pytest.raises(BadInput, match="a label cannot contain the character"):
         add_labels({"Dockerfile": b""}, {"a": "1\nRUN evil"})
 
 

@@ -30,7 +30,7 @@ def test_an_engine_that_went_away_is_missing(error):
 
 def test_silence_is_told_as_such():
     error = requests.exceptions.ReadTimeout("HTTPConnectionPool: Read timed out. (read timeout=1)")
-    with pytest.raises(CheckFailed, match="said nothing for too long"), translate_errors("building a"):
+    with pytest.raises(CheckFailed, match="did not answer in time"), translate_errors("building a"):
         raise error
 
 
@@ -44,7 +44,7 @@ def test_faults_of_our_own_pass_unchanged():
     [
         (
             "('Connection aborted.', PermissionError(13, 'Permission denied'))",
-            "may not use the Docker engine",
+            "has no access to the Docker engine",
         ),
         ("('Connection aborted.', FileNotFoundError(2, 'No such file'))", "no Docker engine answers on"),
         (

@@ -75,7 +75,7 @@ def test_an_image_is_read_and_nothing_is_left_behind(tmp_path, monkeypatch, text
     assert (facts.format, facts.path) == ("docker-daemon", "docker-daemon:toolkit/x:1")
     assert facts.mpi is not None
     assert facts.entrypoint == ("/usr/bin/env", "python3", "-V")
-    assert told == ["Taking toolkit/x:1 out of the Docker engine (1.00 kB)", "Reading toolkit/x:1"]
+    assert told == ["Copying toolkit/x:1 from the Docker engine (1.00 kB)", "Reading toolkit/x:1"]
     assert client.closed
     assert list((tmp_path / "cache").iterdir()) == []
 
@@ -83,9 +83,9 @@ def test_an_image_is_read_and_nothing_is_left_behind(tmp_path, monkeypatch, text
 def test_a_name_that_is_not_there_ends_with_those_that_are_near():
     with pytest.raises(BadInput, match="no such image; similar names: toolkit/node:latest"):
         named_image(Engine("toolkit/node:latest", "other:1"), "toolkit/nod:latest")
-    with pytest.raises(BadInput, match="it has other:1"):
+    with pytest.raises(BadInput, match="its images: other:1"):
         named_image(Engine("other:1"), "zzzz")
-    with pytest.raises(BadInput, match="it has none at all"):
+    with pytest.raises(BadInput, match="its images: none"):
         named_image(Engine(), "x:1")
     with pytest.raises(BadInput, match="BAD NAME: not a name of an image"):
         named_image(Engine(), "BAD NAME")

@@ -45,7 +45,7 @@ def test_security_fixes_are_among_the_sources_where_a_mirror_has_them():
 
 
 def test_without_a_mirror_the_variable_that_names_one_is_told():
-    with pytest.raises(Missing, match="no mirror of Debian") as caught:
+    with pytest.raises(Missing, match="no Debian mirror") as caught:
         sources_list("bookworm", {})
     assert "TOOLKIT_DEBIAN_MIRROR=URL" in caught.value.fix
 

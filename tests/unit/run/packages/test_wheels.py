@@ -8,5 +8,5 @@ from toolkit.run.packages import wheels
 
 def test_a_cache_that_takes_no_files_is_no_fault_of_the_package_index(monkeypatch):
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", "/proc/cache")
-    with pytest.raises(Missing, match=r"^the cache folder /proc/cache/uv cannot be written to"):
+    with pytest.raises(Missing, match=r"^the cache folder /proc/cache/uv cannot be written"):
         wheels.lock_all_files(["click==8.1.7"], python="3.11")

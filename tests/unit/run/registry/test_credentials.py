@@ -131,7 +131,7 @@ def test_a_damaged_file_is_named_and_not_shown(home, text):
     with pytest.raises(BadInput, match=r"config\.json: is not a file of docker login"):
         find_login("h.example")
     write(home, {"auths": {"h.example": {"auth": "%%%"}}})
-    with pytest.raises(BadInput, match="not what docker login writes"):
+    with pytest.raises(BadInput, match="not a value of docker login"):
         find_login("h.example")
 
 

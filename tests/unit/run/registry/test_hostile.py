@@ -72,7 +72,7 @@ def told(server, action=lambda session, name: fetch_manifest(session, name, "1")
             ),
             "its manifest is larger than 4 MiB",
         ),
-        (endless("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n"), "its answer cannot be unpacked"),
+        (endless("HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n"), "its answer cannot be decompressed"),
         (endless("HTTP/1.1 200 OK\r\n", b"X-A: " + b"a" * 60_000 + b"\r\n"), "cannot be reached"),
         (endless("HTTP/1.1 200 OK\r\nX-A: "), "cannot be reached"),
         (endless(f"{CHUNKED}1;"), "cannot be reached"),

@@ -265,7 +265,7 @@ def test_who_may_not_read_an_image_is_told_so_and_not_that_the_password_is_wrong
     server.answers["GET /x"] = [server.answers["GET /x"], (status, {}, DENIED)]
     told = failure(name, HERE)
     where = f"{server.host}/ml/a: no such image"
-    assert told.message == f"{where}, or a may not read it: DENIED: access is denied"
+    assert told.message == f"{where}, or a cannot read it: DENIED: access is denied"
     assert f"docker login {server.host}" in told.fix
 
 
@@ -273,7 +273,7 @@ def test_a_server_of_tokens_that_allows_it_not_is_told_with_its_words(server, na
     with_tokens(server, (403, {}, DENIED))
     assert "or a login is needed to write it: DENIED" in failure(name, "repository:ml/a:pull,push").message
     logged_in(home, server.host)
-    assert "or a may not write it: DENIED" in failure(name, "repository:ml/a:pull,push").message
+    assert "or a cannot write it: DENIED" in failure(name, "repository:ml/a:pull,push").message
 
 
 def test_where_an_answer_has_no_body_its_header_has_the_words(server, name):

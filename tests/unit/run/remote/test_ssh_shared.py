@@ -149,7 +149,7 @@ def test_a_connection_that_was_closed_is_told_with_what_opens_it(runner, socket)
     socket.unlink()
     with pytest.raises(Missing, match="the shared SSH connection is closed") as caught:
         runner.read("/etc/hostname")
-    assert caught.value.fix == "open it again: ssh -p 2222 ada@login"
+    assert caught.value.fix == "open the connection again: ssh -p 2222 ada@login"
 
 
 def test_what_may_not_be_written_is_named(runner):

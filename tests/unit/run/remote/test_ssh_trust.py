@@ -197,7 +197,7 @@ def test_a_changed_key_of_a_pattern_is_removed_by_hand(there):
 def test_a_kind_of_key_that_is_not_known_is_told_apart_from_a_changed_key(there):
     there.known.write_text(line(there.name, RSA))
     told = there.refused()
-    assert f"{there.known}:1 has RSA {fingerprint(RSA)}, which it does not offer" in told.message
+    assert f"{there.known}:1 has RSA {fingerprint(RSA)}, which the host does not offer" in told.message
 
 
 def test_a_host_with_several_kinds_is_asked_for_the_known_one(there):
@@ -218,7 +218,7 @@ def test_a_login_that_fails_names_a_command_that_works(there, monkeypatch):
     with pytest.raises(Missing, match="was refused") as caught:
         there.connect()
     assert caught.value.fix == (
-        f"check that this works: ssh -F {there.config} -p {there.server.port} ada@127.0.0.1 true"
+        f"check that this command works: ssh -F {there.config} -p {there.server.port} ada@127.0.0.1 true"
     )
 
 

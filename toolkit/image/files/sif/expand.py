@@ -68,7 +68,7 @@ def _zstd(data: bytes, most: int) -> bytes:
 
 def _whole(out: bytes, most: int, *, ended: bool) -> bytes:
     if not ended and len(out) <= most:
-        raise ValueError("it is cut short")
+        raise ValueError("it is incomplete")
     return out
 
 
@@ -79,7 +79,7 @@ def _lz4(data: bytes, most: int) -> bytes:
         token = data[position]
         literals, position = _length(data, position + 1, token >> 4)
         if literals > min(most - len(out), len(data) - position):
-            raise ValueError("a run of literals that does not fit")
+            raise ValueError("a run of literals that exceeds the block")
         out += data[position : position + literals]
         position += literals
         if position >= len(data):
@@ -88,7 +88,7 @@ def _lz4(data: bytes, most: int) -> bytes:
         matched, position = _length(data, position + 2, token & 15)
         length = matched + 4
         if not 0 < distance <= len(out) or length > most - len(out):
-            raise ValueError("a match that does not fit")
+            raise ValueError("a match that exceeds the block")
         start = len(out) - distance
         if length <= distance:
             out += out[start : start + length]
@@ -106,7 +106,7 @@ def _length(data: bytes, position: int, start: int) -> tuple[int, int]:
     if start == 15:
         while True:
             if position >= len(data):
-                raise ValueError("it is cut short")
+                raise ValueError("it is incomplete")
             total += data[position]
             position += 1
             if data[position - 1] != 255:

@@ -54,7 +54,7 @@ def read_sif(file: BinaryIO, path: Path) -> Sif:
     if root is None:
         raise BadInput(
             f"{path}: this SIF has no squashfs partition to start from (encrypted or OCI-SIF?)",
-            fix="build it without encryption, by `apptainer build`",
+            fix="build the image without encryption, with `apptainer build`",
         )
     code = root.extra[8:10].decode("ascii", "replace")
     return Sif(_ARCHITECTURES.get(code), root, table)

@@ -25,7 +25,7 @@ _GROUP = 0xF0000000
 _MOST = 1024
 """Descriptors in a plausible file: sif(1) makes 48."""
 _CHUNK = 1 << 20
-_AGAIN = "copy or build it again"
+_AGAIN = "copy or build the SIF again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def read_table(file: BinaryIO, path: Path) -> Table:
         raise _cut(path, "its header", _HEADER.size, size)
     header = SifHeader(*_HEADER.unpack(raw))
     if not 0 < header.total <= _MOST or not _HEADER.size <= header.table:
-        raise _damage(path, "its header is impossible")
+        raise _damage(path, "its header has impossible values")
     wanted = header.total * _DESCRIPTOR.size
     file.seek(min(header.table, size))
     raw = file.read(wanted)
@@ -153,7 +153,7 @@ def _check(entries: tuple[SifDescriptor, ...], path: Path, size: int) -> None:
     """Refuse objects with equal numbers, or outside the file."""
     numbers = [entry.number for entry in entries]
     if len(set(numbers)) != len(numbers):
-        raise _damage(path, "two objects have one number")
+        raise _damage(path, "two objects have the same number")
     for entry in entries:
         if entry.offset < _HEADER.size or entry.size < 0:
             raise _damage(path, f"{entry.shown} has an impossible place or size")
@@ -167,7 +167,7 @@ def _damage(path: Path, why: str) -> Damaged:
 
 def _cut(path: Path, what: str, end: int, size: int) -> Damaged:
     return Damaged(
-        f"{path}: the SIF is cut short: {what} ends at byte {end}, and the file has {size}", fix=_AGAIN
+        f"{path}: the SIF is incomplete: {what} ends at byte {end}, but the file has {size}", fix=_AGAIN
     )
 
 
@@ -215,7 +215,7 @@ def add(file: BinaryIO, path: Path, *objects: Object) -> None:
         if slot is None:
             raise CheckFailed(
                 f"{path}: the table of this SIF has no room for one more object",
-                fix="build it again, then sign it",
+                fix="build the SIF again, then sign it",
             )
         end = max([header.data, after_table, *(e.offset + e.size for e in entries if e.used)])
         entries[slot] = _descriptor_of(thing, slot + 1, end, header.created)

@@ -185,7 +185,7 @@ class SquashTree:
         """Return a block of a file, checking its size against the inode (fs/squashfs/file_direct.c)."""
         block = self._block(position, word)
         if len(block) != expected:
-            raise self._broken(f"a block of {len(block)} bytes where {expected} belong")
+            raise self._broken(f"a block of {len(block)} bytes; expected {expected}")
         return block
 
     def _gap(self, size: int) -> bytes:
@@ -234,7 +234,7 @@ class SquashTree:
         try:
             content = expand(self._codec, raw, most)
         except ValueError as error:
-            raise self._broken(f"a block that does not unpack ({error})") from error
+            raise self._broken(f"a block that cannot be decompressed ({error})") from error
         self._budget.read(len(content))
         return content
 
@@ -250,10 +250,11 @@ class SquashTree:
         self._file.seek(self._offset + position)
         data = self._file.read(count)
         if len(data) != count:
-            raise self._broken("it is cut short")
+            raise self._broken("it is incomplete")
         return data
 
     def _broken(self, what: str) -> Damaged:
         return Damaged(
-            f"{self._name}: the image is damaged: {what}", fix="copy or build it again; compare its sha256"
+            f"{self._name}: the image is damaged: {what}",
+            fix="copy or build the image again; compare its sha256",
         )

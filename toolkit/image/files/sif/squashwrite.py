@@ -211,7 +211,7 @@ def _remaining_sizes(size: int) -> Iterator[int]:
 def _exactly(file: BinaryIO, size: int) -> bytes:
     data = file.read(size)
     if len(data) != size:
-        raise OSError(None, "changed while it was packed", file.name)
+        raise OSError(None, "the file changed while toolkit packed it", file.name)
     return data
 
 
