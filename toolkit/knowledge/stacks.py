@@ -10,9 +10,6 @@ from toolkit.knowledge.components import components
 from toolkit.knowledge.reading import Row, Tables, read
 from toolkit.model.solution import Component, Provider
 
-Wishes = dict[Component, str | tuple[str, ...]]
-"""Component → allowed versions; one of several wishes suffices. ``source 4.2.2`` also names the provider."""
-
 
 class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Packages of the distribution: to build against a component, and to run with it."""

@@ -362,3 +362,22 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """The content of ``/opt/toolkit/stack.json``, or ``None`` if the image does not describe itself."""
     disagreements: tuple[str, ...] = ()
     """Differences between ``stack`` and the real contents, one a line."""
+
+    def component_versions(self) -> dict[str, str]:
+        """Return component → version as a recipe writes them; missing components are left out."""
+        mpi = self.mpi
+        known: dict[str, str | None] = {
+            "tensorflow": self.tensorflow,
+            "torch": self.pytorch,
+            "horovod": self.horovod,
+            "openmpi": mpi.version if mpi and mpi.implementation == "openmpi" else None,
+            "mpich": mpi.version if mpi and mpi.implementation == "mpich" else None,
+            "pmix": self.pmix,
+            "ucx": self.ucx,
+            "mpi4py": self.mpi4py,
+            "cuda": self.cuda,
+            "cudnn": self.cudnn,
+            "nccl": self.nccl,
+            "python": self.python,
+        }
+        return {name: version for name, version in known.items() if version}

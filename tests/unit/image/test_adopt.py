@@ -8,7 +8,7 @@ from tests.unit.image.sifs import sandbox
 from tests.unit.tables import every_row
 from toolkit.cli.image.adopt import description_lines, short_name
 from toolkit.errors import BadInput
-from toolkit.image.builds.adopt import adopt_image, components, recipe_like
+from toolkit.image.builds.adopt import adopt_image, recipe_like
 from toolkit.image.builds.layering import context, require_python
 from toolkit.image.inspect import open_image
 from toolkit.image.locks.recipe import parse
@@ -102,7 +102,7 @@ def test_a_cluster_adds_what_stands_in_the_way_there(tmp_path):
 
 
 def test_components_are_named_as_recipes_name_them():
-    assert components(FACTS) == {
+    assert FACTS.component_versions() == {
         "tensorflow": "2.15.1",
         "horovod": "0.28.1",
         "mpich": "4.0.2",

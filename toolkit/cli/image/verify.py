@@ -16,7 +16,6 @@ from toolkit.report.progress import Progress
 from toolkit.report.verified import lines
 
 _FILE = click.Path(path_type=Path)
-_MOST_LOCK = 32 << 20
 
 
 @click.command("verify")

@@ -70,7 +70,7 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
 
 def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | None) -> Adopted:
     """Return the description of an image; ``shown`` is its name in messages."""
-    found = components(facts)
+    found = facts.component_versions()
     lacks = tuple(_lacks(tree, facts))
     chosen: Mode | None = None
     if host is not None:
@@ -98,26 +98,6 @@ def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts |
         place=host.place if host else None,
         chosen=chosen,
     )
-
-
-def components(facts: ImageFacts) -> dict[str, str]:
-    """Return component → version as a recipe writes them; missing components are left out."""
-    mpi = facts.mpi
-    known: dict[str, str | None] = {
-        "tensorflow": facts.tensorflow,
-        "torch": facts.pytorch,
-        "horovod": facts.horovod,
-        "openmpi": mpi.version if mpi and mpi.implementation == "openmpi" else None,
-        "mpich": mpi.version if mpi and mpi.implementation == "mpich" else None,
-        "pmix": facts.pmix,
-        "ucx": facts.ucx,
-        "mpi4py": facts.mpi4py,
-        "cuda": facts.cuda,
-        "cudnn": facts.cudnn,
-        "nccl": facts.nccl,
-        "python": facts.python,
-    }
-    return {name: version for name, version in known.items() if version}
 
 
 def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:

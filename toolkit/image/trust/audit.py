@@ -24,6 +24,10 @@ _RECORD = 8 << 20
 _OWN = "/opt"
 """Where a build puts its files in an image; all other files are Debian's."""
 _SHOWN = 20
+_COMPARED: tuple[Component, ...] = (
+    *("python", "openmpi", "mpich", "pmix", "ucx", "mpi4py", "tensorflow", "torch", "horovod", "nccl"),
+)
+"""Components whose release the inspector reads exactly as a lock writes it."""
 
 
 def packages(tree: FileTree, lock: Lock) -> Check:
@@ -103,14 +107,14 @@ def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check
 
 def versions(facts: ImageFacts, lock: Lock) -> Check:
     """Compare the versions found in libraries and programs with the solver's."""
-    chosen = lock.solution.versions
-    found = _found_versions(facts)
+    found = facts.component_versions()
+    chosen = {name: lock.solution.versions[name] for name in _COMPARED if name in lock.solution.versions}
     wrong = [
-        f"{name}: the lock has {chosen[name]}, the image has {seen or 'none'}"
-        for name, seen in found.items()
-        if name in chosen and not _is(seen or "", chosen[name])
+        f"{name}: the lock has {version}, the image has {found.get(name, 'none')}"
+        for name, version in chosen.items()
+        if not _is(found.get(name, ""), version)
     ]
-    told = ", ".join(f"{name} {seen}" for name, seen in found.items() if name in chosen and seen)
+    told = ", ".join(f"{name} {found[name]}" for name in chosen if name in found)
     return _check("versions", wrong, told or "the lock names no component that toolkit can find in an image")
 
 
@@ -126,22 +130,6 @@ def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
 def _is(seen: str, chosen: str) -> bool:
     # Only the minor release of a base's Python is chosen.
     return is_same_version(seen, chosen) or seen.startswith(f"{chosen}.")
-
-
-def _found_versions(facts: ImageFacts) -> dict[Component, str | None]:
-    mpi = facts.mpi
-    return {
-        "python": facts.python,
-        "openmpi": mpi.version if mpi and mpi.implementation == "openmpi" else None,
-        "mpich": mpi.version if mpi and mpi.implementation == "mpich" else None,
-        "pmix": facts.pmix,
-        "ucx": facts.ucx,
-        "mpi4py": facts.mpi4py,
-        "tensorflow": facts.tensorflow,
-        "torch": facts.pytorch,
-        "horovod": facts.horovod,
-        "nccl": facts.nccl,
-    }
 
 
 def _installed_wheels(tree: FileTree) -> dict[str, tuple[str, str]]:
