@@ -8,6 +8,8 @@ from typing import ClassVar
 import click
 
 from toolkit.cli.frame.say import say_exact
+from toolkit.cli.options.groups import GroupedHelp
+from toolkit.cli.options.joboptions import given_fields, job_options_of
 from toolkit.cli.options.keys import key_options
 from toolkit.cli.options.places import place_options
 from toolkit.cli.options.renamed import RenamedOptions
@@ -15,39 +17,28 @@ from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput
 from toolkit.report.progress import Progress
 
-_COUNT = WholeNumber(1)
+_FIELDS = (
+    *("image", "env_image", "runtime", "site", "directory", "cpus_per_rank", "gpus_per_node", "gpu"),
+    *("memory", "memory_per_cpu", "tmp", "time", "partition", "account", "wckey", "qos", "constraint"),
+    *("reservation", "nodelist", "exclude", "licenses", "exclusive", "modules", "sbatch"),
+    *("env", "env_file", "binds"),
+)
+"""Fields of a job that has one rank and waits for a user."""
 
 
-class _NotebookCommand(RenamedOptions):
+class _NotebookCommand(RenamedOptions, GroupedHelp):
     RENAMED: ClassVar[Mapping[str, str]] = {"--cpus": "--cpus-per-rank", "--gpus": "--gpus-per-node"}
 
 
 @click.command("notebook", cls=_NotebookCommand)
-@click.option("--image", metavar="IMAGE", help="SIF file, or name of a recipe  [default: tf2.15-cpu]")
-@click.option("--env-image", metavar="FILE", help="File of toolkit env with packages over the image")
+@job_options_of(*_FIELDS)
 @click.option("--packages", default="", metavar="DIR", help="Folder on the cluster with Jupyter")
 @click.option("--folder", default="", metavar="DIR", help="Folder to show  [default: WORK or HOME]")
-@click.option("--directory", metavar="DIR", help="Folder on the cluster for images and runs")
-@click.option("--time", metavar="TIME", help="Time limit, as for sbatch  [default: 1 hour]")
-@click.option("--cpus-per-rank", type=_COUNT, help="Cores")
-@click.option("--gpus-per-node", type=_COUNT, help="GPUs")
-@click.option("--memory", metavar="SIZE", help="Memory, such as 16G")
-@click.option("--partition", metavar="NAME", help="Slurm partition")
-@click.option("--account", metavar="NAME", help="Slurm account")
-@click.option("--bind", multiple=True, metavar="SRC[:DST[:ro]]", help="Mount a folder of the cluster")
-@click.option(
-    "--env",
-    multiple=True,
-    metavar="NAME[=VALUE]",
-    help="Set a variable; NAME without a value takes yours",
-)
-@click.option("--env-file", metavar="FILE", help="Read secret variables from a file of NAME=VALUE lines")
 @click.option(
     "--port", type=WholeNumber(0, 65535), default=0, help="Port on this machine  [default: a free port]"
 )
 @click.option("--keep", is_flag=True, help="Keep the job running when the tunnel closes")
 @click.option("--attach", metavar="JOB", help="Open a tunnel to a notebook that is already running")
-@click.option("--site", metavar="NAME", help="Site profile: partition, account, modules, binds")
 @click.option("--force", is_flag=True, help="Start even if a failure is predicted")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
@@ -70,7 +61,6 @@ def command(
     verify_key: str | None,
     no_verify: bool,
     force: bool,
-    env: tuple[str, ...],
     **given: object,
 ) -> None:
     """Start Jupyter in an image on a compute node, and open a tunnel to it.
@@ -84,7 +74,6 @@ def command(
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
     from toolkit.cli.notebook_tunnel import TunnelSession, attach_to_notebook, listen, start_notebook
-    from toolkit.cli.options.joboptions import environment
     from toolkit.job.notebook import merge_notebook, prepare_notebook, unseen_script
     from toolkit.job.places import Where
     from toolkit.job.request.flags import Flags
@@ -98,9 +87,8 @@ def command(
         if attach is not None:
             attach_to_notebook(attach, session, tell)
             return
-        given["env"] = environment(env)
         flags = Flags(force=force, verify_key=verify_key, no_verify=no_verify)
-        asking = merge_notebook(given, folder, packages, flags, tell)
+        asking = merge_notebook(given_fields(given), folder, packages, flags, tell)
         site = asking.job.site
         where = Where(host, cluster, ssh_config)
         if dry_run and site and is_far_away(where, asking.job):

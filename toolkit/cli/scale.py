@@ -94,7 +94,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 @click.option("--force", is_flag=True, help="Launch even if a failure is predicted")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the runs and stop")
-@job_options_without(*(f"--{name.replace('_', '-')}" for name in STUDY_FIELDS))
+@job_options_without(*STUDY_FIELDS)
 @place_options
 @click.pass_context
 def command(

@@ -32,9 +32,6 @@ from toolkit.model.site import Site
 from toolkit.run.command import Runner
 from toolkit.runtime import apptainer, runtime_of_name
 
-_FIELDS = {"bind": "binds"}
-"""The option whose parameter name differs from the field of a job."""
-
 _JUPYTER = {"jupyterlab", "notebook", "jupyter_server"}
 """Modules that ``slurm/notebook.py`` starts."""
 
@@ -62,9 +59,7 @@ def merge_notebook(
     Raises:
         BadInput: if an option is wrong.
     """
-    said = {_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, ())}
-    said |= {"nodes": 1, "ranks_per_node": 1}
-    made = merge_request(said, (notebook.NAME,))
+    made = merge_request({**given, "nodes": 1, "ranks_per_node": 1}, (notebook.NAME,))
     announce(made, tell=tell)
     if made.site and made.site.scheduler != "slurm":
         raise BadInput(f"--site {made.job.site}: the site uses {made.site.scheduler}; a notebook needs Slurm")

@@ -46,7 +46,11 @@ def test_help_breaks_lines_between_words(words):
 
 
 def test_a_group_names_only_options_that_there_are():
-    assert set(GROUP_OF) <= options("launch") | options("scale") | {"help", "host", "cluster"}
+    assert set(GROUP_OF) <= options("launch") | options("scale") | options("notebook") | {
+        "help",
+        "host",
+        "cluster",
+    }
 
 
 def test_what_no_group_names_is_advanced():

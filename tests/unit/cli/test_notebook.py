@@ -220,9 +220,19 @@ def test_a_notebook_at_a_host_says_in_its_script_why_it_goes_to_another_partitio
 
 
 @pytest.mark.usefixtures("far_away")
+def test_a_notebook_asks_for_what_a_site_may_demand(image):
+    words = "--qos high --reservation course --constraint mem192 --exclusive --tmp 9G --module GCC"
+    done = run("--site", "juwels", "--image", image, *words.split(), "--sbatch=--hold", "--dry-run")
+    asked = ("qos=high", "reservation=course", "constraint=mem192", "exclusive", "tmp=9G", "hold")
+    assert {f"#SBATCH --{line}" for line in asked} <= set(done.stdout.splitlines())
+    assert "module load GCC" in done.stdout
+
+
+@pytest.mark.usefixtures("far_away")
 @every_row(
     ("words", "said"),
     [
+        (["--runtime", "podman"], "--runtime podman: a notebook needs Apptainer or Singularity"),
         (["--gpus-per-node", "5"], "batch, devel, mem96: no GPUs; gpus, develgpus: 4 GPUs per node"),
         (["--image", "nope"], "neither a SIF file nor a recipe"),
         (["--image", "cluster:tiny"], "the file is on the cluster"),

@@ -13,7 +13,8 @@ Group = Literal["Common", "Resources", "Image", "Program", "Slurm", "Advanced"]
 _NAMES: dict[Group, str] = {
     "Common": """
         ranks over per_node repeat scaling batch epochs image nodes ranks_per_node gpus_per_node time
-        partition account name host cluster site dry_run force follow patterns study as_json help
+        partition account name folder packages port keep attach host cluster site dry_run force follow
+        patterns study as_json help
     """,
     "Resources": """
         cpus_per_rank gpu memory memory_per_cpu exclusive constraint nodelist exclude licenses
@@ -37,7 +38,7 @@ def group_of(option: str) -> Group:
     return GROUP_OF.get(option, "Advanced")
 
 
-class GroupedOptions(SplitAtDashes):
+class GroupedHelp(click.Command):
     """A command whose help shows its options in groups, in the order of the groups."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -54,3 +55,7 @@ class GroupedOptions(SplitAtDashes):
             if rows := sorted(found.get(group, []), key=lambda row: row[0]):
                 with formatter.section(group):
                     formatter.write_dl([record for _, record in rows], col_max=26)
+
+
+class GroupedOptions(GroupedHelp, SplitAtDashes):
+    """A command with options in groups, and a program with its own words after ``--``."""

@@ -39,11 +39,16 @@ def job_options(function: _F) -> _F:
 
 
 def job_options_without(*names: str) -> Callable[[_F], _F]:
-    """Return a decorator that adds all job options except some, such as ``--array``."""
+    """Return a decorator that adds all job options except the options of some fields, such as ``array``."""
+    return job_options_of(*(name for name in _fields() if name not in names))
+
+
+def job_options_of(*names: str) -> Callable[[_F], _F]:
+    """Return a decorator that adds the options of some fields of a job."""
 
     def add(function: _F) -> _F:
         for field in reversed(FIELDS):
-            if field.flagged not in names:
+            if field.name in names:
                 option, more = _option(field)
                 function = click.option(*option, **more)(function)
         return function
