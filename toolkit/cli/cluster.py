@@ -9,6 +9,7 @@ import click
 
 from toolkit.cli.frame.lazy import NearGroup
 from toolkit.cli.frame.say import say, say_exact, say_json
+from toolkit.cli.options.outputs import json_option
 from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput, Missing
 from toolkit.model.cluster import DEFAULT_NAME, DEFAULT_NODES, USER
@@ -22,7 +23,7 @@ _user = click.option(
 )
 _node = click.option("--node", metavar="NODE", default="login", show_default=True, help="Node to use")
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print the status as JSON")
+_json = json_option("Print the status as JSON")
 
 
 @click.group("cluster", cls=NearGroup)
@@ -116,7 +117,7 @@ def status(ctx: click.Context, name: str | None, as_json: bool) -> None:
 
 
 @command.command("list", short_help="List the clusters of this machine")
-@click.option("--json", "as_json", is_flag=True, help="Print the names as JSON")
+@json_option("Print the names as JSON")
 def list_clusters(as_json: bool) -> None:
     """List the virtual clusters of this machine.
 

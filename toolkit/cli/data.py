@@ -6,6 +6,7 @@ import click
 
 from toolkit.cli.frame.lazy import NearGroup
 from toolkit.cli.frame.say import say, say_json, say_text
+from toolkit.cli.options.outputs import json_option
 from toolkit.report.progress import Progress
 
 
@@ -23,7 +24,7 @@ def command() -> None:
     metavar="DIR",
     help="Folder for the files",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+@json_option()
 @click.pass_context
 def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> None:
     """Download data set NAME, and verify its files by SHA-256, including files that are already here.
@@ -57,7 +58,7 @@ def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> No
 
 
 @command.command("list", short_help="List the data sets")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+@json_option()
 def list_datasets(as_json: bool) -> None:
     """List the data sets that toolkit can download.
 

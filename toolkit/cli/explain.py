@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.frame.say import say, say_json
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import BadInput, CheckFailed
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command("explain")
 @click.argument("file", type=click.Path(allow_dash=True))
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON")
+@json_option("Print the findings as JSON")
 def command(file: str, as_json: bool) -> None:
     """Show where a job failed, why, and how to fix it; FILE is its output.
 

@@ -13,6 +13,7 @@ from toolkit import app
 from toolkit.cli.frame.lazy import NearGroup
 from toolkit.cli.frame.say import say, say_json, say_text
 from toolkit.cli.options.keys import key_options
+from toolkit.cli.options.outputs import json_option
 from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput
 from toolkit.job.running.follow import conclude
@@ -31,12 +32,8 @@ def _job_argument(function: _F) -> _F:
     return click.argument("job", required=False)(function)
 
 
-def _json_option(text: str) -> Callable[[_F], _F]:
-    return click.option("--json", "as_json", is_flag=True, help=text)
-
-
 @click.group("jobs", cls=NearGroup, invoke_without_command=True)
-@_json_option("Print the list as JSON")
+@json_option("Print the list as JSON")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
     """List, show, follow, resume and cancel launched jobs.
@@ -58,7 +55,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
 @click.option("--state", "states", multiple=True, type=click.Choice(_STATES), help="Only jobs in this state")
 @click.option("--site", metavar="NAME", help="Only jobs of this site, host or virtual cluster")
 @click.option("--since", metavar="WHEN", help="Only jobs launched since: 2h, 3d or a date")
-@_json_option("Print JSON")
+@json_option("Print JSON")
 def list_jobs(
     states: tuple[str, ...] = (), site: str | None = None, since: str | None = None, as_json: bool = False
 ) -> None:
@@ -110,7 +107,7 @@ def show(job: str | None, as_json: bool | None) -> None:
 @_job_argument
 @click.option("-f", "--follow", is_flag=True, help="Continue until the job ends")
 @click.option("-n", "--tail", type=WholeNumber(1), help="Print the last N lines only")
-@_json_option("Print JSON; with --follow, print it at the end")
+@json_option("Print JSON; with --follow, print it at the end")
 @click.pass_context
 def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as_json: bool) -> None:
     """Print the output of JOB (the last one by default)."""
@@ -140,7 +137,7 @@ def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as
 @_job_argument
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
 @click.option("-o", "--output", "target", metavar="DIR", help="Folder to write to  [default: ./JOB]")
-@_json_option("Print the copied files as JSON")
+@json_option("Print the copied files as JSON")
 @click.pass_context
 def fetch(
     ctx: click.Context,
@@ -173,7 +170,7 @@ def fetch(
 @command.command("wait", short_help="Wait until jobs have ended")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
 @click.option("--any", "first", is_flag=True, help="Wait until one of the jobs has ended")
-@_json_option("Print the record at the end, or a list of several")
+@json_option("Print the record at the end, or a list of several")
 @click.pass_context
 def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) -> None:
     """Wait until every JOB (the last one by default) has ended; exit with status 1 if one failed."""
@@ -194,7 +191,7 @@ def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) 
 
 @command.command("cancel", short_help="Cancel jobs")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
-@_json_option("Print the record, or a list of several")
+@json_option("Print the record, or a list of several")
 def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
     """Cancel every JOB (the last one by default)."""
     from toolkit.job.running.cancel import CancelResult, cancel_all, failure
@@ -214,7 +211,7 @@ def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
 @command.command("resume", short_help="Submit an ended job again in its folder")
 @_job_argument
 @key_options
-@_json_option("Print the record")
+@json_option("Print the record")
 @click.pass_context
 def resume(
     ctx: click.Context, job: str | None, verify_key: str | None, no_verify: bool, as_json: bool

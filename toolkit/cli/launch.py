@@ -10,6 +10,7 @@ from toolkit.cli.frame.say import say, say_exact, say_json
 from toolkit.cli.options.groups import GroupedOptions
 from toolkit.cli.options.joboptions import given_fields, job_options, without_options
 from toolkit.cli.options.keys import key_options
+from toolkit.cli.options.outputs import json_option
 from toolkit.cli.options.places import place_options
 from toolkit.errors import BadInput
 from toolkit.report.progress import Progress
@@ -37,7 +38,7 @@ from toolkit.report.progress import Progress
     metavar="PATTERN",
     help="Copy matching files here after the job ends",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the job record as JSON")
+@json_option("Print the job record as JSON")
 @place_options
 @click.pass_context
 def command(

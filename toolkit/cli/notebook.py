@@ -11,6 +11,7 @@ from toolkit.cli.frame.say import say_exact
 from toolkit.cli.options.groups import GroupedHelp
 from toolkit.cli.options.joboptions import given_fields, job_options_of
 from toolkit.cli.options.keys import key_options
+from toolkit.cli.options.outputs import json_option
 from toolkit.cli.options.places import place_options
 from toolkit.cli.options.renamed import RenamedOptions
 from toolkit.cli.options.whole import WholeNumber
@@ -42,7 +43,7 @@ class _NotebookCommand(RenamedOptions, GroupedHelp):
 @click.option("--force", is_flag=True, help="Start even if a failure is predicted")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
-@click.option("--json", "as_json", is_flag=True, help="Print URL and job as one line of JSON")
+@json_option("Print URL and job as one line of JSON")
 @place_options
 @click.pass_context
 def command(

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.frame.say import say, say_json
+from toolkit.cli.options.outputs import json_option
 from toolkit.cli.options.places import place_options
 from toolkit.cli.options.whole import WholeNumber
 
@@ -34,7 +35,7 @@ from toolkit.cli.options.whole import WholeNumber
     type=click.Path(path_type=Path, dir_okay=False),
     help="Save a facts file",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the facts as JSON")
+@json_option("Print the facts as JSON")
 def command(
     host: str | None,
     cluster: str | None,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.frame.say import say_json, say_text
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import BadInput
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     metavar="FORM",
     help="Write the scaling evidence that a centre requires; --for list shows the forms",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON")
+@json_option("Print the result as JSON")
 def command(
     jobs: tuple[str, ...],
     output: Path | None,

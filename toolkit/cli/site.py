@@ -7,6 +7,7 @@ import click
 
 from toolkit.cli.frame.lazy import NearGroup
 from toolkit.cli.frame.say import say, say_exact, say_json, say_text
+from toolkit.cli.options.outputs import json_option
 from toolkit.cli.options.places import place_options
 from toolkit.cli.options.whole import WholeNumber
 from toolkit.errors import BadInput
@@ -24,7 +25,7 @@ def command() -> None:
 
 @command.command("list", short_help="List the profiles")
 @click.option("--all", "historic", is_flag=True, help="Also list machines that are out of service")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+@json_option()
 def list_sites(historic: bool, as_json: bool) -> None:
     """List the site profiles, including your own.
 
@@ -56,7 +57,7 @@ def list_sites(historic: bool, as_json: bool) -> None:
 
 @command.command("show", short_help="Show a profile")
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+@json_option()
 @click.option("--toml", "as_toml", is_flag=True, help="Print the profile's file")
 def show(name: str, as_json: bool, as_toml: bool) -> None:
     """Show a profile.
@@ -97,7 +98,7 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
 )
 @click.option("--wait", type=WholeNumber(1, 600), default=15, show_default=True, metavar="SECONDS",
               help="Time to wait for a free compute node")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+@json_option()
 @click.pass_context
 def check(
     ctx: click.Context,

@@ -9,6 +9,7 @@ from toolkit.cli.dashes import REST
 from toolkit.cli.frame.say import say_json, say_text
 from toolkit.cli.options.groups import GroupedOptions
 from toolkit.cli.options.joboptions import given_fields, job_options
+from toolkit.cli.options.outputs import json_option
 from toolkit.cli.options.places import place_options
 from toolkit.errors import BadInput
 from toolkit.report.progress import Progress
@@ -17,7 +18,7 @@ from toolkit.report.progress import Progress
 @click.command("start", cls=GroupedOptions)
 @click.argument("job", metavar="[JOB|DIR|PROGRAM]", required=False)
 @job_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON")
+@json_option()
 @place_options
 @click.pass_context
 def command(

@@ -8,6 +8,7 @@ import click
 from toolkit.cli.dashes import REST, SplitAtDashes
 from toolkit.cli.doctor.options import DoctorOptions, check_combination
 from toolkit.cli.options.keys import key_options
+from toolkit.cli.options.outputs import json_option
 from toolkit.cli.options.places import place_options
 from toolkit.cli.options.whole import WholeNumber
 from toolkit.image.buildfile.steps import is_buildfile
@@ -58,7 +59,7 @@ _COUNT = WholeNumber(1)
 @click.option(
     "-a", "--all", "everything", is_flag=True, help="Show every launch mode, all findings and all facts"
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON")
+@json_option("Print the verdict as JSON")
 @click.option("--rules", is_flag=True, help="List the rules and stop")
 @click.option("--explain", "page", metavar="ID", help="Print the page of one rule and stop")
 @click.pass_context

@@ -15,7 +15,7 @@ from toolkit.cli.env.common import (
     requirements_of,
     with_links,
 )
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.image.envs.lockfile import read_env
 from toolkit.image.envs.requirements import EnvRequirements, parse_requirement
 
@@ -26,7 +26,7 @@ from toolkit.image.envs.requirements import EnvRequirements, parse_requirement
 @OVER
 @REPLACE
 @LINKS
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -6,7 +6,7 @@ import click
 
 from toolkit.cli.env.common import ENV
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import CheckFailed
 from toolkit.image.envs.check import AGAIN, check_env
 from toolkit.job.request.locations import find_image
@@ -16,7 +16,7 @@ from toolkit.report.progress import Progress
 @click.command("check")
 @ENV
 @click.option("--over", metavar="IMAGE", help="Image to check the environment against")
-@JSON
+@json_option()
 @click.pass_context
 def command(ctx: click.Context, env: Path, over: str | None, as_json: bool) -> None:
     """Check the bytes and packages of ENV, and that ENV was made over IMAGE."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.env.common import LINKS, REPLACE, names_of, print_made, with_links
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import BadInput
 from toolkit.image.envs.create import check_target, create
 from toolkit.image.envs.requirements import EnvRequirements, read_requirements
@@ -25,7 +25,7 @@ _FILE = click.Path(path_type=Path)
 )
 @REPLACE
 @LINKS
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context,

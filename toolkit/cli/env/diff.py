@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.image.envs.check import changes
 from toolkit.image.envs.lockfile import read_env
 
@@ -15,7 +15,7 @@ _FILE = click.Path(path_type=Path)
 @click.command("diff")
 @click.argument("old", type=_FILE)
 @click.argument("new", type=_FILE)
-@JSON
+@json_option()
 def command(old: Path, new: Path, as_json: bool) -> None:
     """Show the packages whose versions differ between OLD and NEW."""
     before, after = read_env(old), read_env(new)

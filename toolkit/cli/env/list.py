@@ -6,14 +6,14 @@ import click
 
 from toolkit.cli.env.common import ENV
 from toolkit.cli.frame.say import say, say_json, say_text
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.image.envs.lockfile import read_env
 from toolkit.report.table import table
 
 
 @click.command("list")
 @ENV
-@JSON
+@json_option()
 def command(env: Path, as_json: bool) -> None:
     """List the packages of ENV, and the image that it was made over."""
     lock = read_env(env)

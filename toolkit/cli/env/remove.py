@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from toolkit.cli.env.common import ENV, OVER, make_again, names_of, print_made, requirements_of
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import BadInput
 from toolkit.image.envs.lockfile import read_env
 from toolkit.image.envs.requirements import parse_requirement
@@ -16,7 +16,7 @@ from toolkit.image.envs.requirements import parse_requirement
 @ENV
 @click.argument("packages", nargs=-1, required=True, metavar="PACKAGE…")
 @OVER
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context, env: Path, packages: tuple[str, ...], over: str | None, as_json: bool

@@ -11,8 +11,8 @@ import msgspec
 
 from toolkit.cli.frame.files import write_whole
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import BadInput
 from toolkit.files import require_own
 from toolkit.image.builds.adopt import Adopted, adopt_image, recipe_like
@@ -46,7 +46,7 @@ _MARKS = {"error": "✘", "warning": "!", "info": "·"}
     "--tag", metavar="NAME:TAG", default="", help="Name of the image  [default: toolkit/adopted-NAME:latest]"
 )
 @registry_options
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -6,7 +6,8 @@ import click
 import msgspec
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import ACCEPT_OPTION, JSON, VERIFY_KEY, say_lock_signature
+from toolkit.cli.image.common import ACCEPT_OPTION, VERIFY_KEY, say_lock_signature
+from toolkit.cli.options.outputs import json_option
 from toolkit.image.builds.build import Built, build
 from toolkit.image.locks.lock import fitting_lock, lock_path
 from toolkit.image.locks.locking import ensure_lock
@@ -23,7 +24,7 @@ from toolkit.units import format_size
 @click.option("--fresh", is_flag=True, help="Compile and build although nothing has changed")
 @ACCEPT_OPTION
 @VERIFY_KEY
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import ACCEPT_OPTION, JSON
+from toolkit.cli.image.common import ACCEPT_OPTION
+from toolkit.cli.options.outputs import json_option
 from toolkit.image.locks.lock import fitting_lock
 from toolkit.image.locks.recipe import load
 from toolkit.image.startable import check_startable
@@ -29,7 +30,7 @@ from toolkit.units import format_size
 @click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="A SIF to add")
 @click.option("--builder/--no-builder", default=True, help="Add the image that converts images to SIFs")
 @ACCEPT_OPTION
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -14,7 +14,6 @@ from toolkit.image.locks.origins import ACCEPT
 from toolkit.model.facts import HostFacts
 from toolkit.model.signature import FileSignature
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON")
 ACCEPT_OPTION = click.option(
     ACCEPT,
     "accepted",

@@ -5,7 +5,7 @@ import click
 from toolkit import app
 from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.frame.styles import width_of_terminal
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.report.inspected import lines
 from toolkit.report.progress import Progress
 
@@ -15,7 +15,7 @@ from toolkit.report.progress import Progress
 @click.option(
     "--platform", metavar="OS/ARCH", default="", help="Platform of a multi-platform image, as linux/arm64"
 )
-@JSON
+@json_option()
 @click.pass_context
 def command(ctx: click.Context, image: str, platform: str, as_json: bool) -> None:
     """Show the contents of IMAGE without starting it.

@@ -3,7 +3,7 @@
 import click
 
 from toolkit.cli.frame.say import say_json, say_text
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.data import find_override
 from toolkit.errors import ToolkitError
 from toolkit.image.locks.recipe import load, names
@@ -17,7 +17,7 @@ _MINE = " (your own, replaces the shipped recipe)"
 
 
 @click.command("list")
-@JSON
+@json_option()
 def command(as_json: bool) -> None:
     """List the recipes with the versions that they give now."""
     rows = [(*_row(name), _overrides(name)) for name in names()]

@@ -6,7 +6,8 @@ import click
 import msgspec
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import JSON, cluster_options
+from toolkit.cli.image.common import cluster_options
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import BadInput
 from toolkit.image.locks.lock import (
     LockChange,
@@ -34,7 +35,7 @@ from toolkit.units import format_size
     "--own", is_flag=True, help="Keep the lock in your settings folder, not beside a shipped recipe"
 )
 @cluster_options
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context, recipe: str, upgrade: bool, own: bool, host: HostFacts | None, as_json: bool

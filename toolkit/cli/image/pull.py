@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
+from toolkit.cli.options.outputs import json_option
 from toolkit.report.progress import Progress
 from toolkit.units import format_size
 
@@ -15,7 +15,7 @@ from toolkit.units import format_size
 @click.argument("source")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write")
 @registry_options
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context,

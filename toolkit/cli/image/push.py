@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import JSON
 from toolkit.cli.image.registry import access, registry_options
+from toolkit.cli.options.outputs import json_option
 from toolkit.cli.options.places import place_options
 from toolkit.errors import BadInput
 from toolkit.files import check_given
@@ -42,7 +42,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 @registry_options
 @click.option("--facts", is_flag=True, help="Also write a facts file, for users without a copy")
 @place_options
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -7,7 +7,8 @@ import click
 import msgspec
 
 from toolkit.cli.frame.say import say, say_exact, say_json
-from toolkit.cli.image.common import ACCEPT_OPTION, JSON, VERIFY_KEY, say_lock_signature
+from toolkit.cli.image.common import ACCEPT_OPTION, VERIFY_KEY, say_lock_signature
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import BadInput
 from toolkit.image.builds.emit import Making, definition, dockerfile
 from toolkit.image.builds.identity import labels
@@ -38,7 +39,7 @@ _JOBS = 2
 )
 @ACCEPT_OPTION
 @VERIFY_KEY
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -4,7 +4,7 @@ import click
 import msgspec
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.data import find_override
 from toolkit.image.locks.lock import SUFFIX
 from toolkit.image.locks.recipe import load
@@ -16,7 +16,7 @@ from toolkit.model.solution import Solution
 
 @click.command("show")
 @click.argument("recipe")
-@JSON
+@json_option()
 def command(recipe: str, as_json: bool) -> None:
     """Show the requirements of RECIPE and the versions that it gives.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import BadInput
 from toolkit.image.files.reference import refer
 from toolkit.image.locks.recipe import load
@@ -30,7 +30,7 @@ from toolkit.units import format_size
     + "; ".join(f"{known.name}, {known.purpose}" for known in PACKINGS),
 )
 @click.option("--fresh", is_flag=True, help="Convert even if the file is up to date")
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context, image: str, output: Path | None, purpose: str, fresh: bool, as_json: bool

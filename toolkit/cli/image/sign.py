@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import BadInput
 from toolkit.files import check_given, open_given, read_given
 from toolkit.image.envs.lockfile import is_env
@@ -28,7 +28,7 @@ from toolkit.report.progress import Progress
     show_default=True,
     help="full: add who built the SIF, how and when, from SIF.provenance.json",
 )
-@JSON
+@json_option()
 @click.pass_context
 def command(ctx: click.Context, file: Path, key: str, provenance: str, as_json: bool) -> None:
     """Sign FILE: a SIF, a bundle, a lock or an environment.

@@ -7,7 +7,8 @@ import click
 from toolkit.cli.frame.files import write_whole
 from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.frame.styles import width_of_stdout
-from toolkit.cli.image.common import JSON, cluster_options
+from toolkit.cli.image.common import cluster_options
+from toolkit.cli.options.outputs import json_option
 from toolkit.engine.solver.solve import Conflict, solve
 from toolkit.files import require_own
 from toolkit.image.locks.recipe import load
@@ -32,7 +33,7 @@ _MARK = "# Made by toolkit image solve"
     type=click.Path(path_type=Path),
     help="Write a recipe with these versions",
 )
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context, recipe: str, host: HostFacts | None, output: Path | None, as_json: bool

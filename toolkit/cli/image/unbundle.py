@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import JSON, VERIFY_KEY
+from toolkit.cli.image.common import VERIFY_KEY
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import Missing
 from toolkit.image.transfer.unbundle import unbundle
 from toolkit.report.progress import Progress
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("source", type=click.Path(path_type=Path))
 @VERIFY_KEY
 @click.option("--replace", is_flag=True, help="Let recipes of the bundle replace existing recipes")
-@JSON
+@json_option()
 @click.pass_context
 def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: bool, as_json: bool) -> None:
     """Install the contents of SOURCE: a bundle, or the folder of an unpacked bundle.

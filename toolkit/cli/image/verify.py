@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from toolkit.cli.frame.say import say, say_json
-from toolkit.cli.image.common import JSON
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import CheckFailed, Missing
 from toolkit.files import read_given
 from toolkit.image.locks.lock import MOST_LOCK, decode_lock
@@ -27,7 +27,7 @@ _FILE = click.Path(path_type=Path)
     is_flag=True,
     help="Accept a missing signature, or a signature by an unknown key",
 )
-@JSON
+@json_option()
 @click.pass_context
 def command(
     ctx: click.Context, sif: Path, keyring: Path | None, lock_file: Path | None, unsigned: bool, as_json: bool

@@ -8,6 +8,7 @@ import click
 
 from toolkit.cli.frame.files import write_whole
 from toolkit.cli.frame.say import say, say_exact, say_json, say_text
+from toolkit.cli.options.outputs import json_option
 from toolkit.errors import BadInput
 
 if TYPE_CHECKING:
@@ -23,12 +24,7 @@ if TYPE_CHECKING:
     help="How the ranks join: Horovod, TensorFlow's strategy for several workers, or PyTorch's DDP",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print the changes, the lines left unchanged, and the diff as JSON",
-)
+@json_option("Print the changes, the lines left unchanged, and the diff as JSON")
 def command(file: Path, output: Path | None, program: str | None, *, force: bool, as_json: bool) -> None:
     """Show as a diff what a training script needs to run on several ranks.
 
