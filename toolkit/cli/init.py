@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolkit.cli.frame.say import say
-from toolkit.cli.options.places import place_options
-from toolkit.cli.options.whole import WholeNumber
+from toolkit.cli.options.places import place_options, wait_option
 from toolkit.errors import BadInput
 from toolkit.files import is_there
 from toolkit.job.places import open_runner
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 @click.option("--partition", metavar="NAME", help="Default partition of jobs")
 @click.option("--directory", metavar="DIR", help="Folder for images and runs, such as $WORK/toolkit")
 @click.option("--module", metavar="NAME", help="Module that provides the container runtime")
-@click.option("--wait", type=WholeNumber(1, 600), default=15, show_default=True, metavar="SECONDS",
-              help="Time to wait for a free compute node")  # fmt: skip
+@wait_option()
 @click.option("-y", "--yes", is_flag=True, help="Ask nothing, use the defaults")
 @click.option("--force", is_flag=True, help="Replace an existing profile")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),

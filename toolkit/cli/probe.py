@@ -6,8 +6,7 @@ import click
 
 from toolkit.cli.frame.say import say, say_json
 from toolkit.cli.options.outputs import json_option
-from toolkit.cli.options.places import place_options
-from toolkit.cli.options.whole import WholeNumber
+from toolkit.cli.options.places import place_options, wait_option
 
 
 @click.command("probe")
@@ -20,14 +19,7 @@ from toolkit.cli.options.whole import WholeNumber
     help="Number of compute nodes to probe; 0 for none",
 )
 @click.option("--partition", default="", metavar="NAME", help="Partition of the compute nodes")
-@click.option(
-    "--wait",
-    type=WholeNumber(1, 600),
-    default=5,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time to wait for free compute nodes",
-)
+@wait_option(5)
 @click.option(
     "-o",
     "--output",

@@ -8,14 +8,17 @@ import click
 from toolkit.cli.frame.lazy import NearGroup
 from toolkit.cli.frame.say import say, say_exact, say_json, say_text
 from toolkit.cli.options.outputs import json_option
-from toolkit.cli.options.places import place_options
-from toolkit.cli.options.whole import WholeNumber
+from toolkit.cli.options.places import place_options, wait_option
 from toolkit.errors import BadInput
 from toolkit.job.places import open_runner
 
 if TYPE_CHECKING:
     from toolkit.model.site import Site
     from toolkit.probe.bundle import Bundle
+
+_facts_option = click.option(
+    "--facts", type=click.Path(path_type=Path), metavar="FILE", help="Facts file that toolkit probe -o wrote"
+)
 
 
 @click.group("site", cls=NearGroup)
@@ -93,11 +96,8 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
 @command.command("check", short_help="Compare a profile with its cluster")
 @click.argument("name", required=False)
 @place_options
-@click.option(
-    "--facts", type=click.Path(path_type=Path), metavar="FILE", help="Facts file that toolkit probe -o wrote"
-)
-@click.option("--wait", type=WholeNumber(1, 600), default=15, show_default=True, metavar="SECONDS",
-              help="Time to wait for a free compute node")  # fmt: skip
+@_facts_option
+@wait_option()
 @json_option()
 @click.pass_context
 def check(
@@ -137,11 +137,8 @@ def check(
 @command.command("share", short_help="Print the facts of a cluster without names")
 @click.argument("name", required=False)
 @place_options
-@click.option(
-    "--facts", type=click.Path(path_type=Path), metavar="FILE", help="Facts file that toolkit probe -o wrote"
-)
-@click.option("--wait", type=click.IntRange(1, 600), default=15, show_default=True, metavar="SECONDS",
-              help="Time to wait for a free compute node")  # fmt: skip
+@_facts_option
+@wait_option()
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
               help="Save a facts file")  # fmt: skip
 def share(

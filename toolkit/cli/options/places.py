@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
+from toolkit.cli.options.whole import WholeNumber
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -20,3 +22,15 @@ def place_options(function: _F) -> _F:
     ):
         function = option(function)
     return function
+
+
+def wait_option(default: int = 15) -> Callable[[_F], _F]:
+    """Return a decorator that adds ``--wait`` to a command that asks compute nodes."""
+    return click.option(
+        "--wait",
+        type=WholeNumber(1, 600),
+        default=default,
+        show_default=True,
+        metavar="SECONDS",
+        help="Time to wait for a free compute node",
+    )
