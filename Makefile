@@ -1,4 +1,4 @@
-# Everything starts here: `make demo` shows the product, `make test` proves it. Both can be repeated.
+# Everything starts here: `make demo` shows the product, `make test` proves it. You can repeat both.
 #
 # make demo            build an image, start a virtual cluster, train MNIST on two nodes (KEEP=1 leaves the cluster up)
 # make test            what to run before a push: check, unit and smoke, in about ten minutes (CHANGED=1: only what
@@ -59,10 +59,11 @@ CHANGED ?=
 VENV   := .venv
 BIN    := $(VENV)/bin
 SHARDS := test-package test-image test-cluster test-trainers test-courses
-# With a Docker engine, and what is made in it marked as this clone's.
+# Run with a Docker engine, and mark the objects in it as objects of this clone.
 ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash
-# Thousands of modules are imported again and again: without compiled ones a start takes three times as long.
+# Tests import thousands of modules again and again; without compiled modules a start takes three times as
+# long.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test prepared test-all $(SHARDS) image faults fuzz garbage check lint words docs unit unit-pythons smoke matrix horovod-matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop fresh requirements release release-check clean help
@@ -90,7 +91,7 @@ test: $(VENV)/ready
 	@$(BIN)/python -m tests.changed
 endif
 
-# What the smoke tests start from.
+# The images and the cluster that the smoke tests need.
 prepared: $(VENV)/ready
 	$(ENGINE) $(BIN)/python -m tests.services.ready
 
@@ -178,7 +179,7 @@ fresh: $(VENV)/ready
 requirements: $(VENV)/ready
 	@scripts/requirements.sh $(BIN)
 
-# Committed generated pages belong to the last release; the site has today's.
+# The committed generated pages belong to the last release; the site shows pages of the current code.
 release: $(VENV)/ready
 	@DRY="$(DRY)" scripts/release.sh $(BIN)
 
@@ -191,7 +192,7 @@ engine: $(VENV)/ready
 engine-stop:
 	@scripts/engine.sh stop
 
-# Images and clusters are in the engine, so one is started for this too where that is possible.
+# Images and clusters are in the Docker engine, so this target also starts an engine if it can.
 clean:
 	@if [ "$$(id -u)" = 0 ] && command -v dockerd > /dev/null; \
 	    then ALL="$(ALL)" $(ENGINE) scripts/clean.sh $(VENV); \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Check and run the unit tests; meanwhile build the images of the smoke tests; then run the smoke tests.
+# Run the checks and the unit tests while the images of the smoke tests are built; then run the smoke tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 make=${MAKE:-make}

@@ -6,7 +6,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 if [ "$(id -u)" = 0 ]; then folder=/run; else folder=${XDG_RUNTIME_DIR:-$HOME}; fi
 lock=$folder/.toolkit-engine.lock
-# Present while an engine runs that a command started for itself; its last user stops it.
+# This file exists while an engine runs that a command started for itself; the last command that uses it stops
+# it.
 borrowed=/run/toolkit-engine/borrowed
 
 child=

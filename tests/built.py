@@ -16,7 +16,7 @@ UV = str(Path(sys.executable).with_name("uv"))
 
 
 def python(*words: str, folder: Path = ROOT, **env: str) -> str:
-    """Return what the Python of the tests prints."""
+    """Return the output of a program in the Python of the tests."""
     return ran([sys.executable, *words], {**os.environ, **env}, folder).stdout
 
 
@@ -40,7 +40,7 @@ def tried(words: Sequence[str], env: dict[str, str], folder: Path) -> "subproces
 
 
 def of_a_user(home: Path, path: str) -> dict[str, str]:
-    """Return the environment of a user: this ``path``, pip's settings, and the caches of this machine."""
+    """Return the environment of a user: ``path`` as PATH, pip's settings, and the caches of this machine."""
     kept = ("PIP_", "UV_", "SSL_", "HTTP", "http", "NO_PROXY", "no_proxy", "REQUESTS_")
     env = {name: value for name, value in os.environ.items() if name.startswith(kept)}
     return env | _caches() | _index() | {"HOME": str(home), "PATH": path, "UV_PYTHON_DOWNLOADS": "never"}

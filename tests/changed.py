@@ -35,10 +35,11 @@ READERS = (
     ("scripts/engine.sh", ("tests.unit.test_engine_script",)),
     ("scripts/requirements.sh", ("tests.unit.test_requirements",)),
 )
-"""Folders and files that are not modules, and what read or test them. The first fit counts."""
+"""Folders and files that are not modules, and what read or test them. The first matching row counts."""
 
 SERVICES = ("cluster", "image", "launch", "probe", "run", "trainers")
-"""Packages that talk to Docker, SSH and Slurm, or run in images: what reaches them is tried there."""
+"""Packages that use Docker, SSH and Slurm, or run in images: a change that reaches them also runs the tests
+with services."""
 
 NOTHING = (".github/", "CITATION.cff", "LICENSE", ".gitignore", ".pre-commit-config.yaml")
 """Files that no module test can check."""
@@ -53,7 +54,8 @@ class Reach:
 
 
 def changed_files(base: str) -> list[str]:
-    """Return the files that differ between the working tree and where it left ``base``, new ones included."""
+    """Return the files that differ between the working tree and its common ancestor with ``base``, including
+    new files."""
     fork = _git("merge-base", "HEAD", base)[0]
     return sorted({*_git("diff", "--name-only", fork), *_git("ls-files", "--others", "--exclude-standard")})
 
@@ -70,7 +72,8 @@ def reach(files: Iterable[str], graph: grimp.ImportGraph) -> Reach:
     tests = {m for m in reached if m.startswith("tests.unit.") and m.rpartition(".")[2].startswith("test_")}
     services = tuple(f"toolkit.{name}" for name in SERVICES)
     smoke = any(m.startswith((*services, "tests.smoke", "tests.services")) for m in reached)
-    # Every change below reaches the commands and the pipeline of a job, and few of these are about a service.
+    # Almost every change reaches the commands and the pipeline of a job, but few of these tests need a
+    # service.
     smoke = smoke or any(m.startswith(("toolkit.app", "toolkit.cli", "toolkit.job")) for m in modules)
     return Reach(tuple(sorted(m.replace(".", "/") + ".py" for m in tests)), smoke)
 

@@ -19,7 +19,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # To search all collected tests for garbage again and again takes a tenth of the time.
+    # Without this, Python's garbage collector searches all collected tests again and again, a tenth of the
+    # time.
     gc.set_threshold(20_000, 20, 50)
     WALKS.only = config.getoption("--row")
     WALKS.seed = config.getoption("--shuffle")

@@ -1,7 +1,8 @@
 """Run toolkit in a process that a server forks: a start of Python takes 30 times as long.
 
 The server has imported what the commands import. The process has its own streams, environment, folder and
-session, and ends as Python ends. Variables of Python itself change nothing: a test about one starts Python.
+session, and ends as Python ends. Variables such as PYTHONPATH have no effect here; a test of such a variable
+starts Python itself.
 """
 
 import atexit
@@ -33,7 +34,7 @@ class Forked:
     _status: socket.socket
 
     def wait(self, timeout: float = 60) -> int:
-        """Wait until it ends, and return its exit status, negative for a signal."""
+        """Wait until the process ends, and return its exit status, negative for a signal."""
         self._status.settimeout(timeout)
         with self._status:
             return int(self._status.recv(16))
@@ -47,10 +48,10 @@ def start(
     code: str = "",
     closed: Sequence[int] = (),
 ) -> Forked:
-    """Start ``toolkit`` with words, or ``code`` in its place, and with these three streams.
+    """Start ``toolkit`` with arguments, or run ``code`` instead, with these three streams.
 
     ``env`` is the whole environment; by default the environment of the test. ``closed`` are numbers of
-    streams that the process does not have.
+    streams that are closed in the process.
     """
     call = {
         "words": [*map(str, words)],
@@ -66,7 +67,7 @@ def start(
 
 
 def run(words: Sequence[object], **more: Any) -> "subprocess.CompletedProcess[bytes]":
-    """Run ``toolkit`` and return what it wrote; ``more`` is for :func:`start`."""
+    """Run ``toolkit`` and return its output; ``more`` are arguments of :func:`start`."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as none:
         status = start(words, [none.fileno(), out.fileno(), err.fileno()], **more).wait()
         out.seek(0)
@@ -96,7 +97,7 @@ def _server() -> socket.socket:
 
 
 def _import() -> None:
-    """Import what commands import, of which much waits for the function that needs it."""
+    """Import the modules that commands use, also modules that commands import only inside functions."""
     package = import_module("toolkit")
     for found in pkgutil.walk_packages(package.__path__, "toolkit."):
         if not found.name.startswith(("toolkit.trainers", "toolkit.__main__")):
@@ -104,7 +105,7 @@ def _import() -> None:
 
 
 def _serve(calls: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Fork for each call; return it and its streams in the process that is to run it."""
+    """Fork for each call; in the child, return the call and its streams."""
     while True:
         text, fds, _, _ = socket.recv_fds(calls, _LONGEST, 4)
         if not text:
@@ -122,7 +123,7 @@ def _serve(calls: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _kept(fds: list[int]) -> list[int]:
-    """Fork the process itself, and send its status when it ends; return its streams in it."""
+    """Fork the process, and send its exit status when it ends; in the child, return its streams."""
     *streams, status = fds
     if pid := os.fork():
         for fd in streams:
@@ -159,7 +160,7 @@ def _stream(number: int, encoding: str, errors: str) -> Any:
 
 if __name__ == "__main__":
     _import()
-    gc.freeze()  # what is imported stays: its memory is shared, and not searched when a process ends
+    gc.freeze()  # children share the imported modules and do not collect them
     with socket.socket(fileno=int(sys.argv[1])) as socket_of_calls:
         received, three = _serve(socket_of_calls)
     _become(received, three)

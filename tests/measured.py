@@ -1,4 +1,4 @@
-"""Run a command, and measure what it took of processor and memory."""
+"""Run a command, and measure its CPU time and memory."""
 
 import json
 import os
@@ -32,7 +32,8 @@ def measured(
 ) -> Measured:
     """Run a command; ``most`` is how many bytes of address space it may have.
 
-    A small process starts it, as Linux counts the memory of a parent as its child's too, and pytest is large.
+    A small process starts the command, because Linux counts a parent's memory in the peak of its child, and
+    pytest is large.
     """
     reading, writing = os.pipe()
     out = subprocess.DEVNULL if quiet else None

@@ -1,4 +1,5 @@
-"""Mount file systems on a node of a virtual cluster, whose own root may not: from a container beside it."""
+"""Mount file systems on a node of a virtual cluster from another container, because root on the node cannot
+mount."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""Change rows, rules and templates at random, and see that the unit tests notice: python -m tests.mutations.
+"""Change rows, rules and templates at random, and check that the unit tests fail: python -m tests.mutations.
 
 Each edit is made in the working tree, and undone when a test that it reaches has failed or all have passed.
 Mutations that no test notices are printed; the exit status is then 1. Texts for people stay unchanged.
@@ -20,11 +20,22 @@ from tests.changed import ROOT, reach
 
 _PROSE = re.compile(r"^(source|title|why|because|fix|evidence|general|name|origin|file|todo|#)")
 _SWAPS = (
-    (" == ", " != "), (" != ", " == "), (" <= ", " > "), (" >= ", " < "), (" < ", " >= "), (" > ", " <= "),
-    (" is not None", " is None"), (" is None", " is not None"), (" not in ", " in "), (" in ", " not in "),
-    ("if not ", "if "), (" and ", " or "), (" or ", " and "), ("True", "False"), ("False", "True"),
-)  # fmt: skip
-# The first to run: where a mistake of such a file shows soonest.
+    (" == ", " != "),
+    (" != ", " == "),
+    (" <= ", " > "),
+    (" >= ", " < "),
+    (" < ", " >= "),
+    (" > ", " <= "),
+    (" is not None", " is None"),
+    (" is None", " is not None"),
+    (" not in ", " in "),
+    (" in ", " not in "),
+    ("if not ", "if "),
+    (" and ", " or "),
+    (" or ", " and "),
+    ("True", "False"),
+    ("False", "True"),
+)  # fmt: skip The tests to run first, because they fail soonest.
 _FIRST = {"recipes": "tests/unit/matrix", "toolkit": "tests/unit/engine/rules", "slurm": "tests/unit/launch"}
 
 _PYTEST = (sys.executable, "-m", "pytest", *["-q", "-x", "-n", "auto", "--dist", "worksteal", "--no-header"])
@@ -73,14 +84,14 @@ def rules(file: Path) -> Iterator[Edit]:
 
 
 def _of_long_texts(text: str) -> set[int]:
-    """Return the numbers of the lines that texts of several lines, such as docstrings, take."""
+    """Return the numbers of all lines inside multi-line strings, such as docstrings."""
     constants = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
     long = [node for node in constants if node.end_lineno and node.end_lineno > node.lineno]
     return {number for node in long for number in range(node.lineno, (node.end_lineno or 0) + 1)}
 
 
 def templates(file: Path) -> Iterator[Edit]:
-    """Yield lines that are taken out of a template."""
+    """Yield edits that remove a line of a template."""
     for number, line in enumerate(file.read_text().splitlines()):
         if line.strip() and not line.lstrip().startswith(("#", "{#", "{%")):
             yield Edit(_name(file), number, line, "")
@@ -125,7 +136,7 @@ def _name(file: Path) -> str:
 
 
 def main() -> int:
-    """Make ``--count`` edits, as many of each kind; return 1 if one was not noticed."""
+    """Make ``--count`` edits, equally many of each kind; return 1 if no test fails for one of them."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--count", type=int, default=30)
     options.add_argument("--seed", type=int, default=1)

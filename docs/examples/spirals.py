@@ -12,7 +12,10 @@ from toolkit.trainers.trainer import Trainer
 
 
 def load(_, noise=0.1):
-    """Return points to train on and others to test with: here they are made, elsewhere they are read."""
+    """Return points to train on and points to test with.
+
+    This example computes them; other programs read a file.
+    """
     return spirals(6000, noise, seed=1), spirals(1500, noise, seed=2)
 
 

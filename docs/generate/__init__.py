@@ -1,1 +1,1 @@
-"""What of the documentation is made from the code: reference pages, manual pages, shell completion."""
+"""Make the documentation that follows from the code: reference pages, manual pages, shell completion."""

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m docs.generate.changelog VERSION
 
-prints what is missing from the section of a version, and exits with status 1 if anything is.
+prints what is missing from the section of a version, and exits with status 1 if something is missing.
 """
 
 import re

@@ -23,7 +23,7 @@ class Block(NamedTuple):
 
 
 def contexts(ctx: click.Context | None = None) -> Iterator[click.Context]:
-    """Yield a command, by default the whole program, and all below it, in the order of its help."""
+    """Yield a command (by default ``toolkit`` itself) and all its subcommands, in the order of the help."""
     top = ctx or _context(cli, "toolkit", None)
     yield top
     for inner in below(top):
@@ -49,7 +49,7 @@ def summary(ctx: click.Context) -> str:
 
 
 def usage(ctx: click.Context) -> str:
-    """Return how the command is called."""
+    """Return the usage line of the command."""
     return " ".join((ctx.command_path, *ctx.command.collect_usage_pieces(ctx)))
 
 
@@ -106,7 +106,7 @@ def _words(ctx: click.Context) -> list[str]:
 
 
 def _anchor(ctx: click.Context) -> str:
-    """Return the position of a command on its page: the anchor of its heading, empty at its head."""
+    """Return the anchor of a command's heading on its page; empty for the command at the top of the page."""
     words = _words(ctx)
     return "" if len(words) == 2 else f"#{'-'.join(words)}"
 

@@ -24,7 +24,8 @@ class Field(NamedTuple):
 
 
 def fields(struct: type[msgspec.Struct], said: Mapping[str, str], prefix: str = "") -> Iterator[Field]:
-    """Yield the fields of a struct, fields of a table after the table; ``said`` has the meanings of some."""
+    """Yield the fields of a struct, fields of a table after the table; ``said`` contains the meanings of some
+    fields."""
     told = _texts(struct)
     for field in msgspec.structs.fields(struct):
         name = f"{prefix}{field.encode_name}"

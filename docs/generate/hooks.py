@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds the site: it adds the pages that are made from the code."""
+"""MkDocs calls these hooks while it builds the site: they add the pages that are made from the code."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ _WIDE = "matrix.md"
 """The page with tables that need the whole width."""
 _GUIDES = ("Start", "How-to")
 _RANKS = {"guide": 3, "reference/findings/": 0.5, "source/": 0.1}
-"""How much a page counts in the search: guides first, then other pages, findings and files last."""
+"""The weight of a page in the search: guides first, then other pages, findings and files last."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -39,7 +39,8 @@ def on_page_content(html: str, /, *, page: Page, config: MkDocsConfig, files: Fi
 
 
 def on_page_markdown(markdown: str, /, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Lead links to files of the repository to their pages, and rank the page in the search."""
+    """Point links to files of the repository at their pages in the site, and set the page's rank in the
+    search."""
     uri = page.file.src_uri
     if uri == _WIDE:
         page.meta["hide"] = ["toc"]

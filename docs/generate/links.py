@@ -29,7 +29,7 @@ class Page(HTMLParser):
 
 
 def complaints(site: Path) -> Iterator[str]:
-    """Yield a line for each link of a site without a target, and for each missing thing."""
+    """Yield a line for each link without a target, and for each missing file or anchor."""
     pages = {path: Page(path.read_text()) for path in sorted(site.rglob("*.html"))}
     for path, page in pages.items():
         for tag, link in dict.fromkeys(page.links):

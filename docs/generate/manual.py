@@ -29,14 +29,18 @@ def manual_page(ctx: click.Context) -> str:
     name = ctx.command_path.replace(" ", "-")
     page = ManPage(name)
     page.version = f"toolkit {__version__}"
-    page.date = newest_date(CHANGELOG.read_text())  # not of today: the same commands give the same pages
+    page.date = newest_date(
+        CHANGELOG.read_text()
+    )  # without today's date: the same commands give the same pages
     page.short_help = _escaped(summary(ctx))
     page.synopsis = " ".join(ctx.command.collect_usage_pieces(ctx))
     page.description = "\n".join(_roff(block) for block in blocks(ctx))
     page.options = [(option, _escaped(text) or r"\&") for option, text in options(ctx)]
     page.commands = [(inner.info_name, _escaped(summary(inner))) for inner in below(ctx)]
     typed = (str(page) + _exit_status()).replace(f"\n.B {name}\n", f"\n.B {ctx.command_path}\n")
-    whole = typed.replace("\n", "\n.ad l\n.nh\n", 1)  # no word is broken, because readers copy many words
+    whole = typed.replace(
+        "\n", "\n.ad l\n.nh\n", 1
+    )  # words are not hyphenated, because readers copy many of them
     return re.sub(r"^(\.SH .*\n)\.PP\n", r"\1", whole, flags=re.MULTILINE)
 
 
@@ -53,7 +57,7 @@ def _roff(block: Block) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return words as roff that shows them: a hyphen is one to copy, and no line begins a request."""
+    """Return text as roff: hyphens can be copied, and no line is read as a request of roff."""
     shown = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^(?=[.'])", r"\\&", shown, flags=re.MULTILINE)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 
 def plain(text: str) -> str:
-    """Return words as Markdown that shows them: text that looks like a tag is not a tag."""
+    """Return text escaped for Markdown, so that text which looks like a tag is shown."""
     parts = text.replace("``", "`").split("`")
     parts[::2] = [
         words.replace("<", "&lt;") for words in parts[::2]

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _LINK = re.compile(r"(?<=\]\()(?P<path>(?:\.\./)+[\w./+-]+)(?=[)#])")
 _FOLDER = "source"
 _README = "README.md"
-"""In the site its place is taken by the front page."""
+"""In the site, the front page replaces this file."""
 _LANGUAGES = {
     ".toml": "toml",
     ".py": "python",
@@ -43,7 +43,7 @@ def relinked(markdown: str, page: str) -> str:
 
 
 def place(path: str) -> str:
-    """Return where in the site the page of a file is."""
+    """Return the place of a file's page in the site."""
     return "index.md" if path == _README else f"{_FOLDER}/{path}.md"
 
 

@@ -3,7 +3,8 @@
     .venv/bin/python -m docs.generate.released            # write them
     .venv/bin/python -m docs.generate.released --check    # list the files that a release would change
 
-`make release` does the first, `make release-check` the second. The site has the pages of today.
+`make release` runs the first command, `make release-check` the second. The site shows the pages of the
+current code.
 """
 
 import sys
@@ -69,7 +70,7 @@ def _text(file: Path) -> str | None:
 
 
 def _each(act: Callable[[Path, dict[str, str]], list[str]]) -> list[str]:
-    """Do the examples first, because the pages of the rules show them."""
+    """Write the examples first, because the pages of the rules show them."""
     first = act(ROOT, {_EXAMPLES: examples.examples()})
     every_example.cache_clear()
     return first + act(ROOT, files())

@@ -62,7 +62,7 @@ class DoctorAnswer(msgspec.Struct, kw_only=True):
 
 
 class ListedJob(JobRecord, frozen=True, kw_only=True):
-    """A record in a list; ``reached`` says whether its place told its state just now."""
+    """A record in a list; ``reached`` says whether its cluster answered just now."""
 
     reached: bool
 
@@ -94,7 +94,7 @@ def identity(struct: type[msgspec.Struct]) -> str:
 
 
 def _structs() -> Iterator[type[msgspec.Struct]]:
-    """Yield every struct of the package but for the part of it that runs inside images."""
+    """Yield every struct of the package except structs of the modules that run inside images."""
     for found in pkgutil.walk_packages(toolkit.__path__, "toolkit."):
         if not found.name.startswith((_INSIDE_IMAGES, "toolkit.__main__")):
             for value in vars(importlib.import_module(found.name)).values():
@@ -107,7 +107,8 @@ def _structs() -> Iterator[type[msgspec.Struct]]:
 
 
 def schema(struct: type[msgspec.Struct], name: str) -> dict[str, Any]:
-    """Return the JSON schema of a struct; where the document has a name, ``schema`` has to be that."""
+    """Return the JSON schema of a struct; if the document has a name, the field ``schema`` must contain
+    it."""
     (root,), parts = msgspec.json.schema_components(
         [struct], schema_hook=_anything, ref_template="#/$defs/{name}"
     )
@@ -122,12 +123,13 @@ def schema(struct: type[msgspec.Struct], name: str) -> dict[str, Any]:
 
 
 def _anything(kind: type) -> dict[str, Any]:
-    """Return the schema of what is no type of JSON, as Python's ``object``: any value will do."""
+    """Return the schema of a type that JSON does not have, such as Python's ``object``: it allows any
+    value."""
     return {"description": f"any {kind.__name__}"}
 
 
 def _within(shape: shapes.Type) -> Iterator[type[msgspec.Struct]]:
-    """Yield the structs that a type is made of."""
+    """Yield the structs inside a type."""
     match shape:
         case shapes.StructType():
             yield shape.cls

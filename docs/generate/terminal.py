@@ -41,7 +41,8 @@ def picture(output: str, title: str, *, dark: bool = False) -> str:
 
 
 def _moved(found: re.Match[str]) -> str:
-    """Return a text without the spaces that it begins with, moved to the right: some renderers drop them."""
+    """Return a text whose leading spaces are replaced by a shift to the right, because some renderers drop
+    them."""
     x, middle, length, rest, spaces = found.groups()
     by = _CELL * len(spaces) / len(_SPACE)
     return f'x="{float(x) + by:g}"{middle}textLength="{float(length) - by:g}"{rest}>'

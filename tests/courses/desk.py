@@ -28,14 +28,14 @@ _WIDTH = "100"
 
 
 class NoEnd(RuntimeError):
-    """A command that did not end in its time, or ended the shell that it was typed in."""
+    """A command that exceeded its time limit, or that ended the shell in which it was typed."""
 
 
 class Desk:
     """A folder with separate settings and job records; the cluster's keys and the images are shared.
 
-    ``cluster`` is the real name of the cluster; as long as the pages' own, so that tables keep their widths.
-    ``variables`` are more of the reader's.
+    ``cluster`` is the real name of the cluster; it is as long as the name on the pages, so that tables keep
+    their widths. ``variables`` are further environment variables of the reader.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Desk:
         self._shared_state, self._variables = shared_state, dict(variables or {})
 
     def typed(self, command: str) -> str:
-        """Return what is run for a command of a page."""
+        """Return the command line that the test runs for a command of a page."""
         return _NAME.sub(self._cluster, command)
 
     def shown(self, line: str) -> str:
@@ -105,10 +105,11 @@ class Shell:
         )
 
     def run(self, command: str, timeout: float) -> tuple[int, list[str]]:
-        """Return the exit status of a command, and what it printed on both its outputs.
+        """Return the exit status of a command, and its output on both streams.
 
         Raises:
-            NoEnd: with what it printed until then; the shell is of no use afterwards.
+            NoEnd: if the command does not end; the error has the output until then, and the shell cannot be
+            used afterwards.
         """
         assert self._process.stdin
         end = f"end-{uuid.uuid4().hex}"

@@ -45,7 +45,7 @@ class PageExample:
         return next((row for row in rows() if row.takes(self.page.name, self.words)), Row("run", ""))
 
     def typed(self, cluster: str) -> str:
-        """Return what is typed at a desk of which ``cluster`` is the cluster."""
+        """Return the command line for a desk whose virtual cluster is ``cluster``."""
         head, dashes, rest = self.text.partition(" -- ")
         head = re.sub(r"--host \S+", f"--cluster {cluster}", head)
         verb = self.words.split()[0]
@@ -56,12 +56,12 @@ class PageExample:
 
 
 def rows() -> tuple[Row, ...]:
-    """Return the table, the first row that takes an example counts."""
+    """Return the table; the first row that matches an example counts."""
     return tuple(Row(**row) for row in tomllib.loads(TABLE.read_text())["example"])
 
 
 def examples(page: Path) -> list[PageExample]:
-    """Return the examples of a page, in its order, without those that it shortens."""
+    """Return the examples of a page, in its order, without examples that the page shortens."""
     found = [match["text"].replace("\\\n", " ") for match in _EXAMPLE.finditer(page.read_text())]
     bare = [re.sub(r"\s+# .*$", "", re.sub(r" {2,}", " ", text)) for text in found]
     return [PageExample(page, text.strip()) for text in bare if _SHORTENED not in text]

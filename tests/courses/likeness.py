@@ -5,26 +5,26 @@ import re
 from collections.abc import Sequence
 
 LEFT_OUT = "..."
-"""A line of a page that stands for lines left out, or for none."""
+"""A line of a page that stands for any number of omitted lines."""
 
 _MASKS = (
     # Keys of jobs, digests, names made from them.
     (re.compile(r"\b\d{8}-\d{6}-[0-9a-f]{6}\b"), "#"),
     (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{6,}\b"), "#"),
     (re.compile(r"-?\b\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?"), "#"),
-    # A word before the unit has no digit: node12, x86_64 stay for the next rule.
+    # The word before the unit contains no digit, so node12 and x86_64 are left to the next rule.
     (re.compile(r"\d+"), "#"),
     # Times and sizes compare equal in any unit.
     (re.compile(r"# (?:ns|µs|ms|s|min|h)\b"), "# s"),
     (re.compile(r"# ?[kKMGT]?i?B\b"), "# B"),
-    # Rules are as wide as the text beside them, and bars as their value, which may be 0.
+    # Horizontal rules are as wide as their text, and bars are as long as their value, which may be 0.
     (re.compile(r"([-─━=])\1{2,}"), r"\1\1\1"),
     (re.compile(r"[█▉▊▋▌▍▎▏▇▆▅▄▃▂▁░▒▓·]+"), ""),
-    # A number that is a digit longer moves what follows.
+    # A number with one more digit moves the text after it.
     (re.compile(r"\s+"), " "),
 )
 _PROGRESS = re.compile(r"^\d\d:\d\d:\d\d \S|^srun: (?:Job \d+ step creation|Step created)")
-"""Lines with the time of day; and of srun that a step had to wait until the one before had gone."""
+"""Lines with the time of day, and lines of srun that a step waited for the end of the previous step."""
 _OTHER_RANK = re.compile(r"^\[rank (\d+)\] ")
 
 
@@ -36,10 +36,11 @@ def masked(line: str) -> str:
 
 
 def lasting(lines: Sequence[str]) -> list[str]:
-    """Return the lines that are no progress, without empty ones at both ends.
+    """Return the lines that do not report progress, without empty lines at both ends.
 
-    A running step is a line with the time of day; which lines appear depends on speed. The position of lines
-    from ranks other than the first depends on speed too: these lines are moved to the end, rank by rank.
+    A progress line starts with the time of day; which of these lines appear depends on speed. The position of
+    lines from ranks other than the first depends on speed too: these lines are moved to the end, rank by
+    rank.
     """
     kept = [line.rstrip() for line in lines if not _PROGRESS.match(line)]
     kept.sort(key=_rank)
@@ -56,7 +57,7 @@ def _rank(line: str) -> int:
 
 
 def shortened(shown: Sequence[str], printed: Sequence[str]) -> list[str] | None:
-    """Return what was printed with the same lines left out as in what is shown; ``None`` if it is unlike."""
+    """Return the printed output without the lines that the page leaves out; ``None`` if the two differ."""
     parts = _parts(shown)
     result: list[str] = []
     at = 0
@@ -72,7 +73,7 @@ def shortened(shown: Sequence[str], printed: Sequence[str]) -> list[str] | None:
 
 
 def difference(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
-    """Return lines that say how the printed output is unlike the shown one; none if it is alike."""
+    """Return lines that describe how the printed output differs from the shown output; none if they match."""
     if shortened(shown, printed) is not None:
         return []
     return list(

@@ -1,4 +1,4 @@
-"""Read what a lesson holds: commands with their shown output, files that the reader makes, files to keep."""
+"""Read a lesson: commands with their shown output, files that the reader makes, files to keep."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,7 +16,8 @@ class WrongPage(ValueError):
 
 @dataclass(frozen=True)
 class Command:
-    """``text`` as typed; ``first`` and ``last`` bound its output among the page's lines, ``last`` not in it.
+    """``text`` is the command as typed; its output is the page's lines from ``first`` up to, but without,
+    ``last``.
 
     ``indent`` precedes each line of the block, and is in neither ``text`` nor ``shown``.
     """
@@ -30,7 +31,7 @@ class Command:
 
     @property
     def status(self) -> int:
-        """Return the exit status that the page says it ends with."""
+        """Return the exit status that the page states for the command."""
         found = _STATUS.search(self.text)
         return int(found[1]) if found else 0
 
@@ -46,7 +47,7 @@ class File:
 
 @dataclass(frozen=True)
 class Keep:
-    """A file that the commands before it made, and what it is called beside the page."""
+    """A file that earlier commands made, and its name in the folder of the page."""
 
     line: int
     made: str
@@ -69,7 +70,8 @@ def steps(text: str, name: str = "page") -> list[Step]:
     """Return what a reader of the page does, in its order. Lines are numbered from 1.
 
     Raises:
-        WrongPage: for a block without end, output before the first command, or a path outside the folder.
+        WrongPage: if a block does not end, output comes before the first command, or a path is outside the
+        folder.
     """
     found: list[Step] = []
     block: _Block | None = None
@@ -113,7 +115,7 @@ def _commands(block: _Block, name: str) -> list[Command]:
         at = first = at + 1
         while at < len(block.lines) and not block.lines[at].startswith(_PROMPT):
             at += 1
-        # The first line of a block is the one after its fence, and lists are counted from 0.
+        # The first line of a block is the line after its fence; indexes of lists start at 0.
         shown = tuple(block.lines[first:at])
         offset = block.line
         found.append(

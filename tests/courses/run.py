@@ -1,6 +1,6 @@
 """Run the commands of lessons on a virtual cluster: ``python -m tests.courses.run PAGE... [--write]``.
 
-Without ``--write`` it is checked that each command ends as its page says and prints what its page shows.
+Without ``--write``, compare the exit status and the output of each command with its page.
 """
 
 import argparse
@@ -44,8 +44,8 @@ Tell = Callable[[float, Command], None]
 
 @dataclass
 class Run:
-    """The result of a page: failed commands, what printed otherwise, what it printed, and how long
-    its commands took."""
+    """The result of a page: failed commands, commands with different output, their output, and their
+    times."""
 
     wrong: list[str] = field(default_factory=list)
     unlike: list[str] = field(default_factory=list)
@@ -103,9 +103,10 @@ def _command(step: Command, name: str, desk: Desk, shell: Shell, timeout: float,
 
 
 def write(page: Path, result: Run) -> None:
-    """Put what was printed into the page, and what is kept beside it, each at once or not at all.
+    """Write the new output into the page, and write the files to keep; each file is replaced completely or
+    not at all.
 
-    Lines that the page leaves out stay left out where the rest is as it was.
+    Lines that the page leaves out stay left out if the other lines are unchanged.
     """
     outputs = [(command, shortened(command.shown, printed) or printed) for command, printed in result.outputs]
     for keep, content in result.kept:
@@ -128,7 +129,7 @@ def classroom() -> Iterator[str]:
         remove_leftover(CLUSTER)
         try:
             virtual.up(CLUSTER, 2)
-            # The pages show what the command says where a set was fetched before.
+            # The pages show the output of the command for a data set that was fetched before.
             for name in DATA:
                 toolkit("data", "get", name)
             yield CLUSTER
@@ -140,7 +141,7 @@ def classroom() -> Iterator[str]:
 
 @contextlib.contextmanager
 def desk(text: str) -> Iterator[Desk]:
-    """Give a fresh desk for a page, with a registry where the page has one, and clear all of it away."""
+    """Give a new desk for a page, with a registry if the page uses one, and remove everything afterwards."""
     _clear_work()
     folder = Path(tempfile.mkdtemp(prefix="lesson-")).resolve()
     try:
@@ -152,7 +153,7 @@ def desk(text: str) -> Iterator[Desk]:
 
 
 def _clear_work() -> None:
-    """Take away what jobs of another page, or of another try, wrote beside one another: logs are added to."""
+    """Remove the output of jobs of other pages and of earlier tries, because jobs append to logs."""
     with variables(XDG_STATE_HOME=str(STATE)):
         find = ("find", "/work/ada", "-maxdepth", "1", "-type", "f", "-delete")
         toolkit("cluster", "exec", "--name", CLUSTER, "--", *find)
@@ -169,7 +170,8 @@ def _registry(folder: Path) -> Iterator[str]:
 
 
 def main(words: list[str]) -> int:
-    """Run pages one after the other; 0 if all is as they show, 1 if not, 2 for a page that is none."""
+    """Run pages one after the other; return 0 if all output matches, 1 if not, 2 for a file that is not a
+    lesson."""
     parser = argparse.ArgumentParser(prog="python -m tests.courses.run", description=__doc__)
     parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE")
     parser.add_argument("--write", action="store_true", help="put what was printed into the pages")

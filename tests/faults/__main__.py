@@ -30,7 +30,8 @@ def table(name: str) -> dict[str, list[Fault]]:
 
 
 def inject(faults: list[Fault], start: Fault) -> Iterator[tuple[Fault, str, int]]:
-    """Make the faults of a place happen; yield each with what it wrote to both streams, and its exit status.
+    """Make the faults of a place happen; yield each fault with its output on both streams and its exit
+    status.
 
     A fault with options has a separate container.
     """
@@ -64,7 +65,7 @@ def wrong(fault: dict[str, Any], told: OutputExplanation) -> list[str]:
 
 
 def judge(fault: Fault, log: str, status: int) -> tuple[bool, Fault]:
-    """Print what toolkit says about a fault; return whether it is right, and the record."""
+    """Print toolkit's explanation of a fault; return whether it is right, and the record."""
     told = explain_output(Output(log))
     differs = wrong(fault, told)
     found = f"{told.fault.id if told.fault else '-'} {told.retry}: {told.root.text if told.root else ''}"
@@ -83,7 +84,8 @@ def judge(fault: Fault, log: str, status: int) -> tuple[bool, Fault]:
 
 
 def judge_healthy(program: Fault, log: str, status: int) -> tuple[bool, Fault]:
-    """Print what toolkit finds in a program that succeeded; return whether it is quiet, and the record."""
+    """Print what toolkit finds in the output of a program that succeeded; return whether it finds nothing,
+    and the record."""
     told = explain_output(Output(log))
     quiet = not told.root and not any(one.severity == "error" for one in told.findings)
     said = f"{told.fault.id}: {told.root.text}" if told.fault and told.root else ""

@@ -1,4 +1,4 @@
-"""Print how right the engine is about the cases: ``python -m tests.field [ID…]``."""
+"""Print how many of the cases the engine predicts correctly: ``python -m tests.field [ID…]``."""
 
 import sys
 
@@ -6,7 +6,7 @@ from tests.field.cases import calibration, can_be_graded, grade, outcomes_of, pa
 
 
 def main(wanted: list[str]) -> None:
-    """Print the table, and every case that is not right unless it is kept aside."""
+    """Print the table, and every case with a wrong answer, except cases that are kept aside."""
     graded = tuple(map(grade, read()))
     for one in graded:
         case, said = one.case, one.said

@@ -17,8 +17,8 @@ from toolkit.program.choose import modes_of
 FILE = Path(__file__).parent / "doctor.jsonl"
 
 Grade = Literal["right", "undecided", "useless", "safe", "dangerous", "no-words", "not-gradable"]
-"""``undecided`` names the fact that decides, ``useless`` does not. ``safe`` is a wrong failure, ``dangerous``
-a wrong ``ok``. ``no-words`` says that toolkit cannot express the facts."""
+"""Grades: ``undecided`` answers name the fact that decides, ``useless`` answers do not. ``safe`` is a wrong
+failure, ``dangerous`` a wrong ``ok``. ``no-words`` says that toolkit cannot express the facts."""
 
 GRADES: tuple[Grade, ...] = (
     "right",
@@ -42,9 +42,10 @@ class Words(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """One report: ``host`` and ``image`` with what it leaves out filled in, ``*_stated`` without.
+    """One report: ``host`` and ``image`` include usual values for facts that the report omits, ``*_stated``
+    do not.
 
-    ``deciding`` are facts of which one decides, ``beyond`` names what toolkit has no words for. A case that
+    ``deciding`` are facts, one of which decides; ``beyond`` names what toolkit cannot express. A case that
     is ``aside`` was not looked at while rules were written. ``first`` is the grade at first sight of a case
     that came after version 0.3.
     """
@@ -72,7 +73,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def before(self) -> Grade:
-        """The grade of version 0.3, or at first sight."""
+        """The grade of version 0.3, or of the first answer to a newer case."""
         grade = self.grade_03 or self.first
         if grade is None:
             raise ValueError(self.id)
@@ -94,7 +95,8 @@ def read(file: Path = FILE) -> tuple[Case, ...]:
 
 
 def _converted(case: Case) -> Case:
-    """Return a case in today's modes: frameworks without MPI have modes apart from ``srun-none``."""
+    """Return a case with the current launch modes: frameworks without MPI have their own modes instead of
+    ``srun-none``."""
     modes = modes_of(case.image, case.request)
     if case.mode != "srun-none" or case.mode in modes:
         return case
@@ -102,7 +104,8 @@ def _converted(case: Case) -> Case:
 
 
 def typed(case: Case, planned: Plan) -> Plan:
-    """Return what the user typed: toolkit's words of the mode without its remedies, unless it mounts.
+    """Return the command of the user: toolkit's command for the mode, without its remedies unless the mode
+    mounts an MPI.
 
     A user of a program without MPI sets the ranks' variables, as toolkit's script does.
     """
@@ -190,7 +193,7 @@ def can_be_graded(case: Case) -> bool:
 
 
 def table(graded: tuple[Graded, ...]) -> str:
-    """Return how many cases have each grade, before and now, for those seen and those kept aside."""
+    """Count the cases of each grade, before and now, separately for cases kept aside."""
     lines = [f"{'':14}{'before':>8}{'now':>6}{'aside before':>14}{'aside now':>12}"]
     for name in GRADES:
         counts = [
@@ -213,6 +216,6 @@ def calibration(graded: tuple[Graded, ...]) -> str:
 
 
 def outcomes_of(case: Case) -> dict[Mode, Outcome]:
-    """Return the outcome of each mode by toolkit's own plans."""
+    """Return the predicted outcome of toolkit's own plan for each mode."""
     verdict = predict(case.host, case.image, case.request)
     return {one.mode: one.outcome for one in verdict.predictions}

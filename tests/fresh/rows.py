@@ -55,7 +55,7 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of what is printed: ``newest`` is what the index has, ``age`` the days since the look."""
+    """One line of the output: ``newest`` is what the index has, ``age`` the days since the look."""
 
     name: str
     known: str
@@ -101,7 +101,7 @@ def of_table(table: Table, today: dt.date) -> Row:
 
 
 def _series(known: Number, newest: str) -> tuple[int, ...]:
-    """Return a release as precisely as the rows name it: CUDA 13.2 covers 13.2.86."""
+    """Return a release with as many parts as the rows have: CUDA 13.2 covers 13.2.86."""
     return (*known.release, *_number(newest).release[len(known.release) :])
 
 

@@ -1,4 +1,5 @@
-"""Damaged and hostile bundles: refused in one line with nothing installed, or installed in their places."""
+"""Damaged and hostile bundles: toolkit refuses each in one line and installs nothing, or installs only inside
+its folders."""
 
 import os
 import random
@@ -38,7 +39,7 @@ def read(path: Path, number: int) -> str:
     """Unbundle into a separate home folder.
 
     Raises:
-        AssertionError: if an error has another exit code than 2, or something was installed in spite of it.
+        AssertionError: if an error has another exit code than 2, or toolkit installed files in spite of it.
     """
     with _home() as home:
         try:
@@ -84,7 +85,7 @@ def _headers(chance: random.Random, _: Path) -> bytes:
 
 
 def _values(chance: random.Random, _: Path) -> bytes:
-    """Return a bundle whose hashes are right and whose index, recipe, lock or list is not."""
+    """Return a bundle with correct hashes and a damaged index, recipe, lock or list."""
     files = dict(_sound())
     name = chance.choice([INDEX, SUMS, "recipes/mine.lock.json", "recipes/mine.toml"])
     if name == SUMS:

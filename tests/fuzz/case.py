@@ -24,7 +24,7 @@ from toolkit.model.prediction import Request
 from toolkit.probe.probe import load
 
 SECONDS = 20
-"""Longest that a case may keep the processor busy; a bomb is given up after a few."""
+"""The most seconds of CPU time for a case; toolkit gives up a decompression bomb after a few."""
 MEMORY = 300 << 20
 """Bytes by which the peak of a case may exceed the process's earlier peak."""
 
@@ -58,7 +58,7 @@ def make(number: int, seed: int, folder: Path) -> tuple[Kind, Path]:
 
 
 def run(number: int, seed: int, folder: Path) -> Outcome:
-    """Make a case and read it, within limits of time and memory, and see that nothing else has changed."""
+    """Make a case and read it within limits of time and memory; check that no other file changed."""
     kind, path = make(number, seed, folder)
     before, begun, rss = _listing(folder), time.process_time(), _peak(reset=True)
     try:
@@ -120,7 +120,7 @@ def _within(seconds: int) -> Iterator[None]:
 
 
 def _peak(*, reset: bool = False) -> int:
-    """Return the largest memory that the process has had, since it was last ``reset`` to what it has now."""
+    """Return the peak memory of the process; with ``reset``, start a new peak from the current memory."""
     if reset:
         try:
             Path("/proc/self/clear_refs").write_text("5")
@@ -131,7 +131,7 @@ def _peak(*, reset: bool = False) -> int:
 
 
 def _listing(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return what lies around the input, the cache left out."""
+    """Return all files around the input, without the cache."""
     around = folder.parent
     found = {}
     for path in around.rglob("*"):
@@ -146,7 +146,7 @@ def _damaged(chance: random.Random, _: Path) -> bytes:
 
 
 def _layers(chance: random.Random, _: Path) -> bytes:
-    """An archive whose digests are right and whose layers are not."""
+    """An archive with correct digests and damaged layers."""
     made = [damage.tar_headers(layer, chance) for layer in seeds.layers()]
     if chance.random() < 0.5:
         made[0] = damage.bytewise(made[0], chance, made[1])
@@ -154,7 +154,7 @@ def _layers(chance: random.Random, _: Path) -> bytes:
 
 
 def _about(chance: random.Random, _: Path) -> bytes:
-    """An archive whose configuration or list of layers is not what it should be."""
+    """An archive with a damaged configuration or list of layers."""
     about = seeds.configuration()
     if chance.random() < 0.5:
         return seeds.archive_with(damage.jsonwise(about, chance))
@@ -176,11 +176,11 @@ def _sandbox(chance: random.Random, folder: Path) -> Path:
     root = folder / "sandbox"
     for name, content in hostile.files(chance).items():
         if ".." in name or name.startswith("/"):
-            continue  # a folder cannot hold such a name
+            continue  # a folder cannot contain a file with such a name
         try:
             sandbox(root, {name: content})
         except (OSError, ValueError):
-            continue  # nor a file below a file, nor a name that is too long
+            continue  # a folder cannot contain a file below a file, or a name that is too long
     root.mkdir(exist_ok=True)
     return root
 

@@ -1,4 +1,4 @@
-"""Damage bytes, texts and JSON as chance has it; the same chance does the same damage."""
+"""Damage bytes, texts and JSON at random; the same seed does the same damage."""
 
 import json
 import random
@@ -69,7 +69,7 @@ def _flip(out: bytearray, chance: random.Random, other: bytes) -> None:
 
 
 def _number(out: bytearray, chance: random.Random, other: bytes) -> None:
-    """Put a number in that is at some limit, where one may stand."""
+    """Insert a number at a limit of its type, at a place where a number may be."""
     width = chance.choice((2, 4, 8))
     at = _place(out, chance) & ~(width - 1)
     value = chance.choice(_NUMBERS) & ((1 << 8 * width) - 1)
@@ -104,7 +104,7 @@ def _insert(out: bytearray, chance: random.Random, other: bytes) -> None:
 
 
 def _place(out: bytearray, chance: random.Random) -> int:
-    """Return a place; the first ones, where the tables are, more often."""
+    """Return a random position; positions near the start, where the tables are, are more likely."""
     last = max(len(out) - 1, 0)
     return min(
         chance.choice((chance.randint(0, 100), chance.randint(0, 1000), chance.randint(0, last))), last

@@ -1,4 +1,5 @@
-"""Images that are made to do harm: paths that lead out, links without end, bombs, libraries that lie."""
+"""Hostile images: paths that leave the image, endless links, decompression bombs, libraries with false
+tables."""
 
 import gzip
 import io
@@ -85,7 +86,7 @@ _TEXTS = (
 
 
 def files(chance: random.Random) -> dict[str, bytes | str]:
-    """Return a system of files in which some are hostile, of the names that a layer has."""
+    """Return a file tree with some hostile files, under names as in a layer."""
     found = seeds.below(seeds.FILES) if chance.random() < 0.6 else {"usr/bin/env": elf()}
     for _ in range(chance.randint(1, 8)):
         name = chance.choice((*_NAMES, *found))
@@ -103,7 +104,7 @@ def _content(chance: random.Random) -> bytes | str:
 
 
 def library(chance: random.Random) -> bytes:
-    """Return an ELF file whose tables are damaged or say that they are endless."""
+    """Return an ELF file with damaged or apparently endless tables."""
     names = (
         "libmpi.so.40",
         "libpmix.so.2",
@@ -151,7 +152,7 @@ def packed_files(chance: random.Random) -> bytes:
         try:
             made = squashfs(plain)
         except (AttributeError, TypeError, UnicodeEncodeError, struct.error):
-            return seeds.flat()[0]  # a file and a folder of one name, a name that is none
+            return seeds.flat()[0]  # a file and a folder with the same name, and an invalid name
         return sif(made) if chance.random() < 0.5 else made
     half = dict(list(found.items())[: len(found) // 2])
     return seeds.archive_of([_tar(half), _tar(found)], chance)
@@ -167,7 +168,7 @@ def _tar(found: dict[str, bytes | str]) -> bytes:
 
 
 def lying_block(chance: random.Random) -> bytes:
-    """Return a squashfs, or a SIF of one, with a block that names one size and unpacks to another."""
+    """Return a squashfs, or a SIF with one, that has a block whose stated size differs from its real size."""
     codec, place = chance.choice(sorted(bombs.FRAMES)), chance.choice(("data", "metadata"))
     frames = dict(bombs.FRAMES)
     if codec == "zstd" and chance.random() < 0.5:
@@ -176,7 +177,7 @@ def lying_block(chance: random.Random) -> bytes:
     if codec == "zstd" and frame[4] == 0b11000000:
         named = chance.choice((0, 1, 8192, 8193, 1 << 17, 1 << 32, 1 << 39, (1 << 64) - 1))
         frame[6:14] = named.to_bytes(8, "little")
-        if chance.random() < 0.3:  # one segment, whose window is as large as the size that it names
+        if chance.random() < 0.3:  # one segment, whose window is as large as its stated size
             frame[4:6] = bytes([0b11100000])
     made = bytes(frame) if chance.random() < 0.7 else bytewise(bytes(frame), chance)
     files = {"usr/bin/env": elf(), "usr/lib/libmpi.so.40": library(chance)}
@@ -239,14 +240,14 @@ def _loops(chance: random.Random) -> bytes:
 
 
 def _hidden(chance: random.Random) -> bytes:
-    """Layers that take everything away again and again."""
+    """Layers that delete all files again and again."""
     many = tar({f"d/{n}": "" for n in range(1500)})
     hide = tar({"d/.wh..wh..opq": "", "d/x": ""})
     return seeds.archive_of([many, hide] * 20, chance)
 
 
 def _squash(chance: random.Random) -> bytes:
-    """A squashfs in which a file is of any size and a folder is its own child."""
+    """A squashfs with files of arbitrary size and a folder that contains itself."""
     made = bytearray(squashfs({"usr/lib/libmpi.so.40": elf(), "etc/os-release": b"ID=x\n", "opt/a": b""}))
     inodes = struct.unpack_from("<Q", made, 64)[0] + 2
     for _ in range(chance.randint(1, 6)):

@@ -10,8 +10,8 @@ from pathlib import Path
 class Kind:
     """``make`` writes an input below a folder and returns its path, or returns the bytes of a file ``file``.
 
-    ``read`` gets the path and the number of the case, and returns the result in one word. Whatever it
-    raises is a fault, but for an error of toolkit. ``weight`` is how often the kind is made.
+    ``read`` gets the path and the number of the case, and returns the result in one word. Every exception is
+    a fault, except errors of toolkit. ``weight`` is how often the kind is made.
     """
 
     name: str

@@ -21,9 +21,9 @@ from pathlib import Path
 from tests.fuzz import case, hostile
 
 _ADDRESSES = 4 << 30
-"""Bytes of address space: what is beyond is no matter of a few megabytes more."""
+"""The limit on address space in bytes, far above normal use."""
 _SILENT = 10 * case.SECONDS
-"""Seconds after which a silent process is killed: it waits, or no signal reaches it."""
+"""Seconds without a report after which a process is killed, because it hangs."""
 
 
 def worker(numbers: list[int], seed: int, root: Path, pipe: Connection) -> None:
@@ -56,7 +56,7 @@ def _settle(root: Path) -> None:
 
 
 class Hand:
-    """A process at work, and what it has still to do."""
+    """A worker process and its remaining cases."""
 
     def __init__(self, numbers: Iterable[int], seed: int, root: Path) -> None:
         self.waiting, self.seed, self.root = list(numbers), seed, root
@@ -72,7 +72,7 @@ class Hand:
         self.now, self.heard, self.ended = -1, time.monotonic(), False
 
     def listen(self) -> None:
-        """Take what it has told; begin again behind a case that it died of."""
+        """Read the reports of the process; if a case killed it, continue with the next case."""
         try:
             while self.pipe.poll(0.05):
                 self._take(self.pipe.recv())

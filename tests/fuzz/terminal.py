@@ -40,7 +40,8 @@ COMMANDS = (("image", "inspect"), ("doctor",), ("image", "verify"))
 
 
 def controls(shown: bytes) -> list[str]:
-    """Return the controls in what a terminal gets, each once, in ASCII; colours of toolkit's own are none."""
+    """Return the control characters in terminal output, each once, in ASCII; toolkit's own colours do not
+    count."""
     text = _OWN.sub("", shown.decode("utf-8", "surrogateescape"))
     return [
         ascii(c) for c in dict.fromkeys(text) if c not in _HARMLESS and unicodedata.category(c) in _FORMAT
@@ -64,7 +65,7 @@ def shown(words: tuple[str, ...]) -> bytes:
 
 
 def make(chance: random.Random, folder: Path) -> Path:
-    """Write a sandbox that has such texts wherever a command may show them."""
+    """Write a sandbox that contains control characters in every text that a command may show."""
 
     def text() -> str:
         return f"x{chance.choice(TEXTS)}y"
@@ -83,7 +84,7 @@ def make(chance: random.Random, folder: Path) -> Path:
 
 
 def read(path: Path, number: int) -> str:
-    """Run a command on a terminal and see that no control has come through."""
+    """Run a command on a terminal, and check that no control character of the image is printed."""
     words = (*COMMANDS[number % len(COMMANDS)], str(path))
     if found := controls(shown(words)):
         raise AssertionError(f"{' '.join(words[:-1])} writes to a terminal: {' '.join(found)}")

@@ -18,7 +18,7 @@ RATE, MOMENTUM = 0.05, 0.9
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:
-    """Return the examples of all steps, and the output that the network shall learn."""
+    """Return the samples of all steps, and the output that the network must learn."""
     random = np.random.default_rng(7)
     examples = random.normal(size=(STEPS, BATCH, INPUTS)).astype("float32")
     truth = random.normal(size=(INPUTS, OUTPUTS)).astype("float32")
@@ -33,7 +33,7 @@ def first_weights(rank: int) -> list[np.ndarray]:
 
 
 def tensorflow() -> tuple[int, int, list[list[float]]]:
-    """Train with the Keras that Horovod's Keras API takes."""
+    """Train with the Keras that Horovod's Keras API supports."""
     import horovod.tensorflow as plain
     import horovod.tensorflow.keras as hvd
     from tensorflow import keras

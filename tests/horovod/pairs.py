@@ -54,7 +54,7 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def equal(self) -> bool:
-        """Whether two ranks have the weights that one process has."""
+        """Whether two ranks have the same weights as one process."""
         return self.ranks == 2 and max(self.between, self.from_one) <= TOLERANCE
 
 

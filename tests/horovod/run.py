@@ -41,7 +41,7 @@ _MEMORY = 4 << 30
 _MARK = "LEARNED "
 _ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "2", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 _LOOPBACK = {"HOROVOD_GLOO_IFACE": "lo"}
-"""The container of a check has no other network."""
+"""The container of a check has only the loopback network."""
 _ONE = ("python", _PROGRAM)
 _STARTS = {
     "mpirun": ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", *_ONE),

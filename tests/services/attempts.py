@@ -1,4 +1,4 @@
-"""Launch a program of a user, and compare what becomes visible with what is expected."""
+"""Launch a program of a user, and compare the result with the expected result."""
 
 import base64
 import io
@@ -16,7 +16,7 @@ _JOBS = "$(ls ~/.local/state/toolkit/jobs 2> /dev/null | wc -l)"
 
 
 def attempt(name, on, tmp_path):
-    """Launch a program from the desk, in a folder that stays as it is."""
+    """Launch a program from another machine, and check that its folder stays unchanged."""
     program = PROGRAMS[name]
     folder = tmp_path / "work"
     folder.mkdir()

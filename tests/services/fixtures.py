@@ -66,8 +66,8 @@ def login(cluster):
 def locked(engine, tmp_path_factory):
     """Return the lock of a shipped recipe: the committed one while its files are to be had.
 
-    Mirrors of Debian keep a package only until the next one comes. Years later the recipe is locked again,
-    into a folder of settings that ends with the tests, where this and every command of the tests finds it.
+    Debian mirrors keep a package only until its next version. If the locked packages are gone, lock the
+    recipe again into a temporary settings folder that all commands of the tests use.
     """
 
     def lock(name):
@@ -92,7 +92,7 @@ def training_sif(engine, locked):
 
 @pytest.fixture(scope="session")
 def on(cluster, training_sif):
-    """Options of ``toolkit launch`` that name the cluster and the image, which has Open MPI 4.1.4."""
+    """Options of ``toolkit launch`` for the cluster and for the image, which has Open MPI 4.1.4."""
     return ["--cluster", cluster.name, "--image", str(training_sif)]
 
 
@@ -112,7 +112,7 @@ def box(cluster, tmp_path_factory):
 
 @pytest.fixture
 def copied(cluster, tmp_path):
-    """A copy of the cluster's SSH files, to be changed."""
+    """A copy of the cluster's SSH files, which a test may change."""
     for name in ("ssh_config", "known_hosts", "id_ecdsa"):
         content = (cluster.ssh_config.parent / name).read_text()
         (tmp_path / name).write_text(content.replace(str(cluster.ssh_config.parent), str(tmp_path)))
@@ -128,7 +128,7 @@ def mnist():
 
 @pytest.fixture(scope="session")
 def few(mnist, tmp_path_factory):
-    """The first 640 images to train on, 20 steps of 32, and 200 to test with."""
+    """640 images to train on (20 steps of 32), and 200 images to test with."""
     folder = tmp_path_factory.mktemp("few")
     for part, count in (("train", 640), ("t10k", 200)):
         images, labels = f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"
@@ -150,7 +150,7 @@ def inside(engine):
             "PYTHONDONTWRITEBYTECODE": "1",
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-            # Docker's seccomp profile forbids the system call that it uses.
+            # Docker's seccomp profile forbids a system call of this program.
             "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
         }
         mounts = {str(host): place for host, place in (binds or {}).items()}

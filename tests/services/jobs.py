@@ -6,7 +6,7 @@ import subprocess
 from tests.services.program import toolkit
 from toolkit.cluster import use
 
-# Stops as a trainer does on Slurm's signal, and continues when Slurm starts it again.
+# A job that stops on Slurm's signal as a trainer does, and continues when Slurm restarts it.
 STOPS_ONCE = """
 mark="$TOOLKIT_JOB_DIR/mark"
 if [ -e "$mark" ]; then echo second; else touch "$mark"; echo first; exit 75; fi
@@ -32,7 +32,7 @@ def last_record():
 
 
 def on_login(cluster, line, stdin="", timeout=120):
-    """Return the output of a shell line on the login node, from the user's own ssh."""
+    """Run a shell line on the login node with the user's ssh, and return its output."""
     words = ["ssh", "-F", str(cluster.ssh_config), "login", line]
     done = subprocess.run(words, input=stdin, capture_output=True, text=True, timeout=timeout)
     return done.stdout + done.stderr

@@ -27,7 +27,7 @@ _SECONDS = 7200
 
 @contextmanager
 def cluster(name: str, *, stays: bool) -> Iterator[None]:
-    """Have a virtual cluster up."""
+    """Start a virtual cluster, unless it runs already."""
     toolkit("cluster", "up", "--name", name, timeout=1200)
     try:
         yield

@@ -24,7 +24,7 @@ def _steps() -> Iterator[str]:
 
 
 def _words() -> Iterator[str]:
-    """Yield lines of which each has other words, and every tenth has words of failure."""
+    """Yield lines that all differ; every tenth line contains words of failure."""
     for n in count():
         word = "".join(chr(97 + (n // 26**k) % 26) for k in range(6))
         text = f"could not prefetch {word}, retrying in 5 s" if n % 10 == 0 else f"read {word} of the shard"
@@ -32,7 +32,7 @@ def _words() -> Iterator[str]:
 
 
 def _failures() -> Iterator[str]:
-    """Yield lines of which each has other words, and every fifth is an error that the program survives."""
+    """Yield lines that all differ; every fifth line is an error that the program survives."""
     for n in count():
         word = "".join(chr(97 + (n // 26**k) % 26) for k in range(6))
         text = f"ERROR cannot read {word}.jpg" if n % 5 == 0 else f"cached {word}.jpg of the shard"

@@ -49,7 +49,8 @@ def all_of_them(
     digests: dict[str, set[str]] = {p.name: set() for p in PACKINGS}
     for number in range(rounds + 1):
         for packing in PACKINGS:
-            # Once before the plain ones and once after each, and each time into another folder.
+            # Convert once before the plain conversions and once after each of them, each time into a new
+            # folder.
             place = folder / f"round {number}"
             place.mkdir(exist_ok=True)
             taken, digest = ours(client, image, place, packing)

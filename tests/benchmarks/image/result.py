@@ -30,7 +30,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     builds: Builds
 
     def ratios(self, name: str) -> dict[str, float]:
-        """Compare one way to pack with plain ``apptainer build``, and its warm start with a bare one's."""
+        """Compare one packing with plain ``apptainer build``, and its warm start with a start without a
+        SIF."""
         warm = median(self.starts[name]["warm"])
         bare, plain = median(self.starts[BARE]["warm"]), median(self.starts[PLAIN]["warm"])
         took = median(self.conversions[name]).wall
@@ -43,7 +44,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def encoded(self) -> bytes:
-        """Return the JSON that is kept: the figures of the default packing first, then everything."""
+        """Return the JSON of the result file: the figures of the default packing first, then everything."""
         names = [name for name in self.sizes if name != PLAIN]
         head: dict[str, Any] = {
             "schema": self.schema,

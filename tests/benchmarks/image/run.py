@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def measure(recipe: str, program: str, rounds: int, start_rounds: int, *, cold: bool) -> Result:
-    """Run all measurements; what they write goes into a folder under ``build`` that is removed afterwards."""
+    """Run all measurements; they write into a folder under ``build`` that is removed afterwards."""
     client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
     source = find_image(client, image)
     if source is None:

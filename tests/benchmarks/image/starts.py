@@ -1,4 +1,5 @@
-"""Start a program in each SIF and without one, in turns: after dropping the file from memory, and again."""
+"""Start a program in turns in each SIF and without a SIF: first cold (the SIF is not in memory), then
+warm."""
 
 import os
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ def starts(
 ) -> dict[str, dict[str, list[Taken]]]:
     """Return times by name of the file (or ``bare``: a container of the image itself), cold and warm.
 
-    Cold is the SIF out of the page cache; whatever else the machine has in memory stays.
+    "Cold" means that the SIF is not in the page cache; other files stay in memory.
     """
     found: dict[str, dict[str, list[Taken]]] = {s.stem: {"cold": [], "warm": []} for s in sifs}
     found[BARE] = {"warm": []}

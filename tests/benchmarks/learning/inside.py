@@ -1,4 +1,5 @@
-"""Inside the training image: train MNIST by several recipes, and print each one's curves as a line of JSON.
+"""Inside the training image: train MNIST with several recipes, and print the curves of each as a line of
+JSON.
 
 Usage: inside.py DATA RECIPES, where RECIPES are JSON objects, a line each, with the fields of Learning, and
 with batch, epochs, seeds and name.
@@ -20,7 +21,7 @@ from toolkit.trainers.training.loop import Loop
 from toolkit.trainers.training.trial import Alone
 
 POINTS = 20
-"""Of the curve in an epoch."""
+"""The number of points of the curve in an epoch."""
 
 
 def main() -> None:

@@ -73,7 +73,7 @@ def accuracies(curves: list[dict[str, Any]]) -> list[str]:
 
 
 def speeds(found: list[dict[str, Any]], without: str, with_it: str) -> list[str]:
-    """Return a table of speeds with and without something."""
+    """Return a table of speeds with and without a feature."""
     rows = [
         f"| model | batch | images/s, {without} | {with_it} | ratio (least to most) |",
         "|---|---|---|---|---|",

@@ -1,7 +1,8 @@
-"""Inside the training image: steps with and without something in turns; a line of JSON for each case.
+"""Inside the training image: time steps with and without a feature in turns; print a line of JSON for each
+case.
 
-XLA on one core, by the time that the process had of it, which neighbours on the machine disturb least.
-Dropout, pooling and biases by the clock and on all cores, as they are what other threads wait for.
+XLA is timed on one core by the process's own CPU time, which other processes of the machine disturb least.
+Dropout, pooling and biases are timed by the clock and on all cores, because other threads wait for them.
 
 Usage: turns.py DATA xla|dropout|pooling|biases ROUNDS
 """
@@ -36,7 +37,7 @@ LEFT_OUT = {"dropout": "draw_bits", "pooling": "pool_first", "biases": "spare_bi
 
 
 def loops(what, module, data, batch):
-    """Return two loops that are alike but for what is compared, by ``without`` and ``with``."""
+    """Return two loops that differ only in the compared feature: ``without`` and ``with``."""
 
     def loop(xla="off"):
         learning = Learning(0.001, xla=xla)

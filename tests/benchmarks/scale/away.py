@@ -20,7 +20,7 @@ _QUEUE, _LINES = 10_000, 100_000
 
 
 def measured(nodes: int) -> list[Taken]:
-    """Measure with ``nodes`` nodes; lists of nodes with twice as many."""
+    """Measure with ``nodes`` nodes; node lists are measured with twice as many nodes."""
     listed, ranks = texts.host_list(2 * nodes), 4 * nodes
     names = expand(listed)
     said = texts.answers(nodes)

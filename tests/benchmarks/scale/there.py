@@ -1,7 +1,7 @@
 """Measurements with a Slurm of a thousand nodes: a virtual cluster with one real node and the rest added.
 
-They are nodes of a cloud that are switched off (slurm.conf(5), State=CLOUD): Slurm schedules them, and would
-start them for a job, but they do not exist. Queries and submissions work, but no job runs.
+The added nodes are cloud nodes that are switched off (slurm.conf(5), State=CLOUD): Slurm schedules them, and
+would start them for a job, but they do not exist. Queries and submissions work, but no job runs.
 """
 
 import json
@@ -47,7 +47,7 @@ class Program:
         return out
 
     def started(self, *words: str) -> "subprocess.Popen[str]":
-        """Start it, with its output and its steps in two pipes."""
+        """Start the program, with its output and its progress lines in two pipes."""
         program = str(Path(sys.executable).with_name("toolkit"))
         env = {**os.environ, "XDG_CONFIG_HOME": self.folder}
         where = ("--cluster", self.cluster.name)
@@ -78,7 +78,7 @@ def cluster(nodes: int) -> Iterator[Cluster]:
 
 
 def on_login(made: Cluster, line: str, stdin: str = "", user: str = "ada") -> str:
-    """Return what a shell line says on the login node."""
+    """Return the output of a shell line on the login node."""
     said = bytearray()
     use.execute(
         made, "login", user, ("bash", "-c", line), lambda out, err: said.extend(out + err), stdin.encode()
@@ -113,7 +113,7 @@ def measured(nodes: int, image: Path) -> list[Taken]:
         )
         job = ("launch", "mnist", "--site", "here", "--partition", "sim", "--image", str(image))
         job = (*job, "--nodes", str(nodes), "--ranks-per-node", "4")
-        toolkit(*job, "--dry-run")  # the image is read, and its facts are kept
+        toolkit(*job, "--dry-run")  # this call reads the image and caches its facts
         taken.append(
             timed(
                 "`toolkit launch --dry-run`, Slurm asked",
@@ -159,7 +159,7 @@ def _submitted(toolkit: Program, job: tuple[str, ...]) -> list[Taken]:
 
 
 def _on_the_login_node(made: Cluster, image: str) -> Taken:
-    """Measure as one who works on the login node: ``image`` is the path there."""
+    """Measure as a user on the login node: ``image`` is the path there."""
     program = (Path(__file__).parent / "inside" / "submit.py").read_text()
     said = on_login(made, f"python3 - {shlex.quote(image)}", program).strip().splitlines()
     try:

@@ -9,7 +9,7 @@ import msgspec
 
 
 class Taken(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds that each of several rounds took, and what was found meanwhile."""
+    """The seconds of each round, and a note about the last result."""
 
     what: str
     seconds: tuple[float, ...]
@@ -40,5 +40,5 @@ def timed(what: str, call: Callable[[], T], note: Callable[[T], str], rounds: in
 
 
 def shown(seconds: float) -> str:
-    """Return a time with as many digits as it deserves."""
+    """Return a time with a number of digits that fits its size."""
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"

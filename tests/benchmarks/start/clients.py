@@ -54,7 +54,7 @@ _SCRIPTS = {
     ),
 }
 WALK = "walk"
-"""Looks at all names of the virtual environment, and computes next to nothing."""
+"""A program that looks up all files of the virtual environment, and computes almost nothing."""
 _LIMIT = 400.0
 
 

@@ -27,7 +27,8 @@ class Queue:
 
     @property
     def state(self) -> list[float]:
-        """When each thread and the wire are free; a copy of the queue can resume from here."""
+        """The times at which each thread and the network become free; a copy of the queue can resume from
+        here."""
         return [*self._threads, self._wire]
 
     def finish(self, kind: str, size: int, now: float) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tests.benchmarks.start.limits import Queue, Server
 
 Operation = tuple[float, float, str, int]
-"""Begin and end in seconds, kind, and bytes."""
+"""An operation: start and end in seconds, kind, and bytes."""
 
 
 @dataclass(frozen=True, slots=True)

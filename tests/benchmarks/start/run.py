@@ -79,7 +79,7 @@ def main() -> None:
     options.add_argument("--real", nargs="*", default=PLACES, help="places to start on several nodes at once")
     options.add_argument("--picture", type=Path)
     asked = options.parse_args()
-    run("env", asked.work, 1)  # the operating system of the node into its page cache
+    run("env", asked.work, 1)  # load the node's operating system into its page cache
     found: dict[str, Any] = {WALK: verify(asked.work)}
     print(WALK, json.dumps(found[WALK]), flush=True)
     for place in asked.places:

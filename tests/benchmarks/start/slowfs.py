@@ -18,7 +18,7 @@ import mfusepy
 from tests.benchmarks.start.limits import METADATA, READ, Queue, Server
 
 CACHED_SECONDS = 600
-"""A node knows a name, and that a name is absent, for the whole of a start."""
+"""For the whole start, a node caches which names exist and which names are absent."""
 
 
 class SharedQueue:
@@ -117,7 +117,7 @@ def _mount(source: Path, mount: Path, line: SharedQueue, trace: Path) -> None:
 
 
 def main() -> None:
-    """Mount until all are unmounted."""
+    """Mount the file systems, and return when all are unmounted."""
     threads, (source, traces, *mounts) = int(sys.argv[1]), map(Path, sys.argv[2:])
     line = SharedQueue(Server(threads=threads))
     nodes = [

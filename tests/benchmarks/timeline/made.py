@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-_TENSORS = 160  # as ResNet50 has gradients
+_TENSORS = 160  # the number of gradients of ResNet50
 _RANKS = 4
 
 

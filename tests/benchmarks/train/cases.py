@@ -9,29 +9,30 @@ DATA, FEW = "/data", "/few"
 BATON = "/baton"
 _TRAINER = ("python", f"{INSIDE}/trainer.py")
 _LONG = 40
-"""Factor for the number of epochs, of few images: turns differ by ten percent, and differences of one
+"""Factor for the number of epochs on few images: single turns differ by ten percent, but differences of one
 percent matter.
 """
 _ENDLESS = 1_000_000
 TURNS, TURN = 12, 12.0
-"""Of two that are held in turns: how many each has, and their seconds; a step takes two or three."""
+"""For two programs that compute in turns: the number of turns of each, and their seconds; a step takes two or
+three seconds."""
 _SHORT_STEPS, _SHORT_ITERATIONS = 2, 36
-"""Turns of a few seconds: what the machine does changes faster than in five."""
+"""Turns of a few seconds, because the load of the machine changes within five seconds."""
 _CNN = 3
-"""The factor for the number of epochs: the other network trains in half of them."""
+"""The factor for the number of epochs: the other network needs half as many."""
 _TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 _TURNS = 3
-"""How often a race of whole programs is run in a round: a machine may be slower for a minute by more than it
-is about."""
+"""How often a round repeats a race of whole programs: for a minute, a machine may slow down by more than the
+measured difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing that is run: ``copies`` at once, each on ``cores`` cores; in the SIF, or in a container.
+    """One timed program: ``copies`` at once, each on ``cores`` cores; in the SIF, or in a container.
 
-    Cases of one ``race`` follow each other, and are run in turns: of whole programs; or, of the two with
-    ``epochs``, at once, where each has an epoch and then waits for the other's; or, of the two that are
-    ``held``, at once, where each computes for some seconds and is stopped then.
+    Cases of one ``race`` take turns. By default a turn is a whole program. The two cases with ``epochs`` run
+    at once: each trains an epoch, then waits while the other trains one. The two cases that are ``held`` run
+    at once: each computes for some seconds, then is stopped.
     """
 
     name: str
@@ -45,13 +46,13 @@ class Case:
 
     @property
     def together(self) -> bool:
-        """Return whether it runs at the same time as the other program of its race."""
+        """Return whether the case runs at the same time as the other program of its race."""
         return self.epochs or self.held
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``ours`` should reach ``wanted`` times what ``theirs`` does; nothing is wanted where it is None."""
+    """``ours`` should reach ``wanted`` times the speed of ``theirs``; ``None`` sets no target."""
 
     title: str
     ours: str
@@ -64,7 +65,7 @@ def trainer(name: str, module: str, *options: str, race: str = "", epochs: bool 
 
 
 def in_turns(every: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
-    """Return what is started in a round: a case, or the two that take turns while they run."""
+    """Return the programs of a round: single cases, or pairs of cases that take turns while they run."""
     for race, found in groupby(every, key=lambda case: case.race):
         together = tuple(found)
         if race and together[0].together:
@@ -129,7 +130,8 @@ COMPARISONS = (
     Comparison("Convolutional network with XLA, against none", "cnn, XLA", "cnn"),
 )
 ALLREDUCE = ("allreduce", "allreduce, Horovod's default")
-"""Their figures are milliseconds of an allreduce of 4 KB; the first should be at most half a millisecond."""
+"""The figures of these cases are milliseconds of an allreduce of 4 KB; the first case should take at most
+half a millisecond."""
 
 
 def _script(name: str, *words: str | int) -> tuple[str, ...]:

@@ -46,5 +46,5 @@ def _figures(found: Result) -> str:
 
 
 def _shown(rates: list[float]) -> list[float]:
-    """Return them all, or of many the least and the most."""
+    """Return all figures, or only the smallest and the largest if there are many."""
     return rates if len(rates) <= _FEW else [min(rates), max(rates)]

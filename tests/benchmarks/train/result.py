@@ -16,7 +16,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One run; ``figures`` holds every single one by the name of its case, a round after the other."""
+    """One run; ``figures`` contains every figure by the name of its case, in the order of the rounds."""
 
     schema: str = "toolkit.bench.train/1"
     image: str
@@ -29,10 +29,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(one.rate for one in self.figures[name])
 
     def ratio(self, one: Comparison) -> float:
-        """Return how many times as fast ours is: the median over the turns, in each of which both ran.
+        """Return how many times as fast ``ours`` is: the median over the turns in which both ran.
 
-        For a case that ran more often than the other, as a separate race, the median of a round represents
-        it.
+        If one case ran more often than the other, the median of each of its rounds is used.
         """
         ours, theirs = self.figures[one.ours], self.figures[one.theirs]
         turns = min(len(ours), len(theirs))
@@ -40,7 +39,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return statistics.median(mine / other for mine, other in pairs)
 
     def encoded(self) -> bytes:
-        """Return the JSON that is kept: the ratios first, then everything."""
+        """Return the JSON of the result file: the ratios first, then everything."""
         head = {
             "schema": self.schema,
             "ratios": {one.title: round(self.ratio(one), 3) for one in COMPARISONS},

@@ -34,7 +34,7 @@ _FEW = 12_000
 _MPIRUN = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    # Without it each large message tries what containers are not allowed, and says so.
+    # Without this setting, each large message tries a call that containers may not use, and prints a warning.
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
 }
 _EXEC = ("apptainer", "-q", "exec", "-u", "--cleanenv", "--no-home")
@@ -72,11 +72,11 @@ def measure(recipe: str, sif: Path, rounds: int, epochs: int, only: str) -> Resu
 def timed(
     client: DockerClient, image: str, sif: Path, binds: dict[str, str], started: tuple[Case, ...]
 ) -> dict[str, list[Figure]]:
-    """Run a case, its copies at once, and return its figures; for two that take turns, the figures of each
-    turn.
+    """Run a case with all its copies at once, and return its figures; for two programs that take turns, the
+    figures of each turn.
 
     Raises:
-        CheckFailed: if one of them fails.
+        CheckFailed: if one of the programs fails.
     """
     busy = load()
     with tempfile.TemporaryDirectory() as baton, ThreadPoolExecutor(4) as pool:
@@ -119,7 +119,8 @@ def _figures(case: Case, told: list[dict[str, Any]], busy: float) -> list[Figure
 def _boxed(
     image: str, sif: Path, taken: tuple[list[tuple[str, str]], str], case: Case, me: int
 ) -> tuple[Box, tuple[str, ...]]:
-    """Return the container of a case and the words that run in it; the baton is there where one is given."""
+    """Return the container of a case, with the folder ``baton`` if it is given, and the command that runs in
+    it."""
     given, baton = taken
     env = {**_MPIRUN, **({"SLURM_CPUS_PER_TASK": str(case.cores)} if case.cores else {})}
     binds = {host: f"{inside}:ro" for host, inside in given}
@@ -137,7 +138,7 @@ def _boxed(
 
 
 def _same_place(mount: str) -> str:
-    """Return the bind that has a folder of a container at the same place in what runs inside it."""
+    """Return the bind that makes a folder of the container visible at the same path inside the SIF."""
     inside, *rights = mount.split(":")
     return ":".join((inside, inside, *rights))
 

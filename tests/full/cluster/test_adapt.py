@@ -40,7 +40,7 @@ torch.save(parts, "mnist.pt")
 
 @pytest.fixture(scope="module")
 def boxed(engine, locked):
-    """Run a program in a folder, as one process in a container, and return its lines."""
+    """Run a program in a folder, as one process in a container, and return its output lines."""
 
     def run(recipe, folder, *words):
         locked(recipe)
@@ -56,7 +56,8 @@ def boxed(engine, locked):
 
 @pytest.fixture(scope="module")
 def digits(boxed, mnist, tmp_path_factory):
-    """The files of 9,001 digits to train on, which two ranks cannot share evenly, and 4,157 others."""
+    """Files with 9,001 digits to train on, which two ranks cannot divide evenly, and 4,157 digits to test
+    with."""
     folder = tmp_path_factory.mktemp("digits")
 
     def read(name, offset):

@@ -26,14 +26,14 @@ SPIRALS = ROOT / "docs" / "examples" / "spirals.py"
 EPOCHS = 4
 SAMPLES = 6000
 MOST_SECONDS = 240
-"""The lesson, from the first launch to the end of the last job; on two cores, beside nothing else."""
+"""The limit for the lesson, from the first launch to the end of the last job, on two otherwise idle cores."""
 
 ON_LOGIN_NODE, ON_TWO_NODES, WITH_DATA, FAILS, CANCELS = "user16", "user17", "user18", "user19", "user20"
 
 
 @dataclass(frozen=True)
 class Laptop:
-    """A machine of a learner: a home with the folder that was handed out, and a file of settings."""
+    """A learner's machine: a home folder with the folder from the teacher, and a settings file."""
 
     home: Path
     account: str
@@ -106,7 +106,7 @@ def listen(engine):
 
 @pytest.fixture(scope="module")
 def cluster(engine, listen):
-    """The cluster of the class, as the teacher makes it; no other test uses it."""
+    """The cluster of the class, as the teacher creates it; only the tests of this file use it."""
     with contextlib.suppress(Missing):
         virtual.down(CLASS)
     toolkit("cluster", "up", "--name", CLASS, "--users", str(LEARNERS), "--listen", listen)
@@ -137,7 +137,7 @@ def laptops(cluster, tmp_path_factory):
 
 
 def asked(account, few):
-    """Return what a learner launches."""
+    """Return the command that a learner launches."""
     spirals = [str(SPIRALS), "--", "--epochs", str(EPOCHS)]
     return {
         ON_TWO_NODES: [spirals[0], "--nodes", "2", *spirals[1:]],
@@ -183,7 +183,7 @@ def lesson(cluster, shared, laptops, few):
 
 
 def cancel(laptop, process):
-    """Take the learner's job back as soon as it is submitted."""
+    """Cancel the learner's job as soon as it is submitted."""
     deadline = time.monotonic() + 120
     while not any(record["id"] for record in laptop.records()):
         assert process.poll() is None, laptop.said

@@ -58,7 +58,7 @@ apptainer -s build -F /work/box.sif box
 
 @pytest.fixture
 def spare(engine):
-    """The name of a cluster that nothing is left of afterwards."""
+    """The name of a cluster that is removed completely after the test."""
     name = f"spare-{uuid.uuid4().hex[:6]}"
     yield name
     with contextlib.suppress(Missing):
@@ -213,7 +213,7 @@ def test_the_login_node_is_published_on_this_machine_alone(engine, cluster):
     assert {p["HostIp"] for p in ports["22/tcp"]} == {"127.0.0.1"}
 
 
-# Up, again and again
+# Starting a cluster again and again
 
 
 def test_up_again_changes_nothing_and_is_quick(engine, cluster):
@@ -284,7 +284,7 @@ def test_a_node_that_takes_no_jobs_is_named_with_what_the_services_said(engine, 
 
 def test_a_node_that_comes_back_may_be_taken_by_a_job_that_waits_for_it(engine, cluster):
     container(engine, cluster, "node2").remove(force=True)
-    # Slurm does not find out for itself in so short a time.
+    # Slurm does not notice this by itself in such a short time.
     executed(cluster, ["scontrol", "update", "NodeName=node2", "State=down", "Reason=test"], user="root")
     batch = ["sbatch", "--parsable", "-N2", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 600"]
     status, said, _ = executed(cluster, batch)
@@ -390,7 +390,7 @@ def test_an_interrupted_up_leaves_nothing(engine, spare, end):
 def test_a_killed_up_can_be_repeated(engine, spare):
     process = subprocess.Popen(toolkit.words("cluster", "up", "--name", spare), stderr=subprocess.DEVNULL)
     try:
-        # The engine's list itself: the SDK's looks at each container, and one may be gone by then.
+        # Use the list of the engine: the SDK asks for each container, and one may be removed meanwhile.
         until(lambda: engine.api.containers(all=True, filters={"label": label(spare)}), seconds=90)
     finally:
         process.kill()

@@ -32,7 +32,7 @@ PYTHON = "/opt/toolkit/venv/bin/python3"
 
 @pytest.fixture(scope="module")
 def image(login, training_sif):
-    """The image and the program of a rank, where the nodes see them."""
+    """The paths on the nodes of the image and of the program that each rank runs."""
     there = "/work/ada/doctor/train.sif"
     login.send(training_sif, there)
     login.write("/work/ada/doctor/rank.py", RANK.encode())
@@ -90,7 +90,7 @@ def test_a_question_that_hangs_and_ignores_term_is_ended_with_its_children(shell
 def running() -> str:
     lines = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it ended while we looked
+        with contextlib.suppress(OSError):  # the job ended during the query
             lines.append(process.read_text(errors="replace"))
     return "\n".join(lines)
 
@@ -126,7 +126,7 @@ def test_no_answer_names_the_home_or_its_owner(tmp_path):
         ("mpirun-host", 1, 2),
         ("mpirun-host", 2, 1),
         ("mpirun-host", 2, 2),
-        # On several nodes it takes the job's own script, too: test_mpirun_nodes.py.
+        # On several nodes this mode also needs the job script: see test_mpirun_nodes.py.
         ("mpirun-container", 1, 2),
     ],
 )

@@ -18,7 +18,7 @@ WRAPPER = ("python", "-m", "toolkit.trainers.gloo", "--")
 
 @pytest.fixture(scope="module")
 def there(on):
-    """The path that the image has on the cluster."""
+    """The path of the image on the cluster."""
     launched(on, "--no-preflight", "--", "true")
     return last_record()["spec"]["image"]
 
@@ -148,7 +148,7 @@ def test_a_signal_to_the_step_reaches_every_command(cluster, there):
         f"{srun(there, command=('python3', '-c', code))}\n"
     )
     said = submitted(cluster, "signals", script)
-    # Slurm may send it again where a node was slow to answer.
+    # Slurm may send the signal again if a node answers slowly.
     counts = re.findall(r"^\d: signals (\d)$", said, re.MULTILINE)
     assert len(counts) == 2, said
     assert "0" not in counts, said

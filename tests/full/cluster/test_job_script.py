@@ -101,7 +101,7 @@ def test_what_is_cancelled_stays_away(cluster, plain):
     begun(cluster, record)
     toolkit("jobs", "cancel", record["key"])
     shown(cluster, record, "JobState=CANCELLED")
-    time.sleep(5)  # for a job that must not come
+    time.sleep(5)  # for a job that must not appear
     assert on_login(cluster, "squeue --noheader").strip() == ""
     assert "goes on" not in output(cluster, record)
 

@@ -37,7 +37,7 @@ def on(box):
 
 
 class Cutting(Silent):
-    """Cuts the connection when a copy is so far, each time once."""
+    """Cuts the connection at given points of a copy, once at each point."""
 
     def __init__(self, cluster, at):
         self.cluster, self.at, self.steps = cluster, list(at), []
@@ -105,7 +105,7 @@ def test_a_submission_whose_answer_is_cut_off_is_found_and_is_not_made_twice(clu
         cut(cluster)
         cut_at = time.monotonic()
         out, said = process.communicate(timeout=60)
-        assert time.monotonic() - cut_at < 9  # it is not sbatch's answer that came
+        assert time.monotonic() - cut_at < 9  # the answer did not come from sbatch
     finally:
         login.write("/home/ada/.bashrc", profile)
     assert process.returncode == 0, said
@@ -120,7 +120,7 @@ def test_a_submission_whose_answer_is_cut_off_is_found_and_is_not_made_twice(clu
 
 def test_a_job_that_stops_in_time_is_requeued_and_followed_to_its_end(cluster, on):
     record = in_background(on, STOPS_ONCE, "--requeue", "--chain", "2")
-    # Slurm lets it wait for two minutes: until then its nodes take it for the run that has ended.
+    # Slurm delays the requeued job for two minutes, because its nodes would take it for the previous run.
     done = toolkit("jobs", "logs", "--follow", record["key"], timeout=400)
     assert [x for x in done.stdout.splitlines() if x in ("first", "second")] == ["first", "second"]
     assert "waits for a restart" in done.stderr

@@ -43,7 +43,7 @@ def test_a_setting_whose_effect_nobody_measured_is_not_called_ok(on):
 def test_a_controller_that_is_away_for_a_while_ends_no_following(cluster, on):
     def controller(signal_name):
         where = ("--name", cluster.name, "--user", "root")
-        # Not -x: after a reconfigure, its name is its file's, slurmctld-wlm.
+        # Without -x, because after a reconfigure the process is named after its file, slurmctld-wlm.
         toolkit("cluster", "exec", *where, "--", "pkill", f"-{signal_name}", "slurmctld")
 
     words = ("launch", *on, "--no-preflight", "--", "sh", "-c", "echo begun; sleep 40; echo over")

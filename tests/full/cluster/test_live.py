@@ -1,4 +1,4 @@
-"""Trials of MPI on the virtual cluster: what was predicted is what happens."""
+"""Trials of MPI on the virtual cluster: the predicted outcome is the real outcome."""
 
 import json
 
@@ -30,7 +30,7 @@ def test_two_ranks_of_a_node_send_to_each_other_too(cluster, training_sif):
     assert trial["seen"]["sizes"] == [4] * 4
     assert trial["seen"]["sums"] == [True] * 4
     assert {m["between"] for m in trial["seen"]["messages"]} == {"nodes", "node"}
-    # Large messages too: the plan puts ranks of a node into one namespace, without which they hang.
+    # Large messages too: they hang unless the plan puts the ranks of a node into one namespace.
     assert (trial["observed"], trial["predicted"], trial["agrees"], status) == ("ok", "ok", True, 0)
 
 

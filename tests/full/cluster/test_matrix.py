@@ -1,4 +1,5 @@
-"""A few cells of the matrix, live: what happens on a real cluster is what the engine says beforehand."""
+"""A few recorded launches of the matrix, repeated: the outcome on a real cluster is the outcome that the
+engine predicts."""
 
 import pytest
 

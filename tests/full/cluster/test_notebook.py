@@ -44,7 +44,7 @@ def packages(cluster, training_sif, tmp_path_factory):
 
 @contextlib.contextmanager
 def opened(*words):
-    """Run the command until Jupyter is there; give the process and what it told."""
+    """Run the command until Jupyter answers; yield the process and its output."""
     process = subprocess.Popen(
         toolkit.words("notebook", "--json", *words),
         cwd=ROOT,
@@ -80,13 +80,13 @@ def status(url, token=None):
         answer = connection.getresponse()
         said = answer.read()
         return answer.status, json.loads(said) if answer.status == 200 else said
-    except http.client.HTTPException as error:  # the tunnel is there, and its other end is not
+    except http.client.HTTPException as error:  # the tunnel is open, but its other end does not answer
         raise OSError(str(error)) from error
     finally:
         connection.close()
 
 
-# The token comes on standard input, as a command line that names it would find itself.
+# Pass the token on standard input; on the command line, the search would find itself.
 LOOK = """
 import glob, sys
 token = sys.stdin.readline().strip().encode()
@@ -117,7 +117,7 @@ def test_one_url_leads_to_jupyter_on_a_node_and_ctrl_c_ends_it_all(cluster, on, 
         assert (code, answer["kernels"]) == (200, 0)
         assert status(told["url"])[0] == 403
         assert status(told["url"], "x" * len(token))[0] == 403
-        # The token is where its owner alone reads it, and nowhere else.
+        # The token is only in a file that only its owner can read.
         folder = last_record()["spec"]["directory"]
         assert on_login(cluster, f"stat -c '%a %U' {folder} {folder}/token").split() == [
             "700",

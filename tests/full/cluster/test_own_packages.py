@@ -89,7 +89,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 
 
 def shell(login, folder, line):
-    """Return the exit status of a line in the user's folder, and what it says."""
+    """Run a shell line in the user's folder, and return its exit status and output."""
     done = login.run(Command.of("bash", "-lc", f"cd {folder} && {OFFLINE} && {line}", timeout=SECONDS))
     return done.status, done.text + done.errors
 

@@ -49,7 +49,7 @@ def test_all_shells_read_the_same_facts(shell):
 
 
 def _commands(folder, **texts):
-    """Put commands first on PATH that answer as they were recorded."""
+    """Put commands first on PATH that print recorded answers."""
     for name, text in texts.items():
         (folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (folder / name).chmod(0o755)
@@ -126,7 +126,8 @@ def test_the_settings_of_a_runtime_are_read_as_it_reads_them_itself(shell, tmp_p
 
 
 def test_modules_of_every_runtime_are_found_by_one_call(tmp_path):
-    # Names of SDSC and ABCI, Kyushu University, TACC and many; what is called like a runtime is none.
+    # Module names of SDSC, ABCI, Kyushu University, TACC and others; some modules have names like a runtime's
+    # but are none.
     names = ("singularitypro/3.11", "singularity-ce/4.1.4", "tacc-apptainer/1.3.3", "singularityce/3.10.3")
     listed = "\\n".join(("/apps/modules:", *names, "Apptainer/1.3.1(default)", "singularity-hpc/0.1.28"))
     told = tmp_path / "told"
@@ -171,7 +172,7 @@ printf 'node1|idle|debug*\\nnode2|mixed|debug*\\nnode3|down*|debug*\\n'
 
 @pytest.fixture
 def slurm(tmp_path):
-    """Commands that answer as Slurm's do, for what a real cluster does not do on request."""
+    """Commands that answer like Slurm's, for states that a real cluster does not enter on request."""
 
     def make(nodes="1 2", prepare="", ending="exit 0", scontrol="exit 0"):
         text = SRUN.format(nodes=nodes, prepare=prepare, ending=ending).replace(
@@ -254,7 +255,7 @@ def _running() -> list[str]:
     return [line for line in listed.splitlines() if line.startswith("sleep ")]
 
 
-# Names as they are seen in job scripts, with something in them that must not leave.
+# Variables that job scripts use, with values that must not leave the machine.
 SECRET = "Tk9" + "x7Q" * 9
 NAMES = st.sampled_from(
     [

@@ -43,7 +43,7 @@ def test_a_study_whose_job_is_killed_goes_on_and_becomes_a_page(cluster, trainin
     assert points(study)[1, False]["state"] == "failed"
     assert "cancelled" in points(study)[1, False]["why"]
 
-    # The same command resumes: what failed is run again, what was submitted is not.
+    # The same command resumes the study: it repeats failed runs, but not submitted runs.
     done = toolkit(*words)
     assert "3 of 3 runs are measured" in done.stdout
     found = points(study)
@@ -81,7 +81,7 @@ def test_a_study_that_is_cut_off_killed_and_interrupted_loses_no_run_and_runs_no
     def submitted():
         return [json.loads(file.read_text())["job"] for file in (study / "points").glob("*.json")]
 
-    # SIGKILL leaves a process no time to write anything; what it had submitted is known by then.
+    # After SIGKILL a process cannot write anything, but its submitted jobs are already recorded.
     for kill_at in (1, 3):
         with subprocess.Popen(
             words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

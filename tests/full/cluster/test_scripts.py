@@ -18,7 +18,7 @@ from tests.services.program import ROOT
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A copy of what the scripts need, with a venv whose toolkit notes how it was called."""
+    """A copy of the files that the scripts need, with a venv whose ``toolkit`` records its calls."""
     here = tmp_path / "checkout"
     here.mkdir()
     for name in ("scripts", "recipes"):
@@ -29,7 +29,7 @@ def checkout(tmp_path):
 
 @pytest.fixture
 def env(tmp_path):
-    """An environment in which ``docker`` answers, and nothing of this machine's is touched."""
+    """An environment in which a stub answers as ``docker``, so that the tests do not touch this machine."""
     program(tmp_path / "bin/docker", 'echo "docker $*" >> "$NOTES"')
     (tmp_path / "notes").touch()
     return {

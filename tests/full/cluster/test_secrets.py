@@ -16,7 +16,8 @@ TOLD = 'echo "arrived $(printf %s "$MY_SECRET" | sha256sum | cut -c1-16) $PLAIN"
 
 
 def with_text(text):
-    """Return the argument lists that hold a text, of this machine and the nodes that are containers here."""
+    """Return the argument lists with a given text of all processes on this machine, nodes in containers
+    included."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -1,4 +1,5 @@
-"""Site profiles on a real cluster: detected, written, checked, used; and what changed since is seen."""
+"""Site profiles on a real cluster: toolkit detects, writes, checks and uses them, and reports later
+changes."""
 
 import json
 

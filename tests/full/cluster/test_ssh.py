@@ -147,7 +147,7 @@ def test_an_interrupted_copy_goes_on_and_has_no_name_until_it_was_checked(there,
     with pytest.raises(KeyboardInterrupt):
         stage(there, [parcel], Interrupted())
     assert there.read(f"{folder}/it") == b"old"
-    # The connection still works, and the next try sends the rest.
+    # The connection still works, and the next try sends the rest of the file.
     seen.clear()
     assert stage(there, [parcel], Seen(seen)) == 1
     assert int(seen[0].rstrip("%")) >= 40

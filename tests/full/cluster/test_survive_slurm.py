@@ -20,10 +20,10 @@ from toolkit.cluster.plan import container
 
 TRAIN, TEST = 6_400, 1_000
 EPOCHS = 8
-"""Of each rank; two ranks go through the data twice in one."""
+"""Epochs of each rank; in one epoch, two ranks go through the data twice."""
 
 NOISE = 0.015
-"""Two undisturbed runs of another seed differ by less."""
+"""Two undisturbed runs with different seeds differ by less."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ class Run:
         self.said.extend(line.rstrip("\n") for line in self._process.stderr)
 
     def submitted(self):
-        """Wait until it has a number."""
+        """Wait until the job has a number."""
 
         def there():
             found = json.loads(toolkit("jobs", "list", "--json").stdout)["jobs"]
@@ -81,7 +81,7 @@ class Run:
         return status, "\n".join(self.said)
 
     def stop(self):
-        """Stop the job, and the process that follows it, if a test has given up on them."""
+        """Stop the job and the process that follows it, if the test failed before their end."""
         if self._process.returncode is None:
             as_root(self.cluster, "scancel", "--user=ada")
             self._process.kill()
@@ -99,7 +99,7 @@ class Run:
 
 
 def on_node(cluster, node, line):
-    """Return what a shell line says to root on a node."""
+    """Run a shell line as root on a node, and return its output."""
     said = bytearray()
     use.execute(cluster, node, "root", ("sh", "-c", line), lambda out, err: said.extend(out + err))
     return said.decode()
@@ -142,7 +142,7 @@ def _nothing_goes_on(begun):
 
 @pytest.fixture(scope="module")
 def undisturbed(launch):
-    """The test accuracy of a training that nothing happens to."""
+    """The test accuracy of an undisturbed training."""
     run = launch().submitted()
     assert run.end()[0] == 0, run.said
     return run.lines("result")[0]["test_accuracy"]
@@ -167,7 +167,7 @@ def whole(undisturbed):
 
 @pytest.fixture
 def mended(cluster):
-    """Put back what a test has taken from the cluster."""
+    """Restore what a test has removed from the cluster."""
     yield
     virtual.up(cluster.name)
 
@@ -179,7 +179,7 @@ def resume(run):
 
 
 def goes_on_from(run, before):
-    """Check that no epoch that was done before is done again."""
+    """Check that no completed epoch is repeated."""
     assert run.lines("resumed")[0]["epoch"] >= before
 
 
@@ -190,7 +190,7 @@ def docker(*words):
 def test_connections_that_are_cut_and_a_controller_that_is_restarted_take_nothing(
     cluster, training_sif, launch, whole
 ):
-    # The same bytes by another name are copied again.
+    # A file with the same bytes and another name is copied again.
     image = training_sif.with_name("cut.sif")
     image.unlink(missing_ok=True)
     image.hardlink_to(training_sif)
@@ -215,7 +215,7 @@ def test_connections_that_are_cut_and_a_controller_that_is_restarted_take_nothin
 
 def test_a_rank_that_is_killed_ends_the_job_and_the_next_goes_on(cluster, launch, whole):
     run = launch().submitted().after(2)
-    # The brackets keep the shell that asks from being the newest process of that name.
+    # The brackets keep pgrep from finding the shell that runs this command.
     on_node(cluster, "node2", "pkill -KILL -n -f '[p]ython -m toolkit.trainers.mnist'")
     before = len(run.lines("epoch"))
     status, said = run.end()
@@ -230,7 +230,7 @@ def test_a_rank_that_is_killed_ends_the_job_and_the_next_goes_on(cluster, launch
 def test_a_disk_that_is_full_is_named_and_once_there_is_room_it_goes_on(cluster, launch, whole):
     run = launch("--begin", "now+1hour").submitted()
     folder = f"{run.record['spec']['directory']}/checkpoints"
-    # A checkpoint takes 5 MB, and a new one is written before an old one goes.
+    # A checkpoint takes 5 MB, and toolkit writes a new checkpoint before it removes an old one.
     on_node(cluster, "login", f"install -d -o ada {folder}")
     node = container(cluster.name, "node1")
     size = ("-t", "tmpfs", "-o", "size=12m,uid=1000", "none")
@@ -251,13 +251,13 @@ def test_a_disk_that_is_full_is_named_and_once_there_is_room_it_goes_on(cluster,
 def test_a_time_limit_that_is_reached_is_followed_by_the_next_job(launch, whole):
     """Slurm looks for limits every 30 s, so that a warning of 10 s comes 20 to 50 s after the start.
 
-    By then a fast machine has not done all of the epochs either: four times EPOCHS took one 50 s.
+    Even a fast machine has not finished all epochs by then: four times EPOCHS took 50 s.
     """
     epochs = 7 * EPOCHS
     run = launch(
         "--mode", "gloo", "--time", "1", "--warning", "10", "--chain", "30", epochs=epochs
     ).submitted()
-    # A slow machine does a few epochs between two limits.
+    # A slow machine completes a few epochs between two time limits.
     status, said = run.end(600)
     assert status == 0, said
     assert "wrote a checkpoint and stopped before its time limit; job" in said
@@ -287,7 +287,7 @@ def test_an_elastic_job_goes_on_without_a_node_and_takes_it_in_again(cluster, la
     until(lambda: run.lines("resumed"), 180, run.said)
     goes_on_from(run, before)
     assert "job: node1 of node[1-2] remains; 1 ranks start there" in run.file("output.log")
-    # As at the time limit: it stops with a checkpoint, and the next run takes all nodes that there are.
+    # As at the time limit, the training stops with a checkpoint, and the next run uses all available nodes.
     as_root(cluster, "scancel", "--signal=USR1", "--batch", run.record["id"])
     virtual.up(cluster.name)
     status, said = run.end()

@@ -1,4 +1,4 @@
-"""A sweep of a script of a user, from the desk and from the login node, to its table and its files."""
+"""A sweep of a user's script, from another machine and from the login node, up to its table and files."""
 
 import csv
 import json

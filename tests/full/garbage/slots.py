@@ -14,7 +14,7 @@ ONCE = ("--ranks", "1", "--pattern", "(x)")
 RECIPE = "tf2.15-cpu"
 
 CHECKED = frozenset({1, 2})
-"""Exit codes of a command that checks a file: it says nothing, or cannot be read."""
+"""Exit codes of a command that checks a file: 1 if nothing in it is recognised, 2 if it cannot be read."""
 FILES = frozenset(CONTENTS) | {"name-newline", "name-escape", "name-not-utf-8", "name-shell"}
 FOLDERS = frozenset({"folder", "full-folder", "root"})
 NEW = frozenset({"missing", "dangling"})
@@ -26,14 +26,15 @@ SYSTEM = frozenset({"root"})
 REPLACED = NEW | FILES | {"/proc/self/mem"}
 """Kinds of paths that an image or a bundle replaces."""
 STREAMS = frozenset({"/dev/null", "/dev/zero", "/dev/full"})
-"""Devices that take what is written; ``/dev/full`` is a full disk."""
+"""Devices that accept output; ``/dev/full`` acts like a full disk."""
 
 
 class Slot(NamedTuple):
     """An option or argument and a call with it.
 
-    ``valid`` are kinds that are right for it: the command may continue and request what it needs. ``codes``
-    are the exit codes of all others. With ``writes`` the folder ``/`` is left out: root can write there.
+    ``valid`` are kinds that the option accepts: the command may then continue and contact services. ``codes``
+    are the exit codes for all other kinds. With ``writes`` the folder ``/`` is left out: root can write
+    there.
     """
 
     command: str
@@ -213,4 +214,4 @@ NO_FILES = frozenset(
         ),
     }
 )
-"""Options and arguments of text that name no file of this machine, or none at all."""
+"""Options and arguments that take text but not the name of a file on this machine."""

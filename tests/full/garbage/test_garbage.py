@@ -22,7 +22,9 @@ def _loaded() -> None:
 
 @pytest.mark.parametrize("slot", SLOTS, ids=lambda slot: slot.name)
 def test_garbage_is_answered_with_one_line_and_exit_2(slot: Slot) -> None:
-    with tempfile.TemporaryDirectory(prefix="g-") as folder:  # a short name: messages cut long ones
+    with tempfile.TemporaryDirectory(
+        prefix="g-"
+    ) as folder:  # a short name, because messages shorten long names
         _, found = wrong(slot, Path(folder))
     assert not found, "\n".join(["", *map(str, found)])
 
@@ -32,7 +34,7 @@ WITHOUT_A_CALL = {
     *(("env add", option) for option in ("--over", "--find-links")),
     ("env remove", "--over"),
 }
-"""The first needs the record of a job; tests/unit/cli/test_gate.py calls it. The others need an environment,
+"""The first option needs a job record; tests/unit/cli/test_gate.py tests it. The others need an environment,
 and check the option as ``env create`` does."""
 
 
@@ -53,7 +55,7 @@ def _may_name_a_file(parameter: click.Parameter, called: str) -> bool:
 
 
 def _parameters(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, click.Parameter, str]]:
-    """Yield the parameters of every command: its name, the parameter, and what the table calls that."""
+    """Yield every parameter of every command: command, parameter, and its name in the table."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):

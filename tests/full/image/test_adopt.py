@@ -20,7 +20,7 @@ def theirs(engine):
     """An image with its own Python, an environment, and a user."""
     name = f"toolkit-test-theirs:{uuid.uuid4().hex[:8]}"
     base = ensure_base(engine, "bookworm", "debian:bookworm-slim", Silent()).reference
-    # A Python that only counts its words is enough to see what is run.
+    # A fake Python that only prints its arguments is enough to see what runs.
     python = b'#!/bin/sh\necho "$PYTHONPATH: $*"\n'
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:

@@ -1,4 +1,4 @@
-"""A bundle, and what it makes of a machine without a network."""
+"""A bundle, and its installation on a machine without a network."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def test_it_installs_and_builds_with_the_network_cut_off(engine, tmp_path):
     alone = ["unshare"] if os.geteuid() == 0 else ["unshare", "--map-current-user"]
 
     def cut_off(*words):
-        # The engine is reached by its socket, and its builds have no network either.
+        # The test reaches the engine through its socket, and builds in the engine have no network.
         done = subprocess.run(
             [*alone, "--net", *words], env=env, cwd=home, capture_output=True, text=True, timeout=1200
         )

@@ -1,4 +1,4 @@
-"""One image as a SIF, in the Docker engine, and as what docker save writes: the facts must be the same."""
+"""One image as a SIF, in the Docker engine, and as a docker-save archive: the facts must be the same."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""A package of a lock whose script reaches for the machine itself: it touches nothing outside a container."""
+"""A locked package whose script attacks the machine: the script runs only inside a container."""
 
 import hashlib
 import shutil
@@ -39,7 +39,8 @@ def target(tmp_path):
 
 @pytest.fixture
 def evil(tmp_path, target):
-    """A package whose script writes to ``target``, in the cache as if a lock's origin had been accepted."""
+    """A package whose script writes to ``target``; it is in the cache as if the user had accepted the lock's
+    origin."""
     root = tmp_path / "evil"
     (root / "DEBIAN").mkdir(parents=True)
     (root / "DEBIAN" / "control").write_text(

@@ -84,7 +84,7 @@ def foundation(engine):
 
 
 def variant(tmp_path, name, lock, **changes):
-    """The small recipe under a name that no earlier run had, and a lock that is its but for ``changes``."""
+    """The small recipe under a new name, with its lock except for ``changes``."""
     file = tmp_path / f"{name}-{uuid.uuid4().hex[:8]}.toml"
     file.write_text(SMALL_TEXT)
     named = recipe.load(str(file))
@@ -94,7 +94,7 @@ def variant(tmp_path, name, lock, **changes):
 
 
 def without_cython(lock):
-    """The lock's build stage without a tool that mpi4py asks for: its compilation fails."""
+    """A lock whose build stage lacks a tool that mpi4py needs, so that the compilation fails."""
     wheels = tuple(file for file in lock.build.wheels if file.name != "cython")
     return msgspec.structs.replace(lock.build, wheels=wheels)
 
@@ -104,7 +104,7 @@ def inside(engine, named, *words):
 
 
 def ours(engine):
-    """The containers of this program's builds and conversions that there are now."""
+    """The existing containers of builds and conversions of this process."""
     labels = ("toolkit=run", "toolkit=build")
     return {c["Id"] for label in labels for c in engine.api.containers(all=True, filters={"label": label})}
 
@@ -352,7 +352,9 @@ class TestConverting:
         digest_file(path).unlink()
         start = path.read_bytes().index(b"hsqs", 32768)
         table = int.from_bytes(path.read_bytes()[start + 72 : start + 80], "little")
-        flip(path, start + table + 6)  # within the first folder's names: a compressed block behind its length
+        flip(
+            path, start + table + 6
+        )  # a byte in the names of the first folder, which are in a compressed block after its length
         done = toolkit("image", "inspect", str(path), ok=False)
         assert done.returncode == 2
         assert done.stdout == ""
@@ -430,7 +432,7 @@ class TestConverting:
 
 
 class TestOnAHostWithApptainer:
-    """Looked into and run by the program on PATH, asked through spython: inside the builder image."""
+    """Read and run the SIF with the Apptainer on PATH through spython, inside the builder image."""
 
     def test_it_is_found_inspects_and_runs(self, engine, small_sif, tmp_path, host_with_apptainer):
         copied(small_sif, tmp_path)

@@ -19,7 +19,7 @@ def facts(training_sif):
 
 
 def inside(engine, script: str) -> str:
-    """Return what the image itself says when it runs."""
+    """Run a command in the image, and return its output."""
     said: bytes = engine.containers.run(
         f"toolkit/{RECIPE}:latest", ["sh", "-c", script], remove=True, mem_limit="2g", network_mode="none"
     )

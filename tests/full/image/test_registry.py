@@ -47,7 +47,7 @@ def small(tmp_path_factory):
 
 @pytest.fixture
 def gate(registry, tmp_path):
-    """A line to the registry that breaks, and a login by its name."""
+    """A connection to the registry that breaks, and a login for its name."""
     made = Gate(registry.port, 24 * MIB)
     known = json.loads((tmp_path / "docker" / "config.json").read_text())
     known["auths"][f"127.0.0.1:{made.port}"] = known["auths"][registry.host]
@@ -132,7 +132,7 @@ class TestASif:
         before = uploaded(registry)
         again = pushed(big, name)
         assert again["sent"] >= 1
-        if before:  # it was interrupted within the file, and what was there was used
+        if before:  # the first download was interrupted within the file, and the second download resumed it
             assert uploaded(registry) == 0
 
 
@@ -141,7 +141,7 @@ class TestAnOrdinaryImage:
         plain = f"{registry.host}/base/debian:1"
         first = pushed(f"docker-daemon:{tiny}", f"docker://{plain}")
         assert first["sent"] == first["parts"] >= 2
-        # The blobs are taken over from the repository that has them.
+        # The registry copies the blobs from the repository that already has them.
         other = pushed(f"docker-daemon:{tiny}", f"docker://{registry.host}/other/debian:1")
         assert (other["sent"], other["digest"]) == (0, first["digest"])
         # The engine asks for no certificate of a registry on this machine.

@@ -1,4 +1,4 @@
-"""An image that is built twice from nothing: the same files, byte for byte."""
+"""Two builds of an image from nothing give the same files, byte for byte."""
 
 import hashlib
 import tarfile
@@ -15,7 +15,7 @@ GIVEN = {"dev", "proc", "sys", ".dockerenv", "etc/hostname", "etc/hosts", "etc/r
 
 
 def tree(engine, image):
-    """Every file of an image: its kind, mode, owner, and a hash of what is in it."""
+    """Every file of an image: its kind, mode, owner, and a hash of its content."""
     made = engine.api.create_container(image, ["true"], entrypoint=[], labels={"toolkit": "run"})["Id"]
     found = {}
     try:

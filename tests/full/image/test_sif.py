@@ -89,14 +89,15 @@ def odd(engine):
 
 def test_it_means_the_same_as_the_one_that_apptainer_builds(engine, odd, tmp_path):
     sif.convert(engine, odd, tmp_path / "ours.sif", Silent())
-    # As users would: the whole archive, then Apptainer with its own settings.
+    # Convert as users would: save the whole archive, then run Apptainer with its default settings.
     (tmp_path / "odd.tar").write_bytes(b"".join(engine.images.get(odd).save(named=True)))
     script = f"apptainer -q build /work/theirs.sif docker-archive:/work/odd.tar && {{\n{LOOK}}}"
     box = Box(BUILDER, binds={str(tmp_path): "/work"}, nested=True)
     ran = run_once(engine, box, ("bash", "-c", script))
     assert ran.ok, ran.lines
     files, added, theirs, ours = sections(ran.lines)
-    # Apptainer keeps the host name that a layer happens to have; the engine adds a link to the mount table.
+    # Two expected differences: Apptainer keeps the host name file of a layer, and the engine adds a link to
+    # the mount table.
     assert files == ["> ./etc/mtab l 777 0:0 /proc/mounts"]
     assert added == ["< ./.singularity.d/env/94-appsbase.sh f 755"]
     assert len(theirs) == len(ours) == 9

@@ -34,7 +34,7 @@ class Browser:
         self.wait("document.readyState === 'complete'")
 
     def prefer(self, scheme: str) -> None:
-        """Tell pages that the reader prefers ``light`` or ``dark`` colours."""
+        """Set the colour scheme that the browser reports to pages: ``light`` or ``dark``."""
         wish = {"name": "prefers-color-scheme", "value": scheme}
         self._send("Emulation.setEmulatedMedia", media="", features=[wish])
 

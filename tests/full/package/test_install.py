@@ -16,7 +16,7 @@ from toolkit import DISTRIBUTION, __version__
 from toolkit.versions import OLDEST_PYTHON
 
 SECONDS = 15.0
-"""Within which uv installs the base package when its cache is warm."""
+"""The limit in seconds for uv to install the base package with a warm cache."""
 NO_COMPILER = "/nonexistent"
 """A PATH without a compiler, and without Python."""
 PIPX = ("tool", "run", "--python", sys.executable, "--from", "pipx>=1.7", "pipx")
@@ -34,7 +34,7 @@ def user(tmp_path):
 
 
 def works(program: Path, folder: Path) -> None:
-    """Hold that an installed program runs, with nothing of the checkout and nothing on PATH."""
+    """Check that an installed program runs without the checkout and with an empty PATH."""
     env = {"HOME": str(folder), "PATH": NO_COMPILER}
     assert ran([str(program), "--version"], env, folder).stdout == VERSION
     golden = ROOT / "tests" / "golden" / "tf2.15-cpu.Dockerfile"
@@ -130,7 +130,8 @@ def test_the_pip_of_an_old_python_refuses_it(wheel, user, tmp_path):
 
 
 def test_uv_takes_a_python_of_its_own_where_path_has_none(wheel, user, tmp_path):
-    """As on a login node without Python: here the Python of the tests replaces uv's download."""
+    """Like a login node without Python; the Python of the tests replaces the Python that uv would
+    download."""
     name = f"cpython-{'.'.join(map(str, sys.version_info[:3]))}-linux-{platform.machine()}-gnu"
     managed = tmp_path / "managed" / name
     managed.mkdir(parents=True)

@@ -35,6 +35,6 @@ class TrainerBox:
         return done.status, "\n".join(done.lines)
 
     def records(self, name):
-        """Return the lines of the metrics in a folder of ``out``, without the parts of a start."""
+        """Return the lines of the metrics in a folder of ``out``, without the times of the start."""
         lines = (self.out / name / "metrics.jsonl").read_text().splitlines()
         return [one for one in map(json.loads, lines) if one["record"] != "start"]

@@ -8,7 +8,8 @@ import pytest
 from tests.full.trainers.boxes import TrainerBox
 
 TOLERANCE = 1e-5
-"""Of any weight after 20 steps in float32, where ranks add up in another order; 5e-6 was seen."""
+"""The largest allowed difference of a weight after 20 steps in float32, because ranks add up in another
+order; 5e-6 was measured."""
 
 COMPARE = """
 import json, numpy

@@ -1,4 +1,5 @@
-"""Test what each option of learning does: against the papers' formulas, one process, and what files say."""
+"""Test the effect of each learning option: against the papers' formulas, one process, and the metrics
+files."""
 
 import json
 import math
@@ -90,7 +91,7 @@ def test_weights_are_those_of_the_formulas_in_numpy(alone, name):
 
 @pytest.mark.parametrize("name", ["adam", "adam weight decay", "lamb"])
 def test_weights_of_adam_are_those_of_the_formulas(alone, name):
-    # TensorFlow divides by the root plus an epsilon before it corrects for the beginning, the paper after.
+    # TensorFlow adds epsilon to the root before the bias correction, the paper after it.
     assert alone[0][name] < 2e-4
 
 
@@ -129,7 +130,7 @@ def test_xla_compiles_the_step_and_auto_does_not_where_it_is_slower(alone):
 )
 def test_dropout_drops_the_share_and_keeps_the_mean(alone, rate, met):
     share, kept = alone[0][f"dropped {rate}"]
-    # Six standard deviations of a share of 400,000.
+    # Six standard deviations of a share among 400,000 samples.
     assert share == pytest.approx(met, abs=6 * math.sqrt(met * (1 - met) / 400_000))
     assert kept == pytest.approx(1 / (1 - met))
 
@@ -257,7 +258,7 @@ def test_memory_is_flat_and_tensorboard_says_what_the_metrics_say(train, inside)
     header, epochs, _ = metrics(out)
     assert header["batch_size"] in (16, 32, 64)
     assert header["reference_batch"] == 32
-    # From the second epoch on, with a checkpoint after each.
+    # Options for a training with a checkpoint after each epoch.
     assert epochs[-1]["memory_bytes"] - epochs[1]["memory_bytes"] < 12 * 2**20
     rates = [one["learning_rate"] for one in epochs]
     assert rates[0] < rates[1] < rates[2] > rates[3] > rates[-1]

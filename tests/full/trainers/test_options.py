@@ -11,7 +11,7 @@ PROGRAMS = Path(__file__).parent / "learning"
 SETTINGS = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": "/opt/toolkit/lib"}
 
 EQUAL = ("mirrored", "horovod", "multiworker", "mpi-aggregate", "hybrid", "ps-sync")
-"""Strategies that come to the weights of one process."""
+"""Strategies that give the same weights as one process."""
 
 BUSY = 900.0
 
@@ -37,7 +37,7 @@ def test_an_option_does_with_each_strategy_what_it_does_in_one_process(everywher
     if (strategy, name) == ("ps-sync", "xla"):
         assert name not in found["apart"]
         return
-    # Adam and LAMB divide by roots of what is near 0, which makes more of a rounding.
+    # Adam and LAMB divide by roots of values near 0, which increases rounding errors.
     assert found["apart"][name] < (2e-5 if name in ("adam", "lamb") else 2e-6)
     assert name == "plain" or found["from plain"][name] > 1e-4
 
@@ -159,7 +159,7 @@ def test_two_ranks_begin_with_the_same_weights_and_drop_what_each_draws(inside, 
     assert done.ok, done.lines
     ours, theirs = ((tmp_path / f"masks-{rank}").read_text().splitlines() for rank in range(2))
     assert ours[0] == theirs[0], "the first weights"
-    # A test of the model keeps all.
+    # In a test of the model, dropout keeps all numbers.
     ours, theirs = ({line for line in lines if " 0 " in line} for lines in (ours, theirs))
     assert len(ours) == len(theirs) == 4, "a mask a step"
     assert not ours & theirs
@@ -179,7 +179,7 @@ def test_models_and_sizes_of_images_are_those_that_were_asked_for(options):
     small, larger = found["cifar10"]
     assert small < larger
     assert [side for _, side in found["cifar10 resized"]] == [[64, 64], [96, 96]]
-    # The folders have 4 classes, and images of nothing 1000: of 1024 channels each, with a bias.
+    # The folders have 4 classes, synthetic images have 1000: each class has 1024 weights and a bias.
     (few, _), (many, _) = found["imagenet"], found["imagenet-synthetic"]
     assert many - few == 996 * 1025
 

@@ -144,7 +144,7 @@ def answer(ran):
 
 @pytest.fixture(scope="module")
 def cifar10(tmp_path_factory):
-    """Ten records a file: what is read is the same form, and the set is fetched in test_data."""
+    """Ten records per file: the format is the same as the full data set's, which test_data fetches."""
     folder = tmp_path_factory.mktemp("cifar")
     for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
         (folder / f"{name}.bin").write_bytes(b"".join(bytes((kind,)) + bytes(3072) for kind in range(10)))
@@ -196,7 +196,8 @@ def distance(one, other):
 def test_the_centre_is_the_middle_seven_eighths_of_the_shorter_side(found):
     image = found["centre"][0]
     assert all(one == image for one in found["centre"])
-    # Of 120 rows and 100 columns of which each is 2 brighter than the last, 88 about the middle are seen.
+    # The image has 120 rows and 100 columns, each 2 brighter than the last; the crop shows the 88 in the
+    # middle.
     top, left = image[0][0][0], image[0][0][1]
     bottom, right = image[-1][-1][0], image[-1][-1][1]
     assert abs(top - 2 * (16 + 88 / 32)) <= 2
@@ -209,7 +210,7 @@ def test_small_images_are_moved_by_up_to_four_pixels_and_mirrored_half_of_the_ti
     moves, mirrored = set(), 0
     whole = found["small"]
     for image in found["moved"]:
-        # The middle is what it was, moved: rows are 2 brighter each, and so are columns.
+        # The middle of the image is only shifted: each row and each column is still 2 brighter than the last.
         down, across = image[16][16][0] - whole[16][16][0], image[16][17][1] - image[16][16][1]
         mirrored += across < 0
         moves.add(down // 2)

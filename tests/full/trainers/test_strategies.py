@@ -1,4 +1,5 @@
-"""Every way to distribute a training, in one container: the same weights as one process, and how they end."""
+"""Every way to distribute a training, in one container: the same weights as one process, and the same exit
+status."""
 
 import json
 import math
@@ -13,7 +14,8 @@ BUSY = 1200.0
 """Seconds for many starts of up to four ranks each, on a machine that does other things as well."""
 
 TOLERANCE = 1e-6
-"""Of any weight after 20 steps in float32, where each strategy adds up in another order; 2e-7 was seen."""
+"""The largest allowed difference of a weight after 20 steps in float32, because each strategy adds up in
+another order; 2e-7 was measured."""
 
 PIPELINES = """
 import contextlib, io
@@ -40,7 +42,7 @@ def results(done):
 
 @pytest.fixture(scope="module")
 def trained(inside, tmp_path_factory):
-    """20 steps of 32 images in all ways; the script prints what each came to."""
+    """20 steps of 32 images with each strategy; the script prints the result of each."""
     out = tmp_path_factory.mktemp("trained")
     done = inside("sh", "/test/equal.sh", binds={SCRIPTS: "/test:ro", out: "/out"}, timeout=BUSY)
     found = results(done)

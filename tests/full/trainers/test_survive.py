@@ -36,7 +36,7 @@ kill -TERM $!
 wait $!
 """
 
-# A checkpoint takes 5 MB: one has room, and two have not.
+# A checkpoint takes 5 MB: the disk has space for one, but not for two.
 FULL = f"""
 mkdir /dev/shm/out
 dd if=/dev/zero of=/dev/shm/fill bs=1M count=56 status=none
@@ -68,7 +68,7 @@ def run(inside, few):
 
 @pytest.fixture(scope="session")
 def undisturbed(run, tmp_path_factory):
-    """The output of one rank, and of two."""
+    """Output folders of one rank and of two ranks."""
     folders = {}
     for ranks, words in ((1, ONE), (2, TWO)):
         folders[ranks] = tmp_path_factory.mktemp(f"undisturbed-{ranks}-")
@@ -94,7 +94,7 @@ def lines(folder, kind):
 
 
 def learnt(folder):
-    """Return what the epochs came to, without what depends on the machine."""
+    """Return the results of the epochs, without values that depend on the machine."""
     timed = ("seconds", "images_per_second", "memory_bytes")
     return [
         {name: value for name, value in line.items() if name not in timed} for line in lines(folder, "epoch")

@@ -22,7 +22,7 @@ one, other = (tensorflow.keras.models.load_model(file).get_weights() for file in
 print("differ by", max(abs(a - b).max() for a, b in zip(one, other, strict=True)))
 """
 
-# Rank 0 fails in the last thing it does, long after the others have nothing left to do.
+# Rank 0 fails in its last action, long after the other ranks have finished.
 LATE = """
 import os
 if os.environ.get("OMPI_COMM_WORLD_RANK") == "0":
@@ -228,9 +228,9 @@ def test_a_rank_that_fails_while_the_others_are_done_ends_the_job_in_order(insid
     done = two_ranks_with(inside, LATE, few, tmp_path, out)
     assert done.status == 1, done.lines
     assert sum("there is no room for the model" in line for line in done.lines) == 1, done.lines
-    # MPI had been stopped before rank 0 finished, and Open MPI reported it, or its abort crashed. With
-    # Debian's libevent 2.1.12-stable-8+deb12u1 the ORTE of Open MPI 4.1.4 loses its message on the way, and
-    # reports that.
+    # The failed rank stopped MPI before rank 0 finished, so Open MPI reports this, or its abort crashes. With
+    # Debian's libevent 2.1.12-stable-8+deb12u1, ORTE of Open MPI 4.1.4 loses the message of the abort, and
+    # reports the loss.
     abort = ("MPI_ABORT was invoked on rank 0", "orte/util/show_help.c")
     assert any(text in line for line in done.lines for text in abort), done.lines
     assert not any("FINALIZE" in line or "signal 11" in line for line in done.lines), done.lines

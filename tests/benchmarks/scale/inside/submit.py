@@ -1,6 +1,6 @@
 """On a login node: seconds from the call of sbatch until ``toolkit jobs show`` has printed the job, as JSON.
 
-python3 submit.py IMAGE; needs Python and the toolkit that the node has, and nothing of this repository.
+python3 submit.py IMAGE: needs only Python and toolkit on the node, and no file of this repository.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Take turns with another program, an epoch each: load of the machine then affects both alike.
 
-BENCH_BATON is a folder that both see, BENCH_ME is 0 or 1; without them no program waits. A first epoch, which
-compiles, is not timed and does not wait.
+BENCH_BATON is a folder that both programs see, BENCH_ME is 0 or 1; without these variables no program waits.
+A first epoch, which compiles, is not timed and does not wait.
 """
 
 import atexit
@@ -25,7 +25,8 @@ class Baton:
             atexit.register(self._say, f"over-{self.me}")
 
     def hand_on(self):
-        """Let the other program have its epoch, and return when it has had it, or has ended."""
+        """Let the other program train its epoch, and return when the epoch is done or the program has
+        ended."""
         if not self.folder:
             return
         if self.begun:

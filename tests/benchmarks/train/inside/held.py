@@ -1,12 +1,12 @@
 """Let a program compute in turns of some seconds, and print its images a second in each of them.
 
-Load of the machine then affects all programs that take turns. Between its turns every process of this
-container is stopped, those that a launcher started too; so ranks that wait for each other are held together.
+Load of the machine then affects all programs that take turns. Between the turns of a program, every process
+of its container is stopped, also processes of a launcher, so that ranks stop together.
 
 Usage: held.py WORDS…   (of a trainer that says after each step how long it took)
 
-BENCH_BATON is a folder that all see. Its file ``turn`` has the number of those that compute now, which is
-BENCH_ME here, or ``over``. This program says by a file ``ready-…`` that the first step is done.
+BENCH_BATON is a folder that all programs see. Its file ``turn`` contains the number of the program whose turn
+it is (here BENCH_ME), or ``over``. This program creates a file ``ready-…`` when the first step is done.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ class Held:
                 self.steps.append((now - seconds, now, seconds * rate))
 
     def wait(self, until):
-        """Wait until a condition holds; fail with the program's output if it ends before."""
+        """Wait until a condition is true; fail with the program's output if the program ends first."""
         while not until():
             if self.program.poll() is not None:
                 self.reader.join(5)

@@ -15,9 +15,7 @@ baton, written = Baton(), Metrics.epoch
 
 
 def epoch(self, **values):
-    """Write the measured times, and let the other program continue: the clock of the next epoch does not
-    run yet.
-    """
+    """Write the measured times; let the other program continue before the next epoch's clock starts."""
     written(self, **values)
     baton.hand_on()
 

@@ -1,4 +1,5 @@
-"""Run a trainer inside the image, and print its images a second: of each epoch but the first, or each round.
+"""Run a trainer inside the image, and print its images per second for each epoch but the first, or for each
+round.
 
 Usage: trainer.py MODULE OPTION…   (of the trainer; its output goes to a folder that is removed)
 """
@@ -12,7 +13,7 @@ from pathlib import Path
 module, *options = sys.argv[1:]
 turns = Path(__file__).with_name("taking_turns.py")
 with tempfile.TemporaryDirectory() as folder:
-    # A separate process: ranks exit theirs at once, as soon as all have trained.
+    # The trainer runs in a separate process, because ranks exit at once when all have trained.
     subprocess.run([sys.executable, turns, module, "--output", folder, *options], check=True)
     if (Path(folder) / "metrics.jsonl").exists():
         records = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text().splitlines()]

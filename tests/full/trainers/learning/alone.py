@@ -32,7 +32,8 @@ EACH = small.BATCH / papers.SAMPLES
 
 
 def held(name, paper, rates=0.1, smoothing=0.0, l2=0.0, model=small.linear, **chosen):
-    """Train by an option and by its paper, and note how far the weights are from each other."""
+    """Train with an option and with the formulas of its paper, and record the distance between the
+    weights."""
     rates = np.broadcast_to(rates, len(BATCHES))
     theirs = papers.train(paper, BATCHES, rates, smoothing, l2)
     loop, _ = small.train(WORLD, model=model, **chosen)
@@ -52,7 +53,7 @@ def optimizers():
 
 
 def goes_on(chosen):
-    """Return how far a training that was stopped after an epoch ends from one that was not."""
+    """Return the distance between the weights of a resumed training and of an uninterrupted training."""
     learning = Learning(0.1, optimizer="sgd", **chosen).of_batch(small.BATCH)
     whole, _ = small.train(WORLD, learning)
     loops = [small.loop(WORLD, learning) for _ in range(2)]
@@ -64,7 +65,7 @@ def goes_on(chosen):
 
 
 class Four(Alone):
-    """One process that takes the rate of four ranks."""
+    """One process that uses the learning rate of four ranks."""
 
     averaged = 4
 
@@ -242,7 +243,7 @@ def pooled(**options):
 
 
 def slopes(model, images):
-    """Return what a model answers in training, and the gradients of all its weights."""
+    """Return the output of a model in training, and the gradients of all its weights."""
 
     @tf.function
     def both():
@@ -258,7 +259,7 @@ def slopes(model, images):
 def pooling():
     layers = tf.keras.layers
     images = tf.random.stateless_normal([16, 9, 9, 2], (1, 2))
-    # Places that are alike, as the black around digits: which of them the gradient takes must be the same.
+    # Equal pixels, such as the black around digits: the gradient must go to the same one of them.
     images = tf.concat([images[:8], tf.zeros_like(images[8:])], 0)
     for kind in ("relu", "linear"):
         plain, ours = pooled(activation=kind), pooled(activation=kind)

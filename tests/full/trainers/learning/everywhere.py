@@ -1,6 +1,6 @@
-"""Inside the training image: what options come to, with any strategy: everywhere.py STRATEGY FOLDER.
+"""Inside the training image: the effect of options with a strategy: everywhere.py STRATEGY FOLDER.
 
-``single`` keeps its weights in FOLDER, and all others say how far theirs are from them.
+``single`` stores its weights in FOLDER; all other strategies print the distance of their weights from these.
 """
 
 import json
@@ -65,7 +65,7 @@ WORLD.begin()
 
 
 def by_trial():
-    """Find a batch, and tell it with the sum over all ranks, who have to come to the same."""
+    """Find a batch size, and print it with its sum over all ranks, which must all find the same size."""
     inputs, classes = papers.samples()
     data = Samples(np.tile(inputs, (20, 1)), np.tile(classes, 20))
     trial._SECONDS = 0.05

@@ -85,7 +85,7 @@ def image(number):
 
 
 def png(_):
-    """Return a PNG without TensorFlow's help, which takes no settings once it has computed."""
+    """Return a PNG without using TensorFlow, which accepts no settings after its first computation."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -136,7 +136,7 @@ def pictures():
 
 
 class Slow:
-    """Samples that take a while each."""
+    """Samples that each take some time to make."""
 
     def __init__(self, seconds):
         self._seconds = seconds
@@ -154,8 +154,8 @@ class Slow:
 
 
 def waiting():
-    # The first epoch builds the graph. In any other one a busy machine may be late with samples, or with a
-    # step: the epoch counts in which it was least.
+    # The first epoch builds the graph. In later epochs a busy machine may delay samples or steps, so the
+    # epoch with the smallest delay counts.
     for name, seconds, width, clearest in (("slow", 0.05, 4, max), ("quick", 0.0, 100_000, min)):
         trainer = Trainer(
             name,

@@ -29,7 +29,7 @@ def gradients(now, inputs, classes, smoothing=0.0):
 
 
 class Sgd:
-    """Goyal et al. 2017, equation 9: the rate stands outside of the momentum, so it may change."""
+    """Goyal et al. 2017, equation 9: the rate is outside the momentum, so it may change."""
 
     def __init__(self, momentum=0.0, decay=0.0, nesterov=False):
         self.momentum, self.decay, self.nesterov, self.velocity = momentum, decay, nesterov, [0.0, 0.0]
@@ -43,7 +43,8 @@ class Sgd:
 
 
 class Uncorrected(Sgd):
-    """Equation 10 without its correction: the rate is in the velocity, and stays there when it changes."""
+    """Equation 10 without its correction: the velocity contains the rate, so it keeps old rates after a
+    change."""
 
     def step(self, now, found, rate):
         for i, gradient in enumerate(found):

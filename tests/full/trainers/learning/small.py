@@ -24,7 +24,8 @@ def linear(l2=0.0):
 
 
 def normed():
-    """Return a model with a batch norm; 48 samples share out evenly, as its statistics need."""
+    """Return a model with batch normalisation; 48 samples divide evenly among ranks, as its statistics
+    require."""
     tf.keras.utils.set_random_seed(1)
     layers = tf.keras.layers
     return tf.keras.Sequential(
@@ -39,7 +40,7 @@ def normed():
 
 
 def embedded():
-    """Return a model of words, each of which a batch has a few of."""
+    """Return a model with word embeddings; each batch contains only a few of the words."""
     tf.keras.utils.set_random_seed(1)
     layers = tf.keras.layers
     return tf.keras.Sequential(
@@ -67,7 +68,7 @@ def loop(world, learning, *, model=linear, batch=BATCH, epochs=EPOCHS, data=None
 
 
 def train(world, learning=None, *, model=linear, batch=BATCH, epochs=EPOCHS, data=None, **chosen):
-    """Return the loop after these epochs, and what was known after each: loss and rate."""
+    """Return the training loop after these epochs, and the loss and learning rate after each epoch."""
     learning = learning or Learning(**{"learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.0, **chosen})
     made, seen = loop(world, learning, model=model, batch=batch, epochs=epochs, data=data), []
     for number in range(epochs):

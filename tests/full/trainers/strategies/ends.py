@@ -1,4 +1,4 @@
-"""Start ranks as srun does, without any PMI, do something to one, and print how all ended: ends.py CASE..."""
+"""Start ranks as srun does, without any PMI, disturb one of them, and print how all ended: ends.py CASE..."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A trainer of 20 steps: 640 images of noise, which all ranks share out in one pass."""
+"""A trainer with 20 steps: 640 images of noise, which all ranks share in one pass."""
 
 import os
 
@@ -27,7 +27,7 @@ def model():
     import tensorflow as tf
 
     layers = tf.keras.layers
-    # The biased moving averages of the devices have no mean that one device would have.
+    # The mean of the devices' biased moving averages differs from the average on one device.
     normal = [layers.BatchNormalization(momentum=0.8)] * bool(os.environ.get("NORMAL"))
     return tf.keras.Sequential(
         [
