@@ -33,5 +33,12 @@ def keep(folder: str, name: str, value: object, most: int | None = None) -> None
                 entry.unlink(missing_ok=True)
 
 
+def drop(folder: str) -> None:
+    """Remove all values of a folder."""
+    with contextlib.suppress(OSError):
+        for entry in _file(folder, "").parent.glob("*.json"):
+            entry.unlink(missing_ok=True)
+
+
 def _file(folder: str, name: str) -> Path:
     return cache_dir() / folder / f"{name}.json"

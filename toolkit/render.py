@@ -4,11 +4,13 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from functools import cache
-
-import jinja2
+from typing import TYPE_CHECKING
 
 from toolkit.data import shipped_folder
 from toolkit.errors import BadInput
+
+if TYPE_CHECKING:
+    import jinja2
 
 _SHOWN = 80
 
@@ -23,6 +25,13 @@ def render(kind: str, template: str, values: Mapping[str, object], *, one_line: 
         jinja2.UndefinedError: if the template asks for a value that is not given.
     """
     return _environment(kind, one_line=one_line).get_template(template).render(values)
+
+
+def load(kind: str, template: str) -> None:
+    """Read a template and its parts before its values are known; :func:`render` is then fast."""
+    environment = _environment(kind, one_line=False)
+    for name in (template, *environment.list_templates(filter_func=lambda name: name.startswith("parts/"))):
+        environment.get_template(name)
 
 
 def _printable(value: object) -> object:
@@ -81,7 +90,9 @@ def with_variables(text: str) -> str:
 
 
 @cache
-def _environment(kind: str, *, one_line: bool) -> jinja2.Environment:
+def _environment(kind: str, *, one_line: bool) -> "jinja2.Environment":
+    import jinja2  # slow, and most commands render nothing
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(shipped_folder(kind)),
         undefined=jinja2.StrictUndefined,

@@ -34,8 +34,9 @@ apptainer -s build -F /work/jobs-box.sif box
 
 
 def pytest_configure():
-    """Keep the clusters and job records of tests apart from yours."""
+    """Keep the clusters and job records of tests apart from yours, and have each launch probe the cluster."""
     os.environ["XDG_STATE_HOME"] = str(STATE)
+    os.environ["TOOLKIT_FACTS_SECONDS"] = "0"
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,14 @@ def no_engine(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_remembered_hosts():
+    """Have each test ask its own host, because hosts of several tests have one name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TOOLKIT_FACTS_SECONDS", "0")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def no_images_of_the_checkout():
     """Keep the images that this checkout built out of unit tests."""
     with pytest.MonkeyPatch.context() as patch:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.benchmarks.start.launch import COMMAND, table, watched
 from tests.benchmarks.start.limits import METADATA, READ, Queue, Server
 from tests.benchmarks.start.replay import Step, replay, steps
 from tests.benchmarks.start.run import sent
@@ -54,3 +55,24 @@ def test_a_tree_of_copies_grows_slowly():
     times = [sent(240_000_000, nodes, server) for nodes in (1, 16, 32, 64)]
     assert times == sorted(times)
     assert times[3] < 1.3 * times[1]
+
+
+def test_a_command_is_watched_for_its_first_output_and_its_end():
+    first, end = watched(["sh", "-c", f"echo job; {' '.join(COMMAND)}; sleep 0.3"])
+    assert 0 < first <= end - 0.3
+    with pytest.raises(RuntimeError, match="status 3"):
+        watched(["sh", "-c", f"{' '.join(COMMAND)}; exit $WITH"], WITH="3")
+    with pytest.raises(RuntimeError, match="first output None"):
+        watched(["true"])
+
+
+def test_medians_are_compared_with_the_command_by_hand_of_the_same_place():
+    times = {
+        "desk: by hand": [(0.2, 0.4), (0.3, 0.5), (9.0, 9.0)],
+        "desk: toolkit": [(1.2, 1.5), (1.1, 1.4), (1.4, 1.6)],
+        "login: by hand": [(0.1, 0.2)],
+        "login: toolkit": [(0.5, 0.6)],
+    }
+    lines = table(times).splitlines()
+    assert lines[3] == "| desk: toolkit | 1.20 s | +0.90 s | 4.0 | 1.50 s | +1.00 s |"
+    assert lines[5] == "| login: toolkit | 0.50 s | +0.40 s | 5.0 | 0.60 s | +0.40 s |"

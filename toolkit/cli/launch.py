@@ -64,7 +64,6 @@ def command(
       toolkit launch mnist --site juwels --dry-run
     """
     from toolkit import app
-    from toolkit.job.running.follow import conclude
 
     options = without_options(given) | given_fields(given)
     options |= {"host": host, "cluster": cluster, "ssh_config": ssh_config, "job": options.pop("job_file")}
@@ -86,6 +85,8 @@ def command(
         if as_json:
             say_json(record)
         if follow:
+            from toolkit.job.running.follow import conclude  # slow, and only needed now
+
             conclude(record, tell)
             if patterns:
                 app.fetch(record, *patterns, tell=tell)

@@ -1,6 +1,7 @@
 """The ``toolkit`` program: find the command, run it, and turn errors into messages and an exit status."""
 
 import contextlib
+import gc
 import signal
 import sys
 from types import FrameType
@@ -15,6 +16,9 @@ from toolkit.cli.frame.help import WholeWordFormatter
 from toolkit.cli.frame.lazy import LazyGroup
 from toolkit.cli.frame.streams import prepare, report_write_error
 from toolkit.errors import Interrupted, ToolkitError
+
+_COLLECT_AFTER = 20_000
+"""New objects after which Python looks for cycles; its default is 700."""
 
 click.Context.formatter_class = WholeWordFormatter  # click has no other setting for all commands
 
@@ -55,6 +59,8 @@ def cli(ctx: click.Context) -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the program and exit with a status of the table in docs/reference/index.md."""
+    # The defaults look for cycles among the objects of imported modules many times, and again at the exit.
+    gc.set_threshold(_COLLECT_AFTER)
     _handle_signals()
     prepare()
     words = sys.argv[1:] if arguments is None else arguments
@@ -72,6 +78,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if said.get("debug"):
             raise
         code = _print_error(error)
+    if arguments is None:
+        gc.freeze()
     sys.exit(code)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.cluster.plan import LOCAL_ADDRESS, SSH_PORT
+from toolkit.cluster.plan import LOCAL_ADDRESS, SSH_PORT, checked_name
 from toolkit.data import state_dir
 from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput
@@ -116,6 +116,16 @@ class Access:
         path = self.folder / name
         if LocalRunner().read(str(path)) != content.encode():
             LocalRunner().write(str(path), content.encode(), mode)
+
+
+def config_of(name: str) -> Path | None:
+    """Return the SSH configuration that this machine has of a cluster; ``None`` if it has none.
+
+    Raises:
+        BadInput: if the name is invalid.
+    """
+    config = Access(checked_name(name)).ssh_config
+    return config if config.is_file() else None
 
 
 def clusters() -> Path:

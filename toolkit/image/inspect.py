@@ -30,7 +30,6 @@ from toolkit.image.files.tar import is_tar
 from toolkit.image.files.tree import FileTree
 from toolkit.image.loader.scripts import environment
 from toolkit.image.remembered import facts_of
-from toolkit.image.software.describe import describe
 from toolkit.model.facts import ImageFacts
 from toolkit.model.progress import Silent, Tell
 from toolkit.model.rank import WHOLE_IMAGE, RankView
@@ -96,6 +95,8 @@ def open_image(
 
 def _facts(found: _Opened, tree: FileTree, path: str, budget: Budget, view: RankView) -> ImageFacts:
     def read() -> ImageFacts:
+        from toolkit.image.software.describe import describe  # slow, and not needed for remembered facts
+
         return describe(
             tree,
             path,

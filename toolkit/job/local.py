@@ -8,7 +8,7 @@ import msgspec
 
 from toolkit.errors import BadInput
 from toolkit.job.call import Call, Opener
-from toolkit.job.prepare import Prepared, check, check_program, make_record
+from toolkit.job.prepare import Prepared, check_program, make_record
 from toolkit.job.project.code import with_start_folder
 from toolkit.job.rank_view import read_command_here, view_of_job
 from toolkit.job.request.envfile import check_runtime, clear_env, request_with_env, with_env_file
@@ -16,6 +16,7 @@ from toolkit.job.request.gate import clear, demand_of
 from toolkit.job.request.inputs import find_startable, inspect_input
 from toolkit.job.request.layering import JobRequest
 from toolkit.job.request.locations import directory
+from toolkit.job.sources import check
 from toolkit.launch import loaded
 from toolkit.launch.jobscript import plan
 from toolkit.launch.jobscript.localscript import choose_here, local_script, without_queue

@@ -10,7 +10,7 @@ from toolkit.engine.predict import predict_plan
 from toolkit.errors import BadInput
 from toolkit.job import prepare
 from toolkit.job.offline import check_not_there, image_facts
-from toolkit.job.prepare import Prepared, target_of
+from toolkit.job.prepare import Prepared
 from toolkit.job.project.checks import refuse
 from toolkit.job.request.envfile import env_file, request_with_env, with_env_file
 from toolkit.job.request.flags import Flags
@@ -18,6 +18,7 @@ from toolkit.job.request.gate import demand_of
 from toolkit.job.request.inputs import StartableImage, image_of
 from toolkit.job.request.layering import JobRequest, announce, merge_request
 from toolkit.job.request.locations import check_directory, login_variable
+from toolkit.job.target import target_of
 from toolkit.launch import from_profile, loaded, notebook
 from toolkit.launch.jobscript.choose import ModeChoice
 from toolkit.launch.request.complete import OUTPUT_OF_ARRAY

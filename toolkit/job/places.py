@@ -1,9 +1,10 @@
 """Connect to the host of a command: this machine, a host over SSH, or a virtual cluster."""
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolkit.errors import BadInput
+from toolkit.errors import BadInput, Missing
 
 if TYPE_CHECKING:
     from toolkit.model.job import JobRecord
@@ -47,10 +48,7 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
 
         check_ssh_config(ssh_config)
     if cluster is not None:
-        from toolkit.cluster.virtual import find
-        from toolkit.run.remote.ssh import SshRunner
-
-        return SshRunner("login", ssh_config or find(cluster).ssh_config, f"cluster {cluster}")
+        return _open_cluster(cluster, ssh_config)
     if host is not None:
         from toolkit.run.login_path import LoginPathRunner
         from toolkit.run.remote.ssh_shared import shared_runner
@@ -63,3 +61,23 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
     from toolkit.run.local import LocalRunner
 
     return LocalRunner()
+
+
+def _open_cluster(name: str, ssh_config: Path | None) -> "Runner":
+    """Return a runner for a virtual cluster.
+
+    The SSH configuration of the cluster has its last port and its host key. toolkit asks the Docker engine
+    only if no host with this key answers at this port.
+    """
+    from toolkit.cluster.access import config_of
+    from toolkit.run.remote.ssh import SshRunner
+
+    place = f"cluster {name}"
+    if ssh_config is not None:
+        return SshRunner("login", ssh_config, place)
+    if (known := config_of(name)) is not None:
+        with contextlib.suppress(Missing):
+            return SshRunner("login", known, place)
+    from toolkit.cluster.virtual import find
+
+    return SshRunner("login", find(name).ssh_config, place)

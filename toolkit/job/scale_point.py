@@ -10,12 +10,13 @@ import msgspec
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.job.call import Opener
 from toolkit.job.places import Where
-from toolkit.job.prepare import check, prepare
+from toolkit.job.prepare import prepare
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.layering import merge_request
 from toolkit.job.running.follow import failure
 from toolkit.job.running.output import texts
 from toolkit.job.running.reach import connect_with_retries
+from toolkit.job.sources import check
 from toolkit.job.submit import place_of, submit_job
 from toolkit.launch.jobscript.script import GPU_FILE
 from toolkit.launch.tracking import records

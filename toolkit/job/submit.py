@@ -46,7 +46,7 @@ def script(call: Call, tell: "Tell", opener: Opener) -> str:
         from toolkit.job.offline import script_for
 
         return script_for(made, made.site, call.flags, tell)
-    with _prepare_launch(call, made, tell, opener) as ready:
+    with _prepare_launch(call, made, tell, opener, submits=False) as ready:
         return ready.job.script
 
 
@@ -64,7 +64,7 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
         from toolkit.job.local import launch_here
 
         return launch_here(call, made, tell, opener)
-    with _prepare_launch(call, made, tell, opener) as ready:
+    with _prepare_launch(call, made, tell, opener, submits=True) as ready:
         return _submit_ready(ready, call.flags, tell, follow=follow)
 
 
@@ -112,14 +112,22 @@ def _merge_request(call: Call, tell: "Tell") -> JobRequest:
 
 
 @contextlib.contextmanager
-def _prepare_launch(call: Call, made: JobRequest, tell: "Tell", opener: Opener) -> Iterator[_Ready]:
-    from toolkit.job.prepare import check, prepare
+def _prepare_launch(
+    call: Call, made: JobRequest, tell: "Tell", opener: Opener, *, submits: bool
+) -> Iterator[_Ready]:
+    from toolkit.job.meanwhile import Meanwhile
+    from toolkit.job.sources import check
 
     sources = check(made, call.flags)
     where = place_of(call.where, made)
-    runner = opener(*where)
+    # toolkit loads the modules of a launch while the connection opens.
+    opening = Meanwhile(lambda: opener(*where))
+    from toolkit.job.prepare import prepare
+
+    runner = opening.result()
     try:
-        yield _Ready(prepare(runner, made, call.flags, sources, tell, remote=where.remote), where, runner)
+        job = prepare(runner, made, call.flags, sources, tell, remote=where.remote, submits=submits)
+        yield _Ready(job, where, runner)
     finally:
         runner.close()
 
@@ -128,15 +136,19 @@ def _submit_ready(ready: _Ready, flags: Flags, tell: "Tell", *, follow: bool) ->
     record = submit_job(ready.job, ready.where, ready.runner, tell)
     if not follow:
         return record
-    from toolkit.job.request.gate import demand_for
     from toolkit.job.running.follow import watch_job
-    from toolkit.job.running.retry import retry_faults
 
     def watch(job: "JobRecord") -> "JobRecord":
         return watch_job(ready.runner, job, tell)
 
+    record = watch(record)
+    if not record.spec.requeue:
+        return record
+    from toolkit.job.request.gate import demand_for
+    from toolkit.job.running.retry import retry_faults
+
     demand = demand_for(record.spec.site, flags.verify_key, flags.no_verify)
-    return retry_faults(ready.runner, watch(record), demand, ready.job.secrets, tell, watch)
+    return retry_faults(ready.runner, record, demand, ready.job.secrets, tell, watch)
 
 
 @contextlib.contextmanager

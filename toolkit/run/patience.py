@@ -1,5 +1,6 @@
 """Retry after a lost connection, with increasing pauses; only for commands that may run twice."""
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,7 @@ class Patient:
 
     def __init__(self, runner: Runner, on_lost: OnLost, seconds: float = 600.0) -> None:
         self._runner, self._on_lost, self._seconds = runner, on_lost, seconds
+        self._stopped = threading.Event()
 
     @property
     def place(self) -> str:
@@ -60,7 +62,13 @@ class Patient:
                 progress(done, total)
 
         send = self._runner.send
-        patiently(lambda: send(source, target, heard), self._on_lost, self._seconds, lambda: arrived)
+        patiently(
+            lambda: send(source, target, heard),
+            self._on_lost,
+            self._seconds,
+            lambda: arrived,
+            self._stopped.is_set,
+        )
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         self._try_patiently(lambda: self._runner.write(target, content, mode))
@@ -71,21 +79,29 @@ class Patient:
     def size(self, target: str) -> int:
         return self._try_patiently(lambda: self._runner.size(target))
 
+    def stop(self) -> None:
+        """Retry nothing any more, because no one waits for the answers of threads that still ask."""
+        self._stopped.set()
+
     def close(self) -> None:
         self._runner.close()
 
     def _try_patiently(self, call: Callable[[], _T]) -> _T:
-        return patiently(call, self._on_lost, self._seconds)
+        return patiently(call, self._on_lost, self._seconds, stopped=self._stopped.is_set)
 
 
 def patiently(
-    call: Callable[[], _T], on_lost: OnLost, seconds: float, arrived: Callable[[], int] = lambda: 0
+    call: Callable[[], _T],
+    on_lost: OnLost,
+    seconds: float,
+    arrived: Callable[[], int] = lambda: 0,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> _T:
     """Call until the connection is stable, for ``seconds``; each call that transfers more bytes restarts the
     time.
 
     Raises:
-        Lost: if the place was unreachable for that long.
+        Lost: if the place was unreachable for that long, or ``stopped`` returns true.
     """
     before, began, pause, told = arrived(), time.monotonic(), _FIRST_PAUSE, False
     while True:
@@ -94,7 +110,7 @@ def patiently(
         except Lost as error:
             if arrived() > before:
                 before, began, pause, told = arrived(), time.monotonic(), _FIRST_PAUSE, False
-            if time.monotonic() - began + pause > seconds:
+            if stopped() or time.monotonic() - began + pause > seconds:
                 raise
             if not told:
                 on_lost(error.message)

@@ -19,6 +19,7 @@ from toolkit.job import prepare
 from toolkit.job.request import layering
 from toolkit.job.request.envfile import check_runtime
 from toolkit.job.request.flags import Flags
+from toolkit.job.sources import check
 from toolkit.model.progress import Silent
 from toolkit.model.rank import RankView
 
@@ -76,7 +77,7 @@ def prepared(image, env_image, *, force=False, remote=True, flags=None, **more):
     }
     given = layering.merge_request(said, ("python3", "train.py"))
     chosen = flags or Flags(force=force)
-    sources = prepare.check(given, chosen)
+    sources = check(given, chosen)
     return prepare.prepare(Cluster(), given, chosen, sources, Told(), remote=remote)
 
 

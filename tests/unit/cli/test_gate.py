@@ -150,13 +150,13 @@ def refused(way: str, image: Path, *options: str) -> str:
 @pytest.fixture(autouse=True)
 def _answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every place asked answer as the virtual cluster did; the tiny image has no MPI to try."""
-    from toolkit.job import local, prepare, repeat
+    from toolkit.job import local, repeat, target
     from toolkit.probe.asking import of_job
     from toolkit.probe.probe import gather
 
     said = gather(Cluster(), of_job(None))
     host = said.host
-    monkeypatch.setattr(prepare, "gather", lambda *_, **__: said)
+    monkeypatch.setattr(target, "gather", lambda *_, **__: said)
     for module in (local, repeat, doctor_live):
         monkeypatch.setattr(module, "probe", lambda *_, **__: host)
     monkeypatch.setattr(doctor_live.trial, "library", lambda *_: "/usr/lib/libmpi.so")

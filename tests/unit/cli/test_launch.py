@@ -16,6 +16,7 @@ from toolkit.job import prepare, staging
 from toolkit.job.request import layering
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.locations import find_image
+from toolkit.job.sources import check
 from toolkit.launch.request.checks import as_name
 from toolkit.launch.request.trainers import shipped_trainers
 from toolkit.run import patience
@@ -184,11 +185,13 @@ class Told:
 
 def prepared(image, words=("true",), runner=None, tell=None, **changes):
     flags = {name: changes.pop(name) for name in ("fix", "verify_key", "no_verify") if name in changes}
+    submits = changes.pop("submits", True)
     said = {"image": str(image), "mode": "srun-pmi2", "directory": "/big", "time": "10", **changes}
     given = layering.merge_request({k: v for k, v in said.items() if v is not None}, words)
     flags = Flags(force=True, **flags)
-    sources = prepare.check(given, flags)
-    return prepare.prepare(runner or Cluster(), given, flags, sources, tell or Told(), remote=True)
+    sources = check(given, flags)
+    place, tell = runner or Cluster(), tell or Told()
+    return prepare.prepare(place, given, flags, sources, tell, remote=True, submits=submits)
 
 
 def test_a_connection_that_breaks_while_a_place_is_asked_is_made_anew(image, monkeypatch):
@@ -207,6 +210,59 @@ def test_a_connection_that_breaks_while_a_place_is_asked_is_made_anew(image, mon
     assert prepared(image, runner=place, tell=tell).script
     assert place.left == 0
     assert "the SSH connection was lost while a command ran; trying again" in tell.steps
+
+
+def test_an_image_is_compared_with_the_copy_on_the_host_before_a_job_is_submitted(image, tmp_path):
+    big = str(tmp_path / "big")
+    (parcel,) = prepared(image, directory=big).parcels
+    there = Path(parcel.target)
+    assert there.parent == tmp_path / "big" / "images"
+    there.parent.mkdir(parents=True)
+    there.write_bytes(image.read_bytes())
+    assert prepared(image, directory=big).parcels == ()
+    assert prepared(image, directory=big).record.spec.image == str(there)
+    there.write_bytes(image.read_bytes()[:-1])
+    assert prepared(image, directory=big).parcels == (parcel,)
+
+
+def test_facts_of_an_earlier_launch_refuse_no_job(image, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_FACTS_SECONDS", "600")
+
+    class Host(Cluster):
+        """A login host whose nodes are the same; only their answers are kept."""
+
+        count = 0
+
+        def run(self, command):
+            done = super().run(command)
+            if command.words[:2] != ("sh", "-s"):
+                return done
+            self.count += 1
+            nodes = "".join(f"0: {line}\n" for line in ("@node node1", *done.text.splitlines()))
+            answer = f"{done.text}\ntoolkit-nodes/1\n{nodes}@srun 0\n@nodesend\n"
+            return Completed(command, 0, answer.encode(), b"")
+
+    place, tell = Host(""), Told()
+    prepared(image, runner=place, modules=("tools/apptainer",))  # the module may have the runtime
+    prepared(image, runner=place, tell=tell, modules=("tools/apptainer",))
+    assert place.count == 1
+    assert any("is unchanged since toolkit probed it" in step for step in tell.steps)
+    with pytest.raises(CheckFailed, match="Neither Apptainer nor Singularity"):
+        prepared(image, runner=place)
+    assert place.count == 2
+    place._answer = Cluster()._answer  # a node got apptainer
+    assert prepared(image, runner=place).script
+    assert place.count == 3
+
+
+def test_a_script_that_is_only_shown_reads_no_image_on_the_host(image):
+    class Counting(Cluster):
+        def run(self, command):
+            assert command.words[0] != "sha256sum"
+            return super().run(command)
+
+    (parcel,) = prepared(image, runner=Counting(), submits=False).parcels
+    assert parcel.source == image
 
 
 def test_a_name_nobody_gave_is_made_fit():
@@ -315,7 +371,7 @@ def test_a_place_that_tells_no_home_is_missing_one(image, monkeypatch):
 
 def test_a_bad_directory_is_named():
     with pytest.raises(BadInput, match="~NAME is not supported"):
-        prepare.check(layering.merge_request({"directory": "~ada"}, ("true",)), Flags())
+        check(layering.merge_request({"directory": "~ada"}, ("true",)), Flags())
 
 
 FIX = """\

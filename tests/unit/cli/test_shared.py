@@ -18,6 +18,7 @@ from toolkit.job.notebook import prepare_notebook as notebook
 from toolkit.job.request import layering
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.inputs import OnCluster, image_of
+from toolkit.job.sources import check
 from toolkit.model.progress import Silent
 from toolkit.model.site import Site
 from toolkit.run.local import LocalRunner
@@ -67,7 +68,7 @@ def asked(image, words=("true",), **said):
 def prepared(image, words=("true",), *, remote=True, tell=None, **said):
     flags = Flags(force=True, verify_key=said.pop("verify_key", None))
     given = asked(image, words, **said)
-    sources = prepare.check(given, flags)
+    sources = check(given, flags)
     return prepare.prepare(Cluster(), given, flags, sources, tell or Told(), remote=remote)
 
 

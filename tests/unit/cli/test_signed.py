@@ -198,7 +198,8 @@ def test_a_wrong_byte_never_runs_unless_that_is_asked_for_and_recorded(signed: P
 def test_a_launch_where_there_is_no_gpg_says_so(signed: Path, keys: Keys, tmp_path: Path, monkeypatch):
     others = keys.public(tmp_path / "k", USER)
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "sh").symlink_to("/bin/sh")
+    for program in ("/bin/sh", "/usr/bin/sha256sum"):
+        (tmp_path / "bin" / Path(program).name).symlink_to(program)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert prepared(signed).record.image_check.signature == "no-gpg"
     with pytest.raises(Missing, match="gpg is not installed"):

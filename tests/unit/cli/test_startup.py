@@ -50,3 +50,17 @@ print(sorted({heavy} & set(sys.modules)))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
     assert done.stdout.splitlines()[-1] == "[]"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_launch_loads_what_only_other_commands_need_in_no_case():
+    code = """
+import sys
+import toolkit.cli.launch, toolkit.job.submit, toolkit.job.sources, toolkit.job.prepare
+import toolkit.job.running.follow
+import toolkit.job.places, toolkit.run.remote.ssh, toolkit.cluster.access
+unneeded = {"docker", "packaging.pylock", "requests", "yaml", "jinja2", "toolkit.image.locks.lock",
+    "toolkit.image.software.describe", "toolkit.engine.logs.explanation", "toolkit.image.trust.verify"}
+print(sorted(unneeded & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

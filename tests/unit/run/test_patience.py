@@ -125,3 +125,17 @@ def test_a_name_that_was_given_though_the_answer_was_lost_is_no_failure(tmp_path
     assert runner.ran.count("mv") == 2
     assert (tmp_path / "b").read_bytes() == b"x"
     assert not Path(part_name(parcel)).exists()
+
+
+def test_what_is_stopped_is_neither_tried_again_nor_told():
+    place, told = Breaking(3), []
+    patient = Patient(place, told.append, 60)
+
+    def lose(*_):
+        patient.stop()
+        raise Lost("far: the SSH connection was lost")
+
+    place.run = lose
+    with pytest.raises(Lost):
+        patient.run(Command.of("true"))
+    assert told == []

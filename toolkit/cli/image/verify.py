@@ -9,7 +9,8 @@ from toolkit.cli.options.outputs import json_option
 from toolkit.errors import CheckFailed, Missing
 from toolkit.files import read_given
 from toolkit.image.locks.lock import MOST_LOCK, decode_lock
-from toolkit.image.trust.verify import NO_SIGNATURE, verify
+from toolkit.image.trust.judgement import NO_SIGNATURE
+from toolkit.image.trust.verify import verify
 from toolkit.model.lock import Lock
 from toolkit.model.verified import Check
 from toolkit.report.progress import Progress

@@ -11,8 +11,8 @@ from toolkit.data import shipped_folder
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.files import hash_file, read_given, require_own, write_whole
 from toolkit.image.locks.lock import lock_path
+from toolkit.image.trust.judgement import WORDS
 from toolkit.image.trust.signing import SignedFile
-from toolkit.image.trust.verify import WORDS
 from toolkit.model.signature import FileSignature
 from toolkit.run.gpg import clearsign, signing_key, verifier
 

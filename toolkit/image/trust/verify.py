@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from toolkit.errors import BadInput, CheckFailed
+from toolkit.errors import BadInput
 from toolkit.files import check_given, hash_file
 from toolkit.image.files import tree as files
 from toolkit.image.files.bounded import Budget
@@ -17,13 +17,10 @@ from toolkit.image.locks.lock import MOST_LOCK, EarlierLock, decode_lock
 from toolkit.image.software.describe import describe
 from toolkit.image.software.manifest import MANIFEST_PATH, read_manifest
 from toolkit.image.trust import audit
-from toolkit.image.trust.signing import Checked, coverage_gap, is_signed, signatures
-from toolkit.model.job import ImageCheck
+from toolkit.image.trust.judgement import is_wrong, judge_signatures, missing_keys, read_signatures, uncovered
 from toolkit.model.lock import Lock, encode_lock
 from toolkit.model.progress import Tell
-from toolkit.model.signature import SignatureState
 from toolkit.model.verified import Check, CheckName, Verified
-from toolkit.run.gpg import is_installed, verifier
 
 LOCK_PATH = "/opt/toolkit/lock.json"
 """The path of the lock in an image that toolkit built."""
@@ -31,23 +28,10 @@ LOCK_PATH = "/opt/toolkit/lock.json"
 _NO_LOCK = f"the image has no {LOCK_PATH}"
 _EARLIER_LOCK = f"an earlier release of toolkit wrote {LOCK_PATH}; build the image again to compare it"
 
-NO_SIGNATURE = "the SIF has no signature"
-"""The message about a file without a signature."""
-
 _UNPACKED = 64 << 30
 """Bytes that are unpacked for the comparison at most; every file once or twice."""
 
 _INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versions")
-
-WORDS: dict[SignatureState, str] = {
-    "bad": "the signature by {} does not match: the signed text was changed later",
-    "expired-key": "signed by {}, whose key has expired",
-    "expired": "signed by {}, but the signature has expired",
-    "revoked": "signed by {}, whose key was revoked",
-    "unknown-key": "signed with the key {}, which is not among your trusted keys",
-    "unreadable": "gpg cannot read the signature (damaged, or not PGP)",
-}
-"""The meaning of each state of a signature; ``{}`` is the signer."""
 
 
 def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool, tell: Tell) -> Verified:
@@ -66,59 +50,18 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
     checks = [_digest(sif, digest)]
     with sif.open("rb") as file:
         tell.step("Checking its signatures")
-        found = _signatures(file, sif, keyring)
-        unknown = _missing_keys(file, sif, found)
-        checks.append(_judge_signatures(found, _uncovered(file, sif, found)))
+        found = read_signatures(file, sif, keyring)
+        unknown = missing_keys(file, sif, found)
+        checks.append(judge_signatures(found, uncovered(file, sif, found)))
         if unsigned and (unknown or not found):
             checks[-1] = msgspec.structs.replace(checks[-1], outcome="not-checked")
-        if checks[0].outcome == "failed" or any(map(_is_wrong, found)):
+        if checks[0].outcome == "failed" or any(map(is_wrong, found)):
             checks += [_not_checked(name, "the file has changed since it was made") for name in _INSIDE]
         else:
             tell.step("Comparing the contents with the lock")
             checks += _inside(file, sif, lock)
     signers = tuple(sorted({one.signature.fingerprint for one in found if one.holds}))
     return Verified(path=str(sif), sha256=digest, signers=signers, unknown_keys=unknown, checks=tuple(checks))
-
-
-def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
-    """Check the signatures of a SIF before it starts; ``keyring`` requires a signature by a key in it.
-
-    Without ``keyring``, an unsigned file may run. A file signed by an unknown key may also run if its bytes
-    match the signature; the record says so.
-
-    Raises:
-        CheckFailed: if a signature is wrong, or a required signature is missing.
-        Missing: if gpg fails to check, or a key is required and gpg is not installed.
-    """
-    if keyring is None and not is_signed(sif):
-        return ImageCheck(signature="none")
-    if keyring is None and not is_installed():
-        return ImageCheck(signature="no-gpg")
-    with sif.open("rb") as file:
-        found = _signatures(file, sif, keyring)
-        check = _judge_signatures(found, _uncovered(file, sif, found))
-        unknown = _missing_keys(file, sif, found)
-    signers = tuple(sorted({one.signature.fingerprint for one in found if one.holds}))
-    if check.outcome == "ok":
-        return ImageCheck(signature="good", signers=signers)
-    if keyring is None and unknown:
-        return ImageCheck(signature="unknown-key", signers=unknown)
-    raise CheckFailed(f"{sif}: {check.told}", fix=_way_out(found, keyring), detail=check.detail)
-
-
-def _way_out(found: tuple[Checked, ...], keyring: Path | None) -> str:
-    """Return what to do about a file that may not run.
-
-    Skipping the check is only suggested if every byte matches and no key is required.
-    """
-    if keyring is None and found and not any(map(_is_wrong, found)):
-        states = {one.signature.state for one in found if not one.holds}
-        if states and states <= {"expired", "expired-key", "unreadable"}:
-            return (
-                "ask the signer for a new signature; `--no-verify` skips the check, and the job record says "
-                "so"
-            )
-    return "use an image with a valid signature, and import the signer's key"
 
 
 def _digest(sif: Path, digest: str) -> Check:
@@ -131,57 +74,6 @@ def _digest(sif: Path, digest: str) -> Check:
     return Check(
         name="digest", outcome="failed", told=f"sha256:{digest}, and {noted.name} says {wanted[:64]}"
     )
-
-
-def _signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Checked, ...]:
-    with verifier(keyring) as keys:
-        return tuple(signatures(file, sif, keys))
-
-
-def _uncovered(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> str:
-    """Return the parts that no valid signature covers; empty if every part is covered."""
-    try:
-        return coverage_gap(file, sif, {one.group for one in found if one.holds})
-    except CheckFailed as error:
-        return error.message.removeprefix(f"{sif}: ")
-
-
-def _judge_signatures(found: tuple[Checked, ...], left: str) -> Check:
-    """Judge all signatures: none may be wrong, and valid signatures must cover the whole file."""
-    if not found:
-        return Check(name="signature", outcome="failed", told=NO_SIGNATURE)
-    lines = [_describe_signature(one) for one in found if not one.holds]
-    wrong = [
-        line for one, line in zip((o for o in found if not o.holds), lines, strict=True) if _is_wrong(one)
-    ]
-    if wrong or left:
-        first = (wrong or lines or [left])[0]
-        return Check(
-            name="signature", outcome="failed", told=first, detail=tuple(lines) if len(lines) > 1 else ()
-        )
-    signers = ", ".join(sorted({one.signature.signer for one in found if one.holds}))
-    return Check(name="signature", outcome="ok", told=f"signed by {signers}", detail=tuple(lines))
-
-
-def _missing_keys(file: BinaryIO, sif: Path, found: tuple[Checked, ...]) -> tuple[str, ...]:
-    """Return the missing keys, if they are the only problem: every byte matches the signature."""
-    if any(one.differences or one.signature.state != "unknown-key" for one in found):
-        return ()
-    if coverage_gap(file, sif, {one.group for one in found}):
-        return ()
-    return tuple(sorted({one.signature.fingerprint for one in found}))
-
-
-def _is_wrong(one: Checked) -> bool:
-    """Return whether a signature contradicts the file; other signatures only fail to confirm it."""
-    return one.signature.state == "bad" or bool(one.differences)
-
-
-def _describe_signature(one: Checked) -> str:
-    if one.differences:
-        more = f", and {len(one.differences) - 1} more" if len(one.differences) > 1 else ""
-        return f"{one.differences[0]}{more} (signed by {one.signature.signer})"
-    return WORDS[one.signature.state].format(one.signature.signer)
 
 
 def _inside(file: BinaryIO, sif: Path, given: Lock | None) -> list[Check]:

@@ -10,10 +10,8 @@ import msgspec
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.files import hash_file
 from toolkit.folders import at_home
-from toolkit.image.envs.check import AGAIN, differs
 from toolkit.image.envs.lockfile import EnvLock, read_env
 from toolkit.image.software.contents import Contents
-from toolkit.image.trust.detached import require_signed, signature_of
 from toolkit.job.request.inputs import StartableImage
 from toolkit.job.request.keys import KeyDemand
 from toolkit.launch.request.specify import JobPaths
@@ -114,6 +112,8 @@ def clear_env(
             "match",
             fix="launch on the login node, or from a copy of the image",
         )
+    from toolkit.image.envs.check import AGAIN, differs  # slow, and only needed for an environment
+
     lock, digest = read_env(env, OPTION), hash_file(env)
     facts = image.facts
     why = differs(
@@ -165,6 +165,8 @@ def paths_of(facts: ImageFacts) -> dict[str, str]:
 
 
 def _check_signature(env: Path, digest: str, demand: KeyDemand, tell: Tell) -> None:
+    from toolkit.image.trust.detached import require_signed, signature_of
+
     if demand.skip:
         return
     keyrings: list[Path | None] = [at_home(required.key) for required in demand.required]

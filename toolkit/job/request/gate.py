@@ -14,7 +14,7 @@ from toolkit.files import hash_file
 from toolkit.folders import at_home
 from toolkit.image.files.filelock import identity
 from toolkit.image.inspect import inspect
-from toolkit.image.trust.verify import before_launch
+from toolkit.image.trust.judgement import before_launch
 from toolkit.job.rank_view import TRAINER, view_of_command
 from toolkit.job.request.inputs import StartableImage, find_startable
 from toolkit.job.request.keys import OPTION, KeyDemand, Required, merge_demands

@@ -12,7 +12,6 @@ from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.files import hash_file
 from toolkit.image.files.filelock import identity
 from toolkit.image.files.reference import sif_command
-from toolkit.image.inspect import inspect, open_image
 from toolkit.image.software.contents import Contents, contents_of
 from toolkit.image.startable import STARTABLE_FORMATS
 from toolkit.job.request.locations import ON_CLUSTER, data_folder, expand_variables, find_image
@@ -120,6 +119,8 @@ def inspect_input(
         CheckFailed: if the image does not match the digest in its facts file.
         Missing: if the image or its facts file does not exist.
     """
+    from toolkit.image.inspect import open_image  # slow: after toolkit has connected to the cluster
+
     if isinstance(wanted, OnCluster):
         path = expand_variables(runner, wanted.path)
         if remote:
@@ -192,6 +193,8 @@ def facts_beside(image: Path, digest: str, tell: Tell) -> bytes:
     Raises:
         BadInput: if ``image`` is not an image.
     """
+    from toolkit.image.inspect import inspect
+
     facts = msgspec.structs.replace(inspect(image, tell=tell), path=image.name, digest=f"sha256:{digest}")
     return msgspec.json.format(msgspec.json.encode(facts), indent=2) + b"\n"
 

@@ -4,9 +4,7 @@ import contextlib
 import sys
 import time
 
-from toolkit.engine.logs.explanation import causes
 from toolkit.errors import CheckFailed, Interrupted, Missing
-from toolkit.job import explanation
 from toolkit.job.running.fetch import in_words, list_results
 from toolkit.launch.request import sweep_values
 from toolkit.launch.tracking import arrays, jobs, output, pace, records, state_text
@@ -147,6 +145,9 @@ def _has_figures(record: JobRecord) -> bool:
 
 def failure(record: JobRecord) -> CheckFailed:
     """Return the error of a failed job, from its output: the rank that failed first, the cause, the fix."""
+    from toolkit.engine.logs.explanation import causes  # slow, and only needed for a failed job
+    from toolkit.job import explanation
+
     if record.exit_code == jobs.STOPPED_STATUS:
         return CheckFailed(
             f"job {record.id or record.key} wrote a checkpoint and stopped before its time limit; "

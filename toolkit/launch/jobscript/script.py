@@ -22,7 +22,7 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.job import JobSpec
 from toolkit.model.prediction import Plan
 from toolkit.model.site import Site
-from toolkit.render import quote_around, render, with_variables
+from toolkit.render import load, quote_around, render, with_variables
 from toolkit.runtime import edf, runtime_of_name
 
 __all__ = ["PREFLIGHT", "as_name", "check_command", "check_names", "check_time", "job_script"]
@@ -38,6 +38,11 @@ RESTARTS = 100
 
 _WIDTH = 90
 """A longer command continues in the next line."""
+
+
+def load_template(site: Site | None) -> None:
+    """Read the template of the scheduler's job script while toolkit waits for an answer."""
+    load("slurm", schedulers.scheduler_of(site).TEMPLATE)
 
 
 def job_script(

@@ -20,7 +20,7 @@ from toolkit.run.ends import PIECE, Ends, pieces
 from toolkit.run.lines import Lines
 from toolkit.run.patience import OnLost, Patient
 
-_OUTPUT_SECONDS, _EARLY_SECONDS = 0.5, 0.1
+_OUTPUT_SECONDS, _EARLY_SECONDS = 0.5, 0.05
 """Seconds between two reads of the output; the second number holds until ``_EARLY`` seconds have passed."""
 
 _EARLY = 10.0
@@ -37,6 +37,10 @@ _PLACE_SECONDS = 30.0
 
 _FIRST_QUERY, _LAST_QUERY = 1.0, 10.0
 """Seconds between two queries of Slurm, at first and later; a controller serves thousands of users."""
+
+_AGAIN_SECONDS = 0.1
+"""Seconds until toolkit asks again if the script of a job has ended and Slurm calls the job running; doubled
+each time, up to the first of the seconds above."""
 
 _SILENT_SECONDS = 600.0
 """After this many seconds without an answer, toolkit gives up on Slurm, or on a lost connection.
@@ -77,10 +81,11 @@ def follow(
     reader = _Tail(runner, jobs.output_of(record), on_line)
     metrics = _Metrics(runner, posixpath.join(folder, records.METRICS), on_metrics) if on_metrics else None
 
-    def look() -> None:
-        reader.read()
+    def look() -> bool:
+        new = reader.read()
         if metrics:
             metrics.look()
+        return new
 
     try:
         while True:
@@ -165,10 +170,13 @@ class _Tail:
         self._lines.end()
 
 
-def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iterator[JobStatus]:
-    """Yield Slurm's answers until a final one, reading output in between."""
+def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iterator[JobStatus]:
+    """Yield Slurm's answers until a final one, reading output in between.
+
+    ``look`` reads the output, and returns whether there was new output.
+    """
     pause, heard, running = _FIRST_QUERY, time.monotonic(), record.state == "running"
-    queue, began, hurried = _Queue(runner, record), time.monotonic(), False
+    queue, began, signs = _Queue(runner, record), time.monotonic(), _Signs(runner, record)
     while True:
         status = jobs.query(runner, record.id)
         asked = time.monotonic()
@@ -185,19 +193,41 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iter
         if status.state in FINAL_STATES or status.answer == "forgotten":
             return
         while (passed := time.monotonic() - asked) < pause:
-            look()
-            # The script writes this file last. Reading the file is faster than a query, and spares the
-            # controller.
-            at_once = passed >= _FIRST_QUERY or not hurried
-            if running and at_once and jobs.left_status(runner, record) is not None:
-                hurried = passed < _FIRST_QUERY
+            wrote = look()
+            if signs.of_end(passed) if running else signs.of_start(wrote=wrote):
                 break
             early = time.monotonic() - began < _EARLY
             time.sleep(min(_OUTPUT_SECONDS, _EARLY_SECONDS) if early else _OUTPUT_SECONDS)
         pause = min(pause * 1.5, _LAST_QUERY)
 
 
-def _states_here(runner: Runner, record: JobRecord, look: Callable[[], None]) -> Iterator[JobStatus]:
+class _Signs:
+    """Signs in the files of a job that Slurm's answer has changed.
+
+    Reading a file is faster than a query, and spares the controller.
+    """
+
+    def __init__(self, runner: Runner, record: JobRecord) -> None:
+        self._runner, self._record = runner, record
+        self._started, self._wait = False, 0.0
+
+    def of_start(self, *, wrote: bool) -> bool:
+        """Return whether a job that waits has begun: its first output is there."""
+        first, self._started = wrote and not self._started, self._started or wrote
+        return first
+
+    def of_end(self, passed: float) -> bool:
+        """Return whether the script of a running job has ended: it wrote its last file.
+
+        ``passed`` are the seconds since the last query. Slurm registers the end a moment later.
+        """
+        if passed < self._wait or jobs.left_status(self._runner, self._record) is None:
+            return False
+        self._wait = min(max(self._wait * 2, _AGAIN_SECONDS), _FIRST_QUERY)
+        return True
+
+
+def _states_here(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iterator[JobStatus]:
     """Yield one state, "running", for a local job; then read its output until the job has ended."""
     yield JobStatus("running", nodes=record.nodes)
     while _runs_here(runner, record):

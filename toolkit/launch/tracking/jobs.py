@@ -12,6 +12,7 @@ from toolkit.launch.tracking import arrays, process, records, slurm, successors
 from toolkit.launch.tracking.slurm import JobStatus
 from toolkit.launch.tracking.worlds import all_alone
 from toolkit.model.job import FINAL_STATES, MOST_TASKS, JobRecord, JobTask
+from toolkit.probe import remembered
 from toolkit.run.command import Command, Runner
 from toolkit.run.ends import read_ends
 
@@ -196,6 +197,8 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
         for task in record.tasks or (None,):
             _copy_results(runner, record, task)
         record = _judged_by_output(record)
+        if record.state == "failed":
+            remembered.forget()
         _remove_secrets(runner, record)
     return record
 

@@ -39,6 +39,7 @@ class SshRunner:
         destination(host)
         self._place = place or host
         self._host, self._config = host, config
+        self._opening = threading.Lock()
         self._connection: Any = connect(host, config)
 
     @property
@@ -106,10 +107,11 @@ class SshRunner:
             self._connection = None
 
     def _connection_now(self) -> Any:  # noqa: ANN401 - fabric ships no types
-        """Return the connection, opened again if it broke."""
-        if self._connection is None:
-            self._connection = connect(self._host, self._config)
-        return self._connection
+        """Return the connection, opened again if it broke; several threads open it once."""
+        with self._opening:
+            if self._connection is None:
+                self._connection = connect(self._host, self._config)
+            return self._connection
 
     def _sftp(self) -> "paramiko.SFTPClient":
         connection = self._connection_now()

@@ -280,4 +280,27 @@ def test_toolkit_waits_for_late_output_unless_it_has_all_bytes_that_the_node_wro
     assert bool(slept) is waits
 
 
+def test_signs_in_the_files_of_a_job_ask_slurm_before_the_next_query_is_due(monkeypatch):
+    monkeypatch.setattr(following, "_FIRST_QUERY", 60.0)
+    monkeypatch.setattr(following, "_AGAIN_SECONDS", 0.02)
+    files = {f"{DIRECTORY}/output.log": b"one\n", f"{DIRECTORY}/exit-code": b"0\n"}
+    waiting = WAITING.format("Priority", 0)
+    slurm = Recorded(files, scontrol=[waiting, RUNNING, RUNNING, RUNNING, DONE], squeue=[""])
+    states, began = [], following.time.monotonic()
+    follow(slurm, RECORD, print, lambda s: states.append(s.state))
+    assert states == ["pending", "running", "running", "running", "completed"]
+    # 0, 0.02 and 0.04 s between the queries of a job whose script has ended.
+    assert 0.06 <= following.time.monotonic() - began < 60
+
+
+def test_output_of_a_job_that_still_waits_asks_slurm_once_more(monkeypatch):
+    monkeypatch.setattr(following, "_FIRST_QUERY", 0.2)
+    monkeypatch.setattr(following, "_LAST_QUERY", 0.2)
+    waiting = WAITING.format("BeginTime", 1)
+    slurm = Recorded({f"{DIRECTORY}/output.log": b"old\n"}, scontrol=[waiting, waiting, DONE])
+    began = following.time.monotonic()
+    follow(slurm, RECORD, print)
+    assert following.time.monotonic() - began >= 0.2
+
+
 real = following.time.sleep

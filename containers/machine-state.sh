@@ -1,0 +1,27 @@
+#!/bin/sh
+# Print "toolkit-state:HASH", one hash over what decides the answers of probe.sh on this machine. Equal hashes say that
+# nothing of it has changed. It takes some milliseconds. POSIX sh only; the answer holds nothing but the hash.
+
+LC_ALL=C
+PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+export LC_ALL PATH
+
+state() {
+    uname -a
+    cat /proc/sys/kernel/random/boot_id
+    # Without variables that differ from one session to the next.
+    env | grep -v -E '^(SSH_[A-Z]*|XDG_[A-Z_]*|DBUS_[A-Z_]*|KRB5CCNAME|TERM|COLUMNS|LINES|SHLVL|PWD|OLDPWD|_)=' | sort
+    # A new package changes the list of packages or the cache of the loader. Each container has its own hosts file.
+    set -- /etc/hosts /etc/machine-id /etc/os-release /etc/ld.so.cache /var/lib/dpkg/status /var/lib/rpm/* \
+        /usr/lib/sysimage/rpm/* /etc/subuid /etc/subgid /etc/apparmor.d /proc/driver/nvidia/version \
+        "${SLURM_CONF:-/etc/slurm/slurm.conf}" /etc/slurm-llnl/slurm.conf /run/slurm/conf/slurm.conf \
+        /etc/apptainer/* /etc/singularity/* /usr/local/etc/apptainer/* /usr/local/etc/singularity/* \
+        "$HOME"/.openmpi/mca-params.conf "$HOME"/.pmix/mca-params.conf "$HOME"/.local/lib/python*/site-packages
+    for name in srun sinfo sbatch scontrol mpirun mpiexec mpicc apptainer singularity podman ch-run nvidia-smi; do
+        set -- "$@" "$(command -v "$name")"
+    done
+    # Path, device, file, size, and the seconds of the last change of the content and of the file.
+    stat -L -c '%n %d %i %s %Y %Z' -- "$@"
+}
+
+printf '\ntoolkit-state:%s\n' "$(state 2>/dev/null | sha256sum | cut -d ' ' -f 1)"

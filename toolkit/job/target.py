@@ -1,0 +1,165 @@
+"""Probe the host of a job, and read the image that is to start there."""
+
+import posixpath
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolkit.job.meanwhile import Meanwhile
+from toolkit.job.rank_view import view_of_job
+from toolkit.job.request.envfile import (
+    NO_ENV,
+    MountedEnv,
+    check_runtime,
+    clear_env,
+    env_file,
+)
+from toolkit.job.request.flags import Flags
+from toolkit.job.request.gate import Cleared, clear, demand_of
+from toolkit.job.request.inputs import (
+    OnCluster,
+    StartableImage,
+    find_startable,
+    inspect_input,
+)
+from toolkit.job.request.layering import JobRequest
+from toolkit.job.request.locations import directory, image_there
+from toolkit.launch import loaded
+from toolkit.launch.jobscript import script
+from toolkit.launch.tracking import records
+from toolkit.model.facts import HostFacts
+from toolkit.model.progress import Tell
+from toolkit.model.sitefacts import SiteFacts
+from toolkit.probe.asking import of_job
+from toolkit.probe.probe import gather
+from toolkit.probe.remembered import HostMemory
+from toolkit.run.command import Runner
+from toolkit.run.known_hash import known_remote_hash
+from toolkit.run.patience import AWAY_SECONDS, Patient, tell_of_loss
+from toolkit.run.stage import Parcel
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A probed host, and an image that may start on it.
+
+    ``base`` is the host's folder for images, data and runs. ``there`` is the path of the image on the host.
+    ``copied`` are the files to copy. ``assumed`` are sentences about assumed facts of the host. ``cluster``
+    has the partitions, and the accounts of the user if the job names one.
+    """
+
+    runner: Runner
+    image: StartableImage
+    cleared: Cleared
+    host: HostFacts
+    base: str
+    there: str
+    copied: tuple[Parcel, ...]
+    assumed: tuple[str, ...]
+    cluster: SiteFacts
+    env: MountedEnv = NO_ENV
+
+    def run(self, name: str) -> str:
+        """Return the folder of a new run."""
+        return posixpath.join(self.base, "runs", records.new_key(name))
+
+
+def target_of(
+    runner: Runner,
+    asked: JobRequest,
+    flags: Flags,
+    image: Path | OnCluster,
+    tell: Tell,
+    *,
+    remote: bool,
+    compare: bool = False,
+    memory: HostMemory | None = None,
+) -> Target:
+    """Read the image, check its signatures, and probe the host.
+
+    toolkit changes nothing on the host, so it retries a broken connection. ``remote`` says whether toolkit
+    has to copy files to the host. With ``compare``, toolkit compares the host's copy of the image while the
+    host is probed. ``memory`` may have the answer of the host already.
+    """
+    patient = Patient(runner, tell_of_loss(tell), AWAY_SECONDS)
+    try:
+        memory = memory or HostMemory(0)
+        return _target(patient, asked, flags, image, tell, memory, remote=remote, compare=compare)
+    except BaseException:
+        patient.stop()  # toolkit no longer waits for what it asked in threads
+        raise
+
+
+def _target(
+    runner: Runner,
+    asked: JobRequest,
+    flags: Flags,
+    image: Path | OnCluster,
+    tell: Tell,
+    memory: HostMemory,
+    *,
+    remote: bool,
+    compare: bool,
+) -> Target:
+    job = asked.job
+    tell.step(f"Reading {image.name} and probing {runner.place}")
+    choice = of_job(job.partition, accounts=bool(job.account or job.qos))
+    probing = Meanwhile(lambda: memory.gather(runner, choice, lambda: gather(runner, choice)))
+    placing = Meanwhile(lambda: directory(runner, job.directory, remote=remote, variables=_of_site(asked)))
+    command = job.runtime or (asked.site.container.command if asked.site else "")
+    view = view_of_job(job, asked.site)
+    found = find_startable(inspect_input(runner, image, asked.site, tell, remote=remote, view=view), command)
+    copying = Meanwhile(lambda: find_copy(runner, found, placing.result(), compare=compare))
+    demand = demand_of(asked, flags.verify_key, flags.no_verify)
+    cleared = clear(found, demand, tell)
+    script.load_template(asked.site)
+    said = probing.result()
+    if memory.age is not None:
+        tell.step(f"{runner.place} is unchanged since toolkit probed it {_ago(memory.age)}")
+    host = loaded.with_runtime(said.host, asked.site, job.modules or (), job.runtime or "")
+    command = loaded.command_of(host, asked.site, job.runtime or "")
+    find_startable(found, command)
+    check_runtime(job.env_image, command)
+    assumed = loaded.assumption_line(host)
+    for line in assumed:
+        tell.step(f"{runner.place}: {line}")
+    base = placing.result()
+    there, copied = copying.result()
+    env = clear_env(
+        env_file(job.env_image), found, demand, tell, base=base if remote else "", force=flags.force
+    )
+    copied = (*copied, *env.copied)
+    return Target(runner, found, cleared, host, base, there, copied, assumed, said.site, env)
+
+
+def copies_of(target: Target) -> dict[str, tuple[str, int]]:
+    """Return digest and size of image and environment, by path; empty if the image is only there."""
+    if target.image.here is None:
+        return {}
+    found = {target.there: (target.cleared.digest, target.image.here.stat().st_size)}
+    if target.env.here is not None:
+        found[target.env.there] = (target.env.digest, target.env.here.stat().st_size)
+    return found
+
+
+def find_copy(
+    runner: Runner, image: StartableImage, base: str, *, compare: bool
+) -> tuple[str, tuple[Parcel, ...]]:
+    """Return the image's path on the host, and the file to copy into the host's folder ``base``.
+
+    With ``compare``, an equal file at that path need not be copied.
+    """
+    if image.there or image.here is None:
+        return image.there, ()
+    there = image_there(image.here, image.digest, base)
+    if compare and known_remote_hash(runner, there) == image.digest:
+        return there, ()
+    return there, (Parcel(image.here, there, image.digest),)
+
+
+def _of_site(asked: JobRequest) -> bool:
+    """Return whether the folder on the cluster comes from the site profile."""
+    return asked.site is not None and asked.origins.get("directory", "").startswith("site ")
+
+
+def _ago(seconds: float) -> str:
+    return f"{seconds:.0f} s ago" if seconds < 120 else f"{seconds / 60:.0f} min ago"

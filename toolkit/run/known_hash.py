@@ -1,0 +1,48 @@
+"""The SHA-256 of a large file on a host, kept in the cache folder while the file stays the same.
+
+The rule is the rule of :func:`toolkit.image.files.digest.known_sha256` for files of this machine.
+"""
+
+import hashlib
+import re
+
+from toolkit import hints
+from toolkit.run.command import Command, Runner
+from toolkit.run.stage import remote_hashes
+
+_FOLDER = "host-digests"
+_MOST = 1000
+_SECONDS = 60.0
+_SETTLED = 2.0
+"""Seconds; FAT has the coarsest clock of a file system."""
+
+_LOOK = 'stat -L -c "%d %i %s %.9Y %.9Z" -- "$1" && date +%s'
+_SEEN = re.compile(r"(\d+ \d+ \d+ -?\d+\.\d{9} (-?\d+\.\d{9}))\n(\d+)\n")
+
+
+def known_remote_hash(runner: Runner, path: str) -> str:
+    """Return the SHA-256 of a file on the host, as an earlier command read it if the file is the same since.
+
+    The kernel of the host sets the last time of a file at each write and rename, and no program can set it
+    (inode(7)). A file that changed within the last two seconds may change again within the same tick of a
+    clock, so toolkit does not keep its hash. Without such times, toolkit reads the file. The result is empty
+    if there is no such file.
+
+    Raises:
+        CheckFailed: if sha256sum failed.
+    """
+    seen, _ = _identity(runner, path)
+    name = hashlib.sha256(f"{runner.place}\0{path}\0{seen}".encode()).hexdigest()
+    if seen and (kept := hints.recall(_FOLDER, name, str)):
+        return kept
+    found = remote_hashes(runner, [path]).get(path, "")
+    if seen and found and _identity(runner, path) == (seen, True):
+        hints.keep(_FOLDER, name, found, _MOST)
+    return found
+
+
+def _identity(runner: Runner, path: str) -> tuple[str, bool]:
+    """Return what changes with a file, empty if unknown; and whether its last change was seconds ago."""
+    done = runner.run(Command.of("sh", "-c", _LOOK, "sh", path, timeout=_SECONDS))
+    found = _SEEN.fullmatch(done.text) if done.ok else None
+    return (found[1], float(found[2]) < int(found[3]) - _SETTLED) if found else ("", False)
