@@ -156,7 +156,7 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
         number = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
         # Closed before it is renamed: a network file system may report a full disk only then.
         try:
-            _fill(number, content)
+            write_all(number, content)
             if mode is not None:
                 os.fchmod(number, mode)
         finally:
@@ -168,6 +168,13 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
         if isinstance(error, OSError):  # it names no file or the temporary file
             error.filename, error.filename2 = str(path), None
         raise
+
+
+def write_all(number: int, content: bytes) -> None:
+    """Write all bytes to a file descriptor."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(number, rest) :]
 
 
 def require_own(path: Path, mark: str, fix: str) -> None:
@@ -203,12 +210,6 @@ def _unreadable(path: Path, name: str, error: OSError | ValueError, fix: str) ->
         elif isinstance(error, OSError) and error.errno == errno.ENXIO:
             reason = f"{_kind(path.stat().st_mode)}, not a regular file"
     return BadInput(f"{name}: {reason}", fix=fix)
-
-
-def _fill(number: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(number, rest) :]
 
 
 def _kind(mode: int) -> str:

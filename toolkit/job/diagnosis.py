@@ -12,7 +12,7 @@ from toolkit.files import hash_file
 from toolkit.job.contained import UntoldImage, with_answer
 from toolkit.job.facts import read_or_probe
 from toolkit.job.places import Where
-from toolkit.job.rank_view import read_command_here, view_of_command, view_of_job
+from toolkit.job.rank_view import inspect_view, read_command_here, view_of_command, view_of_job
 from toolkit.job.request.envfile import clear_env, env_file
 from toolkit.job.request.inputs import StartableImage
 from toolkit.job.request.keys import KeyDemand
@@ -204,7 +204,7 @@ def diagnose(
     given = ""
     if isinstance(image, str):
         given = named_image(image)
-        image = _inspect_view(given, wanted.view, tell)
+        image = inspect_view(given, wanted.view, tell)
         if wanted.env:
             wanted = with_env(wanted, image, given, tell)
     asks = run and place is None
@@ -216,14 +216,8 @@ def diagnose(
     if asks and image.format == "sif":
         view = with_answer(wanted.view, UntoldImage(image, Path(given), place, where, partition), tell)
         if view.told is not None:
-            image = _inspect_view(given, view, tell)
+            image = inspect_view(given, view, tell)
     return wanted.judge(place, image)
-
-
-def _inspect_view(image: str, view: RankView, tell: Tell) -> ImageFacts:
-    from toolkit.image.inspect import inspect  # this import takes long
-
-    return inspect(image, tell=tell, view=view)
 
 
 def _check_here(host: HostFacts, site: Site) -> None:

@@ -22,6 +22,7 @@ from toolkit.launch.jobscript import plan, script
 from toolkit.launch.jobscript.choose import choose
 from toolkit.launch.request.specify import request_of
 from toolkit.launch.tracking import records, submission
+from toolkit.launch.tracking.jobs import kept_output
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobRecord, JobSpec
 from toolkit.model.live import Live, Trial
@@ -153,7 +154,7 @@ def _try(bench: _Bench, prediction: Prediction) -> Trial:
         bench.runner.write(posixpath.join(record.spec.directory, file.name), file.content, file.mode)
     bench.tell.step(f"Trying {prediction.mode}: {record.spec.ranks} ranks on {record.spec.nodes} nodes")
     record = watch_job(bench.runner, submission.submit(bench.runner, record, text), bench.tell, quiet=True)
-    output = _output(record)
+    output = kept_output(record)
     seen = live.read(output)
     observed = live.outcome(seen, output, bench.asked.ranks, record.state)
     made = live.compare(prediction, seen, observed, bench.host, output)
@@ -191,10 +192,3 @@ def _job(bench: _Bench, mode: Mode) -> tuple[JobRecord, str]:
     return record, script.job_script(
         spec, choice.plan, because, runtime, image=bench.image, notes=(bench.cleared.note,)
     )
-
-
-def _output(record: JobRecord) -> str:
-    try:
-        return (records.folder(record.key) / records.OUTPUT).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -10,7 +10,7 @@ from toolkit.errors import BadInput
 from toolkit.job.project.code import code_of
 from toolkit.job.project.ranks import check_ranks
 from toolkit.job.project.sweep_checks import check_sweep, tell_sweep
-from toolkit.job.rank_view import view_of_job
+from toolkit.job.rank_view import inspect_view, view_of_job
 from toolkit.job.request.flags import Flags, check_words, tell_fix
 from toolkit.job.request.keys import merge_demands
 from toolkit.job.request.layering import JobRequest
@@ -24,7 +24,6 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.mpifacts import ImageMpi
 from toolkit.model.progress import Tell
-from toolkit.model.rank import RankView
 from toolkit.model.site import Site
 from toolkit.near import suggest_near
 
@@ -98,7 +97,9 @@ def image_facts(asked: JobRequest, flags: Flags, tell: Tell) -> ImageFacts:
     """
     given = asked.job.image or ""
     here = image_here(given)
-    facts = _read(here, view_of_job(asked.job, asked.site), tell) if here else _facts_by_name(given, tell)
+    facts = (
+        inspect_view(here, view_of_job(asked.job, asked.site), tell) if here else _facts_by_name(given, tell)
+    )
     demand = merge_demands(flags.verify_key, flags.no_verify, asked.key, asked.site, asked.job.site)
     if here or demand.required:
         # These imports are slow, and only needed to read an image file.
@@ -133,12 +134,6 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
         return data_folder(job.data, dataset)
     tell.step(f"The data set {dataset} is not on this machine yet: toolkit data get {dataset}")
     return None
-
-
-def _read(file: Path, view: RankView, tell: Tell) -> ImageFacts:
-    from toolkit.image.inspect import inspect
-
-    return inspect(file, tell=tell, view=view)
 
 
 def _facts_by_name(given: str, tell: Tell) -> ImageFacts:

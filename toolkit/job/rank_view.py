@@ -7,7 +7,9 @@ import msgspec
 
 from toolkit.engine.traits import HOST_FOLDERS, bind_target
 from toolkit.folders import at_home
+from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile
+from toolkit.model.progress import Tell
 from toolkit.model.rank import RankView
 from toolkit.model.site import Site
 from toolkit.program.command import CommandFacts, read_command
@@ -38,6 +40,13 @@ def view_of_command(command: Sequence[str], binds: Sequence[str] = ()) -> RankVi
 def read_command_here(command: Sequence[str]) -> CommandFacts:
     """Return the facts about a command's program, from the files of the current folder."""
     return read_command(command, Path.cwd())
+
+
+def inspect_view(image: str | Path, view: RankView, tell: Tell) -> ImageFacts:
+    """Return the facts of an image as the ranks of a job see it."""
+    from toolkit.image.inspect import inspect  # this import takes long
+
+    return inspect(image, tell=tell, view=view)
 
 
 def _script(command: Sequence[str]) -> str | None:

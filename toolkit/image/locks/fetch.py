@@ -14,7 +14,7 @@ from pathlib import Path
 
 from toolkit.data import cache_dir
 from toolkit.errors import BadInput, CheckFailed, Missing
-from toolkit.files import has_content, hash_file
+from toolkit.files import has_content, hash_file, write_all
 from toolkit.image.locks.origins import addresses
 from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import file_faults, quote_value
@@ -197,7 +197,7 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
         if body.start != begun:
             os.ftruncate(part, body.start)
         for chunk in _chunks(body, stop):
-            _write(part, chunk)
+            write_all(part, chunk)
             if file.size and os.fstat(part).st_size > file.size:
                 os.ftruncate(part, 0)
                 raise _Wrong(
@@ -214,12 +214,6 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
         raise _Wrong(f"{without_login(url)}: SHA-256 {found} instead of {file.sha256}")
     os.fsync(part)
     return None
-
-
-def _write(part: int, chunk: bytes) -> None:
-    rest = memoryview(chunk)
-    while rest:
-        rest = rest[os.write(part, rest) :]
 
 
 def _chunks(body: Body | FileBody, stop: threading.Event) -> Iterator[bytes]:
